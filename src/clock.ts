@@ -1,0 +1,21 @@
+/**
+ * Time as everything in this program sees it, so that tests can hold it still.
+ *
+ * Durations are always differences of `nowNs`; `epochMs` only labels moments for people and may step.
+ */
+export interface Clock {
+  /** Monotonic nanoseconds from an arbitrary start, as a double (exact for 104 days, within 4 ns for a year). */
+  nowNs(): number;
+  /** Wall clock: milliseconds since 1970-01-01T00:00:00Z. */
+  epochMs(): number;
+}
+
+export const NS_PER_US = 1_000;
+export const NS_PER_MS = 1_000_000;
+export const NS_PER_S = 1_000_000_000;
+
+export const systemClock: Clock = {
+  // performance.now() costs 60 ns and allocates nothing; process.hrtime.bigint() allocates a BigInt each time.
+  nowNs: () => performance.now() * NS_PER_MS,
+  epochMs: () => Date.now(),
+};

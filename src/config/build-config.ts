@@ -1,0 +1,98 @@
+/** From the checked keys to the Config that the program works with, and the rules that concern more than one key. */
+import type { Config } from './config.ts';
+import { isLoopback, isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
+import type { ParsedConfig } from './schema.ts';
+
+/** A rule that several keys break together. */
+export interface Conflict {
+  readonly keys: readonly string[];
+  readonly line: string;
+}
+
+export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
+  const { listen, upstream, monitor, sessions } = parsed;
+  const conflicts: Conflict[] = [];
+  const url = upstream.url;
+  if (url === undefined) {
+    const line =
+      'upstream.url: missing, expected http://host[:port][/application] as --upstream, in D2_SIDECAR_UPSTREAM_URL or in the file';
+    conflicts.push({ keys: ['upstream.url'], line });
+  } else if (isServedBy(url, listen) || isServedBy(url, monitor)) {
+    const line = `upstream.url: ${toHostPortText(url)} is the sidecar itself, expected the application server`;
+    conflicts.push({ keys: ['upstream.url', 'listen.host', 'listen.port', 'monitor.host', 'monitor.port'], line });
+  }
+  if (isSamePlace(listen, monitor)) {
+    const line = `monitor.port: got ${monitor.port}, expected another port than listen.port (${toHostPortText(listen)})`;
+    conflicts.push({ keys: ['listen.host', 'listen.port', 'monitor.host', 'monitor.port'], line });
+  }
+  if (!isLoopback(monitor.host) && monitor.auth === undefined) {
+    const line =
+      `monitor.host: ${monitor.host} can be reached from other machines, and monitor.auth does not say who may read: ` +
+      'expected monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to let everybody, or monitor.host: 127.0.0.1';
+    conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
+  }
+  conflicts.push(...findSharedKeys(sessions.apiKeys));
+  return conflicts;
+}
+
+/** Two users with one key: which of them sent it could not be told. */
+function findSharedKeys(apiKeys: ParsedConfig['sessions']['apiKeys']): readonly Conflict[] {
+  const firstIndex = new Map<string, number>();
+  return apiKeys.flatMap(({ key }, index) => {
+    const first = firstIndex.get(key) ?? index;
+    firstIndex.set(key, first);
+    if (first === index) return [];
+    const path = `sessions.apiKeys[${index}].key`;
+    return [
+      {
+        keys: ['sessions.apiKeys', path],
+        line: `${path}: the same key as sessions.apiKeys[${first}], expected another`,
+      },
+    ];
+  });
+}
+
+/** `parsed` has an upstream.url and no conflicts. The result is frozen to its depth. */
+export function buildConfig(parsed: ParsedConfig): Config {
+  const { upstream, metrics, sessions, timeouts } = parsed;
+  if (upstream.url === undefined) throw new TypeError('upstream.url is checked before');
+  const { host, port, origin, application } = upstream.url;
+  const listed = application === undefined ? parsed.applications : [application, ...parsed.applications];
+  const config: Config = {
+    listen: parsed.listen,
+    upstream: {
+      host,
+      port,
+      origin,
+      connectTimeoutMs: upstream.connectTimeout,
+      responseTimeoutMs: upstream.responseTimeout,
+    },
+    // Without a path and without a list there is one application, and it is at the root.
+    applications: listed.length === 0 ? [''] : [...new Set(listed)],
+    dataPath: parsed.dataPath,
+    forwarded: parsed.forwarded,
+    monitor: { ...parsed.monitor, auth: parsed.monitor.auth },
+    metrics: {
+      windowMs: metrics.window,
+      durationUnit: metrics.durationUnit,
+      maxNames: metrics.maxNames,
+      maxNamesPerSession: metrics.maxNamesPerSession,
+    },
+    sessions: { idleMs: sessions.idle, max: sessions.max, apiKeys: sessions.apiKeys },
+    rest: parsed.rest,
+    limits: parsed.limits,
+    timeouts: { headMs: timeouts.head, idleMs: timeouts.idle, halfClosedMs: timeouts.halfClosed },
+    stop: { deadlineMs: parsed.stop.deadline },
+    control: { socket: parsed.control.socket },
+    log: parsed.log,
+  };
+  return freezeDeep(config);
+}
+
+function freezeDeep<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).forEach(freezeDeep);
+    Object.freeze(value);
+  }
+  return value;
+}

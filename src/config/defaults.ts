@@ -1,0 +1,45 @@
+/**
+ * Every default, as a person would write it in a file. Times carry their unit in the text, counts and bytes in the name.
+ */
+export const DEFAULT_LISTEN_HOST = '0.0.0.0';
+export const DEFAULT_LISTEN_PORT = 8081;
+
+/** Of a URL without a port (RFC 9110 section 4.2.1). */
+export const DEFAULT_UPSTREAM_PORT = 80;
+export const DEFAULT_CONNECT_TIMEOUT = '5s';
+/** No limit: a long poll is silent for as long as the server holds it. */
+export const DEFAULT_RESPONSE_TIMEOUT = 0;
+
+export const DEFAULT_DATA_PATH = 'auto';
+export const DEFAULT_FORWARDED = 'append';
+
+/** `127.0.0.1`, not `localhost`, which may mean `::1` first. */
+export const DEFAULT_MONITOR_HOST = '127.0.0.1';
+export const DEFAULT_MONITOR_PORT = 9280;
+export const DEFAULT_READY_WITH_UPSTREAM = false;
+
+export const DEFAULT_METRICS_WINDOW = '5m';
+export const DEFAULT_DURATION_UNIT = 'seconds';
+export const DEFAULT_MAX_RPC_NAMES = 2_000;
+export const DEFAULT_MAX_SBA_NAMES = 2_000;
+export const DEFAULT_MAX_OBJECT_NAMES = 10_000;
+export const DEFAULT_MAX_NAMES_PER_SESSION = 200;
+
+export const DEFAULT_SESSION_IDLE = '30m';
+export const DEFAULT_MAX_SESSIONS = 10_000;
+
+export const DEFAULT_REST_PREFIX = 'api/rest/v0';
+export const DEFAULT_USE_DEFAULT_RULES = true;
+
+/** Single sign-on cookies exceed Node's own 16 KiB. */
+export const DEFAULT_HEAD_BYTES = 65_536;
+export const DEFAULT_CONNECTIONS = 10_000;
+
+export const DEFAULT_HEAD_TIMEOUT = '60s';
+export const DEFAULT_IDLE_TIMEOUT = '5m';
+export const DEFAULT_HALF_CLOSED_TIMEOUT = '5m';
+
+/** Less than the 30 s that Kubernetes grants after SIGTERM. */
+export const DEFAULT_STOP_DEADLINE = '25s';
+
+export const DEFAULT_LOG_LEVEL = 'info';

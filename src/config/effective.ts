@@ -1,0 +1,57 @@
+/** The effective configuration as a file that would give it again, for people to read: without secrets. */
+import type { Config } from './config.ts';
+import { toDurationText } from './duration.ts';
+
+const HIDDEN = '[hidden]';
+
+/** YAML with all keys; the keys of users are shown as `[hidden]`. */
+export async function toYaml(config: Config): Promise<string> {
+  const { stringify } = await import('yaml');
+  return stringify(toGroup(config), { lineWidth: 0 });
+}
+
+function toGroup(config: Config): object {
+  const { upstream, monitor, metrics, sessions, timeouts } = config;
+  return {
+    listen: { host: config.listen.host, port: config.listen.port },
+    upstream: {
+      url: upstream.origin,
+      connectTimeout: toDurationText(upstream.connectTimeoutMs),
+      responseTimeout: toDurationText(upstream.responseTimeoutMs),
+    },
+    applications: config.applications.map((path) => (path === '' ? '/' : path)),
+    dataPath: config.dataPath,
+    forwarded: config.forwarded,
+    monitor: {
+      host: monitor.host,
+      port: monitor.port,
+      ...(monitor.auth === undefined ? {} : { auth: monitor.auth }),
+      readyWithUpstream: monitor.readyWithUpstream,
+    },
+    metrics: {
+      window: toDurationText(metrics.windowMs),
+      durationUnit: metrics.durationUnit,
+      maxNames: { ...metrics.maxNames },
+      maxNamesPerSession: metrics.maxNamesPerSession,
+    },
+    sessions: {
+      idle: toDurationText(sessions.idleMs),
+      max: sessions.max,
+      apiKeys: sessions.apiKeys.map(({ user }) => ({ user, key: HIDDEN })),
+    },
+    rest: {
+      prefix: config.rest.prefix,
+      rules: config.rest.rules.map((rule) => ({ ...rule, methods: [...rule.methods] })),
+      defaultRules: config.rest.defaultRules,
+    },
+    limits: { ...config.limits },
+    timeouts: {
+      head: toDurationText(timeouts.headMs),
+      idle: toDurationText(timeouts.idleMs),
+      halfClosed: toDurationText(timeouts.halfClosedMs),
+    },
+    stop: { deadline: toDurationText(config.stop.deadlineMs) },
+    ...(config.control.socket === undefined ? {} : { control: { socket: config.control.socket } }),
+    log: { level: config.log.level },
+  };
+}

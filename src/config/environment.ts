@@ -1,0 +1,89 @@
+/**
+ * Configuration from environment variables: `D2_SIDECAR_` and the key's path. Kubernetes puts variables of the same prefix
+ * into every Pod of a namespace that has a Service called d2-sidecar or d2-sidecar-monitor; those are told apart here.
+ */
+import { ConfigError } from '../errors.ts';
+import type { Problem } from './explain.ts';
+import { nearest } from './nearest.ts';
+import { type Key, listKeys, VARIABLE_PREFIX } from './schema-walk.ts';
+import { createGroup, type Layer, setAt } from './written.ts';
+import { parseYaml } from './yaml-text.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names the configuration file. */
+export const CONFIG_VARIABLE = `${VARIABLE_PREFIX}CONFIG`;
+
+/** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
+const SERVICE_LINK_NAME =
+  /_SERVICE_HOST$|_SERVICE_PORT(?:_[A-Z0-9_]+)?$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/;
+const SERVICE_LINK_VALUE = /^(?:tcp|udp|sctp):\/\//i;
+
+export interface EnvironmentResult {
+  /** One for each variable, in the order in which they are to be laid over each other. */
+  readonly layers: readonly Layer[];
+  /** They name variables, never their values. */
+  readonly warnings: readonly string[];
+  readonly mistakes: readonly Problem[];
+}
+
+export async function readEnvironment(env: Environment): Promise<EnvironmentResult> {
+  const keys = new Map(listKeys().map((key) => [key.variable, key]));
+  const layers: Layer[] = [];
+  const warnings: string[] = [];
+  const mistakes: Problem[] = [];
+  const names = Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && name !== CONFIG_VARIABLE);
+  // Sorted, a whole (METRICS_MAX_NAMES) comes before its parts (METRICS_MAX_NAMES_RPC), which are to win.
+  for (const name of names.sort()) {
+    const text = env[name];
+    // Templates that had nothing to fill in leave an empty variable; that is not a value.
+    if (text === undefined || text.trim() === '') continue;
+    const key = keys.get(name);
+    if (key === undefined) {
+      warnings.push(...warnUnknown(name, text, keys));
+    } else if (key.form === 'port' && SERVICE_LINK_VALUE.test(text)) {
+      warnings.push(
+        `${name} is ignored: Kubernetes set it for a Service of that name (enableServiceLinks: false prevents it)`,
+      );
+    } else {
+      try {
+        const group = createGroup();
+        setAt(group, key.path, await toValue(text, key));
+        layers.push({ group, origin: () => name });
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        mistakes.push({ path: key.path, line: error.message });
+      }
+    }
+  }
+  return { layers, warnings, mistakes };
+}
+
+function warnUnknown(name: string, text: string, keys: ReadonlyMap<string, Key>): readonly string[] {
+  if (SERVICE_LINK_NAME.test(name) || (name.endsWith('_PORT') && SERVICE_LINK_VALUE.test(text))) return [];
+  const near = nearest(
+    name.slice(VARIABLE_PREFIX.length),
+    [...keys.keys()].map((known) => known.slice(VARIABLE_PREFIX.length)),
+  );
+  return [
+    `${name} is ignored: there is no such key${near === undefined ? '' : `; did you mean ${VARIABLE_PREFIX}${near}?`}`,
+  ];
+}
+
+/** What cannot be read stays text, for the schema to refuse with key and value. */
+async function toValue(text: string, key: Key): Promise<unknown> {
+  switch (key.form) {
+    case 'number':
+    case 'port':
+      return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : text;
+    case 'boolean':
+      if (/^(?:true|false)$/i.test(text.trim())) return text.trim().toLowerCase() === 'true';
+      return text;
+    case 'texts':
+      return text.split(',').map((item) => item.trim());
+    case 'yaml':
+      return await parseYaml(text, key.variable);
+    case 'text':
+      return text;
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Puts what the schema found wrong into sentences: key, value, what was expected, and where it was written. A value that may
+ * be a secret is never in them.
+ */
+import type { z } from 'zod';
+import { nearest } from './nearest.ts';
+import { knownNamesAt, listKeys } from './schema-walk.ts';
+import { hideUrlSecrets } from './upstream-url.ts';
+import { isGroup, toKeyText, valueAt, type Written } from './written.ts';
+
+/** What is wrong with one key. */
+export interface Problem {
+  readonly path: readonly PropertyKey[];
+  /** `listen.port: got 99999, expected a port from 0 (any free one) to 65535 (--listen)` */
+  readonly line: string;
+}
+
+const MAX_SHOWN_CHARACTERS = 80;
+
+export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Problem[] {
+  const problems = issues.flatMap((issue) => explainIssue(issue, [], written));
+  // Two checks of one key may fail with the same sentence.
+  return [...new Map(problems.map((problem) => [problem.line, problem])).values()];
+}
+
+function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], written: Written): readonly Problem[] {
+  const path = [...outer, ...issue.path];
+  const value = valueAt(written.group, path);
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => explainUnknown([...path, name], written));
+  if (issue.code === 'invalid_union' && isGroup(value)) {
+    // One value or a group of several: a group was written, so what is wrong with the group is what matters.
+    const inner = issue.errors.find((errors) =>
+      errors.every(({ path: at, code }) => at.length > 0 || code !== 'invalid_type'),
+    );
+    if (inner !== undefined) return inner.flatMap((one) => explainIssue(one, path, written));
+  }
+  return [{ path, line: toLine(path, value, issue.message, written) }];
+}
+
+/** A line about one key, e.g. `stop.deadline: got "x", expected a time (D2_SIDECAR_STOP_DEADLINE)`. */
+export function toLine(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
+  const key = toKeyText(path);
+  if (value === undefined) return `${key}: missing, expected ${expected}${toOriginText(path, written)}`;
+  return `${key}: got ${toShownText(path, value)}, expected ${expected}${toOriginText(path, written)}`;
+}
+
+function explainUnknown(path: readonly PropertyKey[], written: Written): Problem {
+  const outer = path.slice(0, -1);
+  const name = String(path.at(-1));
+  const origin = toOriginText(path, written);
+  const known = knownNamesAt(outer as readonly (string | number)[]);
+  if (isSecret(outer)) {
+    // Whoever writes a key as a name, - abc123: alice, has it in the name.
+    return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
+  }
+  const near = nearest(name, known);
+  const elsewhere = listKeys().filter((key) => key.path.length > 1 && key.path.at(-1) === name);
+  const meant = near === undefined ? elsewhere.map((key) => key.path) : [[...outer, near]];
+  const hint =
+    meant.length > 0 && meant.length <= 3
+      ? `did you mean ${meant.map(toKeyText).join(' or ')}?`
+      : `expected one of ${known.join(', ')}`;
+  return { path, line: `${toKeyText(path)}: unknown key, ${hint}${origin}` };
+}
+
+function toOriginText(path: readonly PropertyKey[], written: Written): string {
+  const origin = written.originOf(path as readonly (string | number)[]);
+  return origin === undefined ? '' : ` (${origin})`;
+}
+
+/** A value as it may be shown: short, on one line, without what may be a secret. */
+function toShownText(path: readonly PropertyKey[], value: unknown): string {
+  if (isSecret(path)) return '[hidden]';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) return 'a group of keys';
+  const text = typeof value === 'string' ? hideUrlSecrets(value) : String(value);
+  const shown = text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}...` : text;
+  return typeof value === 'string' ? JSON.stringify(shown) : shown;
+}
+
+/** Application keys, and what stands in the place of the group or list that they are in. */
+function isSecret(path: readonly PropertyKey[]): boolean {
+  return path[0] === 'sessions' && (path.length === 1 || path[1] === 'apiKeys');
+}

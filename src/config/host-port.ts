@@ -1,0 +1,58 @@
+/** Addresses: how they are written on the command line, and which of them only this machine can reach. */
+import net from 'node:net';
+import type { HostPort } from './config.ts';
+
+export const MAX_PORT = 65_535;
+
+/** What `parseHostPort` takes, in words. */
+export const HOST_PORT_FORMS = 'host:port, :port, [v6]:port or a port from 0 to 65535';
+
+const LOOPBACK = new net.BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+/** `host` is absent when only the port was written, e.g. `:8081` or `8081`. Undefined if it is neither form. */
+export function parseHostPort(text: string): { readonly host?: string; readonly port: number } | undefined {
+  // An IPv6 address has to be in brackets: in ::1:8081 nobody can tell where the address ends.
+  const match = /^(?:(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]*)):)?(\d{1,5})$/.exec(text);
+  if (match === null) return undefined;
+  const [, v6, name] = match;
+  const port = Number(match[3]);
+  if (port > MAX_PORT || (v6 !== undefined && !net.isIPv6(v6))) return undefined;
+  const host = v6 ?? name;
+  return host === undefined || host === '' ? { port } : { host, port };
+}
+
+/** `127.0.0.1:8081`, `[::1]:8081`. */
+export function toHostPortText({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Whether only this machine can connect to a listener on `host`. A name other than localhost is taken as reachable. */
+export function isLoopback(host: string): boolean {
+  const family = net.isIP(host);
+  if (family === 0) return host.toLowerCase() === 'localhost';
+  return LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** Whether a listener on `listener` would take a connection to `address`, as far as can be told without asking DNS. */
+export function isServedBy(address: HostPort, listener: HostPort): boolean {
+  if (listener.port === 0 || listener.port !== address.port) return false;
+  const host = toAddress(address.host);
+  return (
+    host === toAddress(listener.host) || (WILDCARDS.has(listener.host) && (isLoopback(host) || WILDCARDS.has(host)))
+  );
+}
+
+/** Whether two listeners cannot both be opened. */
+export function isSamePlace(one: HostPort, other: HostPort): boolean {
+  if (one.port === 0 || one.port !== other.port) return false;
+  const hosts = [toAddress(one.host), toAddress(other.host)];
+  return hosts[0] === hosts[1] || hosts.some((host) => WILDCARDS.has(host));
+}
+
+function toAddress(host: string): string {
+  return host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
+}

@@ -1,0 +1,110 @@
+/**
+ * The configuration, from where people write it: flag before environment before file before default. The folder knows keys
+ * and values, and nothing of what they switch; the rest of the program sees `config.ts` only.
+ */
+import { readFileSync } from 'node:fs';
+import { ConfigError, StartError } from '../errors.ts';
+import { buildConfig, findConflicts } from './build-config.ts';
+import type { Config } from './config.ts';
+import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
+import { explainIssues } from './explain.ts';
+import { type ConfigFlags, readFlags } from './flags.ts';
+import { configSchema } from './schema.ts';
+import { type Group, isGroup, toKeyText, Written } from './written.ts';
+import { parseYaml } from './yaml-text.ts';
+
+export interface ConfigSources {
+  readonly flags: ConfigFlags;
+  readonly env: Environment;
+  /** Text of a file; throws what `fs.readFileSync` throws, which is the default. */
+  readonly readFile?: (path: string) => string;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** For the log: environment variables that look like ours and are not. They name no values. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Throws ConfigError (D2S_ERR_CONFIG) with one line for each problem, each naming key, value and what was expected; StartError
+ * (D2S_ERR_CONFIG_FILE) if the file cannot be read.
+ */
+export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
+  const { written, warnings, mistakes } = await gather(sources);
+  const first = configSchema.safeParse(written.group);
+  const found = first.success ? [] : explainIssues(first.error.issues, written);
+  // What is right is checked further, with defaults in place of what is wrong, so that one run tells all there is to tell.
+  const parsed = first.success
+    ? first
+    : configSchema.safeParse(
+        without(
+          written.group,
+          found.map(({ path }) => path),
+        ),
+      );
+  const problems = [...mistakes, ...found];
+  const wrong = problems.map(({ path }) => toKeyText(path));
+  // A key that is wrong already would be blamed here for its default.
+  const conflicts = (parsed.success ? findConflicts(parsed.data) : []).filter(
+    ({ keys }) => !keys.some((key) => isIn(key, wrong)),
+  );
+  const lines = [...problems, ...conflicts].map(({ line }) => line);
+  if (lines.length > 0 || !parsed.success) throw new ConfigError(lines.join('\n'));
+  return { config: buildConfig(parsed.data), warnings };
+}
+
+/** `control.socket` alone, for commands to a running sidecar: what else is wrong or absent is not their matter. */
+export async function loadControlSocket(sources: ConfigSources): Promise<string | undefined> {
+  const { written } = await gather(sources);
+  const parsed = configSchema.shape.control.safeParse(written.group.control);
+  if (parsed.success) return parsed.data.socket;
+  const issues = parsed.error.issues.map((issue) => ({ ...issue, path: ['control', ...issue.path] }));
+  throw new ConfigError(
+    explainIssues(issues, written)
+      .map(({ line }) => line)
+      .join('\n'),
+  );
+}
+
+async function gather({ flags, env, readFile = (path) => readFileSync(path, 'utf8') }: ConfigSources) {
+  const written = new Written();
+  const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
+  if (path !== undefined) written.add({ group: await readGroup(path, readFile), origin: () => path });
+  const environment = await readEnvironment(env);
+  for (const layer of environment.layers) written.add(layer);
+  const fromFlags = readFlags(flags);
+  written.add(fromFlags.layer);
+  return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
+}
+
+async function readGroup(path: string, readFile: (path: string) => string): Promise<Group> {
+  let text: string;
+  try {
+    text = readFile(path);
+  } catch (cause) {
+    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+    throw new StartError('D2S_ERR_CONFIG_FILE', `${path} cannot be read: ${reason}`, { cause });
+  }
+  const value = await parseYaml(text, path);
+  if (value === null || value === undefined) return {};
+  if (!isGroup(value))
+    throw new ConfigError(`${path}: got ${Array.isArray(value) ? 'a list' : 'a single value'}, expected keys`);
+  return value;
+}
+
+/** A copy of `value` without what stands at `paths`. */
+function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): unknown {
+  if (paths.some((path) => path.length === 0)) return undefined;
+  const below = (step: PropertyKey) => paths.filter((path) => path[0] === step).map((path) => path.slice(1));
+  // A list loses its wrong items as a whole: without a part, an item would only be wrong in another way.
+  if (Array.isArray(value)) return value.filter((_, index) => below(index).length === 0);
+  if (!isGroup(value)) return value;
+  const entries = Object.entries(value).map(([name, inner]) => [name, without(inner, below(name))] as const);
+  return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
+}
+
+/** Whether `key` stands at or below one of the wrong ones, or is a list with a wrong item. */
+function isIn(key: string, wrong: readonly string[]): boolean {
+  return wrong.some((path) => key === path || key.startsWith(`${path}.`) || path.startsWith(`${key}[`));
+}

@@ -1,0 +1,256 @@
+/**
+ * How the configuration is written: its keys, their defaults and what each may be. One source for the check at the start,
+ * `config/schema.json`, the environment variables and the tables in the documentation.
+ */
+import { z } from 'zod';
+import * as defaults from './defaults.ts';
+import { restRuleSchema, trimSlashes } from './rest-rules.ts';
+import { duration, keyForms, oneOf, parsedText, port, section, wholeNumber, yesOrNo } from './schema-keys.ts';
+import { parseContextPath, parseUpstreamUrl } from './upstream-url.ts';
+
+const HOST_FORM = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost';
+const NAMES = { min: 1, max: 1_000_000 };
+const SECRET_TEXT = 'a text in quotes that is not empty';
+
+function host(byDefault: string, description: string) {
+  return z
+    .string({ error: HOST_FORM })
+    .regex(/^(?:[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%\w+)?)$/, { error: HOST_FORM })
+    .prefault(byDefault)
+    .describe(description)
+    .register(keyForms, { form: 'text' });
+}
+
+const listen = section(
+  {
+    host: host(defaults.DEFAULT_LISTEN_HOST, 'Address to take clients on.'),
+    port: port(defaults.DEFAULT_LISTEN_PORT, 'Port to take clients on; 0 takes a free one.'),
+  },
+  'Where clients connect.',
+);
+
+const upstream = section(
+  {
+    url: parsedText(parseUpstreamUrl, 'http://host[:port][/application]')
+      .optional()
+      .describe('The application server, http://host[:port][/application]. Required, here or as --upstream.')
+      .register(keyForms, { form: 'text' }),
+    connectTimeout: duration(
+      defaults.DEFAULT_CONNECT_TIMEOUT,
+      'How long the application server may take to accept a connection.',
+    ),
+    responseTimeout: duration(
+      defaults.DEFAULT_RESPONSE_TIMEOUT,
+      'From the end of a request to the first byte of its response; 0 is no limit, so that long polls may be held.',
+      { zero: 'no limit' },
+    ),
+  },
+  'The application server.',
+);
+
+const applications = z
+  .array(parsedText(parseContextPath, 'a context path such as smartWeb, or / for the root context'), {
+    error: 'a list of context paths',
+  })
+  .prefault([])
+  .describe('Context paths whose requests are classified, besides the one in upstream.url; / is the root context.')
+  .register(keyForms, { form: 'texts' });
+
+const monitor = section(
+  {
+    host: host(
+      defaults.DEFAULT_MONITOR_HOST,
+      'Address of the monitoring port. Not loopback: monitor.auth has to be set.',
+    ),
+    port: port(defaults.DEFAULT_MONITOR_PORT, 'The monitoring port; 0 takes a free one.'),
+    auth: z
+      .enum(['none'], { error: 'none (the only value so far), or no monitor.auth at all' })
+      .optional()
+      .describe('Who may read: none lets everybody who reaches the port. Needed where monitor.host is not loopback.')
+      .register(keyForms, { form: 'text' }),
+    readyWithUpstream: yesOrNo(
+      defaults.DEFAULT_READY_WITH_UPSTREAM,
+      'Whether /readyz is 503 while the application server cannot be reached.',
+    ),
+  },
+  'The read-only monitoring server.',
+);
+
+const maxNamesByKind = z
+  .strictObject(
+    {
+      rpc: wholeNumber(NAMES, defaults.DEFAULT_MAX_RPC_NAMES, 'Names of RPCs.'),
+      sba: wholeNumber(NAMES, defaults.DEFAULT_MAX_SBA_NAMES, 'Names of SBA RPCs.'),
+      object: wholeNumber(NAMES, defaults.DEFAULT_MAX_OBJECT_NAMES, 'Names of objects.'),
+    },
+    { error: 'a group of keys' },
+  )
+  .prefault({});
+
+const maxNamesOfEach = z.int().min(NAMES.min).max(NAMES.max);
+
+const metrics = section(
+  {
+    window: duration(defaults.DEFAULT_METRICS_WINDOW, 'Sliding window that percentiles, min, max and mean describe.', {
+      minMs: 1_000,
+    }),
+    durationUnit: oneOf(
+      ['seconds', 'milliseconds'],
+      defaults.DEFAULT_DURATION_UNIT,
+      'Unit of durations in the metrics answers.',
+    ),
+    maxNames: z
+      .union([maxNamesOfEach, maxNamesByKind], {
+        error: `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`,
+      })
+      .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
+      .prefault({})
+      .describe('Most names for each kind, or one number for all three; what comes after is counted as (other).')
+      .register(keyForms, { form: 'yaml' }),
+    maxNamesPerSession: wholeNumber(
+      NAMES,
+      defaults.DEFAULT_MAX_NAMES_PER_SESSION,
+      'Most names in the statistics of one session.',
+    ),
+  },
+  'What is counted, and for how long.',
+);
+
+const apiKey = z.strictObject(
+  {
+    user: z.string({ error: SECRET_TEXT }).min(1, { error: SECRET_TEXT }).describe('The name to show.'),
+    key: z
+      .string({ error: SECRET_TEXT })
+      .min(1, { error: SECRET_TEXT })
+      .describe('The key as his programs send it. Never shown.'),
+  },
+  { error: 'a pair of user and key' },
+);
+
+const sessions = section(
+  {
+    idle: duration(defaults.DEFAULT_SESSION_IDLE, 'A session without a request for this long has ended.'),
+    max: wholeNumber({ min: 1, max: 1_000_000 }, defaults.DEFAULT_MAX_SESSIONS, 'Most sessions kept at a time.'),
+    apiKeys: z
+      .array(apiKey, { error: 'a list of pairs of user and key' })
+      .prefault([])
+      .describe('Users known by the application key that their programs send as X-API-Key.')
+      .register(keyForms, { form: 'yaml' }),
+  },
+  'Who is connected.',
+);
+
+const rest = section(
+  {
+    prefix: z
+      .string({ error: 'a path such as api/rest/v0' })
+      .regex(/^[^\s?#\\{}]*$/, { error: 'a path such as api/rest/v0' })
+      .transform(trimSlashes)
+      .prefault(defaults.DEFAULT_REST_PREFIX)
+      .describe('Path of the REST interface below the application.')
+      .register(keyForms, { form: 'text' }),
+    rules: z
+      .array(restRuleSchema, { error: 'a list of rules' })
+      .prefault([])
+      .describe('Rules of your own that make calls out of requests; tried in their order, before the built-in ones.')
+      .register(keyForms, { form: 'yaml' }),
+    defaultRules: yesOrNo(defaults.DEFAULT_USE_DEFAULT_RULES, 'Whether the built-in rules follow yours.'),
+  },
+  'How requests of the REST interface are classified.',
+);
+
+const limits = section(
+  {
+    headBytes: wholeNumber(
+      { min: 1_024, max: 16 * 1_024 * 1_024 },
+      defaults.DEFAULT_HEAD_BYTES,
+      'Largest head of a request or response, and largest trailer section, in bytes.',
+    ),
+    connections: wholeNumber(
+      { min: 1, max: 1_000_000 },
+      defaults.DEFAULT_CONNECTIONS,
+      'Most connections of clients at a time.',
+    ),
+  },
+  'How much is taken.',
+);
+
+const timeouts = section(
+  {
+    head: duration(defaults.DEFAULT_HEAD_TIMEOUT, 'From the first byte of a request’s head to its end.'),
+    idle: duration(
+      defaults.DEFAULT_IDLE_TIMEOUT,
+      'How long a client’s connection may be silent between two exchanges.',
+    ),
+    halfClosed: duration(
+      defaults.DEFAULT_HALF_CLOSED_TIMEOUT,
+      'How long a client that has closed its sending side may still wait for its answer.',
+    ),
+  },
+  'How long clients may take.',
+);
+
+export const configSchema = z
+  .strictObject(
+    {
+      listen,
+      upstream,
+      applications,
+      dataPath: oneOf(
+        ['auto', 'gateway'],
+        defaults.DEFAULT_DATA_PATH,
+        'auto relays what can be relayed; gateway sends everything through the gateway.',
+      ),
+      forwarded: oneOf(
+        ['append', 'replace', 'off'],
+        defaults.DEFAULT_FORWARDED,
+        'What happens to X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host.',
+      ),
+      monitor,
+      metrics,
+      sessions,
+      rest,
+      limits,
+      timeouts,
+      stop: section(
+        {
+          deadline: duration(
+            defaults.DEFAULT_STOP_DEADLINE,
+            'How long running exchanges may take to end after SIGTERM.',
+            {
+              zero: 'cut them at once',
+            },
+          ),
+        },
+        'How it stops.',
+      ),
+      control: section(
+        {
+          socket: z
+            .string({ error: 'a path' })
+            .min(1, { error: 'a path' })
+            .optional()
+            .describe(
+              'Path of the control socket. Absent: one of its own in a private folder of the temporary directory.',
+            )
+            .register(keyForms, { form: 'text' }),
+        },
+        'The local socket that drain and shutdown talk to.',
+      ),
+      log: section(
+        {
+          level: oneOf(
+            ['debug', 'info', 'warn', 'error', 'silent'],
+            defaults.DEFAULT_LOG_LEVEL,
+            'Least level that is logged.',
+          ),
+        },
+        'Logs are JSON lines on standard output.',
+      ),
+    },
+    { error: 'a group of keys' },
+  )
+  .describe('Configuration of d2-sidecar.');
+
+/** What the schema makes of a written configuration: defaults filled in, times in milliseconds. */
+export type ParsedConfig = z.output<typeof configSchema>;

@@ -1,0 +1,65 @@
+/** The address of the application server, and the context paths below it. */
+import { DEFAULT_UPSTREAM_PORT } from './defaults.ts';
+
+export interface UpstreamAddress {
+  readonly host: string;
+  readonly port: number;
+  /** `http://127.0.0.1:8080` */
+  readonly origin: string;
+  /** Context path of the URL without outer slashes, `smartWeb`; undefined if the URL has no path. */
+  readonly application: string | undefined;
+}
+
+/** `expected` says what is wrong in words that never repeat the input, which may hold a password. */
+export type Parsed<T> =
+  | { readonly kind: 'ok'; readonly value: T }
+  | { readonly kind: 'bad'; readonly expected: string };
+
+const FORM = 'http://host[:port][/application]';
+
+/** `http://host[:port][/application]` and nothing else: it is a place, not a request. */
+export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
+  if (/^https:/i.test(text)) return bad(`${FORM}: https to the upstream is not supported yet`);
+  // new URL() would repair all of these silently: it takes http:host, back slashes, and strips tabs and line ends.
+  if (!/^http:\/\/[^/\\]/i.test(text) || /[\s\\]/.test(text)) return bad(FORM);
+  if (text.includes('@')) return bad(`${FORM}, without user name and password: every client brings its own`);
+  if (/[?#]/.test(text)) return bad(`${FORM}, without query and fragment`);
+  if (!URL.canParse(text)) return bad(`${FORM} with a valid host and a port from 1 to 65535`);
+  const url = new URL(text);
+  const port = url.port === '' ? DEFAULT_UPSTREAM_PORT : Number(url.port);
+  if (port === 0) return bad(`${FORM} with a port from 1 to 65535`);
+  const path = parseContextPath(text.replace(/^http:\/\/[^/]*/i, ''));
+  if (path.kind === 'bad') return path;
+  const application = path.value === '' ? undefined : path.value;
+  return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, origin: url.origin, application });
+}
+
+/** A context path as clients send it, without outer slashes: `smartWeb`; `''` is the root context. */
+export function parseContextPath(text: string): Parsed<string> {
+  const path = text.replace(/^\/+|\/+$/g, '');
+  if (path === '') return ok('');
+  const expected = 'a context path such as smartWeb, or / for the root context';
+  if (/[\s?#\\]/.test(path)) return bad(expected);
+  if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) return bad(expected);
+  // Percent-encodes what clients percent-encode, so that it compares equal to the path of a request line.
+  return URL.canParse(`http://h/${path}`) ? ok(new URL(`http://h/${path}`).pathname.slice(1)) : bad(expected);
+}
+
+/**
+ * A text as it may be shown in a message: what could be user info (all before the last `@`) and a query or fragment are
+ * replaced, e.g. `http://[hidden]@host/app?[hidden]`.
+ */
+export function hideUrlSecrets(text: string): string {
+  const at = text.lastIndexOf('@');
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
+  const shown = at < 0 ? text : `${scheme}[hidden]${text.slice(at)}`;
+  return shown.replace(/([?#]).+$/s, '$1[hidden]');
+}
+
+function ok<T>(value: T): Parsed<T> {
+  return { kind: 'ok', value };
+}
+
+function bad(expected: string): Parsed<never> {
+  return { kind: 'bad', expected };
+}

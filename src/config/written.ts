@@ -1,0 +1,97 @@
+/**
+ * The configuration as written, before it is checked: a tree of groups, put together from file, environment and flags, with
+ * a note of where each value comes from.
+ */
+
+export type Group = { [name: string]: unknown };
+
+/** `file` is the path of the file; the others name the variable or flag. */
+export interface Layer {
+  readonly group: Group;
+  /** Where the value at a path comes from, for messages: `sidecar.yaml`, `D2_SIDECAR_LISTEN_PORT`, `--listen`. */
+  readonly origin: (path: readonly string[]) => string;
+}
+
+export class Written {
+  readonly group: Group = createGroup();
+  readonly #origins = new Map<string, string>();
+
+  /** Lays `layer` over what is there: groups are united, all else (lists too) is replaced. */
+  add(layer: Layer): void {
+    this.#lay(this.group, layer.group, [], layer.origin);
+  }
+
+  /** Where the value at `path`, or the group or list that it is in, was written; undefined for a default. */
+  originOf(path: readonly (string | number)[]): string | undefined {
+    for (let length = path.length; length > 0; length--) {
+      const origin = this.#origins.get(toKeyText(path.slice(0, length)));
+      if (origin !== undefined) return origin;
+    }
+    return undefined;
+  }
+
+  #lay(under: Group, over: Group, path: readonly string[], origin: Layer['origin']): void {
+    for (const [name, value] of Object.entries(over)) {
+      const at = [...path, name];
+      // A key without a value, such as a group whose lines are all commented out, is as good as absent.
+      if (value === null || value === undefined) continue;
+      if (isGroup(value)) {
+        const inner = under[name];
+        const group = isGroup(inner) ? inner : toParts(at, inner);
+        under[name] = group;
+        this.#lay(group, value, at, origin);
+      } else {
+        under[name] = value;
+      }
+      this.#origins.set(toKeyText(at), origin(at));
+    }
+  }
+}
+
+/** `metrics.maxNames: 500` below `metrics.maxNames.rpc: 9` is 9, 500 and 500. */
+function toParts(path: readonly string[], value: unknown): Group {
+  const group = createGroup();
+  if (toKeyText(path) === 'metrics.maxNames' && typeof value === 'number') {
+    for (const kind of ['rpc', 'sba', 'object']) group[kind] = value;
+  }
+  return group;
+}
+
+/** Without a prototype, so that a key called `constructor` or `__proto__` is a key like any other. */
+export function createGroup(): Group {
+  return Object.create(null) as Group;
+}
+
+export function isGroup(value: unknown): value is Group {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Sets the value of a key, making the groups on its way. */
+export function setAt(group: Group, path: readonly string[], value: unknown): void {
+  const [name, ...rest] = path;
+  if (name === undefined) return;
+  if (rest.length === 0) {
+    group[name] = value;
+    return;
+  }
+  const inner = group[name];
+  const next = isGroup(inner) ? inner : createGroup();
+  group[name] = next;
+  setAt(next, rest, value);
+}
+
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let found = value;
+  for (const step of path) {
+    if (typeof found !== 'object' || found === null) return undefined;
+    found = (found as Record<PropertyKey, unknown>)[step];
+  }
+  return found;
+}
+
+/** `['rest', 'rules', 0, 'name']` to `rest.rules[0].name`. */
+export function toKeyText(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${String(step)}`))
+    .join('');
+}

@@ -1,0 +1,79 @@
+/** The client's side of the control socket: one command, one answer. */
+import net from 'node:net';
+import { SidecarError } from '../errors.ts';
+import { type ControlCommand, type ControlStatus, MAX_ANSWER_BYTES, parseAnswer } from './protocol.ts';
+import { isErrno, toErrno } from './socket-folder.ts';
+
+/** Much for a local answer, yet a sidecar that hangs does not hang its caller. */
+const ANSWER_TIMEOUT_MS = 5_000;
+
+/** Sends one command. Throws D2S_ERR_CONTROL if nobody listens, or not a sidecar, or it refuses. */
+export async function sendCommand(socketPath: string, command: ControlCommand): Promise<ControlStatus> {
+  const { socket, status } = await converse(socketPath, command);
+  socket.destroy();
+  return status;
+}
+
+/** Asks the sidecar to stop; `gone` settles when its process has ended (true) or did not in its time (false). */
+export async function requestShutdown(
+  socketPath: string,
+  graceMs: number,
+): Promise<{ readonly status: ControlStatus; readonly gone: Promise<boolean> }> {
+  const { socket, status } = await converse(socketPath, 'shutdown');
+  const gone = new Promise<boolean>((resolve) => {
+    socket.setTimeout(0);
+    const timer = setTimeout(() => resolve(false), status.stopDeadlineMs + graceMs);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+    if (socket.closed) socket.emit('close');
+  });
+  return { status, gone: gone.finally(() => socket.destroy()) };
+}
+
+/** Whether a sidecar, or anything else, accepts connections there. */
+export async function isListening(socketPath: string): Promise<boolean> {
+  return await new Promise((resolve, reject) => {
+    const socket = net.connect(socketPath);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error) => {
+      if (isErrno(error, 'ECONNREFUSED') || isErrno(error, 'ENOENT')) resolve(false);
+      else reject(error);
+    });
+  });
+}
+
+async function converse(
+  socketPath: string,
+  command: ControlCommand,
+): Promise<{ readonly socket: net.Socket; readonly status: ControlStatus }> {
+  return await new Promise((resolve, reject) => {
+    const socket = net.connect(socketPath);
+    const fail = (reason: string, cause?: unknown) => {
+      socket.destroy();
+      reject(new SidecarError('D2S_ERR_CONTROL', `${socketPath}: ${reason}`, { cause }));
+    };
+    let text = '';
+    socket.setEncoding('utf8');
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => fail('no answer'));
+    socket.on('error', (error) => fail(`cannot be reached: ${toErrno(error)}`, error));
+    socket.once('close', () => fail('closed without an answer'));
+    socket.on('data', (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf('\n');
+      if (end < 0) {
+        if (text.length > MAX_ANSWER_BYTES) fail('not the answer of a sidecar');
+        return;
+      }
+      const answer = parseAnswer(text.slice(0, end));
+      if (answer === undefined) fail('not the answer of a sidecar');
+      else if (answer.kind === 'refused') fail(answer.reason);
+      else resolve({ socket, status: answer.status });
+    });
+    socket.write(`${command}\n`);
+  });
+}

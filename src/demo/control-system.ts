@@ -1,0 +1,170 @@
+/**
+ * A sample control system's application server: its REST API, as far as a proxy in front of it can tell. For the demo and
+ * for tests; it keeps nothing and knows nothing of the sidecar.
+ *
+ *   POST d2/rpc/[java/|japi/][interface/]...   answers a JSON object after the call's time, or 500, or 404 (unknown)
+ *   GET  d2/sba/E.Files/Download?param=<bytes>   octets        POST d2/sba/E.Files/Upload   counts octets
+ *   GET, POST d2/archive/<object>   rows        GET d2/object/<object>   one value
+ *   GET  d2/auth/login, d2/auth/logout        GET admin/...
+ *
+ * A failed authentication is answered 404, as the real one does.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  SAMPLE_ACCOUNTS,
+  SAMPLE_OBJECTS,
+  SAMPLE_RPCS,
+  SAMPLE_SBA_EVENT,
+  type SampleRpc,
+  toAuthFields,
+} from './plant.ts';
+import { createRandom, type Random } from './random.ts';
+
+export const SAMPLE_APPLICATION = 'smartWeb';
+
+const PREFIX = `/${SAMPLE_APPLICATION}/api/rest/v0/`;
+const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
+const CHUNK_BYTES = 16 * 1024;
+
+export interface SampleControlSystemOptions {
+  /** Decides times and failures; default a fixed seed. */
+  readonly random?: Random;
+  /** Factor on every call's time; 0 answers at once. Default 1. */
+  readonly slowness?: number;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const NOT_FOUND: Answer = { status: 404, body: { error: 'not found' } };
+
+export class SampleControlSystem {
+  readonly #random: Random;
+  readonly #slowness: number;
+  readonly #server: Server;
+  readonly #stopping = new AbortController();
+  readonly #rpcs = new Map(SAMPLE_RPCS.map((rpc) => [rpc.path, rpc]));
+  readonly #accepted = new Set(SAMPLE_ACCOUNTS.map((account) => Object.values(toAuthFields(account))[0]));
+
+  constructor(options: SampleControlSystemOptions = {}) {
+    this.#random = options.random ?? createRandom(2000);
+    this.#slowness = options.slowness ?? 1;
+    this.#server = createServer((request, response) => {
+      // A client that leaves in the middle of an answer is everyday business for a server.
+      this.#serve(request, response).catch(() => response.destroy());
+    });
+  }
+
+  /** Listens on 127.0.0.1 and gives the port taken; 0 takes a free one. Rejects when the port is in use. */
+  async start(port: number): Promise<number> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Ends at once: running calls are cut. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://127.0.0.1');
+    const credentials = request.headers['x-api-key'] ?? request.headers.authorization;
+    const bytes = await readBody(request);
+    if (!this.#accepted.has(String(credentials)) || !url.pathname.startsWith(PREFIX)) {
+      return send(response, NOT_FOUND);
+    }
+    const segments = toSegments(url.pathname.slice(PREFIX.length));
+    if (segments?.[0] === 'd2' && segments[1] === 'sba' && segments[3] === 'Download' && request.method === 'GET') {
+      return this.#download(segments, url, response);
+    }
+    send(response, segments === undefined ? NOT_FOUND : await this.#answer(request.method ?? '', segments, bytes));
+  }
+
+  async #answer(method: string, segments: readonly string[], bytes: number): Promise<Answer> {
+    const [area, kind, ...names] = segments;
+    if (area === 'admin') return method === 'GET' ? { status: 200, body: { server: 'sample' } } : NOT_FOUND;
+    if (area !== 'd2') return NOT_FOUND;
+    switch (kind) {
+      case 'rpc':
+        return method === 'POST' ? this.#rpc(this.#rpcs.get(names.join('/')), bytes) : NOT_FOUND;
+      case 'sba':
+        return method === 'POST' && names.join('/') === `${SAMPLE_SBA_EVENT}/Upload`
+          ? { status: 200, body: { received: bytes } }
+          : NOT_FOUND;
+      case 'archive':
+      case 'object':
+        return names.length === 1 && SAMPLE_OBJECTS.includes(names[0] ?? '') ? this.#values(kind) : NOT_FOUND;
+      case 'auth':
+        return names[0] === 'login' || names[0] === 'logout' ? { status: 200, body: { result: 'ok' } } : NOT_FOUND;
+      default:
+        return NOT_FOUND;
+    }
+  }
+
+  async #rpc(rpc: SampleRpc | undefined, bytes: number): Promise<Answer> {
+    if (rpc === undefined) return NOT_FOUND;
+    const fails = this.#random() < rpc.failureShare;
+    const ms = (rpc.minMs + this.#random() * (rpc.maxMs - rpc.minMs)) * this.#slowness;
+    if (ms > 0) await wait(ms, undefined, { signal: this.#stopping.signal });
+    return fails
+      ? { status: 500, body: { error: 'the script ended with an error' } }
+      : { status: 200, body: { result: 'ok', received: bytes } };
+  }
+
+  #values(kind: 'archive' | 'object'): Answer {
+    const rows = Array.from({ length: kind === 'archive' ? 60 : 1 }, () => Math.round(this.#random() * 1000) / 10);
+    return { status: 200, body: { values: rows } };
+  }
+
+  /** Octets without a length beforehand: the answer is chunked. */
+  async #download(segments: readonly string[], url: URL, response: ServerResponse): Promise<void> {
+    const bytes = Number(url.searchParams.get('param') ?? 0);
+    const isUsable = Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= MAX_DOWNLOAD_BYTES;
+    if (segments.length !== 4 || segments[2] !== SAMPLE_SBA_EVENT || !isUsable) return send(response, NOT_FOUND);
+    response.writeHead(200, { 'content-type': 'application/octet-stream' });
+    await pipeline(Readable.from(octets(bytes)), response);
+  }
+}
+
+function* octets(bytes: number): Generator<Buffer> {
+  const chunk = Buffer.alloc(CHUNK_BYTES, 0xd2);
+  for (let left = bytes; left > 0; left -= CHUNK_BYTES) yield left < CHUNK_BYTES ? chunk.subarray(0, left) : chunk;
+}
+
+/** Decoded segments; undefined for a path that is not UTF-8. */
+function toSegments(path: string): readonly string[] | undefined {
+  try {
+    return path.split('/').map(decodeURIComponent);
+  } catch {
+    // decodeURIComponent throws a URIError for %-sequences that are not UTF-8: no name of this system.
+    return undefined;
+  }
+}
+
+/** Reads and forgets the body; gives its length. */
+async function readBody(request: IncomingMessage): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of request) bytes += (chunk as Buffer).length;
+  return bytes;
+}
+
+function send(response: ServerResponse, answer: Answer): void {
+  const text = JSON.stringify(answer.body);
+  response.writeHead(answer.status, {
+    'content-type': 'application/json;charset=UTF-8',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}

@@ -1,0 +1,126 @@
+/** `d2-sidecar demo`: a sample control system, users on it, and the sidecar in front, all in this process. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { request } from 'undici';
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { createLogger } from '../logger.ts';
+import { Sidecar } from '../sidecar.ts';
+import { SAMPLE_APPLICATION, SampleControlSystem } from './control-system.ts';
+import { toGuide } from './guide.ts';
+import { SAMPLE_ACCOUNTS } from './plant.ts';
+import { SampleUsers } from './users.ts';
+
+const LISTEN_PORT = 8081;
+const MONITOR_PORT = 9280;
+/** A line that is rewritten in place may be lively; in a log it would be noise. */
+const TTY_PROGRESS_MS = 1_000;
+const LOG_PROGRESS_MS = 10_000;
+/** What other clients than the sample users may take to end: whoever presses Ctrl-C does not want to wait. */
+const STOP_DEADLINE = '300ms';
+
+/** Runs until SIGINT or SIGTERM and gives the exit code 0. Rejects with `D2S_ERR_LISTEN` when not even free ports can be had. */
+export async function runDemo(): Promise<number> {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  // The reader of a pipe has gone (`demo | head`): nobody is looking any more.
+  process.stdout.once('error', stop);
+  const system = new SampleControlSystem();
+  const upstreamPort = await system.start(0);
+  try {
+    const sidecar = await Sidecar.create(await createConfig(upstreamPort), createLogger('warn'));
+    try {
+      await runUsers(await sidecar.start(), stopping.signal);
+    } finally {
+      await sidecar.stop();
+    }
+  } finally {
+    await system.stop();
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+  print('\nEnded.\n');
+  return 0;
+}
+
+async function runUsers(bound: { listen: string; monitor: string }, signal: AbortSignal): Promise<void> {
+  const clientUrl = `http://${bound.listen}/${SAMPLE_APPLICATION}`;
+  const monitorUrl = `http://${bound.monitor}`;
+  const users = new SampleUsers({ baseUrl: clientUrl });
+  const working = users.run(signal);
+  await Promise.race([users.opened, working]);
+  if (!signal.aborted) {
+    const sessionId = await findLastingSession(monitorUrl);
+    print(toGuide({ clientUrl, monitorUrl, application: SAMPLE_APPLICATION, sessionId }));
+  }
+  const began = performance.now();
+  const progress = setInterval(
+    () => print(toProgress(users, performance.now() - began)),
+    process.stdout.isTTY ? TTY_PROGRESS_MS : LOG_PROGRESS_MS,
+  );
+  try {
+    await working;
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+/** Programs with a key never log out in this demo. */
+async function findLastingSession(monitorUrl: string): Promise<string | undefined> {
+  const answer = await request(`${monitorUrl}/${SAMPLE_APPLICATION}/api/rest/v0/admin/d2/sessions`);
+  const sessions = (await answer.body.json()) as readonly { id: string; userName: string | null }[];
+  const lasting = SAMPLE_ACCOUNTS.find((account) => account.kind === 'key');
+  return sessions.find((session) => session.userName === lasting?.user)?.id;
+}
+
+function toProgress(users: SampleUsers, elapsedMs: number): string {
+  const { answered, byStatus, unanswered } = users.counts;
+  const failed = Object.entries(byStatus).reduce(
+    (sum, [status, count]) => sum + (Number(status) >= 500 ? count : 0),
+    0,
+  );
+  const refused = byStatus[404] ?? 0;
+  const line = `${Math.round(elapsedMs / 1000)} s: ${answered} requests, ${failed} failed, ${refused} not found or refused`;
+  const text = unanswered === 0 ? line : `${line}, ${unanswered} unanswered`;
+  return process.stdout.isTTY ? `\r\u001b[K${text}` : `${text}\n`;
+}
+
+async function createConfig(upstreamPort: number): Promise<Config> {
+  const apiKeys = SAMPLE_ACCOUNTS.flatMap((account) => (account.kind === 'key' ? [account] : []));
+  // One key stays unknown to the sidecar, so that a session without a user name is to be seen as well.
+  const known = apiKeys.slice(0, 1).map(({ user, key }) => ({ user, key }));
+  const file = { sessions: { apiKeys: known }, stop: { deadline: STOP_DEADLINE } };
+  const { config } = await loadConfig({
+    flags: {
+      upstream: `http://127.0.0.1:${upstreamPort}/${SAMPLE_APPLICATION}`,
+      listen: `127.0.0.1:${await toFreePort(LISTEN_PORT, 'clients')}`,
+      monitor: `127.0.0.1:${await toFreePort(MONITOR_PORT, 'monitoring')}`,
+      config: 'the configuration of the demo',
+    },
+    // The demo is the same for everybody, whatever is set for a sidecar in earnest.
+    env: {},
+    // JSON is YAML as well.
+    readFile: () => JSON.stringify(file),
+  });
+  return config;
+}
+
+/** The port itself when nobody has it, else 0, with a line that says so. */
+async function toFreePort(port: number, purpose: string): Promise<number> {
+  const server = createServer();
+  try {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
+    return port;
+  } catch {
+    // In use, or not ours to take: either way another one serves the demo as well.
+    print(`Port ${port} (${purpose}) is taken: using a free one.\n`);
+    return 0;
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}

@@ -1,0 +1,58 @@
+/** What the demo tells the person in front of it: where to look, and what to type. */
+
+export interface GuideAddresses {
+  /** Where clients call the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
+  readonly clientUrl: string;
+  /** The monitoring server, e.g. `http://127.0.0.1:9280`. */
+  readonly monitorUrl: string;
+  /** Path of the application on both, e.g. `smartWeb`. */
+  readonly application: string;
+  /** A session that stays; without it the lines about one session are left out. */
+  readonly sessionId: string | undefined;
+}
+
+interface Sight {
+  readonly title: string;
+  /** Below `.../api/rest/v0/admin/`. */
+  readonly path: string;
+}
+
+const SIGHTS: readonly Sight[] = [
+  { title: 'Who is connected', path: 'd2/sessions' },
+  { title: 'All statistics', path: 'metrics/d2' },
+  { title: 'Sessions created and active', path: 'metrics/d2/sessions' },
+  { title: 'RPC calls, all and each', path: 'metrics/d2/rpc' },
+  { title: 'One RPC', path: 'metrics/d2/rpc/E.Boiler.ReadState' },
+  { title: 'SBA calls (binary content), all and each', path: 'metrics/d2/sba' },
+  { title: 'One SBA call', path: 'metrics/d2/rpc/E.Files.Download' },
+  { title: 'Objects, all and each', path: 'metrics/d2/object' },
+  { title: 'One object', path: 'metrics/d2/object/H.Boiler.Temperature' },
+];
+
+/** The whole text, with its last line end. Every address in it answers with 200 once the users have opened. */
+export function toGuide(addresses: GuideAddresses): string {
+  const { clientUrl, monitorUrl, application, sessionId } = addresses;
+  const admin = `${monitorUrl}/${application}/api/rest/v0/admin/`;
+  const lines = [
+    'A sample control system, five users on it, and d2-sidecar in front. Ctrl-C ends all of it.',
+    '',
+    `  The users call       ${clientUrl}`,
+    `  The statistics are   ${admin}...`,
+    '',
+  ];
+  for (const sight of SIGHTS) lines.push(...toLines(sight.title, admin + sight.path, '?'));
+  if (sessionId !== undefined) {
+    lines.push(...toLines('The same statistics for one session', `${admin}metrics/d2?session=${sessionId}`, '&'));
+  }
+  lines.push('Health of the sidecar', `  curl -i '${monitorUrl}/readyz'`, '');
+  lines.push('A call of your own, to be found in all of the above', `  ${toCallLine(clientUrl)}`, '');
+  return `${lines.join('\n')}\n`;
+}
+
+function toLines(title: string, address: string, separator: '?' | '&'): string[] {
+  return [title, `  ${address}`, `  curl '${address}${separator}pretty=true'`, ''];
+}
+
+function toCallLine(clientUrl: string): string {
+  return `curl -u anna:anna -H 'Content-Type: application/json' -d '[1]' '${clientUrl}/api/rest/v0/d2/rpc/E.Boiler/ReadState'`;
+}

@@ -1,0 +1,52 @@
+/** What the sample control system knows: its calls, its objects, and who may use it. */
+
+/** One RPC: how long it works, and how often its script fails. */
+export interface SampleRpc {
+  /** Path below `d2/rpc/`, e.g. `interface/E.Boiler/Control/Start`. */
+  readonly path: string;
+  readonly minMs: number;
+  readonly maxMs: number;
+  /** Share of calls that end with 500, from 0 to 1. */
+  readonly failureShare: number;
+}
+
+export const SAMPLE_RPCS: readonly SampleRpc[] = [
+  { path: 'E.Boiler/ReadState', minMs: 1, maxMs: 5, failureShare: 0 },
+  { path: 'E.Boiler/SetPoint', minMs: 10, maxMs: 30, failureShare: 0.02 },
+  { path: 'interface/E.Boiler/Control/Start', minMs: 40, maxMs: 90, failureShare: 0 },
+  { path: 'E.Alarms/Acknowledge', minMs: 5, maxMs: 15, failureShare: 0.2 },
+  { path: 'java/E.Reports/Daily', minMs: 200, maxMs: 600, failureShare: 0 },
+  { path: 'java/interface/E.Reports/Export/ToCsv', minMs: 80, maxMs: 160, failureShare: 0.05 },
+  { path: 'japi/P.Balance/Sum', minMs: 2, maxMs: 12, failureShare: 0 },
+  { path: 'japi/interface/P.Balance/Year/Close', minMs: 30, maxMs: 50, failureShare: 0.5 },
+];
+
+/** Binary content comes and goes under this event: `GET .../Download`, `POST .../Upload`. */
+export const SAMPLE_SBA_EVENT = 'E.Files';
+
+export const SAMPLE_OBJECTS: readonly string[] = [
+  'H.Boiler.Temperature',
+  'H.Boiler.Pressure',
+  'H.Turbine.Speed',
+  'H.Kotolňa.Výkon',
+];
+
+/** How a user shows who he is. */
+export type SampleCredentials =
+  | { readonly kind: 'basic'; readonly user: string; readonly password: string }
+  | { readonly kind: 'key'; readonly user: string; readonly key: string };
+
+// Sample credentials of a sample system that listens on this machine only.
+export const SAMPLE_ACCOUNTS: readonly SampleCredentials[] = [
+  { kind: 'basic', user: 'anna', password: 'anna' },
+  { kind: 'basic', user: 'boris', password: 'boris' },
+  { kind: 'basic', user: 'žofia', password: 'žofia' },
+  { kind: 'key', user: 'historian', key: 'sample-key-historian' },
+  { kind: 'key', user: 'robot', key: 'sample-key-robot' },
+];
+
+/** The request fields that carry the credentials, e.g. `{ 'x-api-key': '...' }`; Basic as UTF-8 (RFC 7617 §2.1). */
+export function toAuthFields(credentials: SampleCredentials): Record<string, string> {
+  if (credentials.kind === 'key') return { 'x-api-key': credentials.key };
+  return { authorization: `Basic ${Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')}` };
+}

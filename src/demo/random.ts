@@ -1,0 +1,16 @@
+/** Numbers from 0 (included) to 1 (excluded). */
+export type Random = () => number;
+
+/**
+ * A seeded generator (mulberry32, public domain, by Tommy Ettinger): the same seed gives the same demo, so that what one
+ * person saw, another can see.
+ */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

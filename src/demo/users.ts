@@ -1,0 +1,177 @@
+/**
+ * The users of the sample control system: each logs in, then calls, reads, downloads and uploads at a person's pace,
+ * sometimes mistypes a password or asks for what is not there. Seeded: the same seed sends the same requests.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { Agent, type Dispatcher } from 'undici';
+import {
+  SAMPLE_ACCOUNTS,
+  SAMPLE_OBJECTS,
+  SAMPLE_RPCS,
+  SAMPLE_SBA_EVENT,
+  type SampleCredentials,
+  toAuthFields,
+} from './plant.ts';
+import { createRandom, type Random } from './random.ts';
+
+/** One request below the REST prefix, e.g. `{ method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' }`. */
+export interface SampleRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: string | Buffer;
+  /** Sent with a password or key that the server does not know. */
+  readonly hasWrongPassword?: boolean;
+}
+
+export interface SampleUsersOptions {
+  /** Address of the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
+  readonly baseUrl: string;
+  /** Default 1. */
+  readonly seed?: number;
+  /** Mean pause of each user between two requests, in milliseconds; default 400. */
+  readonly pauseMs?: number;
+  /** Requests after which each user goes home; default: never. */
+  readonly maxRequestsEach?: number;
+}
+
+export interface SampleUserCounts {
+  /** Requests answered, whatever the status. */
+  readonly answered: number;
+  /** Answers by status, e.g. `{ 200: 912, 404: 31 }`. */
+  readonly byStatus: Readonly<Record<number, number>>;
+  /** Requests without an answer. */
+  readonly unanswered: number;
+}
+
+export class SampleUsers {
+  readonly #options: SampleUsersOptions;
+  readonly #byStatus: Record<number, number> = {};
+  #answered = 0;
+  #unanswered = 0;
+  #atWork = 0;
+  #haveOpened: () => void = () => {};
+  /** Resolves when every user has sent what he begins with: there is something of each kind to look at. */
+  readonly opened: Promise<void>;
+
+  constructor(options: SampleUsersOptions) {
+    this.#options = options;
+    this.opened = new Promise((resolve) => {
+      this.#haveOpened = resolve;
+    });
+  }
+
+  get counts(): SampleUserCounts {
+    return { answered: this.#answered, byStatus: { ...this.#byStatus }, unanswered: this.#unanswered };
+  }
+
+  /** Lets all users work until the signal, or until each has sent `maxRequestsEach`. Requests under way then are cut. */
+  async run(signal: AbortSignal): Promise<void> {
+    const agent = new Agent({ connections: 2 });
+    try {
+      await Promise.all(SAMPLE_ACCOUNTS.map((account, index) => this.#work(account, index, { agent, signal })));
+    } finally {
+      await agent.destroy();
+    }
+  }
+
+  async #work(account: SampleCredentials, index: number, on: { agent: Dispatcher; signal: AbortSignal }) {
+    const random = createRandom((this.#options.seed ?? 1) * 1_000 + index);
+    const pauseMs = this.#options.pauseMs ?? 400;
+    const max = this.#options.maxRequestsEach ?? Number.POSITIVE_INFINITY;
+    for (let sent = 0; sent < max && !on.signal.aborted; sent += 1) {
+      await this.#send(account, SAMPLE_OPENING[sent] ?? toRequest(random, account), on);
+      if (sent < SAMPLE_OPENING.length - 1) continue;
+      if (sent === SAMPLE_OPENING.length - 1) this.#opens();
+      // Exponential pauses, as of people who do not know of each other; the cap keeps every user visible.
+      const ms = Math.min(-Math.log(1 - random()) * pauseMs, pauseMs * 5);
+      await pause(ms, on.signal);
+    }
+  }
+
+  #opens(): void {
+    this.#atWork += 1;
+    if (this.#atWork === SAMPLE_ACCOUNTS.length) this.#haveOpened();
+  }
+
+  async #send(account: SampleCredentials, request: SampleRequest, on: { agent: Dispatcher; signal: AbortSignal }) {
+    const base = new URL(this.#options.baseUrl);
+    try {
+      const answer = await on.agent.request({
+        origin: base.origin,
+        path: `${base.pathname}/api/rest/v0/${request.path}`,
+        method: request.method,
+        headers: toAuthFields(request.hasWrongPassword === true ? mistyped(account) : account),
+        body: request.body ?? null,
+        signal: on.signal,
+      });
+      await answer.body.dump({ limit: Number.POSITIVE_INFINITY, signal: on.signal });
+      this.#answered += 1;
+      this.#byStatus[answer.statusCode] = (this.#byStatus[answer.statusCode] ?? 0) + 1;
+    } catch {
+      // Cut by the end of the demo, or nobody answered: only the latter is worth telling.
+      if (!on.signal.aborted) this.#unanswered += 1;
+    }
+  }
+}
+
+/** What every user begins with, without a pause. */
+export const SAMPLE_OPENING: readonly SampleRequest[] = [
+  { method: 'GET', path: 'd2/auth/login' },
+  { method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' },
+  { method: 'GET', path: `d2/sba/${SAMPLE_SBA_EVENT}/Download?fileName=report.pdf&param=5000` },
+  { method: 'GET', path: 'd2/object/H.Boiler.Temperature' },
+];
+const LOGOUT: SampleRequest = { method: 'GET', path: 'd2/auth/logout' };
+/** How often, of 100 requests, each kind comes up; what is left are RPCs. */
+const SHARES = { sba: 12, object: 22, wrongPassword: 2, unknownName: 2, admin: 2, logout: 1 } as const;
+
+/** The next request of a user. */
+export function toRequest(random: Random, account: SampleCredentials): SampleRequest {
+  let share = random() * 100;
+  const isNext = (kind: keyof typeof SHARES) => {
+    share -= SHARES[kind];
+    return share < 0;
+  };
+  if (isNext('sba')) return toSbaRequest(random);
+  if (isNext('object')) return toObjectRequest(random);
+  if (isNext('wrongPassword')) return { ...toRpcRequest(random), hasWrongPassword: true };
+  if (isNext('unknownName')) return { method: 'POST', path: 'd2/rpc/E.Boiler/NoSuchMethod', body: '[]' };
+  if (isNext('admin')) return { method: 'GET', path: 'admin/info' };
+  // Programs with a key stay: so there is always a session that lasts.
+  if (isNext('logout') && account.kind === 'basic') return LOGOUT;
+  return toRpcRequest(random);
+}
+
+function toRpcRequest(random: Random): SampleRequest {
+  return { method: 'POST', path: `d2/rpc/${pick(random, SAMPLE_RPCS).path}`, body: `[${Math.floor(random() * 100)}]` };
+}
+
+function toSbaRequest(random: Random): SampleRequest {
+  const bytes = Math.floor(random() * 200_000);
+  return random() < 0.7
+    ? { method: 'GET', path: `d2/sba/${SAMPLE_SBA_EVENT}/Download?fileName=report.pdf&param=${bytes}` }
+    : { method: 'POST', path: `d2/sba/${SAMPLE_SBA_EVENT}/Upload?fileName=scan.png`, body: Buffer.alloc(bytes, 0xd2) };
+}
+
+function toObjectRequest(random: Random): SampleRequest {
+  const name = encodeURIComponent(pick(random, SAMPLE_OBJECTS));
+  return random() < 0.5
+    ? { method: 'GET', path: `d2/archive/${name}?beginTime=2026-01-01T00:00:00Z&oversampleSeconds=60` }
+    : { method: 'GET', path: `d2/object/${name}` };
+}
+
+function pick<T>(random: Random, list: readonly T[]): T {
+  return list[Math.floor(random() * list.length)] as T;
+}
+
+function mistyped(account: SampleCredentials): SampleCredentials {
+  return account.kind === 'basic' ? { ...account, password: 'mistyped' } : { ...account, key: 'mistyped' };
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await wait(ms, undefined, { signal });
+  } catch {
+    // The signal ends the pause; the loop sees it.
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Accepts clients, keeps their number within its limit, and chooses the data path: the relay for what can be framed without
+ * doubt, the gateway for everything else and from then on. Knows no metrics.
+ */
+import net from 'node:net';
+import type { Clock } from '../clock.ts';
+import type { HostPort } from '../config/config.ts';
+import { StartError } from '../errors.ts';
+import type { ClientConnection } from '../exchange/exchange.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { Irregularity } from '../http1/request-head.ts';
+import type { Logger } from '../logger.ts';
+import { RelayConnection, type RelayContext, type RelayServices } from '../relay/relay-connection.ts';
+
+export interface DispatcherOptions {
+  readonly dataPath: 'auto' | 'gateway';
+  readonly maxConnections: number;
+}
+
+/** Dead peers of held long polls are noticed by TCP keep-alive, since nothing else is ever sent to them. */
+const KEEP_ALIVE_DELAY_MS = 60_000;
+const MAX_CONNECTIONS_LOG_NS = 10_000_000_000;
+
+export class Dispatcher implements RelayContext {
+  readonly services: RelayServices;
+  readonly #options: DispatcherOptions;
+  readonly #gateway: Gateway;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #server: net.Server;
+  readonly #relayed = new Set<RelayConnection>();
+  readonly #handedOver = new Map<Irregularity, number>();
+  #isDraining = false;
+  #accepted = 0;
+  #refused = 0;
+  #refusalLoggedNs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: DispatcherOptions, services: RelayServices, gateway: Gateway, clock: Clock, logger: Logger) {
+    this.services = services;
+    this.#options = options;
+    this.#gateway = gateway;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#server = net.createServer({
+      // A client that has closed its sending side still waits for its answer.
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+    });
+    this.#server.maxConnections = options.maxConnections;
+    this.#server.on('connection', (socket) => this.#onConnection(socket));
+    this.#server.on('drop', () => this.#onRefused());
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Client connections open now. */
+  get openConnections(): number {
+    return this.#relayed.size + this.#gateway.openConnections;
+  }
+
+  /** Client connections accepted since the start. */
+  get acceptedConnections(): number {
+    return this.#accepted;
+  }
+
+  /** Client connections closed at once, since `limits.connections` were open. */
+  get refusedConnections(): number {
+    return this.#refused;
+  }
+
+  /** Client connections handed over from the relay to the gateway, by what was irregular. */
+  get handedOver(): ReadonlyMap<Irregularity, number> {
+    return this.#handedOver;
+  }
+
+  /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */
+  async listen(address: HostPort): Promise<HostPort> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host: address.host, port: address.port, backlog: 4096 }, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    }).catch((cause: NodeJS.ErrnoException) => {
+      const text = `listen: cannot listen on ${address.host}:${address.port}: ${cause.code ?? cause.message}`;
+      throw new StartError('D2S_ERR_LISTEN', text, { cause });
+    });
+    // Accepting may fail later, e.g. without file descriptors; the listener stays open and the next one may succeed.
+    this.#server.on('error', (cause: NodeJS.ErrnoException) => {
+      this.#logger.error({ code: cause.code }, 'accepting a connection failed');
+    });
+    const bound = this.#server.address() as net.AddressInfo;
+    return { host: bound.address, port: bound.port };
+  }
+
+  /** Answers announce the end of their connection from now on; idle connections are closed; new ones still served. */
+  drain(): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    for (const connection of this.#relayed) connection.drain();
+    this.#gateway.drain();
+  }
+
+  /** Accepts no new connection. */
+  stopListening(): void {
+    this.#server.close();
+  }
+
+  /** Ends every connection at once. */
+  destroy(): void {
+    this.#server.close();
+    for (const connection of this.#relayed) connection.destroy();
+    this.#gateway.destroy();
+  }
+
+  onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
+    this.#relayed.delete(connection);
+    this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
+    socket.pause();
+    socket.unshift(unread);
+    this.#gateway.take(socket, connection.client);
+    socket.resume();
+  }
+
+  onRelayClosed(connection: RelayConnection): void {
+    this.#relayed.delete(connection);
+  }
+
+  #onConnection(socket: net.Socket): void {
+    this.#accepted += 1;
+    const client = toClientConnection(socket);
+    if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
+    else this.#relayed.add(new RelayConnection(socket, client, this));
+  }
+
+  #onRefused(): void {
+    this.#refused += 1;
+    const nowNs = this.#clock.nowNs();
+    if (nowNs - this.#refusalLoggedNs < MAX_CONNECTIONS_LOG_NS) return;
+    this.#refusalLoggedNs = nowNs;
+    const { maxConnections } = this.#options;
+    this.#logger.warn({ refused: this.#refused }, `limits.connections (${maxConnections}) are open: refusing new ones`);
+  }
+}
+
+function toClientConnection(socket: net.Socket): ClientConnection {
+  return { remoteAddress: socket.remoteAddress ?? '', remotePort: socket.remotePort ?? 0, secure: false };
+}

@@ -1,0 +1,42 @@
+/**
+ * Every error that this program raises on purpose. Match `code`, never the message: messages may change, codes may not.
+ * docs/errors.md lists them all, and a test holds that list equal to `ERROR_CODES`.
+ */
+export const ERROR_CODES = {
+  D2S_ERR_CONFIG: 'The configuration, an environment variable or a flag cannot be used.',
+  D2S_ERR_CONFIG_FILE: 'The configuration file cannot be read or is not YAML.',
+  D2S_ERR_LISTEN: 'A listener cannot be opened.',
+  D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found or reached.',
+  D2S_ERR_UPSTREAM_REFUSED: 'The upstream refused the connection.',
+  D2S_ERR_UPSTREAM_UNREACHABLE: 'There is no way to the upstream’s address.',
+  D2S_ERR_UPSTREAM_DNS: 'The upstream’s name cannot be resolved.',
+  D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: 'The upstream did not accept the connection in time.',
+  D2S_ERR_UPSTREAM_TERMINATED: 'The upstream closed or reset the connection before its answer began.',
+  D2S_ERR_UPSTREAM_INCOMPLETE: 'The upstream closed or reset the connection in the middle of its answer.',
+  D2S_ERR_UPSTREAM_TIMEOUT: 'The upstream did not begin its answer in time.',
+  D2S_ERR_UPSTREAM_PROTOCOL: 'The upstream’s answer is not HTTP/1.1.',
+  D2S_ERR_UPSTREAM_HEAD_TOO_LARGE: 'The head of the upstream’s answer is larger than limits.headBytes.',
+  D2S_ERR_UPSTREAM_UPGRADE: 'The upstream’s answer to an upgrade cannot be used.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export class SidecarError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string = ERROR_CODES[code], options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** Bad configuration or usage: exit code 64. `message` names the key, the value and what was expected. */
+export class ConfigError extends SidecarError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('D2S_ERR_CONFIG', message, options);
+  }
+}
+
+/** A failure to start that is not the configuration's fault, e.g. a port in use: exit code 1. */
+export class StartError extends SidecarError {}

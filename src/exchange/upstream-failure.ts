@@ -1,0 +1,85 @@
+import { type ErrorCode, SidecarError } from '../errors.ts';
+
+/** Error types of RFC 9209 §2.3 that the sidecar can name. */
+export type ProxyErrorType =
+  | 'connection_refused'
+  | 'connection_terminated'
+  | 'connection_timeout'
+  | 'destination_ip_unroutable'
+  | 'dns_error'
+  | 'http_protocol_error'
+  | 'http_response_header_section_size'
+  | 'http_response_incomplete'
+  | 'http_response_timeout'
+  | 'http_upgrade_failed';
+
+interface FailureKind {
+  readonly status: 502 | 504;
+  readonly proxyError: ProxyErrorType;
+}
+
+const KINDS = {
+  D2S_ERR_UPSTREAM_REFUSED: { status: 502, proxyError: 'connection_refused' },
+  D2S_ERR_UPSTREAM_UNREACHABLE: { status: 502, proxyError: 'destination_ip_unroutable' },
+  D2S_ERR_UPSTREAM_DNS: { status: 502, proxyError: 'dns_error' },
+  D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: { status: 504, proxyError: 'connection_timeout' },
+  D2S_ERR_UPSTREAM_TERMINATED: { status: 502, proxyError: 'connection_terminated' },
+  D2S_ERR_UPSTREAM_INCOMPLETE: { status: 502, proxyError: 'http_response_incomplete' },
+  D2S_ERR_UPSTREAM_TIMEOUT: { status: 504, proxyError: 'http_response_timeout' },
+  D2S_ERR_UPSTREAM_PROTOCOL: { status: 502, proxyError: 'http_protocol_error' },
+  D2S_ERR_UPSTREAM_HEAD_TOO_LARGE: { status: 502, proxyError: 'http_response_header_section_size' },
+  D2S_ERR_UPSTREAM_UPGRADE: { status: 502, proxyError: 'http_upgrade_failed' },
+} as const satisfies Partial<Record<ErrorCode, FailureKind>>;
+
+export type UpstreamFailureCode = keyof typeof KINDS;
+
+/** Why the upstream gave no (whole) answer. `status` and `proxyError` are what the client is told, if it can still be told. */
+export class UpstreamFailure extends SidecarError {
+  declare readonly code: UpstreamFailureCode;
+
+  constructor(code: UpstreamFailureCode, cause?: unknown) {
+    super(code, undefined, cause === undefined ? undefined : { cause });
+  }
+
+  /** 504 when time ran out, else 502 (RFC 9110 §15.6). */
+  get status(): 502 | 504 {
+    return KINDS[this.code].status;
+  }
+
+  /** RFC 9209 §2.3. */
+  get proxyError(): ProxyErrorType {
+    return KINDS[this.code].proxyError;
+  }
+}
+
+/**
+ * The one place that maps a socket's error to a failure. `phase` says how far the exchange had come:
+ * `connect` before the connection stood, `wait` before the response began, `response` after that.
+ */
+export function toUpstreamFailure(cause: unknown, phase: 'connect' | 'wait' | 'response'): UpstreamFailure {
+  if (cause instanceof UpstreamFailure) return cause;
+  if (phase === 'response') return new UpstreamFailure('D2S_ERR_UPSTREAM_INCOMPLETE', cause);
+  if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+  return new UpstreamFailure(toConnectCode(cause), cause);
+}
+
+function toConnectCode(cause: unknown): UpstreamFailureCode {
+  // net.connect to a name with several addresses fails with an AggregateError that carries the last one's code.
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  switch (code) {
+    case 'ECONNREFUSED':
+      return 'D2S_ERR_UPSTREAM_REFUSED';
+    case 'ETIMEDOUT':
+      return 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT';
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EAI_FAIL':
+    case 'EAI_NODATA':
+      return 'D2S_ERR_UPSTREAM_DNS';
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return 'D2S_ERR_UPSTREAM_TERMINATED';
+    default:
+      return 'D2S_ERR_UPSTREAM_UNREACHABLE';
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * The complete path: Node's own HTTP server and http-proxy, for what the relay does not frame itself (HTTP/1.0, odd heads,
+ * absolute-form, upgrades), or with `dataPath: gateway` for everything. It gets sockets, never listens, and reports the same
+ * exchanges as the relay; it knows neither the relay nor metrics. Node's strict parser decides what is HTTP at all.
+ *
+ * What it cannot keep as it would be without the sidecar, since Node's parser or writer does not have it:
+ * - Requests reach the upstream as HTTP/1.1, responses the client; an HTTP/1.0 client gets Node's own Connection field, no
+ *   chunks and no interim responses, and one without Host gets the upstream's.
+ * - Request fields of one name stand together at the place of the first, in its letter case; several Cookie fields become one.
+ *   Blanks around values and folded lines are normalised. In responses lines stay as they came, but for the 101 of an upgrade,
+ *   which is grouped the same and gets the standard reason.
+ * - Chunks get other sizes, chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding` on
+ *   204 and 304. Content-Length moves behind Content-Disposition.
+ * - 100 loses its fields. A final response to a request that still waits for its 100 closes the connection.
+ * - Methods that Node's parser does not know are refused with 400, CONNECT with 501, more than one Host with 400.
+ * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are taken out. A refused WebSocket request is
+ *   the last one on its connection.
+ * - A client that has sent nothing yet is given `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.
+ */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type net from 'node:net';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import type { ClientConnection, Exchange } from '../exchange/exchange.ts';
+import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import type { RequestProblemStatus } from '../exchange/problem.ts';
+import { withoutUpgrade } from '../http1/upgrade.ts';
+import type { Logger } from '../logger.ts';
+import { GatewayRequestHead, toLines } from './fields.ts';
+import { PlainExchange } from './plain-exchange.ts';
+import { createProxy } from './proxy.ts';
+import { toHeadProblem } from './request-head.ts';
+import { ServedConnection } from './served-connection.ts';
+import type { GatewayServices } from './services.ts';
+import { isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
+
+export interface GatewayOptions {
+  readonly upstreamHost: string;
+  readonly upstreamPort: number;
+  readonly forwarded: Config['forwarded'];
+  readonly headBytes: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** 0: none. */
+  readonly responseTimeoutMs: number;
+  /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
+  readonly halfClosedTimeoutMs?: number;
+}
+
+const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
+
+/** How precisely a head's time limit is kept: Node looks at all connections that often. */
+const MAX_CHECK_INTERVAL_MS = 1_000;
+const MIN_CHECK_INTERVAL_MS = 10;
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #services: GatewayServices;
+  readonly #logger: Logger;
+  readonly #server: http.Server;
+  readonly #connections = new Map<net.Socket, ServedConnection>();
+  #isDraining = false;
+  #isDestroyed = false;
+  #upgraded = 0;
+  #overflowed = 0;
+
+  constructor(options: GatewayOptions, reporter: ExchangeReporter, _clock: Clock, logger: Logger) {
+    this.#options = options;
+    this.#logger = logger;
+    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes } = options;
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const proxy = createProxy({ host, port });
+    this.#services = { proxy, reporter, limits: options, headBytes, forwarded, authority };
+    this.#server = this.#createServer();
+  }
+
+  /** Client connections open now, upgraded ones included. */
+  get openConnections(): number {
+    return this.#connections.size;
+  }
+
+  /** Of these, the ones that are WebSockets by now. */
+  get upgradedConnections(): number {
+    return this.#upgraded;
+  }
+
+  /** Connections that were refused further requests since too many of theirs were waiting (`MAX_WAITING`). */
+  get overflowedConnections(): number {
+    return this.#overflowed;
+  }
+
+  /** Takes over a client's socket whose next unread byte is the first of a request head. Its listeners must be gone. */
+  take(socket: net.Socket, client: ClientConnection): void {
+    if (this.#isDestroyed) socket.destroy();
+    if (socket.destroyed) return;
+    const { idleTimeoutMs, halfClosedTimeoutMs = DEFAULT_HALF_CLOSED_TIMEOUT_MS } = this.#options;
+    const limits = { idleTimeoutMs, halfClosedTimeoutMs };
+    const connection = new ServedConnection(socket, client, limits, this.#isDraining);
+    this.#connections.set(socket, connection);
+    socket.on('close', () => this.#connections.delete(socket));
+    socket.setNoDelay(true);
+    socket.allowHalfOpen = true;
+    this.#serve(socket);
+  }
+
+  /** From now on answers carry `Connection: close`; idle connections are closed. Upgraded ones stay. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of this.#connections.values()) connection.drain();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#isDestroyed = true;
+    for (const socket of this.#connections.keys()) socket.destroy();
+    // It has never listened: this only stops its interval.
+    this.#server.close();
+  }
+
+  #createServer(): http.Server {
+    const { headBytes, headTimeoutMs, idleTimeoutMs } = this.#options;
+    const interval = Math.min(Math.max(Math.floor(headTimeoutMs / 4), MIN_CHECK_INTERVAL_MS), MAX_CHECK_INTERVAL_MS);
+    const server = http.createServer({
+      maxHeaderSize: headBytes,
+      headersTimeout: headTimeoutMs,
+      // An upload may take its time, and an upgraded connection for ever (#1664).
+      requestTimeout: 0,
+      keepAliveTimeout: idleTimeoutMs,
+      connectionsCheckingInterval: interval,
+      insecureHTTPParser: false,
+      // Ours answers with a problem, and knows two Hosts from one.
+      requireHostHeader: false,
+    });
+    // Node drops fields past 2,000 in silence; the bound is headBytes.
+    server.maxHeadersCount = 0;
+    // A client that has closed its sending side still waits for its answer. Not documented, but Node's own since 0.8.
+    (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+    server.on('request', (request, response) => this.#onRequest(request, response, false));
+    server.on('checkContinue', (request, response) => this.#onRequest(request, response, true));
+    server.on('checkExpectation', (request, response) => this.#onRequest(request, response, false));
+    server.on('upgrade', (request, socket, leftover) => this.#onUpgrade(request, socket as net.Socket, leftover));
+    server.on('connect', (_request, socket) => this.#connections.get(socket as net.Socket)?.refuse(501));
+    server.on('clientError', (error, socket) => this.#onClientError(error, socket as net.Socket));
+    // Node watches over heads only from this event on, and a server that never listens never sends it.
+    server.emit('listening');
+    return server;
+  }
+
+  #serve(socket: net.Socket): void {
+    if (socket.destroyed) return;
+    // Whoever had it before may have left a limit for idle connections on it.
+    socket.setTimeout(0);
+    this.#server.emit('connection', socket);
+    socket.resume();
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const connection = this.#admit(request);
+    if (connection === undefined) {
+      request.resume();
+      return;
+    }
+    const exchange = this.#begin(request, connection);
+    connection.add(new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange));
+  }
+
+  #onUpgrade(request: IncomingMessage, socket: net.Socket, leftover: Buffer): void {
+    const connection = this.#admit(request);
+    if (connection === undefined) return;
+    if (!isWebSocketRequest(request)) {
+      this.#ignoreUpgrade(request, connection, leftover);
+      return;
+    }
+    const onTunnel = () => {
+      this.#upgraded += 1;
+      socket.on('close', () => {
+        this.#upgraded -= 1;
+      });
+    };
+    const exchange = this.#begin(request, connection);
+    connection.add(new WebSocketExchange(this.#services, connection, { request, leftover, onTunnel }, exchange));
+  }
+
+  /** The connection that takes this request; undefined when the request is refused or came too late. */
+  #admit(request: IncomingMessage): ServedConnection | undefined {
+    const connection = this.#connections.get(request.socket);
+    if (connection === undefined || connection.isClosing) return undefined;
+    const problem = toHeadProblem(request);
+    if (problem !== undefined) {
+      connection.refuse(problem, request.method === 'HEAD');
+      return undefined;
+    }
+    if (connection.isFull) {
+      this.#overflowed += 1;
+      this.#logger.warn({ overflowed: this.#overflowed }, 'too many requests wait on one connection: refusing more');
+      connection.refuse(503, request.method === 'HEAD');
+      return undefined;
+    }
+    return connection;
+  }
+
+  #begin(request: IncomingMessage, connection: ServedConnection): Exchange {
+    return this.#services.reporter.begin(new GatewayRequestHead(request), connection.client, 'gateway');
+  }
+
+  /**
+   * Serves the request as if it did not ask (RFC 9110 §7.8). Node's server has left the connection and would not read the
+   * request's body: so the head is put back without its wish, and the connection begins anew.
+   */
+  #ignoreUpgrade(request: IncomingMessage, connection: ServedConnection, leftover: Buffer): void {
+    const { socket } = connection;
+    const head = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n${toLines(request.rawHeaders)}\r\n`;
+    // At once, even if others come first: an end of the stream could otherwise overtake it.
+    socket.unshift(Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]));
+    const turn = {
+      begin: () => {
+        connection.release(turn);
+        // Not from within Node's parser, which the new beginning would use again.
+        process.nextTick(() => this.#serve(socket));
+      },
+      cancel: () => undefined,
+      onClientEnded: () => undefined,
+      isReceiving: false,
+      hasAnswered: false,
+    };
+    connection.add(turn);
+  }
+
+  #onClientError(error: NodeJS.ErrnoException, socket: net.Socket): void {
+    const connection = this.#connections.get(socket);
+    const status = toStatus(error.code);
+    const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isIdle === true;
+    // Nobody there to be told, or nothing asked that could be answered.
+    if (connection === undefined || status === undefined || isUnused) socket.destroy();
+    else connection.refuse(status);
+  }
+}
+
+/** What Node's parser or its clock found, as an answer; undefined for an error of the connection itself. */
+function toStatus(code: string | undefined): RequestProblemStatus | undefined {
+  if (code === 'HPE_HEADER_OVERFLOW') return 431;
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
+  return code?.startsWith('HPE_') === true ? 400 : undefined;
+}

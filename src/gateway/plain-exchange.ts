@@ -1,0 +1,219 @@
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
+import { upstreamProblem } from '../exchange/problem.ts';
+import { UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { isChunked, toPairs } from './fields.ts';
+import { callWeb } from './proxy.ts';
+import { pump } from './pump.ts';
+import { isVersion10, setRequestHead } from './request-head.ts';
+import { type ClientResponseHead, toClientHead, toInterimBytes } from './response-head.ts';
+import type { ServedConnection } from './served-connection.ts';
+import type { GatewayServices } from './services.ts';
+import type { Turn } from './turn.ts';
+import { UpstreamWatch } from './upstream-watch.ts';
+
+/** One request and its response, through http-proxy's `web`. */
+export class PlainExchange implements Turn {
+  readonly #services: GatewayServices;
+  readonly #connection: ServedConnection;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #exchange: Exchange;
+  /** The client asked for 100 (Continue) and has not been given one: it may or may not send its body. */
+  #isContinueDue: boolean;
+  #upstream: ClientRequest | undefined;
+  #watch: UpstreamWatch | undefined;
+  #isUntilClose = false;
+  #isOver = false;
+  #isResponseDone = false;
+  #isUpstreamDone = true;
+
+  constructor(
+    services: GatewayServices,
+    connection: ServedConnection,
+    message: {
+      readonly request: IncomingMessage;
+      readonly response: ServerResponse;
+      readonly expectsContinue: boolean;
+    },
+    exchange: Exchange,
+  ) {
+    this.#services = services;
+    this.#connection = connection;
+    this.#request = message.request;
+    this.#response = message.response;
+    this.#isContinueDue = message.expectsContinue;
+    this.#exchange = exchange;
+  }
+
+  get isReceiving(): boolean {
+    return !this.#request.complete;
+  }
+
+  get hasAnswered(): boolean {
+    return this.#response.headersSent;
+  }
+
+  begin(): void {
+    const { proxy, headBytes } = this.#services;
+    this.#request.on('error', () => undefined);
+    this.#response.on('error', () => undefined);
+    this.#response.on('finish', () => {
+      this.#isResponseDone = true;
+      this.#settle();
+    });
+    const call = { agent: this.#connection.agent, headBytes };
+    try {
+      callWeb(proxy, this.#request, this.#response, call, (upstream) => this.#onUpstreamRequest(upstream));
+    } catch {
+      // Node does not send what it has let in, e.g. a control character in a value: the request's fault.
+      this.#reject();
+    }
+  }
+
+  /** The upstream request must not outlive the client: http-proxy lets it on Node 15.5 and later (#1586). */
+  cancel(): void {
+    this.#isOver = true;
+    this.#services.reporter.end(this.#exchange, CANCELLED);
+    this.#upstream?.destroy();
+  }
+
+  onClientEnded(): void {
+    // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
+    if (this.#upstream?.writableFinished === true) this.#upstream.socket?.end();
+  }
+
+  #onUpstreamRequest(upstream: ClientRequest): void {
+    const { limits, forwarded, authority } = this.#services;
+    this.#upstream = upstream;
+    this.#isUpstreamDone = false;
+    this.#watch = new UpstreamWatch(upstream, limits);
+    upstream.on('error', (cause) => this.#fail(cause));
+    upstream.on('information', (interim) => this.#onInterim(interim));
+    upstream.on('response', (response) => this.#onResponse(response));
+    upstream.on('finish', () => {
+      if (this.#connection.hasClientEnded && this.#connection.isLast) this.onClientEnded();
+    });
+    upstream.on('close', () => {
+      this.#isUpstreamDone = true;
+      this.#settle();
+    });
+    setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
+    pump(this.#request, upstream, () => this.#endRequest(upstream));
+  }
+
+  #endRequest(upstream: ClientRequest): void {
+    if (upstream.destroyed || upstream.writableEnded) return;
+    const trailers = this.#request.rawTrailers;
+    try {
+      if (trailers.length > 0) upstream.addTrailers(toPairs(trailers));
+      upstream.end();
+    } catch {
+      // Trailers that Node has let in and does not send: a broken end of a request, so no end.
+      this.#reject();
+    }
+  }
+
+  #reject(): void {
+    this.cancel();
+    if (this.hasAnswered) this.#connection.socket.destroy();
+    else this.#connection.refuseNow(400, this.#request.method === 'HEAD');
+  }
+
+  #onInterim(interim: { statusCode: number; statusMessage: string; rawHeaders: string[] }): void {
+    this.#watch?.onInterim(interim.statusCode);
+    // RFC 9110 §15.2: HTTP/1.0 knows none.
+    if (this.#isOver || isVersion10(this.#request) || this.#response.headersSent) return;
+    if (interim.statusCode === 100) {
+      this.#isContinueDue = false;
+      // Node's own, so that it knows, and keeps the connection.
+      this.#response.writeContinue();
+      return;
+    }
+    // It is this request's turn and nothing of its answer is written: the bytes are in their place.
+    this.#connection.socket.write(toInterimBytes(interim));
+  }
+
+  #onResponse(upstream: IncomingMessage): void {
+    upstream.on('error', (cause) => this.#fail(cause));
+    if (this.#isOver) return;
+    this.#watch?.onResponse();
+    this.#exchange.status = upstream.statusCode ?? 0;
+    try {
+      this.#writeHead(upstream);
+    } catch (cause) {
+      // Node has read what it does not write, e.g. status 099.
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause));
+      return;
+    }
+    upstream.on('close', () => {
+      if (!upstream.complete) this.#fail(undefined);
+    });
+    pump(upstream, this.#response, () => this.#onResponseEnd(upstream));
+  }
+
+  #writeHead(upstream: IncomingMessage): void {
+    const isVersion10Client = isVersion10(this.#request);
+    const head = toClientHead(upstream, {
+      isHead: this.#request.method === 'HEAD',
+      isVersion10: isVersion10Client,
+      // Without its 100 the client may send the body or not: whatever comes next has no certain beginning.
+      isLast: this.#connection.isLast || this.#isContinueDue,
+    });
+    this.#isUntilClose = head.isUntilClose;
+    this.#keepNodeFromAdding(head, isVersion10Client);
+    this.#response.writeHead(upstream.statusCode ?? 0, upstream.statusMessage ?? '', head.fields);
+  }
+
+  /** Node adds fields unless they have been removed; those of a client that speaks HTTP/1.0 it may add. */
+  #keepNodeFromAdding(head: ClientResponseHead, isVersion10Client: boolean): void {
+    const names = new Set(head.fields.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));
+    this.#response.sendDate = false;
+    for (const name of ['content-length', 'transfer-encoding']) {
+      if (!names.has(name)) this.#response.removeHeader(name);
+    }
+    if (!isVersion10Client && !names.has('connection')) this.#response.removeHeader('connection');
+  }
+
+  #onResponseEnd(upstream: IncomingMessage): void {
+    // An end without being complete is followed by 'close'.
+    if (this.#isOver || !upstream.complete) return;
+    this.#isOver = true;
+    this.#services.reporter.end(this.#exchange, COMPLETED);
+    const trailers = upstream.rawTrailers;
+    try {
+      if (trailers.length > 0 && isChunked(upstream.rawHeaders)) this.#response.addTrailers(toPairs(trailers));
+      this.#response.end();
+    } catch {
+      // A trailer that Node does not write: what is missing must be seen.
+      this.#connection.breakOff(this.#isUntilClose);
+    }
+  }
+
+  #fail(cause: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const failure = this.#watch?.toFailure(cause) ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+    // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
+    const hasClientEnded = this.#connection.hasClientEnded;
+    this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
+    this.#upstream?.destroy();
+    if (this.#response.headersSent) this.#connection.breakOff(this.#isUntilClose);
+    else this.#answer(failure);
+  }
+
+  #answer(failure: UpstreamFailure): void {
+    const problem = upstreamProblem(failure);
+    const fields = problem.fields.flat();
+    if (this.#connection.isLast || this.#isContinueDue) fields.push('Connection', 'close');
+    else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');
+    this.#response.writeHead(problem.status, problem.title, fields);
+    this.#response.end(Buffer.from(problem.body, 'latin1'));
+    // The rest of the request's body is dropped, so that the connection can go on behind it.
+    this.#request.resume();
+  }
+
+  #settle(): void {
+    if (this.#isResponseDone && this.#isUpstreamDone) this.#connection.done(this);
+  }
+}

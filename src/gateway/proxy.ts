@@ -1,0 +1,117 @@
+/**
+ * The one place that loads http-proxy 1.18.1 (no release since 2020), with what must be taken out of it before first use.
+ */
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
+import { Stream, type Writable } from 'node:stream';
+import util from 'node:util';
+import type HttpProxy from 'http-proxy';
+
+export type ProxyServer = HttpProxy;
+
+export interface ProxyTarget {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What differs from request to request. */
+export interface ProxyCall {
+  readonly agent: unknown;
+  readonly headBytes: number;
+}
+
+// It takes util._extend when it is loaded, and Node 22 and later print DEP0060 at its first call: give it Object.assign.
+function loadHttpProxy(): typeof HttpProxy {
+  const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
+  if (deprecated === undefined) return createRequire(import.meta.url)('http-proxy') as typeof HttpProxy;
+  Object.defineProperty(util, '_extend', { ...plainValue(deprecated), value: Object.assign });
+  try {
+    return createRequire(import.meta.url)('http-proxy') as typeof HttpProxy;
+  } finally {
+    Object.defineProperty(util, '_extend', deprecated);
+  }
+}
+
+function plainValue(descriptor: PropertyDescriptor): PropertyDescriptor {
+  return { configurable: true, enumerable: descriptor.enumerable === true, writable: true };
+}
+
+const LoadedProxy = loadHttpProxy();
+
+type Pass = (...parameters: readonly unknown[]) => unknown;
+
+export function createProxy(target: ProxyTarget): ProxyServer {
+  const proxy = new LoadedProxy({
+    target: { ...target, protocol: 'http:' },
+    // The path is ours: http-proxy collapses `//` in it. With these it neither parses nor joins one.
+    toProxy: true,
+    prependPath: false,
+    ignorePath: true,
+    // The response is ours: http-proxy merges duplicate fields, loses trailers and does not see an upstream that breaks off.
+    selfHandleResponse: true,
+  });
+  const passes = proxy as unknown as { webPasses: Pass[] };
+  // It makes a chunked DELETE or OPTIONS one of length 0, and its body the next request: smuggling (#1721).
+  passes.webPasses = passes.webPasses.filter((pass) => pass.name !== 'deleteLength');
+  // Errors come to listeners of our own: http-proxy's callback does not tell the client's from the upstream's.
+  proxy.on('error', () => undefined);
+  return proxy;
+}
+
+/** Sends an ordinary request; `onUpstreamRequest` is called before this returns, before anything is written. */
+export function callWeb(
+  proxy: ProxyServer,
+  request: IncomingMessage,
+  response: Parameters<ProxyServer['web']>[1],
+  call: ProxyCall,
+  onUpstreamRequest: (upstream: ClientRequest) => void,
+): void {
+  // http-proxy copies these into its own request, where the first `expect` would fix the head: ours is set from rawHeaders.
+  request.headers = {};
+  proxy.web(request, response, { ...toOptions(call), buffer: new PipeHook(onUpstreamRequest) }, () => undefined);
+}
+
+/** Sends a WebSocket request; `onUpstreamRequest` as above. */
+export function callWebSocket(
+  proxy: ProxyServer,
+  request: IncomingMessage,
+  socket: Socket,
+  leftover: Buffer,
+  call: ProxyCall,
+  onUpstreamRequest: (upstream: ClientRequest) => void,
+): void {
+  // http-proxy checks for this value and destroys the socket otherwise.
+  request.headers = { upgrade: 'websocket' };
+  proxy.once('proxyReqWs', onUpstreamRequest);
+  try {
+    proxy.ws(request, socket, leftover, toOptions(call), () => undefined);
+  } finally {
+    // The event comes from within that call or not at all; a listener left over would take the next request.
+    proxy.removeListener('proxyReqWs', onUpstreamRequest as () => void);
+  }
+}
+
+function toOptions({ agent, headBytes }: ProxyCall): { agent: unknown; ssl: object } {
+  // http-proxy starts http.request's options from its `ssl` option; there is no other way in for what it does not know.
+  return { agent, ssl: { maxHeaderSize: headBytes, setHost: false, insecureHTTPParser: false } };
+}
+
+/**
+ * http-proxy pipes its option `buffer`, instead of the request, into the upstream request as soon as that exists: the only
+ * moment at which head and body can still be taken over for certain. Its event `proxyReq` may come after the head has been
+ * written, and not at all with Expect.
+ */
+class PipeHook extends Stream {
+  readonly #onUpstreamRequest: (upstream: ClientRequest) => void;
+
+  constructor(onUpstreamRequest: (upstream: ClientRequest) => void) {
+    super();
+    this.#onUpstreamRequest = onUpstreamRequest;
+  }
+
+  override pipe<T extends NodeJS.WritableStream>(upstream: T): T {
+    this.#onUpstreamRequest(upstream as unknown as Writable as ClientRequest);
+    return upstream;
+  }
+}

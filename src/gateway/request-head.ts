@@ -1,0 +1,85 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { FORWARDED_FIELDS, type ForwardedClient, type ForwardedMode, forwardedFields } from '../http1/forwarded.ts';
+import { isChunked, listOf, toGroups, valuesOf } from './fields.ts';
+
+export interface RequestHeadContext {
+  readonly forwarded: ForwardedMode;
+  readonly client: ForwardedClient;
+  /** Host for a request of HTTP/1.0 that has none, e.g. `127.0.0.1:8080`. */
+  readonly authority: string;
+}
+
+/** Node adds these by itself when they are absent, unless told that they have been removed. */
+const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as const;
+
+/** What a request-target may hold: anything else could split the request line (RFC 9112 §3). */
+const TARGET = /^[\x21-\xff]+$/;
+
+/**
+ * Why a request is not forwarded: its fields can be read in more than one way. Undefined for a good one. Node's parser has
+ * already refused what is not HTTP at all.
+ */
+export function toHeadProblem(request: IncomingMessage): 400 | undefined {
+  const raw = request.rawHeaders;
+  const hosts = valuesOf(raw, 'host').length;
+  const isHttp10 = isVersion10(request);
+  // RFC 9112 §3.2: exactly one, but HTTP/1.0 knows none.
+  if (hosts > 1 || (hosts === 0 && !isHttp10)) return 400;
+  // RFC 9112 §6.1: HTTP/1.0 has no transfer codings; whoever sends one does not mean what we read.
+  if (isHttp10 && valuesOf(raw, 'transfer-encoding').length > 0) return 400;
+  return TARGET.test(request.url ?? '') ? undefined : 400;
+}
+
+export function isVersion10(request: IncomingMessage): boolean {
+  return request.httpVersionMajor === 1 && request.httpVersionMinor === 0;
+}
+
+/** Makes `upstream`'s head that of `request`: the same target byte for byte, the same fields, and the forwarding ones. */
+export function setRequestHead(upstream: ClientRequest, request: IncomingMessage, context: RequestHeadContext): void {
+  for (const name of upstream.getHeaderNames()) upstream.removeHeader(name);
+  upstream.path = request.url ?? '/';
+  const fields = toUpstreamFields(request, context);
+  for (const name of ADDED_BY_NODE) {
+    if (!fields.has(name)) upstream.removeHeader(name);
+  }
+  for (const { name, values } of fields.values()) {
+    upstream.setHeader(name, values.length === 1 ? (values[0] as string) : values);
+  }
+}
+
+function toUpstreamFields(request: IncomingMessage, context: RequestHeadContext): ReturnType<typeof toGroups> {
+  const raw = request.rawHeaders;
+  const fields = toGroups(raw);
+  const own = {
+    host: fields.get('host')?.values[0],
+    hasProto: fields.has('x-forwarded-proto'),
+    hasHost: fields.has('x-forwarded-host'),
+  };
+  if (context.forwarded === 'replace') for (const name of FORWARDED_FIELDS) fields.delete(name);
+  for (const [name, value] of forwardedFields(context.forwarded, context.client, own)) {
+    const group = fields.get(name.toLowerCase());
+    if (group === undefined) fields.set(name.toLowerCase(), { name, values: [value] });
+    else group.values.push(value);
+  }
+  // Node refuses to send it without chunks (its own rule; RFC 9110 §6.6.2 only makes it useless there).
+  if (!isChunked(raw)) fields.delete('trailer');
+  if (isVersion10(request)) speakFor10(fields, raw, context.authority);
+  putLengthLast(fields);
+  return fields;
+}
+
+/** Node always writes HTTP/1.1: what HTTP/1.0 means by leaving out has to be said (RFC 9112 §9.3, RFC 9110 §10.1.1). */
+function speakFor10(fields: ReturnType<typeof toGroups>, raw: readonly string[], authority: string): void {
+  if (!fields.has('host')) fields.set('host', { name: 'Host', values: [authority] });
+  if (!listOf(raw, 'connection').includes('keep-alive'))
+    fields.set('connection', { name: 'Connection', values: ['close'] });
+  fields.delete('expect');
+}
+
+/** Node re-encodes Content-Disposition when it has met Content-Length before it, and changes its bytes. */
+function putLengthLast(fields: ReturnType<typeof toGroups>): void {
+  const length = fields.get('content-length');
+  if (length === undefined || !fields.has('content-disposition')) return;
+  fields.delete('content-length');
+  fields.set('content-length', length);
+}

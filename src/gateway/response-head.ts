@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http';
+import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } from './fields.ts';
+
+export interface ResponseHeadContext {
+  readonly isHead: boolean;
+  /** The client speaks HTTP/1.0. */
+  readonly isVersion10: boolean;
+  /** The client's connection ends behind this response: says so. */
+  readonly isLast: boolean;
+}
+
+/** A response's fields for the client, flat like `rawHeaders`, and how its body ends there. */
+export interface ClientResponseHead {
+  readonly fields: string[];
+  /** Only the end of the connection ends the body: breaking off must not look like that end. */
+  readonly isUntilClose: boolean;
+  /** The body is to be sent in chunks. */
+  readonly isChunked: boolean;
+}
+
+/** Statuses without a body, whatever the fields say (RFC 9110 §6.4.1). */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+export function toClientHead(upstream: IncomingMessage, context: ResponseHeadContext): ClientResponseHead {
+  const raw = upstream.rawHeaders;
+  const hasBody = !context.isHead && !BODILESS.has(upstream.statusCode ?? 0);
+  const hasCoding = valuesOf(raw, 'transfer-encoding').length > 0;
+  const canChunk = isChunked(raw) && !context.isVersion10;
+  const isUntilClose = hasBody && !canChunk && (hasCoding || valuesOf(raw, 'content-length').length === 0);
+  const removed = new Set<string>();
+  if (!canChunk) removed.add('trailer');
+  if (BODILESS.has(upstream.statusCode ?? 0)) removed.add('transfer-encoding').add('trailer');
+  if (context.isVersion10) {
+    // HTTP/1.0 does not know chunks, and Node knows best when its connection can go on.
+    for (const name of ['transfer-encoding', 'connection', 'keep-alive']) removed.add(name);
+  }
+  const isLast = context.isLast || (isUntilClose && hasCoding && !context.isVersion10);
+  return { fields: toFields(raw, removed, isLast), isUntilClose, isChunked: hasBody && canChunk };
+}
+
+/**
+ * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` takes Link only in one form,
+ * and `writeProcessing` no fields at all.
+ */
+export function toInterimBytes(interim: {
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly rawHeaders: readonly string[];
+}): Buffer {
+  const head = `HTTP/1.1 ${interim.statusCode} ${interim.statusMessage}\r\n${toLines(interim.rawHeaders)}\r\n`;
+  return Buffer.from(head, 'latin1');
+}
+
+/** The flat fields without `removed`; for a last response with `Connection: close` and the other options of Connection. */
+function toFields(raw: RawFields, removed: ReadonlySet<string>, isLast: boolean): string[] {
+  const fields: string[] = [];
+  let length: string[] = [];
+  const isLengthLast = valuesOf(raw, 'content-disposition').length > 0;
+  forEachField(raw, (lowerName, value, name) => {
+    if (removed.has(lowerName)) return;
+    if (isLast && (lowerName === 'connection' || lowerName === 'keep-alive')) return;
+    // Node re-encodes Content-Disposition when it has met Content-Length before it, and changes its bytes.
+    if (isLengthLast && lowerName === 'content-length') length = [name, value];
+    else fields.push(name, value);
+  });
+  fields.push(...length);
+  if (isLast) fields.push('Connection', ['close', ...otherOptions(raw)].join(', '));
+  return fields;
+}
+
+function otherOptions(raw: RawFields): readonly string[] {
+  return listOf(raw, 'connection').filter((option) => option !== 'close' && option !== 'keep-alive');
+}

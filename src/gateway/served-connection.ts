@@ -1,0 +1,174 @@
+import http from 'node:http';
+import type net from 'node:net';
+import type { ClientConnection } from '../exchange/exchange.ts';
+import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+import type { Turn } from './turn.ts';
+
+/** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
+const LINGER_MS = 2_000;
+
+/** Requests that may wait behind one that is being served. One read holds up to about 1,500; nobody means that. */
+export const MAX_WAITING = 256;
+
+export interface ConnectionLimits {
+  /** How long a connection may be without progress while its last bytes are sent. */
+  readonly idleTimeoutMs: number;
+  /** How long a client that has closed its sending side may still wait. */
+  readonly halfClosedTimeoutMs: number;
+}
+
+/** One client's connection in the gateway, with the upstream connection that belongs to it and to nobody else. */
+export class ServedConnection {
+  readonly socket: net.Socket;
+  readonly client: ClientConnection;
+  /**
+   * An agent of its own, for at most one socket: connections stay one to one, so no client can receive another's response,
+   * and logins that hang on a connection keep working.
+   */
+  readonly agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1 });
+  readonly #limits: ConnectionLimits;
+  /** The first one is running. */
+  readonly #turns: Turn[] = [];
+  #isDraining: boolean;
+  #isClosing = false;
+  #isRefusing = false;
+  #hasClientEnded = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** `socket.bytesRead` when the connection became idle: nothing of a next request has come while it is the same. */
+  #idleAtBytes: number;
+
+  constructor(socket: net.Socket, client: ClientConnection, limits: ConnectionLimits, isDraining: boolean) {
+    this.socket = socket;
+    this.client = client;
+    this.#limits = limits;
+    this.#isDraining = isDraining;
+    this.#idleAtBytes = socket.readableLength > 0 ? Number.NaN : socket.bytesRead;
+    // Ours for the connection's whole life: between Node's server and http-proxy there are moments at which the socket has no
+    // other error listener, and a client's reset at such a moment would end the process (#1468).
+    socket.on('error', () => undefined);
+    socket.on('end', () => this.#onClientEnded());
+    socket.on('close', () => this.#onClosed());
+  }
+
+  /** The running turn is the connection's last: it drains or its client will send no more, and no other request waits. */
+  get isLast(): boolean {
+    return (this.#isDraining || this.#hasClientEnded) && this.#turns.length === 1;
+  }
+
+  /** No request is taken any more. */
+  get isClosing(): boolean {
+    return this.#isClosing || this.#isRefusing;
+  }
+
+  get hasClientEnded(): boolean {
+    return this.#hasClientEnded;
+  }
+
+  get isFull(): boolean {
+    return this.#turns.length > MAX_WAITING;
+  }
+
+  /** Nothing is under way, and nothing of a next request has come. */
+  get isIdle(): boolean {
+    return this.#turns.length === 0 && this.socket.bytesRead === this.#idleAtBytes;
+  }
+
+  add(turn: Turn): void {
+    this.#turns.push(turn);
+    if (this.#turns.length === 1) turn.begin();
+  }
+
+  /** To be called by the running turn when both sides are through with it. */
+  done(turn: Turn): void {
+    if (this.#turns[0] !== turn) return;
+    this.#turns.shift();
+    const next = this.#turns[0];
+    if (next !== undefined) {
+      if (!this.#isClosing) next.begin();
+      return;
+    }
+    this.#idleAtBytes = this.socket.bytesRead;
+    if (this.#isDraining || this.#hasClientEnded) this.close();
+  }
+
+  /** To be called instead of `done` by a turn that only makes way for the same request, read anew. */
+  release(turn: Turn): void {
+    if (this.#turns[0] === turn) this.#turns.shift();
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    if (this.isIdle) this.close();
+  }
+
+  /**
+   * Answers that the request at the end of the queue cannot be served, when it is its turn, and closes. Nothing behind it is
+   * read: nobody may guess where a next request begins.
+   */
+  refuse(status: RequestProblemStatus, isHead = false): void {
+    if (this.isClosing) return;
+    this.#isRefusing = true;
+    const answer = toRawResponse(requestProblem(status), { isHead, isLast: true });
+    const last = this.#turns.at(-1);
+    if (last?.isReceiving === true) {
+      last.cancel();
+      if (this.#turns.length === 1) {
+        if (last.hasAnswered) this.socket.destroy();
+        else this.close(answer);
+        return;
+      }
+      this.#turns.pop();
+    }
+    this.add({
+      begin: () => this.close(answer),
+      cancel: () => undefined,
+      onClientEnded: () => undefined,
+      isReceiving: false,
+      hasAnswered: false,
+    });
+  }
+
+  /** Answers the running turn's request in place of its response, and closes. */
+  refuseNow(status: RequestProblemStatus, isHead: boolean): void {
+    this.close(toRawResponse(requestProblem(status), { isHead, isLast: true }));
+  }
+
+  /** Ends our side behind `answer` and whatever was written before; the client may still be sending, which is dropped. */
+  close(answer?: Buffer): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    const { socket } = this;
+    const { idleTimeoutMs } = this.#limits;
+    socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
+    if (answer !== undefined) socket.write(answer);
+    socket.end(() => {
+      if (!socket.destroyed) this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    });
+    socket.resume();
+  }
+
+  /** Ends a connection in the middle of a response, so that it cannot be taken for a complete one. */
+  breakOff(isUntilClose: boolean): void {
+    if (isUntilClose && !this.client.secure) this.socket.resetAndDestroy();
+    else if (isUntilClose) this.socket.destroy();
+    else this.close();
+  }
+
+  #onClientEnded(): void {
+    this.#hasClientEnded = true;
+    if (this.#isClosing) return;
+    if (this.#turns.length === 0) {
+      this.close();
+      return;
+    }
+    this.socket.setTimeout(this.#limits.halfClosedTimeoutMs, () => this.socket.destroy());
+    if (this.#turns.length === 1) this.#turns[0]?.onClientEnded();
+  }
+
+  #onClosed(): void {
+    clearTimeout(this.#timer);
+    this.#isClosing = true;
+    for (const turn of this.#turns.splice(0)) turn.cancel();
+    this.agent.destroy();
+  }
+}

@@ -1,0 +1,191 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
+import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import { UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { listOf, toGroups, toLines, valuesOf } from './fields.ts';
+import { callWebSocket } from './proxy.ts';
+import { isVersion10, setRequestHead } from './request-head.ts';
+import { toClientHead, toInterimBytes } from './response-head.ts';
+import type { ServedConnection } from './served-connection.ts';
+import type { GatewayServices } from './services.ts';
+import { guardTunnel } from './tunnel.ts';
+import type { Turn } from './turn.ts';
+import { UpstreamWatch } from './upstream-watch.ts';
+
+/**
+ * Whether a request asks for WebSocket and nothing else (RFC 6455 §4.1). Any other upgrade may be ignored (RFC 9110 §7.8),
+ * and a body would not be read by Node's server once it calls the request an upgrade.
+ */
+export function isWebSocketRequest(request: IncomingMessage): boolean {
+  const raw = request.rawHeaders;
+  const upgrades = listOf(raw, 'upgrade');
+  const hasBody =
+    valuesOf(raw, 'transfer-encoding').length > 0 || valuesOf(raw, 'content-length').some((length) => length !== '0');
+  return (
+    request.method === 'GET' &&
+    !isVersion10(request) &&
+    upgrades.length === 1 &&
+    upgrades[0] === 'websocket' &&
+    !hasBody
+  );
+}
+
+/** One WebSocket handshake, through http-proxy's `ws`, and the tunnel behind it if the upstream accepts. */
+export class WebSocketExchange implements Turn {
+  readonly isReceiving = false;
+  readonly #services: GatewayServices;
+  readonly #connection: ServedConnection;
+  readonly #request: IncomingMessage;
+  readonly #leftover: Buffer;
+  readonly #exchange: Exchange;
+  readonly #onTunnel: () => void;
+  #upstream: ClientRequest | undefined;
+  #watch: UpstreamWatch | undefined;
+  #isOver = false;
+  #hasAnswered = false;
+  #isUntilClose = false;
+
+  /** `onTunnel` is called when the upstream has accepted, before the first byte of the new protocol. */
+  constructor(
+    services: GatewayServices,
+    connection: ServedConnection,
+    message: { readonly request: IncomingMessage; readonly leftover: Buffer; readonly onTunnel: () => void },
+    exchange: Exchange,
+  ) {
+    this.#services = services;
+    this.#connection = connection;
+    this.#request = message.request;
+    this.#leftover = message.leftover;
+    this.#onTunnel = message.onTunnel;
+    this.#exchange = exchange;
+  }
+
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  begin(): void {
+    const { proxy, headBytes } = this.#services;
+    const { socket, agent } = this.#connection;
+    // http-proxy writes the 101 as a string, in UTF-8 unless told otherwise; heads are latin1.
+    socket.setDefaultEncoding('latin1');
+    try {
+      callWebSocket(proxy, this.#request, socket, this.#leftover, { agent, headBytes }, (upstream) => {
+        this.#onUpstreamRequest(upstream);
+      });
+      this.#takeOverAnswer();
+    } catch {
+      // Node does not send what it has let in: the request's fault.
+      this.cancel();
+      this.#connection.refuseNow(400, false);
+    }
+  }
+
+  /** In the tunnel this does nothing: its ends watch each other. */
+  cancel(): void {
+    this.#isOver = true;
+    this.#services.reporter.end(this.#exchange, CANCELLED);
+    this.#upstream?.destroy();
+  }
+
+  onClientEnded(): void {
+    // Without a tunnel there is nobody to pass it on to; in the tunnel http-proxy's pipe does.
+  }
+
+  #onUpstreamRequest(upstream: ClientRequest): void {
+    const { limits, forwarded, authority } = this.#services;
+    this.#upstream = upstream;
+    this.#watch = new UpstreamWatch(upstream, limits);
+    upstream.on('error', (cause) => this.#fail(cause));
+    upstream.on('information', (interim) => {
+      this.#watch?.onInterim(interim.statusCode);
+      if (!this.#isOver) this.#connection.socket.write(toInterimBytes(interim));
+    });
+    setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
+  }
+
+  /** Puts our listeners before or in place of those that http-proxy has set. */
+  #takeOverAnswer(): void {
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    // It pipes a refusal without its framing, to a socket that may be dead (PR #1439).
+    upstream.removeAllListeners('response');
+    upstream.on('response', (response) => this.#onRefused(response));
+    const [openTunnel] = upstream.listeners('upgrade');
+    upstream.removeAllListeners('upgrade');
+    upstream.on('upgrade', (response, tunnel, leftover) => {
+      if (!this.#accept(response, tunnel)) return;
+      openTunnel?.call(upstream, response, tunnel, leftover);
+    });
+  }
+
+  #accept(response: IncomingMessage, tunnel: Socket): boolean {
+    tunnel.on('error', () => undefined);
+    if (this.#isOver || listOf(response.rawHeaders, 'upgrade').join() !== 'websocket') {
+      tunnel.destroy();
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_UPGRADE'));
+      return false;
+    }
+    this.#isOver = true;
+    this.#hasAnswered = true;
+    this.#watch?.onResponse();
+    this.#exchange.status = 101;
+    this.#services.reporter.end(this.#exchange, COMPLETED);
+    const fields = [...toGroups(response.rawHeaders).values()];
+    response.headers = Object.fromEntries(
+      fields.map(({ name, values }) => [name, values]),
+    ) as IncomingMessage['headers'];
+    guardTunnel(this.#connection.socket, tunnel);
+    this.#onTunnel();
+    return true;
+  }
+
+  /** The upstream answers instead of upgrading: pass that on, framed, as the connection's last response. */
+  #onRefused(response: IncomingMessage): void {
+    response.on('error', (cause) => this.#fail(cause));
+    if (this.#isOver) return;
+    const { socket } = this.#connection;
+    this.#watch?.onResponse();
+    this.#exchange.status = response.statusCode ?? 0;
+    this.#hasAnswered = true;
+    const head = toClientHead(response, { isHead: false, isVersion10: false, isLast: true });
+    this.#isUntilClose = head.isUntilClose;
+    const lines = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n${toLines(head.fields)}\r\n`;
+    socket.write(lines, 'latin1');
+    const drained = () => response.resume();
+    socket.on('drain', drained);
+    response.on('data', (chunk: Buffer) => {
+      if (!socket.write(head.isChunked ? toChunk(chunk) : chunk)) response.pause();
+    });
+    response.on('end', () => {
+      if (this.#isOver || !response.complete) return;
+      this.#isOver = true;
+      socket.off('drain', drained);
+      this.#services.reporter.end(this.#exchange, COMPLETED);
+      this.#connection.close(
+        head.isChunked ? Buffer.from(`0\r\n${toLines(response.rawTrailers)}\r\n`, 'latin1') : undefined,
+      );
+    });
+    response.on('close', () => {
+      if (!response.complete) this.#fail(undefined);
+    });
+  }
+
+  #fail(cause: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const failure = this.#watch?.toFailure(cause) ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+    const hasClientEnded = this.#connection.hasClientEnded;
+    this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
+    this.#upstream?.destroy();
+    if (this.#hasAnswered) this.#connection.breakOff(this.#isUntilClose);
+    else this.#connection.close(toRawResponse(upstreamProblem(failure), { isHead: false, isLast: true }));
+  }
+}
+
+function toChunk(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'), bytes, CRLF]);
+}
+
+const CRLF = Buffer.from('\r\n', 'latin1');

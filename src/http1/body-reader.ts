@@ -1,0 +1,45 @@
+import { ChunkedReader, MORE } from './chunked.ts';
+import type { Framing } from './framing.ts';
+
+/** Finds the end of one body after another on a connection; bodies themselves pass unread. */
+export class BodyReader {
+  readonly #maxTrailerBytes: number;
+  #framing: Framing['kind'] = 'none';
+  #left = 0;
+  #chunked: ChunkedReader | undefined;
+
+  constructor(maxTrailerBytes: number) {
+    this.#maxTrailerBytes = maxTrailerBytes;
+  }
+
+  begin(framing: Framing): void {
+    this.#framing = framing.kind;
+    if (framing.kind === 'length') this.#left = framing.bytes;
+    else if (framing.kind === 'chunked') this.#chunked = new ChunkedReader(this.#maxTrailerBytes);
+  }
+
+  /** The offset just past the body's end, `MORE` when all of `from` to `to` is body and more is to come, or `MALFORMED`. */
+  read(bytes: Uint8Array, from: number, to: number): number {
+    switch (this.#framing) {
+      case 'none':
+        return from;
+      case 'length':
+        return this.#readLength(from, to);
+      case 'chunked':
+        return (this.#chunked as ChunkedReader).read(bytes, from, to);
+      default:
+        return MORE;
+    }
+  }
+
+  #readLength(from: number, to: number): number {
+    const available = to - from;
+    if (available < this.#left) {
+      this.#left -= available;
+      return MORE;
+    }
+    const end = from + this.#left;
+    this.#left = 0;
+    return end;
+  }
+}

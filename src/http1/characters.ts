@@ -1,0 +1,44 @@
+/**
+ * Character classes of RFC 9110 §5.5, §5.6.2 as look-up tables: heads are scanned byte by byte on the hot path, and a
+ * table costs the same for each class.
+ */
+export const TAB = 0x09;
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const SPACE = 0x20;
+export const COLON = 0x3a;
+
+function tableOf(isMember: (code: number) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, code) => (isMember(code) ? 1 : 0));
+}
+
+const TOKEN_MARKS = "!#$%&'*+-.^_`|~";
+
+function isAlphanumeric(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
+}
+
+/** `tchar`, RFC 9110 §5.6.2. */
+export const TOKEN = tableOf((code) => isAlphanumeric(code) || TOKEN_MARKS.includes(String.fromCharCode(code)));
+
+/** What a field value may hold: visible characters, obs-text, space and tab (RFC 9110 §5.5). */
+export const FIELD_VALUE = tableOf((code) => code === TAB || (code >= SPACE && code !== 0x7f));
+
+/** Visible ASCII of a request-target in origin-form, less `#`, which no request-target may hold (RFC 9112 §3.2). */
+export const TARGET = tableOf((code) => code > SPACE && code < 0x7f && code !== 0x23);
+
+/** Value of a hexadecimal digit, or 255. */
+export const HEX_VALUE = Uint8Array.from({ length: 256 }, (_, code) => {
+  const value = Number.parseInt(String.fromCharCode(code), 16);
+  return Number.isNaN(value) ? 255 : value;
+});
+
+/** Whether `text` holds the lower-case `word` at `start`, in any letter case. */
+export function isWordAt(text: string, start: number, word: string): boolean {
+  for (let i = 0; i < word.length; i += 1) {
+    const code = text.charCodeAt(start + i);
+    const lower = code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
+    if (lower !== word.charCodeAt(i)) return false;
+  }
+  return true;
+}

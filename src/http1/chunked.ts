@@ -1,0 +1,183 @@
+import { COLON, CR, FIELD_VALUE, HEX_VALUE, isWordAt, LF, TOKEN } from './characters.ts';
+
+/** `read` has consumed all bytes and the body goes on. */
+export const MORE = -1;
+/** `read` met bytes that no chunked body has. */
+export const MALFORMED = -2;
+
+const SEMICOLON = 0x3b;
+const EQUALS = 0x3d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+const FRAMING_NAMES = ['connection', 'content-length', 'transfer-encoding', 'upgrade'];
+
+/** Node's parser refuses more in one chunk. */
+const MAX_EXTENSION_BYTES = 16 * 1024;
+
+/** 2^48: far beyond any real chunk, and sums stay exact. */
+const MAX_SIZE_DIGITS = 12;
+
+type State =
+  | 'size-first'
+  | 'size'
+  | 'extension-first'
+  | 'extension-name'
+  | 'extension-value'
+  | 'quoted'
+  | 'quoted-pair'
+  | 'quoted-end'
+  | 'size-lf'
+  | 'data'
+  | 'data-cr'
+  | 'data-lf'
+  | 'trailer-first'
+  | 'trailer-name'
+  | 'trailer-value'
+  | 'trailer-lf'
+  | 'end-lf';
+
+/**
+ * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. Strict as Node's parser: CRLF only,
+ * extensions of tokens and quoted strings, trailers well-formed; and no trailer may name a framing field. Changes nothing.
+ */
+export class ChunkedReader {
+  readonly #maxTrailerBytes: number;
+  #state: State = 'size-first';
+  #sizeDigits = 0;
+  #size = 0;
+  #overheadBytes = 0;
+  #trailerName = '';
+
+  /** `maxTrailerBytes` bounds the trailer section, and together with Node's own limit the extension of each chunk. */
+  constructor(maxTrailerBytes: number) {
+    this.#maxTrailerBytes = maxTrailerBytes;
+  }
+
+  /** Consumes from `from` on; the offset just past the body's end, `MORE`, or `MALFORMED`. `to` is where the bytes end. */
+  read(bytes: Uint8Array, from: number, to: number): number {
+    let at = from;
+    while (at < to) {
+      if (this.#state === 'data') {
+        const taken = Math.min(this.#size, to - at);
+        this.#size -= taken;
+        at += taken;
+        if (this.#size === 0) this.#state = 'data-cr';
+        continue;
+      }
+      const byte = bytes[at] as number;
+      at += 1;
+      if (this.#state === 'end-lf') return byte === LF ? at : MALFORMED;
+      const next = this.#next(byte);
+      if (next === undefined) return MALFORMED;
+      this.#state = next;
+    }
+    return MORE;
+  }
+
+  #next(byte: number): State | undefined {
+    switch (this.#state) {
+      case 'size-first':
+      case 'size':
+        return this.#inSize(byte);
+      case 'size-lf':
+        if (byte !== LF) return undefined;
+        return this.#size === 0 ? 'trailer-first' : 'data';
+      case 'data-cr':
+        return byte === CR ? 'data-lf' : undefined;
+      case 'data-lf':
+        this.#sizeDigits = 0;
+        this.#overheadBytes = 0;
+        return byte === LF ? 'size-first' : undefined;
+      case 'trailer-first':
+      case 'trailer-name':
+      case 'trailer-value':
+      case 'trailer-lf':
+        return this.#inTrailer(byte);
+      default:
+        return this.#inExtension(byte);
+    }
+  }
+
+  #inSize(byte: number): State | undefined {
+    const digit = HEX_VALUE[byte] as number;
+    if (digit < 16) {
+      this.#size = this.#sizeDigits === 0 ? digit : this.#size * 16 + digit;
+      // Leading zeros are legal and carry no value.
+      if (this.#size > 0 || this.#sizeDigits === 0) this.#sizeDigits += 1;
+      if (this.#size === 0 && this.#state === 'size') this.#overheadBytes += 1;
+      return this.#sizeDigits > MAX_SIZE_DIGITS || this.#isOverLimit() ? undefined : 'size';
+    }
+    if (this.#state === 'size-first') return undefined;
+    if (byte === CR) return 'size-lf';
+    return byte === SEMICOLON ? 'extension-first' : undefined;
+  }
+
+  #inExtension(byte: number): State | undefined {
+    this.#overheadBytes += 1;
+    if (this.#isOverLimit() || this.#overheadBytes > MAX_EXTENSION_BYTES) return undefined;
+    switch (this.#state) {
+      case 'extension-first':
+        return TOKEN[byte] === 1 ? 'extension-name' : undefined;
+      case 'extension-name':
+        if (TOKEN[byte] === 1) return 'extension-name';
+        if (byte === EQUALS) return 'extension-value';
+        return afterExtension(byte);
+      case 'extension-value':
+        if (TOKEN[byte] === 1) return 'extension-value';
+        if (byte === QUOTE) return 'quoted';
+        return afterExtension(byte);
+      case 'quoted':
+        if (byte === QUOTE) return 'quoted-end';
+        if (byte === BACKSLASH) return 'quoted-pair';
+        return FIELD_VALUE[byte] === 1 ? 'quoted' : undefined;
+      case 'quoted-pair':
+        return FIELD_VALUE[byte] === 1 ? 'quoted' : undefined;
+      default:
+        return afterExtension(byte);
+    }
+  }
+
+  #inTrailer(byte: number): State | undefined {
+    this.#overheadBytes += 1;
+    if (this.#isOverLimit()) return undefined;
+    switch (this.#state) {
+      case 'trailer-first':
+        if (byte === CR) return 'end-lf';
+        this.#trailerName = '';
+        return this.#inTrailerName(byte);
+      case 'trailer-name':
+        return this.#inTrailerName(byte);
+      case 'trailer-value':
+        if (byte === CR) return 'trailer-lf';
+        return FIELD_VALUE[byte] === 1 ? 'trailer-value' : undefined;
+      default:
+        return byte === LF ? 'trailer-first' : undefined;
+    }
+  }
+
+  #inTrailerName(byte: number): State | undefined {
+    if (TOKEN[byte] === 1) {
+      this.#trailerName += String.fromCharCode(byte);
+      return 'trailer-name';
+    }
+    return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName) ? 'trailer-value' : undefined;
+  }
+
+  #isOverLimit(): boolean {
+    return this.#overheadBytes > this.#maxTrailerBytes;
+  }
+}
+
+function afterExtension(byte: number): State | undefined {
+  if (byte === SEMICOLON) return 'extension-first';
+  return byte === CR ? 'size-lf' : undefined;
+}
+
+/**
+ * Whether a trailer names what belongs in a head alone (RFC 9110 §6.5.1). A recipient that merged it into the head would
+ * frame the message, or the connection, differently: Node's parser closes after a trailer `Connection: close`.
+ */
+function isFramingName(name: string): boolean {
+  return FRAMING_NAMES.some((word) => word.length === name.length && isWordAt(name, 0, word));
+}

@@ -1,0 +1,137 @@
+import { COLON, CR, FIELD_VALUE, isWordAt, LF, SPACE, TAB, TOKEN } from './characters.ts';
+
+/** Largest length whose digits we add up exactly; a longer one is no real body. */
+const MAX_LENGTH_DIGITS = 15;
+
+/** Content-Length or Transfer-Encoding as found: absent, once and understood, or anything else. */
+export const ABSENT = -1;
+export const UNCLEAR = -2;
+
+/**
+ * What framing and routing need of a field section, found in one pass: the relay does this once for each head, so it is
+ * one object filled by one loop rather than a list of fields.
+ */
+export class FieldSummary {
+  /** Offset of each field line in the head's text. */
+  readonly lineStarts: number[] = [];
+  /** Offset just past the empty line, or `UNCLEAR` when the section is not strictly well-formed. */
+  end = UNCLEAR;
+  /** Bytes, `ABSENT`, or `UNCLEAR` (signed, empty, a list, twice). */
+  contentLength = ABSENT;
+  hasTransferEncoding = false;
+  /** The one Transfer-Encoding is exactly `chunked`. */
+  isChunked = false;
+  hostCount = 0;
+  hostStart = 0;
+  hostEnd = 0;
+  hasUpgrade = false;
+  hasForwardedProto = false;
+  hasForwardedHost = false;
+  connectionClose = false;
+  connectionKeepAlive = false;
+}
+
+/**
+ * Reads the field section of `text` from `start`, the offset just past the start line's CRLF. Strict by RFC 9112 §5: no
+ * folding, no blank before a colon, no bare CR or LF, no control characters.
+ */
+export function readFields(text: string, start: number): FieldSummary {
+  const summary = new FieldSummary();
+  const length = text.length;
+  let at = start;
+  for (;;) {
+    if (text.charCodeAt(at) === CR) {
+      if (text.charCodeAt(at + 1) === LF && at + 2 === length) summary.end = length;
+      return summary;
+    }
+    const nameStart = at;
+    while (at < length && TOKEN[text.charCodeAt(at)] === 1) at += 1;
+    const nameEnd = at;
+    if (nameEnd === nameStart || text.charCodeAt(nameEnd) !== COLON) return summary;
+    at += 1;
+    while (text.charCodeAt(at) === SPACE || text.charCodeAt(at) === TAB) at += 1;
+    const valueStart = at;
+    while (at < length && FIELD_VALUE[text.charCodeAt(at)] === 1) at += 1;
+    if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) return summary;
+    summary.lineStarts.push(nameStart);
+    noteField(summary, text, nameStart, nameEnd, valueStart, trimmedEnd(text, valueStart, at));
+    at += 2;
+  }
+}
+
+/** The value of the first field of that lower-case name, without surrounding blanks. */
+export function fieldValue(text: string, lineStarts: readonly number[], name: string): string | undefined {
+  for (const lineStart of lineStarts) {
+    const colon = lineStart + name.length;
+    if (text.charCodeAt(colon) !== COLON || !isWordAt(text, lineStart, name)) continue;
+    let valueStart = colon + 1;
+    while (text.charCodeAt(valueStart) === SPACE || text.charCodeAt(valueStart) === TAB) valueStart += 1;
+    return text.slice(valueStart, trimmedEnd(text, valueStart, text.indexOf('\r', valueStart)));
+  }
+  return undefined;
+}
+
+function trimmedEnd(text: string, start: number, end: number): number {
+  let at = end;
+  while (at > start && (text.charCodeAt(at - 1) === SPACE || text.charCodeAt(at - 1) === TAB)) at -= 1;
+  return at;
+}
+
+function noteField(
+  summary: FieldSummary,
+  text: string,
+  nameStart: number,
+  nameEnd: number,
+  valueStart: number,
+  valueEnd: number,
+): void {
+  // The length of a name rules out nearly every field before a character is compared.
+  switch (nameEnd - nameStart) {
+    case 4:
+      if (!isWordAt(text, nameStart, 'host')) return;
+      summary.hostCount += 1;
+      summary.hostStart = valueStart;
+      summary.hostEnd = valueEnd;
+      return;
+    case 7:
+      if (isWordAt(text, nameStart, 'upgrade')) summary.hasUpgrade = true;
+      return;
+    case 10:
+      if (isWordAt(text, nameStart, 'connection')) noteConnection(summary, text.slice(valueStart, valueEnd));
+      return;
+    case 14:
+      if (!isWordAt(text, nameStart, 'content-length')) return;
+      summary.contentLength = summary.contentLength === ABSENT ? toLength(text, valueStart, valueEnd) : UNCLEAR;
+      return;
+    case 16:
+      if (isWordAt(text, nameStart, 'x-forwarded-host')) summary.hasForwardedHost = true;
+      return;
+    case 17:
+      if (isWordAt(text, nameStart, 'transfer-encoding')) {
+        summary.isChunked =
+          !summary.hasTransferEncoding && valueEnd - valueStart === 7 && isWordAt(text, valueStart, 'chunked');
+        summary.hasTransferEncoding = true;
+      } else if (isWordAt(text, nameStart, 'x-forwarded-proto')) summary.hasForwardedProto = true;
+      return;
+    default:
+  }
+}
+
+function noteConnection(summary: FieldSummary, value: string): void {
+  for (const option of value.toLowerCase().split(',')) {
+    const token = option.trim();
+    if (token === 'close') summary.connectionClose = true;
+    else if (token === 'keep-alive') summary.connectionKeepAlive = true;
+  }
+}
+
+function toLength(text: string, start: number, end: number): number {
+  if (end === start || end - start > MAX_LENGTH_DIGITS) return UNCLEAR;
+  let value = 0;
+  for (let at = start; at < end; at += 1) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return UNCLEAR;
+    value = value * 10 + digit;
+  }
+  return value;
+}

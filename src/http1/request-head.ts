@@ -1,0 +1,103 @@
+import http from 'node:http';
+import { CR, LF, TARGET } from './characters.ts';
+import { ABSENT, type FieldSummary, fieldValue, readFields, UNCLEAR } from './fields.ts';
+import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
+
+/**
+ * Methods that Node's parser knows: one that it does not know it answers with 400, so that must be left to it.
+ * CONNECT asks for a tunnel, and PRI is HTTP/2's preface.
+ */
+const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'PRI'));
+const LONGEST_METHOD = Math.max(...[...METHODS].map((method) => method.length));
+
+const VERSION = ' HTTP/1.1\r\n';
+
+/** Why a head is not the relay's: the gateway serves or rejects it. */
+export type Irregularity = 'start-line' | 'fields' | 'host' | 'framing' | 'upgrade' | 'line-breaks' | 'too-large';
+
+/** A request head that can be framed without doubt. Strings are latin1 and share the memory of the head's text. */
+export class Http1RequestHead {
+  readonly text: string;
+  readonly method: string;
+  readonly target: string;
+  readonly framing: Framing;
+  readonly #fields: FieldSummary;
+
+  constructor(text: string, method: string, target: string, framing: Framing, fields: FieldSummary) {
+    this.text = text;
+    this.method = method;
+    this.target = target;
+    this.framing = framing;
+    this.#fields = fields;
+  }
+
+  /** The client asks for the connection to be closed after the response. */
+  get isLast(): boolean {
+    return this.#fields.connectionClose;
+  }
+
+  get hasForwardedProto(): boolean {
+    return this.#fields.hasForwardedProto;
+  }
+
+  get hasForwardedHost(): boolean {
+    return this.#fields.hasForwardedHost;
+  }
+
+  get host(): string {
+    return this.text.slice(this.#fields.hostStart, this.#fields.hostEnd);
+  }
+
+  field(name: string): string | undefined {
+    return fieldValue(this.text, this.#fields.lineStarts, name);
+  }
+}
+
+/**
+ * Reads one whole request head (latin1 text up to and including its empty line), e.g. `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`.
+ * Takes only what RFC 9112 §2 to §6 leaves no doubt about, and nothing that Node's strict parser would reject; for
+ * everything else it says what is irregular.
+ */
+export function parseRequestHead(text: string): Http1RequestHead | Irregularity {
+  const methodEnd = text.indexOf(' ');
+  if (methodEnd < 1 || methodEnd > LONGEST_METHOD) return 'start-line';
+  const method = text.slice(0, methodEnd);
+  if (!METHODS.has(method)) return 'start-line';
+
+  const targetStart = methodEnd + 1;
+  let at = targetStart;
+  while (TARGET[text.charCodeAt(at)] === 1) at += 1;
+  if (!text.startsWith(VERSION, at)) return 'start-line';
+  const isOriginForm = text.charCodeAt(targetStart) === 0x2f;
+  if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*')) return 'start-line';
+
+  const fields = readFields(text, at + VERSION.length);
+  if (fields.end === UNCLEAR) return 'fields';
+  if (fields.hostCount !== 1) return 'host';
+  if (fields.hasUpgrade) return 'upgrade';
+  const framing = toRequestFraming(fields);
+  if (framing === undefined) return 'framing';
+  return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields);
+}
+
+function toRequestFraming(fields: FieldSummary): Framing | undefined {
+  if (fields.hasTransferEncoding) return fields.isChunked && fields.contentLength === ABSENT ? CHUNKED : undefined;
+  if (fields.contentLength === UNCLEAR) return undefined;
+  return fields.contentLength === ABSENT ? NO_BODY : lengthFraming(fields.contentLength);
+}
+
+/**
+ * Looks for what can never become a regular head in bytes whose empty line has not arrived: a first byte that begins no
+ * method, a bare CR or LF. Without this, `GET / HTTP/1.1\n\n` would be waited for until the time limit.
+ */
+export function isOddPrefix(bytes: Buffer, from: number): boolean {
+  const first = bytes[0];
+  if (first !== undefined && (first < 0x41 || first > 0x5a)) return true;
+  for (let at = from; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === LF && bytes[at - 1] !== CR) return true;
+    if (byte === 0 || (at > 0 && bytes[at - 1] === CR && byte !== LF)) return true;
+  }
+  return false;
+}
+

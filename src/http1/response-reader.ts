@@ -1,0 +1,88 @@
+import { BodyReader } from './body-reader.ts';
+import { MALFORMED, MORE } from './chunked.ts';
+import { isInterim, parseResponseHead, type ResponseHead } from './response-head.ts';
+
+export const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
+
+/**
+ * `more`: the response goes on. `complete`: its last byte is at `end`. `malformed`, `too-large`: what follows `end` is no
+ * response that can be passed on.
+ */
+export type ResponseProgress = 'more' | 'complete' | 'malformed' | 'too-large';
+
+/**
+ * Follows one response after another through the bytes of an upstream connection. Heads are held back until they are
+ * whole; `bytes` from 0 to `end` may be passed on after each `read`.
+ */
+export class ResponseReader {
+  readonly #maxHeadBytes: number;
+  readonly #body: BodyReader;
+  #method = '';
+  #isInBody = false;
+  #heldBack: Buffer | undefined;
+  /** What was read last, with the held back beginning of a head in front of it. Valid until the next `read`. */
+  bytes: Buffer = HEAD_END;
+  /** Offset in `bytes` up to which all belongs to the response and may be passed on. */
+  end = 0;
+  /** Head of the final response; undefined while only interim ones have come. */
+  head: ResponseHead | undefined;
+  /** Offset just past the final response's head in `bytes`, if it came with this `read`, else 0. */
+  headEnd = 0;
+
+  constructor(maxHeadBytes: number) {
+    this.#maxHeadBytes = maxHeadBytes;
+    this.#body = new BodyReader(maxHeadBytes);
+  }
+
+  /** Expects the response to a request with that method. */
+  begin(method: string): void {
+    this.#method = method;
+    this.#isInBody = false;
+    this.#heldBack = undefined;
+    this.head = undefined;
+  }
+
+  /** Reads on in `bytes` up to `length`. The memory may be used again after the caller has passed on what may be. */
+  read(bytes: Buffer, length: number): ResponseProgress {
+    const fresh = bytes.length === length ? bytes : bytes.subarray(0, length);
+    this.bytes = this.#heldBack === undefined ? fresh : Buffer.concat([this.#heldBack, fresh]);
+    this.#heldBack = undefined;
+    this.end = 0;
+    this.headEnd = 0;
+    while (!this.#isInBody) {
+      const progress = this.#readHead();
+      if (progress !== undefined) return progress;
+    }
+    const bodyEnd = this.#body.read(this.bytes, this.end, this.bytes.length);
+    if (bodyEnd === MALFORMED) return 'malformed';
+    this.end = bodyEnd === MORE ? this.bytes.length : bodyEnd;
+    return bodyEnd === MORE ? 'more' : 'complete';
+  }
+
+  /** Whether the end of the connection is the proper end of the response (RFC 9112 §6.3, item 8). */
+  get endsWithConnection(): boolean {
+    return this.head?.framing.kind === 'until-close';
+  }
+
+  #readHead(): ResponseProgress | undefined {
+    const at = this.bytes.indexOf(HEAD_END, this.end);
+    const headBytes = (at === -1 ? this.bytes.length : at + HEAD_END.length) - this.end;
+    if (headBytes > this.#maxHeadBytes) return 'too-large';
+    if (at === -1) {
+      // A copy: the memory is used again for the next read.
+      this.#heldBack = Buffer.from(this.bytes.subarray(this.end));
+      return 'more';
+    }
+    const end = at + HEAD_END.length;
+    const head = parseResponseHead(this.bytes.toString('latin1', this.end, end), this.#method);
+    // 101 answers an upgrade, and none was asked for.
+    if (head === undefined || head.status === 101) return 'malformed';
+    this.end = end;
+    if (isInterim(head.status)) return undefined;
+    this.head = head;
+    this.headEnd = end;
+    this.#body.begin(head.framing);
+    this.#isInBody = true;
+    return undefined;
+  }
+}

@@ -1,0 +1,14 @@
+/**
+ * A copy of `text` that shares no memory with it, e.g. for a path or a name that outlives the head it was read from.
+ *
+ * V8 makes `slice` of 13 characters and more a view into its parent, and a concatenation a tree of such views: one path of
+ * 60 bytes kept in a map would keep its whole head of up to 16 KiB alive, credentials and cookies included. Going through
+ * bytes is the way that is a copy by contract, not by the engine's mood. About 0.2 µs: for what is kept, not for each call.
+ */
+export function detached(text: string): string {
+  // Heads are latin1 (one byte for each character); only what was decoded since, e.g. a name in UTF-8, may be wider.
+  const encoding = WIDE.test(text) ? 'utf16le' : 'latin1';
+  return Buffer.from(text, encoding).toString(encoding);
+}
+
+const WIDE = /[^\0-\xff]/;

@@ -1,0 +1,124 @@
+import type { Clock } from '../clock.ts';
+import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
+import { emptyMetricSet, type MetricSet } from './metric-set.ts';
+import { type NameBudget, NameTable } from './name-table.ts';
+import type { Timer, TimerReading } from './timer.ts';
+
+export type CreateTimer = (createdNs: number) => Timer;
+
+/**
+ * The calls of one name: a timer of the answered ones, and itself the meter of the failed ones. What it needs for that is
+ * made with the first failure, since most calls never fail; it reads as if it had been there as long as the timer.
+ */
+class TimedCalls implements MeterReading {
+  readonly timer: Timer;
+  #errors: Meter | undefined;
+
+  constructor(timer: Timer) {
+    this.timer = timer;
+  }
+
+  get count(): number {
+    return this.#errors?.count ?? 0;
+  }
+
+  snapshot(): MeterSnapshot {
+    return this.#errors?.snapshot() ?? UNMARKED_SNAPSHOT;
+  }
+
+  markError(clock: Clock, nowNs: number): void {
+    this.#errors ??= new Meter(clock, this.timer.createdNs);
+    this.#errors.mark(1, nowNs);
+  }
+}
+
+/** The metrics of all names so far; kept because building 20,000 names anew for each answer would take 7 ms at once. */
+interface Shown {
+  readonly timers: Map<string, TimerReading>;
+  readonly meters: Map<string, MeterReading>;
+}
+
+/**
+ * Counts calls of one kind: timers `rpc` and `rpc.<name>`, meters `rpc.errors` and `rpc.<name>.errors` (or `sba...`).
+ *
+ * Every answered call counts on the timers, whatever its status. An error is a status of 500 and above, or no answer. The
+ * totals are there from the start; a name comes as `NameTable` says.
+ */
+export class CallStatistics {
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  readonly #total: TimedCalls;
+  readonly #names: NameTable<TimedCalls>;
+  /** Made when first asked for: most sessions never are. */
+  #shown: Shown | undefined;
+
+  constructor(options: {
+    prefix: 'rpc' | 'sba';
+    clock: Clock;
+    createTimer: CreateTimer;
+    budget: NameBudget;
+    createdNs?: number;
+  }) {
+    const { prefix, clock, createTimer, budget } = options;
+    this.#prefix = prefix;
+    this.#clock = clock;
+    this.#total = new TimedCalls(createTimer(options.createdNs ?? clock.nowNs()));
+    this.#names = new NameTable(budget, (name) => {
+      const calls = new TimedCalls(createTimer(clock.nowNs()));
+      if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
+      return calls;
+    });
+  }
+
+  /** Calls counted under `(other)` although they had a name. */
+  get foldedCount(): number {
+    return this.#names.foldedCount;
+  }
+
+  /** A call that the upstream answered. `name`, e.g. `E.Demo.TestInOut`, is undefined where the call has none. */
+  recordAnswered(name: string | undefined, status: number, durationNs: number): void {
+    const nowNs = this.#clock.nowNs();
+    const isError = status >= 500;
+    const named = name === undefined ? undefined : this.#names.forAnswer(name, status);
+    this.#total.timer.update(durationNs, nowNs);
+    named?.timer.update(durationNs, nowNs);
+    if (!isError) return;
+    this.#total.markError(this.#clock, nowNs);
+    named?.markError(this.#clock, nowNs);
+  }
+
+  /** A call that the upstream did not answer: an error without a duration, which creates no name. */
+  recordFailed(name: string | undefined): void {
+    const nowNs = this.#clock.nowNs();
+    this.#total.markError(this.#clock, nowNs);
+    if (name !== undefined) this.#names.find(name)?.markError(this.#clock, nowNs);
+  }
+
+  /** The totals and all names. Names that come later appear in it. */
+  metrics(): MetricSet {
+    this.#shown ??= this.#showAll();
+    return { ...emptyMetricSet, ...this.#shown };
+  }
+
+  /** One name without the totals; undefined if nothing is counted under it. */
+  metricsOf(name: string): MetricSet | undefined {
+    const calls = this.#names.entries.get(name);
+    if (calls === undefined) return undefined;
+    return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
+  }
+
+  #showAll(): Shown {
+    const shown: Shown = {
+      timers: new Map([[this.#prefix, this.#total.timer]]),
+      meters: new Map([[`${this.#prefix}.errors`, this.#total]]),
+    };
+    for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
+    return shown;
+  }
+
+  #show(shown: Shown, name: string, calls: TimedCalls): Shown {
+    shown.timers.set(`${this.#prefix}.${name}`, calls.timer);
+    shown.meters.set(`${this.#prefix}.${name}.errors`, calls);
+    return shown;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Rates as Dropwizard Metrics computes them, bit for bit (class `Meter` with `EWMA`, Apache License 2.0; the averages are
+ * those of UNIX load: https://www.teamquest.com/pdfs/whitepaper/ldavg1.pdf). Do not reorder the arithmetic: the vectors in
+ * test/fixtures/dropwizard compare all digits.
+ */
+import { type Clock, NS_PER_S } from '../clock.ts';
+
+const TICK_NS = 5 * NS_PER_S;
+const M1_ALPHA = 1 - Math.exp(-5 / 60 / 1);
+const M5_ALPHA = 1 - Math.exp(-5 / 60 / 5);
+const M15_ALPHA = 1 - Math.exp(-5 / 60 / 15);
+
+/** Rates in events for each second; `mean` is since the meter's creation and infinite if read in the moment of the creation. */
+export interface MeterSnapshot {
+  readonly count: number;
+  readonly m1: number;
+  readonly m5: number;
+  readonly m15: number;
+  readonly mean: number;
+}
+
+/** What a reader may do with a meter. */
+export interface MeterReading {
+  readonly count: number;
+  snapshot(): MeterSnapshot;
+}
+
+/** What a meter reads that nobody has marked yet, whenever it was created. */
+export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
+
+export class Meter implements MeterReading {
+  /** Monotonic moment that `mean` and the 5 s ticks count from. */
+  readonly createdNs: number;
+  readonly #clock: Clock;
+  #lastTickNs: number;
+  #count = 0;
+  #uncounted = 0;
+  #hasTicked = false;
+  // Events for each nanosecond.
+  #m1 = 0;
+  #m5 = 0;
+  #m15 = 0;
+
+  /** `createdNs` in the past makes a meter that reads as if it had been there, unmarked, since then. */
+  constructor(clock: Clock, createdNs: number = clock.nowNs()) {
+    this.#clock = clock;
+    this.createdNs = createdNs;
+    this.#lastTickNs = createdNs;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** `nowNs`: for callers that have read the clock already. */
+  mark(n = 1, nowNs: number = this.#clock.nowNs()): void {
+    this.#tickIfDue(nowNs);
+    this.#count += n;
+    this.#uncounted += n;
+  }
+
+  snapshot(): MeterSnapshot {
+    const nowNs = this.#clock.nowNs();
+    this.#tickIfDue(nowNs);
+    return {
+      count: this.#count,
+      m1: this.#m1 * NS_PER_S,
+      m5: this.#m5 * NS_PER_S,
+      m15: this.#m15 * NS_PER_S,
+      mean: this.#count === 0 ? 0 : (this.#count / (nowNs - this.createdNs)) * NS_PER_S,
+    };
+  }
+
+  /** Ticks lie on the 5 s grid from the creation, but are run at the first access after them. */
+  #tickIfDue(nowNs: number): void {
+    const ageNs = nowNs - this.#lastTickNs;
+    // Strictly: an event at exactly 5 s still belongs to the first interval.
+    if (ageNs <= TICK_NS) return;
+    this.#lastTickNs = nowNs - (ageNs % TICK_NS);
+    const idleTicks = Math.floor(ageNs / TICK_NS) - 1;
+    const rate = this.#uncounted / TICK_NS;
+    this.#uncounted = 0;
+    if (this.#hasTicked) {
+      this.#m1 += M1_ALPHA * (rate - this.#m1);
+      this.#m5 += M5_ALPHA * (rate - this.#m5);
+      this.#m15 += M15_ALPHA * (rate - this.#m15);
+    } else {
+      this.#m1 = rate;
+      this.#m5 = rate;
+      this.#m15 = rate;
+      this.#hasTicked = true;
+    }
+    this.#m1 = decayed(this.#m1, M1_ALPHA, idleTicks);
+    this.#m5 = decayed(this.#m5, M5_ALPHA, idleTicks);
+    this.#m15 = decayed(this.#m15, M15_ALPHA, idleTicks);
+  }
+}
+
+/**
+ * `rate` after `ticks` ticks without events. Each tick is computed, since a power would differ in the last digits; but a rate
+ * that a tick no longer changes (0, or a denormal near 1e-313) stays for ever, and m15 gets there from 1 event/ns within
+ * 140,000 ticks: under a millisecond however long the idleness.
+ */
+function decayed(rate: number, alpha: number, ticks: number): number {
+  let current = rate;
+  for (let left = ticks; left > 0; left -= 1) {
+    const next = current + alpha * (0 - current);
+    if (next === current) break;
+    current = next;
+  }
+  return current;
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import type { CounterReading } from './counter.ts';
+import type { Gauge } from './gauge.ts';
+import type { MeterReading } from './meter.ts';
+import type { TimerReading } from './timer.ts';
+
+/** Metrics by their full name, e.g. `rpc.E.Demo.TestInOut`: what one answer shows. Read-only; values are read when shown. */
+export interface MetricSet {
+  readonly gauges: ReadonlyMap<string, Gauge>;
+  readonly counters: ReadonlyMap<string, CounterReading>;
+  readonly meters: ReadonlyMap<string, MeterReading>;
+  readonly timers: ReadonlyMap<string, TimerReading>;
+}
+
+export const emptyMetricSet: MetricSet = {
+  gauges: new Map(),
+  counters: new Map(),
+  meters: new Map(),
+  timers: new Map(),
+};
+
+/** All metrics of all sets. The same metric in two sets is one; two metrics with one name in one section fail an assertion. */
+export function unionOf(...sets: readonly MetricSet[]): MetricSet {
+  return {
+    gauges: unionOfSections(sets.map((set) => set.gauges)),
+    counters: unionOfSections(sets.map((set) => set.counters)),
+    meters: unionOfSections(sets.map((set) => set.meters)),
+    timers: unionOfSections(sets.map((set) => set.timers)),
+  };
+}
+
+function unionOfSections<Metric>(sections: readonly ReadonlyMap<string, Metric>[]): ReadonlyMap<string, Metric> {
+  const union = new Map<string, Metric>();
+  for (const section of sections) {
+    for (const [name, metric] of section) {
+      const present = union.get(name);
+      assert(present === undefined || present === metric, `two metrics are called ${name}`);
+      union.set(name, metric);
+    }
+  }
+  return union;
+}

@@ -1,0 +1,118 @@
+import type { Clock } from '../clock.ts';
+import { Counter, type CounterReading } from './counter.ts';
+import type { Gauge } from './gauge.ts';
+import { Meter, type MeterReading } from './meter.ts';
+import { emptyMetricSet, type MetricSet } from './metric-set.ts';
+import { type NameBudget, NameTable } from './name-table.ts';
+
+class ObservedObject {
+  /** Monitorings now. */
+  readonly subscriptions = new Counter();
+  /** Values received. */
+  readonly newValues: Meter;
+
+  constructor(clock: Clock, createdNs?: number) {
+    this.newValues = new Meter(clock, createdNs);
+  }
+}
+
+/** The metrics of all objects so far; kept because building 20,000 names anew for each answer would take 7 ms at once. */
+interface Shown {
+  readonly counters: Map<string, CounterReading>;
+  readonly meters: Map<string, MeterReading>;
+}
+
+/**
+ * Counts monitorings and received values: gauge `object.monitored`, counters `object.subscriptions` and
+ * `object.<name>.subscriptions`, meters `object.newValues` and `object.<name>.newValues`.
+ *
+ * Objects beyond the budget share `(other)`, which `object.monitored` counts as one.
+ */
+export class ObjectStatistics {
+  readonly #clock: Clock;
+  readonly #total: ObservedObject;
+  readonly #names: NameTable<ObservedObject>;
+  readonly #monitoredGauge: Gauge;
+  #monitored = 0;
+  /** Made when first asked for: most sessions never are. */
+  #shown: Shown | undefined;
+
+  constructor(options: { clock: Clock; budget: NameBudget; createdNs?: number }) {
+    const { clock, budget, createdNs } = options;
+    this.#clock = clock;
+    this.#total = new ObservedObject(clock, createdNs);
+    this.#names = new NameTable(budget, (name) => {
+      const object = new ObservedObject(clock);
+      if (this.#shown !== undefined) show(this.#shown, name, object);
+      return object;
+    });
+    this.#monitoredGauge = { type: 'integer', read: () => this.#monitored };
+  }
+
+  /** What was counted under `(other)` although it had a name. */
+  get foldedCount(): number {
+    return this.#names.foldedCount;
+  }
+
+  /** A read over REST: one received value if its answer is below 400. */
+  recordRead(name: string, status: number): void {
+    const object = this.#names.forAnswer(name, status);
+    if (status < 400) this.#receive(object);
+  }
+
+  /** A value that the server pushed. */
+  recordValue(name: string): void {
+    this.#receive(this.#names.admit(name));
+  }
+
+  /** A monitoring begins. */
+  subscribe(name: string): void {
+    const { subscriptions } = this.#names.admit(name);
+    if (subscriptions.count === 0) this.#monitored += 1;
+    subscriptions.add();
+    this.#total.subscriptions.add();
+  }
+
+  /** A monitoring ends. Without one that began this does nothing: counts of monitorings never fall below 0. */
+  unsubscribe(name: string): void {
+    const subscriptions = this.#names.findOrOther(name)?.subscriptions;
+    if (subscriptions === undefined || subscriptions.count === 0) return;
+    subscriptions.add(-1);
+    if (subscriptions.count === 0) this.#monitored -= 1;
+    this.#total.subscriptions.add(-1);
+  }
+
+  /** The totals and all objects. Objects that come later appear in it. */
+  metrics(): MetricSet {
+    this.#shown ??= this.#showAll();
+    return { ...emptyMetricSet, ...this.#shown, gauges: new Map([['object.monitored', this.#monitoredGauge]]) };
+  }
+
+  /** One object without the totals; undefined if nothing is counted under its name. */
+  metricsOf(name: string): MetricSet | undefined {
+    const object = this.#names.entries.get(name);
+    if (object === undefined) return undefined;
+    return { ...emptyMetricSet, ...show({ counters: new Map(), meters: new Map() }, name, object) };
+  }
+
+  #showAll(): Shown {
+    const shown: Shown = {
+      counters: new Map([['object.subscriptions', this.#total.subscriptions]]),
+      meters: new Map([['object.newValues', this.#total.newValues]]),
+    };
+    for (const [name, object] of this.#names.entries) show(shown, name, object);
+    return shown;
+  }
+
+  #receive(object: ObservedObject | undefined): void {
+    const nowNs = this.#clock.nowNs();
+    this.#total.newValues.mark(1, nowNs);
+    object?.newValues.mark(1, nowNs);
+  }
+}
+
+function show(shown: Shown, name: string, object: ObservedObject): Shown {
+  shown.counters.set(`object.${name}.subscriptions`, object.subscriptions);
+  shown.meters.set(`object.${name}.newValues`, object.newValues);
+  return shown;
+}

@@ -1,0 +1,68 @@
+import { NS_PER_S } from '../clock.ts';
+import type { DurationMoments } from './duration-moments.ts';
+import type { MeterSnapshot } from './meter.ts';
+
+/** A longer duration counts as this one: 1 hour, the end of the range in which percentiles keep their error. */
+export const MAX_DURATION_NS = 3_600 * NS_PER_S;
+
+/** Durations in nanoseconds, all 0 when there is none. `count` and `rates` are since the timer's creation. */
+export interface TimerSnapshot {
+  readonly count: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly min: number;
+  readonly p50: number;
+  readonly p75: number;
+  readonly p95: number;
+  readonly p98: number;
+  readonly p99: number;
+  readonly p999: number;
+  /** Population form: the root of the mean squared distance from `mean`. */
+  readonly stddev: number;
+  readonly rates: MeterSnapshot;
+}
+
+/** What a reader may do with a timer. */
+export interface TimerReading {
+  readonly count: number;
+  snapshot(): TimerSnapshot;
+}
+
+export interface Timer extends TimerReading {
+  /** Monotonic moment since which `count` and the mean rate count. */
+  readonly createdNs: number;
+  /**
+   * Counts one duration, cut at 1 hour; a negative one is ignored, as in Dropwizard. `nowNs`: for callers that have read the
+   * clock already.
+   */
+  update(durationNs: number, nowNs?: number): void;
+}
+
+/**
+ * A snapshot of `moments`, with percentiles by `valueAtRank` (1 is the smallest value; ns). A percentile is the recorded value
+ * at rank ceil(p * n), never an interpolation, and lies within [min, max] although buckets are wider than values.
+ */
+export function toTimerSnapshot(
+  moments: DurationMoments,
+  rates: MeterSnapshot,
+  valueAtRank: (rank: number) => number,
+): TimerSnapshot {
+  const { count: n, min, max } = moments;
+  // Permille, since in doubles 0.95 * n can land just above a whole number, and ceil would then skip a rank.
+  const at = (permille: number): number =>
+    n === 0 ? 0 : Math.min(max, Math.max(min, valueAtRank(Math.ceil((permille * n) / 1_000))));
+  return {
+    count: rates.count,
+    max,
+    mean: moments.mean,
+    min,
+    p50: at(500),
+    p75: at(750),
+    p95: at(950),
+    p98: at(980),
+    p99: at(990),
+    p999: at(999),
+    stddev: moments.stddev,
+    rates,
+  };
+}

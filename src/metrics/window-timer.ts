@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import type { Histogram } from 'hdr-histogram-js';
+import { type Clock, NS_PER_US } from '../clock.ts';
+import { type BucketCounts, bucketOf, countInto, forEachBucket, middleOf } from './bucket-counts.ts';
+import { DurationMoments } from './duration-moments.ts';
+import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
+import { Meter } from './meter.ts';
+import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
+
+/** A window forgets in steps of this fraction of its length: 10 s of the default 5 minutes. */
+const SLICES_PER_WINDOW = 30;
+
+/** What fell into one slice: enough to take it out of the window's histogram again. */
+class Slice {
+  readonly beganNs: number;
+  readonly moments = new DurationMoments();
+  buckets: BucketCounts = [];
+
+  constructor(beganNs: number) {
+    this.beganNs = beganNs;
+  }
+}
+
+/**
+ * A timer whose percentiles, extremes, mean and deviation describe a sliding window.
+ *
+ * One histogram holds the whole window, so that a snapshot only looks values up (14 µs). Beside it, each slice keeps sparse
+ * counts in the same buckets; a slice that has left the window is subtracted. A slice begins with its first value, not on a
+ * grid: nothing older than the window is ever shown, a lone value stays exactly as long as the window, and a value leaves at
+ * most one slice early. Expiry is checked at each access; there are no timers to run and idle metrics cost nothing.
+ * Measured in test/bench/metrics.bench.ts.
+ */
+export class WindowTimer implements Timer {
+  readonly #clock: Clock;
+  readonly #windowNs: number;
+  readonly #histograms: HistogramPool;
+  readonly #meter: Meter;
+  /** Oldest first. */
+  readonly #slices: Slice[] = [];
+  /** Holds what is in the slices; undefined while there is none. */
+  #histogram: Histogram | undefined;
+
+  constructor(options: { clock: Clock; windowNs: number; histograms: HistogramPool; createdNs?: number }) {
+    this.#clock = options.clock;
+    this.#windowNs = options.windowNs;
+    this.#histograms = options.histograms;
+    this.#meter = new Meter(options.clock, options.createdNs);
+  }
+
+  get count(): number {
+    return this.#meter.count;
+  }
+
+  get createdNs(): number {
+    return this.#meter.createdNs;
+  }
+
+  update(durationNs: number, nowNs: number = this.#clock.nowNs()): void {
+    if (!(durationNs >= 0)) return;
+    const cutNs = Math.min(durationNs, MAX_DURATION_NS);
+    const us = Math.round(cutNs / NS_PER_US);
+    this.#meter.mark(1, nowNs);
+    this.#expire(nowNs);
+    const slice = this.#currentSlice(nowNs);
+    slice.moments.add(cutNs);
+    slice.buckets = countInto(slice.buckets, bucketOf(us, PER_OCTAVE));
+    this.#histogram ??= this.#histograms.take();
+    this.#histogram.recordValue(us);
+  }
+
+  snapshot(): TimerSnapshot {
+    this.#expire(this.#clock.nowNs());
+    const moments = new DurationMoments();
+    for (const slice of this.#slices) moments.addAll(slice.moments);
+    return toTimerSnapshot(moments, this.#meter.snapshot(), (rank) => this.#valueAtRank(rank, moments.count));
+  }
+
+  #currentSlice(nowNs: number): Slice {
+    const last = this.#slices.at(-1);
+    if (last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW) return last;
+    const slice = new Slice(nowNs);
+    this.#slices.push(slice);
+    return slice;
+  }
+
+  #expire(nowNs: number): void {
+    const oldest = this.#slices[0];
+    if (oldest === undefined || nowNs - oldest.beganNs < this.#windowNs) return;
+    const staying = this.#slices.findIndex((slice) => nowNs - slice.beganNs < this.#windowNs);
+    const expired = this.#slices.splice(0, staying < 0 ? this.#slices.length : staying);
+    const histogram = this.#histogram;
+    assert(histogram !== undefined, 'a timer with slices has a histogram');
+    if (this.#slices.length > 0) {
+      this.#subtract(histogram, expired);
+      return;
+    }
+    this.#histogram = undefined;
+    this.#histograms.give(histogram);
+  }
+
+  /** In 30 to 60 µs, however full the window is. A negative count would be simpler, but a WebAssembly histogram refuses it. */
+  #subtract(histogram: Histogram, expired: readonly Slice[]): void {
+    const gone = this.#histograms.take();
+    for (const slice of expired) {
+      forEachBucket(slice.buckets, (bucket, count) => {
+        gone.recordValueWithCount(Math.floor(middleOf(bucket, PER_OCTAVE)), count);
+      });
+    }
+    histogram.subtract(gone);
+    this.#histograms.give(gone);
+  }
+
+  #valueAtRank(rank: number, count: number): number {
+    assert(this.#histogram !== undefined, 'a timer with values has a histogram');
+    // hdr-histogram-js asks for a percentile and rounds it to the nearest rank; this one is that rank but for the last digit.
+    const us = this.#histogram.getValueAtPercentile((100 * rank) / count);
+    // It answers the top of the bucket; the middle halves the error.
+    return middleOf(bucketOf(us, PER_OCTAVE), PER_OCTAVE) * NS_PER_US;
+  }
+}

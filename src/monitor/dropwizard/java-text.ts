@@ -1,0 +1,49 @@
+/** Numbers and texts as Jackson writes them on Java, so that tools cannot tell the answer from the library's own. */
+
+/**
+ * A double as Java's `Double.toString` gives it, always with a fraction: `21.0`, `1.0E7`, `9.241490000000001E-4`, `-0.0`. JSON
+ * has no NaN and infinities; they are the texts `"NaN"`, `"Infinity"`, `"-Infinity"`, quotes included, as Jackson writes them.
+ *
+ * The digits are JavaScript's, the shortest that read back as the same number. So do JDK 19 and later; earlier ones write a
+ * few extreme numbers longer (2.0E23 as 1.9999999999999998E23, 5.0E-324 as 4.9E-324).
+ */
+export function toJavaDouble(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`;
+  if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
+  const size = Math.abs(value);
+  if (size >= 1e-3 && size < 1e7) return Number.isInteger(value) ? `${value}.0` : String(value);
+  const [digits = '', exponent = ''] = value.toExponential().split('e');
+  return `${digits.includes('.') ? digits : `${digits}.0`}E${exponent.replace('+', '')}`;
+}
+
+/** A whole number in all its digits. A fraction is cut off; NaN and infinities are quoted texts. */
+export function toJavaInteger(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`;
+  // From 1e21 on, a number's own text would be in exponents.
+  return Number.isSafeInteger(value) ? String(value) : BigInt(Math.trunc(value)).toString();
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what JSON must escape (RFC 8259 §7).
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+const ALL_ESCAPED = new RegExp(ESCAPED, 'g');
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+/**
+ * A quoted JSON text as Jackson writes it into a stream: astral characters as a pair of escapes, upper-case digits, all other
+ * characters from space on as they are. `JSON.stringify` differs in the first two.
+ */
+export function toJsonText(text: string): string {
+  return ESCAPED.test(text) ? `"${text.replace(ALL_ESCAPED, toEscape)}"` : `"${text}"`;
+}
+
+function toEscape(unit: string): string {
+  return SHORT_ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+}

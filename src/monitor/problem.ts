@@ -1,0 +1,48 @@
+import type { FastifyReply } from 'fastify';
+
+/** What went wrong with a request to the monitoring port (RFC 9457); `detail` is for people and may change. */
+export interface Problem {
+  readonly status: number;
+  readonly detail: string;
+  /** Further members, e.g. `{ since: '2026-01-31T02:14:07.000Z' }`. */
+  readonly members?: Readonly<Record<string, string>>;
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+};
+
+/** Caches must ask again each time: the header that Dropwizard's own servlet sends. */
+export const NO_CACHE = 'must-revalidate,no-cache,no-store';
+
+export function problemBody(problem: Problem): string {
+  const { status, detail, members } = problem;
+  return JSON.stringify({ type: 'about:blank', title: TITLES[status] ?? 'Error', status, detail, ...members });
+}
+
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply
+    .code(problem.status)
+    .headers({ 'content-type': 'application/problem+json', 'cache-control': NO_CACHE, ...problem.fields })
+    .send(problemBody(problem));
+}
+
+/** Thrown by handlers; the server's error handler sends it. */
+export class ProblemError extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.detail);
+    this.name = 'ProblemError';
+    this.problem = problem;
+  }
+}
+
+export function notFound(detail: string): ProblemError {
+  return new ProblemError({ status: 404, detail });
+}

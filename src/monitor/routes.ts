@@ -1,0 +1,142 @@
+/**
+ * All endpoints of the monitoring port. `{base}` is `/<application>/api/rest/v0/admin`; everything takes GET and HEAD.
+ *
+ * | # | Path | Answer |
+ * |---|---|---|
+ * | 1 | `{base}/d2/sessions` | active sessions, oldest first |
+ * | 2 | `{base}/metrics/d2` | union of 3, 4, 5 and 8 |
+ * | 3 | `{base}/metrics/d2/sessions` | created and active sessions |
+ * | 4 | `{base}/metrics/d2/rpc` | RPC calls, all and each |
+ * | 5 | `{base}/metrics/d2/sba` | SBA RPC calls, all and each |
+ * | 6, 7 | `{base}/metrics/d2/rpc/<name>` | one RPC, one SBA RPC, or both when they share the name |
+ * | – | `{base}/metrics/d2/sba/<name>` | one SBA RPC |
+ * | 8 | `{base}/metrics/d2/object` | monitored objects, all and each |
+ * | 9 | `{base}/metrics/d2/object/<name>` | one object |
+ * | 10–13 | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
+ * | – | `/livez`, `/readyz`, `/startupz` | health, without details |
+ *
+ * 2 to 9 take `?session=<id>` for one session, and all `?pretty=true`.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../config/config.ts';
+import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
+import { renderMetrics } from './dropwizard/render.ts';
+import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
+import { NO_CACHE, notFound, ProblemError } from './problem.ts';
+
+export type MetricsOptions = Pick<Config['metrics'], 'windowMs' | 'durationUnit'>;
+
+type Query = Readonly<Record<string, string | string[] | undefined>>;
+
+/** What an answer speaks of: the whole application, or one session of it. */
+interface Scope extends Pick<MonitoredApplication, 'statistics'> {
+  readonly session: MonitoredSession | undefined;
+  sessionMetrics(): MetricSet;
+}
+
+type Select = (scope: Scope, name: string) => MetricSet;
+
+const METRICS: Readonly<Record<string, Select>> = {
+  'metrics/d2': (scope) => {
+    const { rpc, sba, object } = scope.statistics;
+    return unionOf(scope.sessionMetrics(), rpc.metrics(), sba.metrics(), object.metrics());
+  },
+  'metrics/d2/sessions': (scope) => scope.sessionMetrics(),
+  'metrics/d2/rpc': (scope) => scope.statistics.rpc.metrics(),
+  'metrics/d2/sba': (scope) => scope.statistics.sba.metrics(),
+  'metrics/d2/object': (scope) => scope.statistics.object.metrics(),
+  'metrics/d2/rpc/:name': (scope, name) => {
+    const { rpc, sba } = scope.statistics;
+    return found(scope, 'RPC', name, rpc.metricsOf(name), sba.metricsOf(name));
+  },
+  'metrics/d2/sba/:name': (scope, name) => found(scope, 'SBA RPC', name, scope.statistics.sba.metricsOf(name)),
+  'metrics/d2/object/:name': (scope, name) => found(scope, 'object', name, scope.statistics.object.metricsOf(name)),
+};
+
+const JVM_PATHS = ['metrics/jvm', 'metrics/jvm/classloader', 'metrics/jvm/memory', 'metrics/jvm/garbagecollector'];
+
+export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
+  addHealthRoutes(server, monitored.health);
+  for (const application of monitored.applications) {
+    const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
+    server.get(`${base}/d2/sessions`, (request, reply) => sendSessions(request, reply, application));
+    for (const [path, select] of Object.entries(METRICS)) {
+      server.get(`${base}/${path}`, (request, reply) => {
+        const scope = toScope(application, request.query as Query);
+        const { name = '' } = request.params as { name?: string };
+        return sendMetrics(request, reply, select(scope, name), scope, options);
+      });
+    }
+    for (const path of JVM_PATHS) server.get(`${base}/${path}`, () => failWithoutJvm(monitored.jvm));
+  }
+}
+
+function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void {
+  const send = (reply: FastifyReply, isWell: boolean) =>
+    reply
+      .code(isWell ? 200 : 503)
+      .headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE })
+      .send(`{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
+  // Speaks of the event loop only: that this is answered at all is what it says.
+  server.get('/livez', (_request, reply) => send(reply, true));
+  server.get('/readyz', async (_request, reply) => send(reply, await health.isReady()));
+  server.get('/startupz', (_request, reply) => send(reply, health.isStarted));
+}
+
+function sendSessions(request: FastifyRequest, reply: FastifyReply, application: MonitoredApplication): FastifyReply {
+  const indent = isPretty(request.query as Query) ? 2 : 0;
+  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
+  return reply.send(JSON.stringify(application.sessions.list(), undefined, indent));
+}
+
+function sendMetrics(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  metrics: MetricSet,
+  scope: Scope,
+  options: MetricsOptions,
+): FastifyReply {
+  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
+  // A session's timers describe all of the session: no window to speak of.
+  if (scope.session === undefined) reply.header('metrics-window', String(options.windowMs / 1000));
+  const pretty = isPretty(request.query as Query);
+  return reply.send(Readable.from(renderMetrics(metrics, { pretty, durationUnit: options.durationUnit })));
+}
+
+function toScope(application: MonitoredApplication, query: Query): Scope {
+  const id = query['session'];
+  if (id === undefined) {
+    const { statistics, sessions } = application;
+    return { statistics, session: undefined, sessionMetrics: () => sessions.metrics() };
+  }
+  if (typeof id !== 'string' || id === '') {
+    throw new ProblemError({ status: 400, detail: 'The parameter "session" takes exactly one session id.' });
+  }
+  const session = application.sessions.find(id);
+  if (session === undefined) throw notFound('There is no active session with that id.');
+  return { statistics: session.statistics, session, sessionMetrics: () => session.metrics() };
+}
+
+function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | undefined)[]): MetricSet {
+  const known = sets.filter((set) => set !== undefined);
+  if (known.length > 0) return unionOf(...known);
+  const where = scope.session === undefined ? '' : ' in that session';
+  throw notFound(`No ${what} of the name "${name}" has been seen${where}.`);
+}
+
+function failWithoutJvm(jvm: Monitored['jvm']): never {
+  const since = new Date(jvm.sinceEpochMs).toISOString();
+  throw new ProblemError({ status: 503, detail: jvm.reason, members: { since } });
+}
+
+/** `true` in any letter case, as Dropwizard's servlet reads it. */
+function isPretty(query: Query): boolean {
+  const value = query['pretty'];
+  return typeof value === 'string' && value.toLowerCase() === 'true';
+}
+
+/** The router reads `:` and `*` as captures; `::` is a plain colon. */
+function toRoutePrefix(application: string): string {
+  return application === '' ? '' : `/${application.replaceAll(':', '::')}`;
+}

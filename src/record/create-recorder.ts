@@ -1,0 +1,53 @@
+import { Classifier } from '../classify/classifier.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import { LifetimeTimer } from '../metrics/lifetime-timer.ts';
+import type { MetricSet } from '../metrics/metric-set.ts';
+import { createSessionStatistics, createStatistics } from '../metrics/statistics.ts';
+import { Credentials } from '../sessions/credentials.ts';
+import { SessionTable } from '../sessions/session-table.ts';
+import { OwnMetrics } from './own-metrics.ts';
+import { type ApplicationStatistics, Recorder } from './recorder.ts';
+
+export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'metrics' | 'sessions'>;
+
+/**
+ * The recorder with everything behind it, from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for a rule in
+ * `rest.rules` that cannot be used. `sessions.max` and `metrics.maxNames` hold for each application.
+ */
+export function createRecorder(config: RecorderConfig, clock: Clock): Recorder {
+  const classifier = new Classifier(config);
+  const applications = config.applications.map((name) => createApplication(name, config, clock));
+  return new Recorder({
+    classifier,
+    credentials: new Credentials(config.sessions.apiKeys),
+    applications: new Map(applications.map((application) => [application.name, application])),
+    own: new OwnMetrics(applications.map(({ sessions }) => sessions)),
+  });
+}
+
+function createApplication(name: string, config: RecorderConfig, clock: Clock): ApplicationStatistics {
+  const statistics = createStatistics(config.metrics, clock);
+  const sessions = new SessionTable({
+    config: config.sessions,
+    clock,
+    created: statistics.createTimer(),
+    sessionMetrics: {
+      createStatistics: () => createSessionStatistics(config.metrics, clock),
+      createMetrics: (atNs, creationNs) => createSessionMetrics(atNs, creationNs, clock),
+    },
+  });
+  return { name, statistics, sessions };
+}
+
+/** As the application's own, so that the union of a session's metrics has the names that the application's has. */
+function createSessionMetrics(atNs: number, creationNs: number, clock: Clock): MetricSet {
+  const created = new LifetimeTimer(clock, atNs - creationNs);
+  created.update(creationNs, atNs);
+  return {
+    gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
+    counters: new Map(),
+    meters: new Map(),
+    timers: new Map([['sessions.created', created]]),
+  };
+}

@@ -1,0 +1,57 @@
+import type { CallKind } from '../classify/classifier.ts';
+import type { DataPath, Ending } from '../exchange/exchange.ts';
+
+export type EndingKind = Ending['kind'];
+
+/** Plain numbers since the start, at the moment of reading. */
+export interface OwnNumbers {
+  /** Exchanges by data path and ending, those that are no calls included, e.g. `exchanges.relay.completed`. */
+  readonly exchanges: Readonly<Record<DataPath, Readonly<Record<EndingKind, number>>>>;
+  /** Calls by kind whose client left before the answer was complete: in no timer, and no error. */
+  readonly aborted: Readonly<Record<CallKind, number>>;
+  /** Calls by kind that the upstream did not answer, or not to the end. */
+  readonly failed: Readonly<Record<CallKind, number>>;
+  /** Exchanges that are no calls: pages, `admin/...`, unknown paths. */
+  readonly unclassified: number;
+  /** Calls that would have begun a session when there were `sessions.max` already. */
+  readonly sessionsUntracked: number;
+}
+
+/** What the sidecar counts about its own work, and what is counted nowhere else. */
+export class OwnMetrics {
+  readonly #exchanges: Record<DataPath, Record<EndingKind, number>> = {
+    relay: { completed: 0, failed: 0, cancelled: 0 },
+    gateway: { completed: 0, failed: 0, cancelled: 0 },
+  };
+  readonly #aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
+  readonly #failed: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
+  readonly #tables: readonly { readonly untracked: number }[];
+  #unclassified = 0;
+
+  constructor(tables: readonly { readonly untracked: number }[]) {
+    this.#tables = tables;
+  }
+
+  exchangeEnded(path: DataPath, ending: EndingKind): void {
+    this.#exchanges[path][ending] += 1;
+  }
+
+  callEnded(kind: CallKind, ending: EndingKind): void {
+    if (ending === 'cancelled') this.#aborted[kind] += 1;
+    else if (ending === 'failed') this.#failed[kind] += 1;
+  }
+
+  exchangeUnclassified(): void {
+    this.#unclassified += 1;
+  }
+
+  read(): OwnNumbers {
+    return {
+      exchanges: { relay: { ...this.#exchanges.relay }, gateway: { ...this.#exchanges.gateway } },
+      aborted: { ...this.#aborted },
+      failed: { ...this.#failed },
+      unclassified: this.#unclassified,
+      sessionsUntracked: this.#tables.reduce((sum, table) => sum + table.untracked, 0),
+    };
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The observer that turns exchanges into numbers: which call it was (`classify/`), whose (`sessions/`), how long and how it
+ * ended (`metrics/`). The data plane does not know it, and nothing here may hold an exchange longer than until its ending.
+ *
+ * | Ending | Statistics | Session |
+ * |---|---|---|
+ * | completed | answered: count, duration, error from status 500 | activity, request; begins one when accepted |
+ * | failed | error, no duration | activity, request of a session that is recognised |
+ * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the request was made, the client was there |
+ *
+ * A call is a session's when the server accepted it (status 200 to 399) for the session's user or key, or, whatever its status,
+ * when its credentials are ones that were accepted for that session before. So a wrong password neither counts on a user's
+ * session nor keeps it alive.
+ */
+import type { Call, Classifier } from '../classify/classifier.ts';
+import type { Ending, Exchange, ExchangeObserver } from '../exchange/exchange.ts';
+import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../metrics/statistics.ts';
+import type { Credentials } from '../sessions/credentials.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
+import type { OwnMetrics } from './own-metrics.ts';
+
+/** What is measured of one application. */
+export interface ApplicationStatistics {
+  /** As in the configuration; `''` is the root context. */
+  readonly name: string;
+  readonly statistics: GlobalStatistics;
+  readonly sessions: SessionTable;
+}
+
+export interface RecorderParts {
+  readonly classifier: Classifier;
+  readonly credentials: Credentials;
+  readonly applications: ReadonlyMap<string, ApplicationStatistics>;
+  readonly own: OwnMetrics;
+}
+
+/** A call on its way. Holds no text of the head: `token` is a hash, the call's name a copy. */
+interface CallNote {
+  readonly call: Call;
+  readonly application: ApplicationStatistics;
+  readonly token: string | undefined;
+  /** The session that the credentials were accepted for before. */
+  readonly session: Session | undefined;
+}
+
+/** Told from undefined, which is left when `onBegin` has failed: then the exchange is not observed at all. */
+const NO_CALL = Symbol('no call');
+
+export class Recorder implements ExchangeObserver {
+  readonly applications: ReadonlyMap<string, ApplicationStatistics>;
+  readonly own: OwnMetrics;
+  readonly #classifier: Classifier;
+  readonly #credentials: Credentials;
+
+  constructor({ classifier, credentials, applications, own }: RecorderParts) {
+    this.#classifier = classifier;
+    this.#credentials = credentials;
+    this.applications = applications;
+    this.own = own;
+  }
+
+  onBegin(exchange: Exchange): void {
+    const { request } = exchange;
+    const call = this.#classifier.classify(request.method, request.target);
+    const application = call === undefined ? undefined : this.applications.get(call.application);
+    if (call === undefined || application === undefined) {
+      exchange.note = NO_CALL;
+      return;
+    }
+    const token = this.#credentials.tokenOf(request);
+    const session = token === undefined ? undefined : application.sessions.recognise(token, exchange.beganNs);
+    session?.callBegan(exchange.beganNs);
+    exchange.note = { call, application, token, session } satisfies CallNote;
+  }
+
+  onEnd(exchange: Exchange, ending: Ending): void {
+    const note = exchange.note as CallNote | typeof NO_CALL | undefined;
+    if (note === undefined) return;
+    exchange.note = undefined;
+    this.own.exchangeEnded(exchange.path, ending.kind);
+    if (note === NO_CALL) {
+      this.own.exchangeUnclassified();
+      return;
+    }
+    this.own.callEnded(note.call.kind, ending.kind);
+    const session = this.#sessionAtEnd(note, exchange, ending);
+    session?.callEnded(exchange.endedNs);
+    count(note.application.statistics, note.call, exchange, ending);
+    if (session === undefined) return;
+    if (counts(note.call, ending)) count(session.statistics, note.call, exchange, ending);
+    // Accepted is accepted: that the client did not wait for the rest of the answer brings no session back.
+    if (isLogout(note.call) && isAccepted(exchange.status)) note.application.sessions.end(session);
+  }
+
+  /** Ends the sessions that are idle. For a timer of minutes; every read is exact without it. */
+  sweep(): void {
+    for (const { sessions } of this.applications.values()) sessions.sweep();
+  }
+
+  /** Frees what the garbage collector does not see. Nothing may be observed or read after it. */
+  destroy(): void {
+    for (const { statistics } of this.applications.values()) statistics.destroy();
+  }
+
+  /** The session that the call belongs to, with the call begun on it; begins one for the first accepted call. */
+  #sessionAtEnd(
+    { call, application, token, session }: CallNote,
+    exchange: Exchange,
+    ending: Ending,
+  ): Session | undefined {
+    // Also when it has ended since: a call that was running at the logout does not begin the next session.
+    if (session !== undefined || token === undefined) return session;
+    const { sessions } = application;
+    const { beganNs, endedNs, status } = exchange;
+    let found = sessions.recognise(token, endedNs);
+    if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
+      const identity = this.#credentials.identify(exchange.request);
+      if (identity === undefined) return undefined;
+      found = sessions.join(identity.key, token, endedNs);
+      if (found === undefined && !isLogout(call)) {
+        found = sessions.begin(identity.key, token, {
+          userName: identity.userName,
+          connectionType: 'REST',
+          remoteAddress: exchange.client.remoteAddress,
+          atNs: endedNs,
+          creationNs: endedNs - beganNs,
+        });
+      }
+    }
+    found?.callBegan(beganNs);
+    return found;
+  }
+}
+
+/** Whether the call says anything to statistics; a session's are not even made for one that does not. */
+function counts(call: Call, ending: Ending): boolean {
+  if (ending.kind === 'cancelled' || call.kind === 'session') return false;
+  return call.kind !== 'object' || ending.kind === 'completed';
+}
+
+function count(statistics: Statistics, call: Call, exchange: Exchange, ending: Ending): void {
+  if (!counts(call, ending) || call.kind === 'session') return;
+  if (call.kind === 'object') statistics.object.recordRead(call.name, exchange.status);
+  else if (ending.kind === 'failed') statistics[call.kind].recordFailed(call.name);
+  else statistics[call.kind].recordAnswered(call.name, exchange.status, exchange.endedNs - exchange.beganNs);
+}
+
+function isAccepted(status: number): boolean {
+  return status >= 200 && status <= 399;
+}
+
+function isLogout(call: Call): boolean {
+  return call.kind === 'session' && call.name === 'logout';
+}

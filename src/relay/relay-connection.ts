@@ -1,0 +1,407 @@
+/**
+ * The fast path: one client connection and the one upstream connection that belongs to it. Heads are read, framing is
+ * followed, and everything passes on as the bytes it came in, but for the forwarding fields. Knows no metrics: it reports
+ * exchanges. What it cannot frame without doubt it hands over, at a message boundary, with every byte unread.
+ */
+import type { Socket } from 'node:net';
+import { CANCELLED, type ClientConnection, COMPLETED, type Exchange } from '../exchange/exchange.ts';
+import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { BodyReader } from '../http1/body-reader.ts';
+import { MALFORMED, MORE } from '../http1/chunked.ts';
+import { type ForwardedMode, forwardedForLine } from '../http1/forwarded.ts';
+import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from '../http1/request-head.ts';
+import { HEAD_END, ResponseReader } from '../http1/response-reader.ts';
+import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
+import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
+
+export interface RelayOptions {
+  readonly forwarded: ForwardedMode;
+  readonly headBytes: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly halfClosedTimeoutMs: number;
+  /** 0: none. */
+  readonly responseTimeoutMs: number;
+}
+
+/** What all relay connections share. */
+export interface RelayServices {
+  readonly options: RelayOptions;
+  readonly upstream: Upstream;
+  readonly reporter: ExchangeReporter;
+}
+
+/** Who runs relay connections: the dispatcher. */
+export interface RelayContext {
+  readonly services: RelayServices;
+  /** True once the server drains: responses announce the end of their connection. */
+  readonly isDraining: boolean;
+  /** The next request on this socket is not the relay's. `unread` begins with its first byte. */
+  onIrregular(connection: RelayConnection, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
+  /** Socket and upstream connection are gone. */
+  onRelayClosed(connection: RelayConnection): void;
+}
+
+/** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
+const LINGER_MS = 2_000;
+
+const NOTHING = Buffer.alloc(0);
+
+export class RelayConnection implements UpstreamListener {
+  readonly client: ClientConnection;
+  readonly #socket: Socket;
+  readonly #context: RelayContext;
+  readonly #services: RelayServices;
+  readonly #forwardedSource: ForwardedSource;
+  readonly #requestBody: BodyReader;
+  readonly #response: ResponseReader;
+  #upstream: Socket | undefined;
+  #exchange: Exchange | undefined;
+  #head: Http1RequestHead | undefined;
+  /** Request bytes not yet taken: the beginning of a head, or requests sent before their turn. */
+  #unread: Buffer = NOTHING;
+  #isRequestDone = true;
+  #isUpstreamFull = false;
+  #isPaused = false;
+  #hasClientEnded = false;
+  #isClosing = false;
+  #isDetached = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(socket: Socket, client: ClientConnection, context: RelayContext) {
+    this.client = client;
+    this.#socket = socket;
+    this.#context = context;
+    this.#services = context.services;
+    const { remoteAddress, secure } = client;
+    this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
+    this.#requestBody = new BodyReader(context.services.options.headBytes);
+    this.#response = new ResponseReader(context.services.options.headBytes);
+    socket.setTimeout(context.services.options.idleTimeoutMs);
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('drain', this.#onDrain);
+    socket.on('timeout', this.#onTimeout);
+    socket.on('error', this.#onError);
+    socket.on('close', this.#onClose);
+  }
+
+  get isIdle(): boolean {
+    return this.#exchange === undefined && this.#isRequestDone;
+  }
+
+  /** Closes the connection if nothing is under way on it; else it closes after the response. */
+  drain(): void {
+    if (this.isIdle && this.#unread.length === 0) this.#close();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  // ---- requests: client to upstream
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isClosing) return;
+    if (!this.#isRequestDone) {
+      this.#passRequestBody(chunk);
+    } else {
+      this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
+    }
+    this.#takeNext();
+    if (this.#unread.length > 0) this.#updateReading();
+  };
+
+  /** Begins the next request if it is there and it is its turn. */
+  #takeNext(): void {
+    if (!this.isIdle || this.#isClosing) return;
+    if (this.#unread.length === 0) {
+      if (this.#hasClientEnded) this.#close();
+      return;
+    }
+    const head = this.#readHead();
+    if (head === undefined) {
+      this.#awaitHead();
+    } else if (typeof head === 'string') {
+      this.#handOver(head);
+    } else {
+      this.#beginExchange(head);
+    }
+  }
+
+  /** The next request's head; undefined until it is whole; why it is not ours. */
+  #readHead(): Http1RequestHead | Irregularity | undefined {
+    const { headBytes } = this.#services.options;
+    const at = this.#unread.indexOf(HEAD_END);
+    if (at === -1) {
+      if (this.#unread.length > headBytes) return 'too-large';
+      return isOddPrefix(this.#unread, 0) ? 'line-breaks' : undefined;
+    }
+    if (at + HEAD_END.length > headBytes) return 'too-large';
+    return parseRequestHead(this.#unread.toString('latin1', 0, at + HEAD_END.length));
+  }
+
+  #awaitHead(): void {
+    if (this.#hasClientEnded) return this.#close();
+    this.#timer ??= setTimeout(() => this.#answerAndClose(refusal(408)), this.#services.options.headTimeoutMs);
+  }
+
+  #beginExchange(head: Http1RequestHead): void {
+    this.#stopTimer();
+    const bytes = this.#unread;
+    this.#unread = NOTHING;
+    this.#exchange = this.#services.reporter.begin(head, this.client, 'relay');
+    this.#head = head;
+    this.#response.begin(head.method);
+    this.#requestBody.begin(head.framing);
+    const bodyStart = head.text.length;
+    const bodyEnd = this.#requestBody.read(bytes, bodyStart, bytes.length);
+    if (bodyEnd === MALFORMED) return this.#rejectRequest();
+    this.#isRequestDone = bodyEnd !== MORE;
+    const end = bodyEnd === MORE ? bytes.length : bodyEnd;
+    if (end < bytes.length) this.#unread = bytes.subarray(end);
+    this.#sendUpstream(withForwardedFields(this.#services.options.forwarded, head, this.#forwardedSource, bytes, end));
+    if (this.#isRequestDone) this.#onRequestDone();
+  }
+
+  #passRequestBody(chunk: Buffer): void {
+    const end = this.#requestBody.read(chunk, 0, chunk.length);
+    if (end === MALFORMED) return this.#rejectRequest();
+    this.#sendUpstream(end === MORE || end === chunk.length ? chunk : chunk.subarray(0, end));
+    if (end === MORE) return;
+    this.#isRequestDone = true;
+    if (end < chunk.length) this.#unread = chunk.subarray(end);
+    this.#onRequestDone();
+  }
+
+  #onRequestDone(): void {
+    if (this.#exchange === undefined) return;
+    if (this.#hasClientEnded && this.#unread.length === 0) this.#upstream?.end();
+    const { responseTimeoutMs } = this.#services.options;
+    if (responseTimeoutMs > 0 && this.#response.head === undefined) {
+      this.#timer = setTimeout(() => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')), responseTimeoutMs);
+    }
+  }
+
+  #sendUpstream(bytes: Buffer): void {
+    // A closed upstream with a body still coming: the response was early, the rest has nowhere to go.
+    if (this.#upstream === undefined && this.#exchange === undefined) return;
+    this.#upstream ??= this.#services.upstream.connect(this);
+    if (this.#upstream.write(bytes)) return;
+    this.#isUpstreamFull = true;
+    this.#updateReading();
+  }
+
+  /** The body's framing is broken: nobody may guess where the next request begins. */
+  #rejectRequest(): void {
+    this.#endExchange(CANCELLED);
+    this.#dropUpstream(true);
+    if (this.#response.head === undefined) this.#answerAndClose(refusal(400));
+    else this.#socket.destroy();
+  }
+
+  // ---- responses: upstream to client
+
+  onUpstreamBytes(_upstream: Socket, bytes: Buffer, length: number): boolean {
+    // Bytes that answer nothing: reading them as the next response would give a client what is not his.
+    if (this.#exchange === undefined) {
+      this.#dropUpstream(true);
+      return false;
+    }
+    const progress = this.#response.read(bytes, length);
+    const isLater = progress === 'complete' && this.#response.end < this.#response.bytes.length;
+    if (this.#response.headEnd > 0) this.#onResponseHead(this.#exchange);
+    const isEnd = progress === 'complete';
+    if (isEnd) this.#endExchange(COMPLETED);
+    const canGoOn = this.#passResponse();
+    if (isEnd) {
+      if (isLater) this.#dropUpstream(true);
+      this.#afterResponse();
+    } else if (progress !== 'more') {
+      this.#fail(new UpstreamFailure(progress === 'malformed' ? 'D2S_ERR_UPSTREAM_PROTOCOL' : 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
+    }
+    return canGoOn;
+  }
+
+  #onResponseHead(exchange: Exchange): void {
+    this.#stopTimer();
+    exchange.status = this.#response.head?.status ?? 0;
+  }
+
+  /** Passes on what was read; false when the client cannot take more for now. */
+  #passResponse(): boolean {
+    const { bytes, end, headEnd, head } = this.#response;
+    if (end === 0) return true;
+    if (headEnd > 0 && this.#context.isDraining && head?.isPersistent === true) {
+      return this.#socket.write(withDrainNotice(bytes, headEnd, end));
+    }
+    // A copy: the memory is used again for the next read, and the kernel may not take all at once.
+    return this.#socket.write(Buffer.from(bytes.subarray(0, end)));
+  }
+
+  #afterResponse(): void {
+    const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#context.isDraining;
+    this.#head = undefined;
+    if (isLast || (this.#hasClientEnded && this.#unread.length === 0)) return this.#close();
+    this.#takeNext();
+    this.#updateReading();
+  }
+
+  onUpstreamDrain(upstream: Socket): void {
+    if (upstream !== this.#upstream) return;
+    this.#isUpstreamFull = false;
+    this.#updateReading();
+  }
+
+  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
+    // One that was dropped before, while another may be at work.
+    if (upstream !== this.#upstream) return;
+    this.#dropUpstream(false);
+    if (this.#exchange === undefined) {
+      // Idle: the client's connection stays, its next request opens a new one. Else the rest of a body answered early is lost.
+      if (!this.#isRequestDone) this.#close();
+      return;
+    }
+    if (failure === undefined && this.#response.endsWithConnection) {
+      this.#endExchange(COMPLETED);
+      return this.#close();
+    }
+    this.#fail(this.#toFailure(failure));
+  }
+
+  #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
+    if (this.#response.head !== undefined) return toUpstreamFailure(failure?.cause, 'response');
+    return failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED');
+  }
+
+  /** The upstream gives no (whole) answer: say so if the answer has not begun, else make the break visible. */
+  #fail(failure: UpstreamFailure): void {
+    const hasAnswerBegun = this.#response.head !== undefined;
+    // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
+    this.#endExchange(this.#hasClientEnded ? CANCELLED : { kind: 'failed', failure });
+    this.#dropUpstream(true);
+    if (hasAnswerBegun) {
+      // Without framing of its own, a response cut short by an orderly close would look complete.
+      if (this.#response.endsWithConnection) this.#socket.resetAndDestroy();
+      else this.#close();
+      return;
+    }
+    const isLast = !this.#isRequestDone || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
+    const answer = toRawResponse(upstreamProblem(failure), { isHead: this.#head?.method === 'HEAD', isLast });
+    this.#head = undefined;
+    if (isLast) return this.#answerAndClose(answer);
+    this.#socket.write(answer);
+    this.#takeNext();
+    this.#updateReading();
+  }
+
+  // ---- the client's socket
+
+  readonly #onEnd = (): void => {
+    this.#hasClientEnded = true;
+    if (this.#isClosing) return;
+    if (this.isIdle) return this.#takeNext();
+    // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
+    if (!this.#isRequestDone || this.#unread.length === 0) this.#upstream?.end();
+    this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
+  };
+
+  readonly #onDrain = (): void => {
+    this.#upstream?.resume();
+  };
+
+  readonly #onTimeout = (): void => {
+    // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
+    const isHeld = this.#exchange !== undefined && this.#isRequestDone && this.#socket.writableLength === 0;
+    if (!isHeld || this.#hasClientEnded) this.#socket.destroy();
+  };
+
+  readonly #onError = (): void => {
+    // The client reset the connection; so do we on the other side. 'close' follows and does the rest.
+    this.#dropUpstream(true);
+  };
+
+  readonly #onClose = (): void => {
+    this.#stopTimer();
+    if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
+    this.#dropUpstream(false);
+    if (!this.#isDetached) this.#context.onRelayClosed(this);
+  };
+
+  #updateReading(): void {
+    const isPaused = !this.#isDetached && (this.#isUpstreamFull || this.#isTooFarAhead());
+    if (isPaused === this.#isPaused || this.#isDetached) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  /**
+   * What a client sends before its turn is bounded. And a next request that is the gateway's must stay within the socket's
+   * reach, with the end of the stream behind it: a stream that has ended cannot be handed over.
+   */
+  #isTooFarAhead(): boolean {
+    if (this.#exchange === undefined || !this.#isRequestDone || this.#unread.length === 0) return false;
+    return this.#unread.length > this.#services.options.headBytes || typeof this.#readHead() === 'string';
+  }
+
+  #endExchange(ending: Parameters<ExchangeReporter['end']>[1]): void {
+    if (this.#exchange === undefined) return;
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#stopTimer();
+    this.#services.reporter.end(exchange, ending);
+  }
+
+  #answerAndClose(answer: Buffer): void {
+    this.#stopTimer();
+    this.#socket.write(answer);
+    this.#close();
+  }
+
+  /** Ends our side after what is written; the client may still be sending, and must not lose the answer to a reset. */
+  #close(): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#stopTimer();
+    this.#dropUpstream(false);
+    this.#unread = NOTHING;
+    this.#socket.end(() => {
+      if (!this.#socket.destroyed) this.#timer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
+    });
+    this.#socket.resume();
+  }
+
+  #dropUpstream(isReset: boolean): void {
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    this.#upstream = undefined;
+    this.#isUpstreamFull = false;
+    if (isReset) upstream.resetAndDestroy();
+    else upstream.destroy();
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #handOver(irregularity: Irregularity): void {
+    const socket = this.#socket;
+    const unread = this.#unread;
+    this.#isDetached = true;
+    this.#stopTimer();
+    this.#dropUpstream(false);
+    socket.setTimeout(0);
+    socket.off('data', this.#onData);
+    socket.off('end', this.#onEnd);
+    socket.off('drain', this.#onDrain);
+    socket.off('timeout', this.#onTimeout);
+    socket.off('error', this.#onError);
+    socket.off('close', this.#onClose);
+    this.#context.onIrregular(this, socket, unread, irregularity);
+  }
+}

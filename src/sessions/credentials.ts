@@ -1,0 +1,107 @@
+/**
+ * Who sends a request, as far as REST tells it: HTTP Basic (RFC 7617) or an application key in `X-API-Key`.
+ *
+ * Nothing here keeps a credential. What is compared and kept is a keyed hash, whose key is random and dies with the process,
+ * so that neither a dump of the tables nor a guess at a password can be checked against anything.
+ */
+import { hash, randomBytes } from 'node:crypto';
+import type { ApiKeyUser } from '../config/config.ts';
+
+/** The part of a request's head that tells who sends it. Values are latin1, byte for byte as on the wire. */
+export interface CredentialFields {
+  field(name: string): string | undefined;
+}
+
+export interface Identity {
+  /** Keyed hash of what all requests of one session share: the user, or the application key. */
+  readonly key: string;
+  /** For people: at most 256 characters, no control characters. Null where the wire does not tell it. */
+  readonly userName: string | null;
+}
+
+/** Longest user name that is shown, in UTF-16 units. */
+export const MAX_USER_NAME_CHARS = 256;
+
+export class Credentials {
+  // Before the value, in one pass: an HMAC costs three times as much, and what it adds guards hashes that others see.
+  readonly #secret = randomBytes(16).toString('base64');
+  readonly #apiKeyUsers = new Map<string, string>();
+
+  constructor(apiKeys: readonly ApiKeyUser[]) {
+    for (const { user, key } of apiKeys) {
+      // On the wire a letter outside ASCII is one byte (latin1) or several (UTF-8); clients do both.
+      this.#apiKeyUsers.set(this.#hash('key', key), user);
+      this.#apiKeyUsers.set(this.#hash('key', Buffer.from(key, 'utf8').toString('latin1')), user);
+    }
+  }
+
+  /**
+   * A token equal for equal credentials, 44 characters; undefined without credentials. Says nothing of their being right.
+   * Basic wins over an application key, even when it cannot be read. About 1 µs.
+   */
+  tokenOf(fields: CredentialFields): string | undefined {
+    const authorization = fields.field('authorization');
+    if (authorization !== undefined && isBasic(authorization)) return this.#hash('basic', authorization);
+    const apiKey = fields.field('x-api-key');
+    return apiKey === undefined || apiKey === '' ? undefined : this.#hash('key', apiKey);
+  }
+
+  /**
+   * Whose session these credentials share in; undefined when they name nobody: no Basic, no base64, no colon. Never throws.
+   * To be asked only once the server has accepted them.
+   */
+  identify(fields: CredentialFields): Identity | undefined {
+    const authorization = fields.field('authorization');
+    if (authorization !== undefined && isBasic(authorization)) {
+      const user = toBasicUser(authorization);
+      return user === undefined ? undefined : { key: this.#hash('user', user), userName: toShownName(user) };
+    }
+    const apiKey = fields.field('x-api-key');
+    if (apiKey === undefined || apiKey === '') return undefined;
+    const key = this.#hash('key', apiKey);
+    return { key, userName: this.#apiKeyUsers.get(key) ?? null };
+  }
+
+  /** `kind` keeps a user called like a key from sharing its session. */
+  #hash(kind: 'basic' | 'key' | 'user', value: string): string {
+    return hash('sha256', `${this.#secret}${kind}:${value}`, 'base64');
+  }
+}
+
+/** Without a regular expression, which would keep the last credential it saw as `RegExp.input`. */
+function isBasic(authorization: string): boolean {
+  if (authorization.length < BASIC.length) return false;
+  return authorization.slice(0, BASIC.length).toLowerCase() === BASIC;
+}
+
+/** The user-id before the first colon; a password may hold colons, a user-id may not (RFC 7617 §2). */
+function toBasicUser(authorization: string): string | undefined {
+  const base64 = authorization.slice(BASIC.length).trim();
+  if (!BASE64.test(base64)) return undefined;
+  const bytes = Buffer.from(base64, 'base64');
+  const colonAt = bytes.indexOf(COLON);
+  return colonAt < 0 ? undefined : decodeUser(bytes.subarray(0, colonAt));
+}
+
+/** The scheme does not say the charset: UTF-8 is what servers ask for (RFC 7617 §2.1), latin1 what old clients send. */
+function decodeUser(bytes: Buffer): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return bytes.toString('latin1');
+  }
+}
+
+function toShownName(user: string): string {
+  const shown = user.slice(0, MAX_USER_NAME_CHARS).replace(CONTROL, '\ufffd');
+  return shown.replace(HALF_CHARACTER, '');
+}
+
+const BASIC = 'basic ';
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const COLON = 0x3a;
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** C0, DEL, C1, and the line ends, direction marks and other invisible signs that could make one name look like another. */
+const CONTROL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** A surrogate pair cut in two at the end. */
+const HALF_CHARACTER = /[\ud800-\udbff]$/;

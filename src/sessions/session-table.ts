@@ -1,0 +1,160 @@
+/**
+ * Who is connected to one application, since when, over what. Knows no HTTP: callers say which credentials were accepted.
+ *
+ * A session is found by its key (what all its connections share, e.g. the user) and by its tokens (what it was recognised by
+ * before, e.g. a credential that was accepted). Both are keyed hashes. Every kind of connection, also those that bring
+ * cookies or client ids, fits into the two.
+ */
+import type { Clock } from '../clock.ts';
+import { NS_PER_MS } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import type { MetricSet } from '../metrics/metric-set.ts';
+import type { Timer } from '../metrics/timer.ts';
+import { Session, type SessionEntry, type SessionMetrics, type SessionOrigin } from './session.ts';
+
+/** Tokens by which one session is recognised; past that the oldest is forgotten, and has to be accepted again. */
+export const MAX_TOKENS_PER_SESSION = 8;
+
+export interface SessionTableParts {
+  readonly config: Pick<Config['sessions'], 'idleMs' | 'max'>;
+  readonly clock: Clock;
+  /** What `sessions.created` is counted with. */
+  readonly created: Timer;
+  readonly sessionMetrics: SessionMetrics;
+}
+
+interface Row {
+  readonly session: Session;
+  readonly key: string;
+  /** Oldest first. */
+  readonly tokens: string[];
+}
+
+export class SessionTable {
+  readonly #clock: Clock;
+  readonly #idleNs: number;
+  readonly #max: number;
+  readonly #created: Timer;
+  readonly #sessionMetrics: SessionMetrics;
+  readonly #metrics: MetricSet;
+  /** In the order of their beginning. */
+  readonly #byId = new Map<string, Row>();
+  readonly #byKey = new Map<string, Row>();
+  readonly #byToken = new Map<string, Row>();
+  /** No session can be idle for long enough before this moment, so that most sweeps need not look at all. */
+  #nextIdleEndNs = Number.POSITIVE_INFINITY;
+  #untracked = 0;
+
+  constructor({ config, clock, created, sessionMetrics }: SessionTableParts) {
+    this.#clock = clock;
+    this.#idleNs = config.idleMs * NS_PER_MS;
+    this.#max = config.max;
+    this.#created = created;
+    this.#sessionMetrics = sessionMetrics;
+    this.#metrics = {
+      gauges: new Map([['sessions.active', { type: 'integer', read: () => this.size }]]),
+      counters: new Map(),
+      meters: new Map(),
+      timers: new Map([['sessions.created', created]]),
+    };
+  }
+
+  /** Sessions now. */
+  get size(): number {
+    this.sweep();
+    return this.#byId.size;
+  }
+
+  /** Calls that would have begun a session when there were `sessions.max` already. */
+  get untracked(): number {
+    return this.#untracked;
+  }
+
+  /** Oldest first. */
+  list(): SessionEntry[] {
+    this.sweep();
+    return Array.from(this.#byId.values(), ({ session }) => session.toEntry());
+  }
+
+  find(id: string): Session | undefined {
+    return this.#live(this.#byId.get(id), this.#clock.nowNs())?.session;
+  }
+
+  /** The timer `sessions.created` and the gauge `sessions.active`. */
+  metrics(): MetricSet {
+    return this.#metrics;
+  }
+
+  /** The session that brought `token` before. */
+  recognise(token: string, nowNs: number): Session | undefined {
+    return this.#live(this.#byToken.get(token), nowNs)?.session;
+  }
+
+  /** The session of `key`, for which `token` was accepted just now: from here on that token alone tells it. */
+  join(key: string, token: string, nowNs: number): Session | undefined {
+    const row = this.#live(this.#byKey.get(key), nowNs);
+    if (row !== undefined) this.#remember(row, token);
+    return row?.session;
+  }
+
+  /** Begins the session of `key`, which has none; undefined, and counted as `untracked`, when the table is full. */
+  begin(key: string, token: string, origin: SessionOrigin): Session | undefined {
+    if (this.#byId.size >= this.#max) this.#sweepAt(origin.atNs);
+    if (this.#byId.size >= this.#max) {
+      this.#untracked += 1;
+      return undefined;
+    }
+    const session = new Session(origin, this.#sessionMetrics, this.#clock);
+    const row: Row = { session, key, tokens: [] };
+    this.#byId.set(session.id, row);
+    this.#byKey.set(key, row);
+    this.#remember(row, token);
+    this.#nextIdleEndNs = Math.min(this.#nextIdleEndNs, origin.atNs + this.#idleNs);
+    this.#created.update(origin.creationNs);
+    return session;
+  }
+
+  /** Ends a session; without effect when it has ended already. */
+  end(session: Session): void {
+    const row = this.#byId.get(session.id);
+    if (row !== undefined) this.#remove(row);
+  }
+
+  /** Ends the sessions that are idle. Reads do so by themselves; in between it only gives memory back. */
+  sweep(): void {
+    this.#sweepAt(this.#clock.nowNs());
+  }
+
+  #sweepAt(nowNs: number): void {
+    if (nowNs < this.#nextIdleEndNs) return;
+    let nextIdleEndNs = Number.POSITIVE_INFINITY;
+    for (const row of this.#byId.values()) {
+      if (this.#live(row, nowNs) === undefined) continue;
+      // A running call may end at any moment, but its session is idle for idleNs only that long after now.
+      nextIdleEndNs = Math.min(nextIdleEndNs, Math.min(row.session.idleSinceNs(), nowNs) + this.#idleNs);
+    }
+    this.#nextIdleEndNs = nextIdleEndNs;
+  }
+
+  /** The row, unless its session has been idle for too long: that ends it, whoever notices first. */
+  #live(row: Row | undefined, nowNs: number): Row | undefined {
+    if (row === undefined || nowNs - row.session.idleSinceNs() < this.#idleNs) return row;
+    this.#remove(row);
+    return undefined;
+  }
+
+  #remember(row: Row, token: string): void {
+    if (this.#byToken.has(token)) return;
+    this.#byToken.set(token, row);
+    row.tokens.push(token);
+    if (row.tokens.length <= MAX_TOKENS_PER_SESSION) return;
+    const oldest = row.tokens.shift();
+    if (oldest !== undefined) this.#byToken.delete(oldest);
+  }
+
+  #remove(row: Row): void {
+    this.#byId.delete(row.session.id);
+    this.#byKey.delete(row.key);
+    for (const token of row.tokens) this.#byToken.delete(token);
+  }
+}

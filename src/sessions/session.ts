@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { MetricSet } from '../metrics/metric-set.ts';
+import type { Statistics } from '../metrics/statistics.ts';
+
+export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
+
+/** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
+export interface SessionEntry {
+  readonly id: string;
+  readonly createTime: string;
+  /** Null where the wire does not tell it. */
+  readonly userName: string | null;
+  readonly connectionType: ConnectionType;
+  readonly lastActivityTime: string;
+  /** E.g. `10.0.0.7` or `2001:db8::7`: where the request that began the session came from. */
+  readonly remoteAddress: string;
+  /** Calls of any kind that have ended, the one that began the session included. */
+  readonly requests: number;
+}
+
+/** How a session came to be. */
+export interface SessionOrigin {
+  readonly userName: string | null;
+  readonly connectionType: ConnectionType;
+  /** As the socket tells it; an IPv4 address in IPv6 form (`::ffff:10.0.0.7`) is shown as IPv4. */
+  readonly remoteAddress: string;
+  /** Monotonic moment at which the call that began it ended. */
+  readonly atNs: number;
+  /** Duration of that call. */
+  readonly creationNs: number;
+}
+
+/** The statistics of a session and of its one creation; both are made when they are first needed. */
+export interface SessionMetrics {
+  createStatistics(): Statistics;
+  createMetrics(atNs: number, creationNs: number): MetricSet;
+}
+
+/** One session of a user. Begun and ended by its `SessionTable` only. */
+export class Session {
+  /** Random and opaque: cannot be turned back into anything that was on the wire. */
+  readonly id = randomUUID();
+  readonly #clock: Clock;
+  readonly #origin: SessionOrigin;
+  readonly #sources: SessionMetrics;
+  readonly #createdEpochMs: number;
+  #statistics: Statistics | undefined;
+  #metrics: MetricSet | undefined;
+  #requests = 0;
+  #openCalls = 0;
+  #lastActivityNs: number;
+  #lastActivityEpochMs: number;
+
+  constructor(origin: SessionOrigin, sources: SessionMetrics, clock: Clock) {
+    this.#origin = { ...origin, remoteAddress: origin.remoteAddress.replace(MAPPED_IPV4, '') };
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#createdEpochMs = clock.epochMs();
+    this.#lastActivityNs = origin.atNs;
+    this.#lastActivityEpochMs = this.#createdEpochMs;
+  }
+
+  get statistics(): Statistics {
+    this.#statistics ??= this.#sources.createStatistics();
+    return this.#statistics;
+  }
+
+  /** The timer `sessions.created` with this one creation and the gauge `sessions.active`, 1. */
+  metrics(): MetricSet {
+    this.#metrics ??= this.#sources.createMetrics(this.#origin.atNs, this.#origin.creationNs);
+    return this.#metrics;
+  }
+
+  callBegan(atNs: number): void {
+    this.#openCalls += 1;
+    this.#touch(atNs);
+  }
+
+  callEnded(atNs: number): void {
+    this.#openCalls -= 1;
+    this.#requests += 1;
+    this.#touch(atNs);
+  }
+
+  /**
+   * The monotonic moment from which the session is idle. Infinity while a call is running: a user who waits for a download
+   * of an hour has not left.
+   */
+  idleSinceNs(): number {
+    return this.#openCalls > 0 ? Number.POSITIVE_INFINITY : this.#lastActivityNs;
+  }
+
+  toEntry(): SessionEntry {
+    return {
+      id: this.id,
+      createTime: new Date(this.#createdEpochMs).toISOString(),
+      userName: this.#origin.userName,
+      connectionType: this.#origin.connectionType,
+      lastActivityTime: new Date(this.#lastActivityEpochMs).toISOString(),
+      remoteAddress: this.#origin.remoteAddress,
+      requests: this.#requests,
+    };
+  }
+
+  #touch(atNs: number): void {
+    // The call that began the session is counted when it has ended, so its beginning comes late.
+    if (atNs < this.#lastActivityNs) return;
+    this.#lastActivityNs = atNs;
+    this.#lastActivityEpochMs = this.#clock.epochMs();
+  }
+}
+
+const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;

@@ -1,0 +1,156 @@
+/**
+ * The composition root: makes every part, connects them, and starts and stops them in order. It decides nothing itself, and
+ * is the only file that knows every part.
+ */
+import { type Clock, systemClock } from './clock.ts';
+import type { Config, HostPort } from './config/config.ts';
+import { Dispatcher } from './dispatch/dispatcher.ts';
+import { ExchangeReporter } from './exchange/exchange-reporter.ts';
+import { Gateway } from './gateway/gateway.ts';
+import type { Logger } from './logger.ts';
+import { initMetrics } from './metrics/histogram-pool.ts';
+import { Monitor } from './monitor/monitor.ts';
+import type { Monitored } from './monitor/monitored.ts';
+import { createRecorder } from './record/create-recorder.ts';
+import type { Recorder } from './record/recorder.ts';
+import { Upstream } from './upstream/upstream.ts';
+
+/** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
+export interface BoundAddresses {
+  readonly listen: string;
+  readonly monitor: string;
+}
+
+/** How often ended sessions are looked for; reads are exact without it. */
+const SWEEP_MS = 60_000;
+/** How often a stopping sidecar looks whether the last client has gone. */
+const STOP_POLL_MS = 10;
+
+export class Sidecar {
+  readonly recorder: Recorder;
+  readonly dispatcher: Dispatcher;
+  readonly gateway: Gateway;
+  readonly reporter: ExchangeReporter;
+  readonly #config: Config;
+  readonly #clock: Clock;
+  readonly #upstream: Upstream;
+  readonly #monitor: Monitor;
+  readonly #startedEpochMs: number;
+  #isStarted = false;
+  #isDraining = false;
+  #sweeper: NodeJS.Timeout | undefined;
+
+  /** Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules that cannot be used. */
+  static async create(config: Config, logger: Logger, clock: Clock = systemClock): Promise<Sidecar> {
+    await initMetrics();
+    return new Sidecar(config, logger, clock);
+  }
+
+  private constructor(config: Config, logger: Logger, clock: Clock) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#startedEpochMs = clock.epochMs();
+    this.recorder = createRecorder(config, clock);
+    this.reporter = new ExchangeReporter(clock, this.recorder, logger);
+    this.#upstream = new Upstream(config.upstream, clock);
+    this.gateway = createGateway(config, this.reporter, clock, logger);
+    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, clock, logger);
+    this.#monitor = new Monitor(this.#monitored(), config.metrics, logger);
+  }
+
+  /** Exchanges begun and not yet ended. */
+  get openExchanges(): number {
+    return this.reporter.open;
+  }
+
+  /** Opens both listeners; the upstream does not have to be there. Throws `D2S_ERR_LISTEN`. */
+  async start(): Promise<BoundAddresses> {
+    const listen = await this.dispatcher.listen(this.#config.listen);
+    try {
+      const monitor = await this.#monitor.listen(this.#config.monitor);
+      this.#sweeper = setInterval(() => this.recorder.sweep(), SWEEP_MS).unref();
+      this.#isStarted = true;
+      return { listen: toText(listen), monitor: toText(monitor) };
+    } catch (cause) {
+      this.dispatcher.destroy();
+      throw cause;
+    }
+  }
+
+  /** Readiness off; answers announce the end of their connection; the listeners stay. */
+  drain(): void {
+    this.#isDraining = true;
+    this.dispatcher.drain();
+  }
+
+  /** Drains, accepts no more, lets running exchanges end until `stop.deadlineMs`, then ends what is left. */
+  async stop(): Promise<void> {
+    this.drain();
+    this.dispatcher.stopListening();
+    const deadlineNs = this.#clock.nowNs() + this.#config.stop.deadlineMs * 1e6;
+    // Upgraded connections have no end to wait for.
+    while (this.dispatcher.openConnections > this.gateway.upgradedConnections && this.#clock.nowNs() < deadlineNs) {
+      await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS));
+    }
+    clearInterval(this.#sweeper);
+    this.dispatcher.destroy();
+    await this.#monitor.close();
+  }
+
+  #monitored(): Monitored {
+    const sidecar = this;
+    return {
+      applications: [...this.recorder.applications.values()],
+      health: {
+        get isStarted() {
+          return sidecar.#isStarted;
+        },
+        isReady: () => this.#isReady(),
+      },
+      jvm: { reason: 'This sidecar has no source for the condition of the JVM.', sinceEpochMs: this.#startedEpochMs },
+    };
+  }
+
+  async #isReady(): Promise<boolean> {
+    if (this.#isDraining || !this.#isStarted) return false;
+    return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
+  }
+}
+
+function createGateway(config: Config, reporter: ExchangeReporter, clock: Clock, logger: Logger): Gateway {
+  const options = {
+    upstreamHost: config.upstream.host,
+    upstreamPort: config.upstream.port,
+    forwarded: config.forwarded,
+    headBytes: config.limits.headBytes,
+    headTimeoutMs: config.timeouts.headMs,
+    idleTimeoutMs: config.timeouts.idleMs,
+    connectTimeoutMs: config.upstream.connectTimeoutMs,
+    responseTimeoutMs: config.upstream.responseTimeoutMs,
+  };
+  return new Gateway(options, reporter, clock, logger);
+}
+
+function createDispatcher(
+  config: Config,
+  upstream: Upstream,
+  reporter: ExchangeReporter,
+  gateway: Gateway,
+  clock: Clock,
+  logger: Logger,
+): Dispatcher {
+  const options = {
+    forwarded: config.forwarded,
+    headBytes: config.limits.headBytes,
+    headTimeoutMs: config.timeouts.headMs,
+    idleTimeoutMs: config.timeouts.idleMs,
+    halfClosedTimeoutMs: config.timeouts.halfClosedMs,
+    responseTimeoutMs: config.upstream.responseTimeoutMs,
+  };
+  const limits = { dataPath: config.dataPath, maxConnections: config.limits.connections };
+  return new Dispatcher(limits, { options, upstream, reporter }, gateway, clock, logger);
+}
+
+function toText({ host, port }: HostPort): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const SRC = path.resolve(import.meta.dirname, '../src');
+
+/**
+ * Which room may import which, as docs/architecture.md argues. Rooms not named here (`sidecar`) may import all. Single
+ * files that everybody may import are in `COMMON`.
+ */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  main: ['sidecar', 'config', 'commands', 'control', 'demo'],
+  commands: ['sidecar', 'config', 'control', 'classify', 'demo'],
+  config: [],
+  control: [],
+  http1: [],
+  metrics: [],
+  exchange: [],
+  upstream: ['exchange'],
+  relay: ['upstream', 'exchange', 'http1'],
+  gateway: ['upstream', 'exchange', 'http1'],
+  dispatch: ['relay', 'gateway', 'exchange', 'http1'],
+  classify: ['http1'],
+  sessions: ['metrics', 'http1'],
+  record: ['exchange', 'classify', 'sessions', 'metrics', 'http1'],
+  jvm: ['metrics'],
+  monitor: ['metrics', 'sessions', 'jvm'],
+  demo: ['sidecar', 'config'],
+};
+const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts'];
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+function sourceFiles(): string[] {
+  return readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+}
+
+function roomOf(file: string): string {
+  const [first = ''] = file.split(path.sep);
+  return first.replace(/\.ts$/, '');
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(path.join(SRC, file), 'utf8');
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string);
+  return specifiers.map((specifier) => {
+    const to = specifier.startsWith('.') ? path.relative(SRC, path.join(SRC, path.dirname(file), specifier)) : specifier;
+    return { from: file, to };
+  });
+}
+
+describe('the rooms of src', () => {
+  const imports = sourceFiles().flatMap(importsOf);
+
+  it('are all known here', () => {
+    const rooms = new Set(sourceFiles().map(roomOf));
+    const known = new Set([...Object.keys(ARROWS), 'sidecar', ...COMMON.map((file) => file.replace(/\.ts$/, '').split('/')[0])]);
+    expect([...rooms].filter((room) => !known.has(room))).toEqual([]);
+  });
+
+  it('import only along the arrows', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      if (!to.endsWith('.ts') || COMMON.includes(to)) return false;
+      const [room, other] = [roomOf(from), roomOf(to)];
+      const allowed = ARROWS[room];
+      return room !== other && room !== 'sidecar' && !(allowed?.includes(other) ?? false);
+    });
+    const told = wrong.map(({ from, to }) => `${from} must not import ${to}: ${roomOf(from)} may only import ${ARROWS[roomOf(from)]?.join(', ')}`);
+    expect(told).toEqual([]);
+  });
+
+  it('leave http-proxy to the gateway', () => {
+    const importers = imports.filter(({ to }) => to === 'http-proxy').map(({ from }) => roomOf(from));
+    expect(new Set(importers)).toEqual(new Set(['gateway']));
+  });
+
+  it('read the wall clock in clock.ts only', () => {
+    const readers = sourceFiles().filter((file) => /\bDate\.now\b|new Date\(\)/.test(readFileSync(path.join(SRC, file), 'utf8')));
+    expect(readers).toEqual(['clock.ts']);
+  });
+
+  it('hold no file of more than 500 lines', () => {
+    const long = sourceFiles().filter((file) => readFileSync(path.join(SRC, file), 'utf8').split('\n').length > 500);
+    expect(long).toEqual([]);
+  });
+
+  it('pass no stream on with pipe, which drops errors', () => {
+    const users = sourceFiles().filter((file) => readFileSync(path.join(SRC, file), 'utf8').includes('.pipe('));
+    expect(users).toEqual([]);
+  });
+});

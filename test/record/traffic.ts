@@ -1,0 +1,109 @@
+import { CANCELLED, COMPLETED, type DataPath, type Ending, type Exchange } from '../../src/exchange/exchange.ts';
+import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
+import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts';
+import { createRecorder, type RecorderConfig } from '../../src/record/create-recorder.ts';
+import type { Recorder } from '../../src/record/recorder.ts';
+import type { SessionEntry } from '../../src/sessions/session.ts';
+import { ManualClock } from './manual-clock.ts';
+
+export const BASE = '/smartWeb/api/rest/v0';
+export const LOGIN = `GET ${BASE}/d2/auth/login`;
+export const LOGOUT = `GET ${BASE}/d2/auth/logout`;
+export const RPC = `POST ${BASE}/d2/rpc/E.Demo/TestInOut`;
+
+export const FAILED: Ending = { kind: 'failed', failure: new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED') };
+
+const CONFIG: RecorderConfig = {
+  applications: ['smartWeb'],
+  rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
+  metrics: {
+    windowMs: 300_000,
+    durationUnit: 'seconds',
+    maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+    maxNamesPerSession: 200,
+  },
+  sessions: { idleMs: 30 * 60_000, max: 10_000, apiKeys: [{ user: 'historian', key: 'key-1' }] },
+};
+
+export interface Sent {
+  /** `POST /path`. */
+  readonly line: string;
+  readonly user?: string;
+  readonly password?: string;
+  readonly apiKey?: string;
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly from?: string;
+  readonly path?: DataPath;
+}
+
+export interface Answered {
+  /** Default 200 for completed, else 0. */
+  readonly status?: number;
+  readonly ending?: Ending;
+  readonly afterMs?: number;
+}
+
+/** A recorder that is told of exchanges as the data plane tells it, by a clock that stands still in between. */
+export class Traffic {
+  readonly clock = new ManualClock();
+  readonly recorder: Recorder;
+  readonly #reporter: ExchangeReporter;
+  readonly #errors: unknown[] = [];
+
+  constructor(change: Partial<RecorderConfig> = {}) {
+    this.recorder = createRecorder({ ...CONFIG, ...change }, this.clock);
+    const log = (error: unknown): void => void this.#errors.push(error);
+    this.#reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
+  }
+
+  begin({ line, user, password = 'pass', apiKey, fields = {}, from = '10.0.0.7', path = 'relay' }: Sent): Exchange {
+    const [method = '', target = ''] = line.split(' ');
+    const all: Record<string, string> = { ...fields };
+    if (user !== undefined) all.authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+    if (apiKey !== undefined) all['x-api-key'] = apiKey;
+    const head = { method, target, field: (name: string) => all[name] };
+    return this.#reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false }, path);
+  }
+
+  end(exchange: Exchange, { ending = COMPLETED, status, afterMs = 0 }: Answered = {}): void {
+    this.clock.advanceMs(afterMs);
+    exchange.status = status ?? (ending === COMPLETED ? 200 : 0);
+    this.#reporter.end(exchange, ending);
+    if (this.#reporter.observerErrors > 0) throw new Error(`the recorder failed: ${JSON.stringify(this.#errors)}`);
+  }
+
+  send(sent: Sent, answered: Answered = {}): void {
+    this.end(this.begin(sent), answered);
+  }
+
+  application(name = 'smartWeb') {
+    const application = this.recorder.applications.get(name);
+    if (application === undefined) throw new Error(`no application ${name}`);
+    return application;
+  }
+
+  sessions(name = 'smartWeb'): SessionEntry[] {
+    return this.application(name).sessions.list();
+  }
+
+  /** The calls counted on the only session. */
+  onlySession(): SessionEntry & { readonly counts: Record<string, number> } {
+    const [entry, ...more] = this.sessions();
+    if (entry === undefined || more.length > 0) throw new Error(`${more.length + (entry ? 1 : 0)} sessions`);
+    return { ...entry, counts: this.counts(entry.id) };
+  }
+
+  /** All counts that are not 0, of the application or of one session: `{ rpc: 2, 'rpc.E.Demo.TestInOut': 2 }`. */
+  counts(session?: string): Record<string, number> {
+    const { statistics, sessions } = this.application();
+    const of = session === undefined ? statistics : sessions.find(session)?.statistics;
+    if (of === undefined) throw new Error(`no session ${session}`);
+    const counts: Record<string, number> = {};
+    for (const set of [of.rpc.metrics(), of.sba.metrics(), of.object.metrics()]) {
+      for (const [name, { count }] of [...set.timers, ...set.meters]) if (count > 0) counts[name] = count;
+    }
+    return counts;
+  }
+}
+
+export { CANCELLED, COMPLETED };

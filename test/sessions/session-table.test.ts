@@ -1,0 +1,287 @@
+import { describe, expect, it } from 'vitest';
+import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
+import { emptyMetricSet } from '../../src/metrics/metric-set.ts';
+import { createSessionStatistics } from '../../src/metrics/statistics.ts';
+import type { Session } from '../../src/sessions/session.ts';
+import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../src/sessions/session-table.ts';
+import { ManualClock } from '../record/manual-clock.ts';
+
+const IDLE_MS = 30 * 60_000;
+const METRICS = {
+  windowMs: 300_000,
+  durationUnit: 'seconds',
+  maxNames: { rpc: 10, sba: 10, object: 10 },
+  maxNamesPerSession: 10,
+} as const;
+
+class Fixture {
+  readonly clock = new ManualClock();
+  readonly created = new LifetimeTimer(this.clock);
+  readonly table: SessionTable;
+  statisticsMade = 0;
+
+  constructor(max = 100) {
+    this.table = new SessionTable({
+      config: { idleMs: IDLE_MS, max },
+      clock: this.clock,
+      created: this.created,
+      sessionMetrics: {
+        createStatistics: () => {
+          this.statisticsMade += 1;
+          return createSessionStatistics(METRICS, this.clock);
+        },
+        createMetrics: () => emptyMetricSet,
+      },
+    });
+  }
+
+  begin(user: string, remoteAddress = '10.0.0.7', token = `token of ${user}`): Session | undefined {
+    return this.table.begin(`key of ${user}`, token, {
+      userName: user,
+      connectionType: 'REST',
+      remoteAddress,
+      atNs: this.clock.nowNs(),
+      creationNs: 2_000_000,
+    });
+  }
+
+  mustBegin(user: string): Session {
+    const session = this.begin(user);
+    if (session === undefined) throw new Error('the table is full');
+    return session;
+  }
+
+  recognise(token: string): Session | undefined {
+    return this.table.recognise(token, this.clock.nowNs());
+  }
+
+  users(): (string | null)[] {
+    return this.table.list().map(({ userName }) => userName);
+  }
+}
+
+describe('the list', () => {
+  it('shows sessions oldest first, in the form of the interface', () => {
+    const { clock, table, mustBegin } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    clock.advanceMs(61_001);
+    const boris = mustBegin('boris');
+    clock.advanceMs(1_000);
+    anna.callBegan(clock.nowNs());
+    clock.advanceMs(5);
+    anna.callEnded(clock.nowNs());
+    expect(table.list()).toEqual([
+      {
+        id: anna.id,
+        createTime: '2026-03-01T08:00:00.000Z',
+        userName: 'anna',
+        connectionType: 'REST',
+        lastActivityTime: '2026-03-01T08:01:02.006Z',
+        remoteAddress: '10.0.0.7',
+        requests: 1,
+      },
+      {
+        id: boris.id,
+        createTime: '2026-03-01T08:01:01.001Z',
+        userName: 'boris',
+        connectionType: 'REST',
+        lastActivityTime: '2026-03-01T08:01:01.001Z',
+        remoteAddress: '10.0.0.7',
+        requests: 0,
+      },
+    ]);
+    expect(Object.keys(table.list()[0] ?? {})).toEqual([
+      'id',
+      'createTime',
+      'userName',
+      'connectionType',
+      'lastActivityTime',
+      'remoteAddress',
+      'requests',
+    ]);
+  });
+
+  it('gives every session another id, also the same user’s next one', () => {
+    const { table, mustBegin } = bound(new Fixture());
+    const first = mustBegin('anna');
+    table.end(first);
+    const second = mustBegin('anna');
+    expect(second.id).not.toBe(first.id);
+    expect(second.id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  const addresses = [
+    ['10.0.0.7', '10.0.0.7'],
+    ['::ffff:10.0.0.7', '10.0.0.7'],
+    ['::FFFF:10.0.0.7', '10.0.0.7'],
+    ['::1', '::1'],
+    ['2001:db8::7', '2001:db8::7'],
+    ['::ffff:a00:7', '::ffff:a00:7'],
+  ] as const;
+  for (const [address, shown] of addresses) {
+    it(`shows the address ${address} as ${shown}`, () => {
+      const { table, begin } = bound(new Fixture());
+      begin('anna', address);
+      expect(table.list()[0]?.remoteAddress).toBe(shown);
+    });
+  }
+});
+
+describe('idle sessions', () => {
+  const reads: [string, (fixture: Fixture, session: Session) => unknown][] = [
+    ['the list', ({ table }) => table.list()[0]?.id],
+    ['find', ({ table }, { id }) => table.find(id)?.id],
+    [
+      'sessions.active',
+      ({ table }, { id }) => (table.metrics().gauges.get('sessions.active')?.read() ? id : undefined),
+    ],
+    ['a call with its token', (fixture) => fixture.recognise('token of anna')?.id],
+    ['a call with its key', ({ table, clock }) => table.join('key of anna', 'other', clock.nowNs())?.id],
+  ];
+  for (const [what, read] of reads) {
+    it(`end after 30 minutes to the millisecond, as ${what} sees it`, () => {
+      const fixture = new Fixture();
+      const session = fixture.mustBegin('anna');
+      fixture.clock.advanceMs(IDLE_MS - 1);
+      expect(read(fixture, session)).toBe(session.id);
+      fixture.clock.advanceMs(1);
+      expect(read(fixture, session)).toBeUndefined();
+    });
+  }
+
+  it('are counted from the last activity', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    clock.advanceMs(IDLE_MS - 1);
+    anna.callBegan(clock.nowNs());
+    anna.callEnded(clock.nowNs());
+    mustBegin('boris');
+    clock.advanceMs(IDLE_MS - 1);
+    expect(users()).toEqual(['anna', 'boris']);
+    clock.advanceMs(1);
+    expect(users()).toEqual([]);
+    expect(table.size).toBe(0);
+  });
+
+  it('do not end while a call is running, and end 30 minutes after it', () => {
+    const { clock, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    anna.callBegan(clock.nowNs());
+    clock.advanceMs(10 * IDLE_MS);
+    expect(users()).toEqual(['anna']);
+    anna.callEnded(clock.nowNs());
+    clock.advanceMs(IDLE_MS - 1);
+    expect(users()).toEqual(['anna']);
+    clock.advanceMs(1);
+    expect(users()).toEqual([]);
+  });
+
+  it('end one by one', () => {
+    const { clock, mustBegin, users } = bound(new Fixture());
+    for (const user of ['anna', 'boris', 'cyril']) {
+      mustBegin(user);
+      clock.advanceMs(60_000);
+    }
+    clock.advanceMs(IDLE_MS - 3 * 60_000);
+    expect(users()).toEqual(['boris', 'cyril']);
+    clock.advanceMs(60_000);
+    expect(users()).toEqual(['cyril']);
+    clock.advanceMs(60_000);
+    expect(users()).toEqual([]);
+  });
+
+  it('make place for new ones', () => {
+    const { clock, table, begin, users } = bound(new Fixture(1));
+    begin('anna');
+    clock.advanceMs(IDLE_MS);
+    expect(begin('boris')).toBeDefined();
+    expect(table.untracked).toBe(0);
+    expect(users()).toEqual(['boris']);
+  });
+});
+
+describe('the bound', () => {
+  it('tracks no new session beyond sessions.max, counts each that it did not, and keeps the ones there', () => {
+    const { table, begin, users } = bound(new Fixture(2));
+    begin('anna');
+    begin('boris');
+    for (let i = 0; i < 5; i += 1) expect(begin(`user ${i}`)).toBeUndefined();
+    expect(users()).toEqual(['anna', 'boris']);
+    expect(table.untracked).toBe(5);
+    expect(table.metrics().timers.get('sessions.created')?.count).toBe(2);
+  });
+
+  it('holds for the tokens of one session: the oldest is forgotten, the session is not', () => {
+    const { clock, table, mustBegin, recognise } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    for (let i = 1; i <= MAX_TOKENS_PER_SESSION; i += 1) {
+      expect(table.join('key of anna', `token ${i}`, clock.nowNs())).toBe(anna);
+    }
+    expect(recognise('token of anna')).toBeUndefined();
+    expect(recognise('token 1')).toBe(anna);
+    expect(recognise(`token ${MAX_TOKENS_PER_SESSION}`)).toBe(anna);
+  });
+});
+
+describe('an ended session', () => {
+  it('is found by nothing', () => {
+    const { clock, table, mustBegin, recognise, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    table.join('key of anna', 'second token', clock.nowNs());
+    table.end(anna);
+    expect(users()).toEqual([]);
+    expect(table.find(anna.id)).toBeUndefined();
+    expect(recognise('token of anna')).toBeUndefined();
+    expect(recognise('second token')).toBeUndefined();
+    expect(table.join('key of anna', 'token of anna', clock.nowNs())).toBeUndefined();
+  });
+
+  it('does not take the next one of the same user with it when it is ended again', () => {
+    const { table, mustBegin, users } = bound(new Fixture());
+    const first = mustBegin('anna');
+    table.end(first);
+    mustBegin('anna');
+    table.end(first);
+    expect(users()).toEqual(['anna']);
+  });
+});
+
+it('an unknown id finds nothing', () => {
+  const { table, begin } = bound(new Fixture());
+  begin('anna');
+  for (const id of ['', 'token of anna', 'key of anna', 'anna']) expect(table.find(id)).toBeUndefined();
+});
+
+it('statistics of a session are made when they are asked for, once', () => {
+  const fixture = new Fixture();
+  const session = fixture.mustBegin('anna');
+  expect(fixture.statisticsMade).toBe(0);
+  expect(session.statistics).toBe(session.statistics);
+  expect(fixture.statisticsMade).toBe(1);
+});
+
+it('the metrics are those of creation', () => {
+  const { table, begin } = bound(new Fixture());
+  begin('anna');
+  begin('boris');
+  const { gauges, counters, meters, timers } = table.metrics();
+  expect([...gauges.keys()]).toEqual(['sessions.active']);
+  expect(gauges.get('sessions.active')?.type).toBe('integer');
+  expect(gauges.get('sessions.active')?.read()).toBe(2);
+  expect([...timers.keys()]).toEqual(['sessions.created']);
+  expect(timers.get('sessions.created')?.snapshot()).toMatchObject({ count: 2, min: 2_000_000, max: 2_000_000 });
+  expect(counters.size + meters.size).toBe(0);
+});
+
+/** The fixture's parts, its methods bound, so that a test can take them apart. */
+function bound(fixture: Fixture) {
+  const { clock, table } = fixture;
+  return {
+    clock,
+    table,
+    begin: fixture.begin.bind(fixture),
+    mustBegin: fixture.mustBegin.bind(fixture),
+    recognise: fixture.recognise.bind(fixture),
+    users: fixture.users.bind(fixture),
+  };
+}

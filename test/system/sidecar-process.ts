@@ -1,0 +1,115 @@
+/**
+ * A real sidecar for system tests: `dist/main.js` in a process of its own, known only by what it prints and answers.
+ * `npm test` builds dist/ before the tests run.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** One parsed log line, e.g. `{ level: 'info', time: '2026-01-01T00:00:00.000Z', msg: 'listening', listen: '127.0.0.1:8081' }`. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface SidecarProcess {
+  /** Address for clients, `host:port`. */
+  readonly listen: string;
+  /** Address of the monitoring server, `host:port`. */
+  readonly monitor: string;
+  readonly pid: number;
+  /** All JSON lines printed so far; grows while the process runs. */
+  readonly logs: readonly LogLine[];
+  /** What came on standard error so far. */
+  stderr(): string;
+  /** Exit code, or 128 when a signal ended the process. */
+  readonly exited: Promise<number>;
+  /** Sends the signal (default SIGTERM) and waits for the end; SIGKILL follows after 10 s. Calling it twice is harmless. */
+  stop(signal?: NodeJS.Signals): Promise<number>;
+}
+
+export const MAIN_PATH = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+const START_TIMEOUT_MS = 15_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+/**
+ * Starts `node dist/main.js <args>` and waits for its `listening` line. Pass `--listen 127.0.0.1:0 --monitor 127.0.0.1:0`
+ * for free ports. Rejects with the output so far when the process ends, or says nothing for 15 s.
+ */
+export async function startSidecarProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<SidecarProcess> {
+  if (!existsSync(MAIN_PATH)) throw new Error('dist/main.js is missing: `npm run build` first');
+  const child = spawn(process.execPath, [MAIN_PATH, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const logs: LogLine[] = [];
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exited = exitOf(child);
+  const stop = (signal: NodeJS.Signals = 'SIGTERM') => stopProcess(child, exited, signal);
+  try {
+    const listening = await listeningLine(child, logs, exited);
+    return {
+      listen: String(listening.listen),
+      monitor: String(listening.monitor),
+      pid: child.pid as number,
+      logs,
+      stderr: () => stderr,
+      exited,
+      stop,
+    };
+  } catch (cause) {
+    await stop('SIGKILL');
+    throw new Error(`the sidecar did not start: ${String(cause)}\n${JSON.stringify(logs)}\n${stderr}`, { cause });
+  }
+}
+
+/** The exit code of a child, 128 when a signal ended it. */
+export async function exitOf(child: ChildProcess): Promise<number> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.exitCode ?? 128;
+}
+
+/** Ends a child: the signal, then SIGKILL when it is still there after 10 s. */
+export async function stopProcess(child: ChildProcess, exited: Promise<number>, signal: NodeJS.Signals) {
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  try {
+    return await exited;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function listeningLine(child: ChildProcess, logs: LogLine[], exited: Promise<number>): Promise<LogLine> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`not listening after ${START_TIMEOUT_MS} ms`)), START_TIMEOUT_MS);
+    exited.then((code) => {
+      clearTimeout(timer);
+      reject(new Error(`ended with exit code ${code}`));
+    }, reject);
+    if (child.stdout === null) return;
+    // The reader stays on for the life of the process: an unread pipe would stop it once it is full.
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = toLogLine(text);
+      logs.push(line);
+      if (line.msg !== 'listening') return;
+      clearTimeout(timer);
+      resolve(line);
+    });
+  });
+}
+
+function toLogLine(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    // Not JSON: kept as it is, so that a test that demands JSON lines can find it.
+    return { msg: undefined, notJson: text };
+  }
+}

@@ -1,0 +1,236 @@
+/**
+ * The sidecar before a real Tomcat, with real clients: everything it counted must equal what the clients sent, and its
+ * durations what they saw. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { ALL_USERS, createPhases, STEADY, USERS, type User } from './tomcat/calls.ts';
+import { type AnsweredCall, Clients, isCurlInstalled } from './tomcat/clients.ts';
+import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
+import { isTomcatInstalled, startTomcat, type Tomcat } from './tomcat/tomcat.ts';
+
+const TOTAL = 1_000;
+const REST = '/smartWeb/api/rest/v0/';
+const TOLERANCE_S = 0.005;
+
+const isInstalled = isTomcatInstalled() && isCurlInstalled();
+const isRequired = process.env.D2S_REQUIRE_TOMCAT === '1';
+if (!isInstalled) console.warn('SKIPPED: the tests on a real Tomcat; they need the Debian packages tomcat10 and curl');
+
+it.runIf(isRequired)('has the Tomcat and the curl that D2S_REQUIRE_TOMCAT=1 demands', () => {
+  expect(isInstalled).toBe(true);
+});
+
+/** The part of a metrics answer that is compared. */
+interface MetricsAnswer {
+  readonly gauges: Record<string, { value: number }>;
+  readonly counters: Record<string, { count: number }>;
+  readonly meters: Record<string, { count: number }>;
+  readonly timers: Record<string, { count: number; p50: number; min: number; max: number }>;
+}
+
+interface ListedSession {
+  readonly id: string;
+  readonly createTime: string;
+  readonly userName: string | null;
+  readonly connectionType: string;
+  readonly lastActivityTime: string;
+  readonly remoteAddress: string;
+  readonly requests: number;
+}
+
+describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five users', () => {
+  let tomcat: Tomcat;
+  let sidecar: SidecarProcess;
+  let clients: Clients;
+  let folder: string;
+  const answered: AnsweredCall[] = [];
+  const expected = new ExpectedCounts();
+  /** Taken while all five users were there. */
+  const sessions = new Map<
+    User,
+    { listed: ListedSession; requests: number; counts: Counts; answers: SessionAnswers }
+  >();
+  let order: readonly (string | null)[];
+
+  interface SessionAnswers {
+    readonly all: MetricsAnswer;
+    readonly rpc: MetricsAnswer;
+    readonly sba: MetricsAnswer;
+    readonly object: MetricsAnswer;
+    readonly steady: MetricsAnswer;
+    readonly upload: MetricsAnswer;
+    readonly temperature: MetricsAnswer;
+  }
+
+  async function read(path: string): Promise<{ status: number; body: unknown }> {
+    const answer = await request(`http://${sidecar.monitor}${REST}admin/${path}`, {
+      headers: { 'content-type': 'application/json' },
+    });
+    return { status: answer.statusCode, body: await answer.body.json() };
+  }
+
+  async function metrics(path: string): Promise<MetricsAnswer> {
+    const answer = await read(`metrics/d2${path}`);
+    expect(answer.status, path).toBe(200);
+    return answer.body as MetricsAnswer;
+  }
+
+  async function run(phase: Parameters<Clients['run']>[0]): Promise<void> {
+    for (const call of await clients.run(phase)) {
+      answered.push(call);
+      expected.add(call);
+    }
+  }
+
+  async function takeSessions(): Promise<void> {
+    const list = (await read('d2/sessions')).body as ListedSession[];
+    order = list.map((listed) => listed.userName);
+    for (const listed of list) {
+      const user = ALL_USERS.find((candidate) => candidate.userName === listed.userName) as User;
+      const of = (path: string) => metrics(`${path}?session=${listed.id}`);
+      const answers = {
+        all: await of(''),
+        rpc: await of('/rpc'),
+        sba: await of('/sba'),
+        object: await of('/object'),
+        steady: await of(`/rpc/${STEADY[0].name}`),
+        upload: await of('/rpc/E.Files.Upload'),
+        temperature: await of('/object/H.Temperature'),
+      };
+      sessions.set(user, { listed, requests: expected.requests(user), counts: expected.session(user), answers });
+    }
+  }
+
+  beforeAll(async () => {
+    tomcat = await startTomcat();
+    folder = await mkdtemp(join(tmpdir(), 'd2s-tomcat-test-'));
+    const config = join(folder, 'sidecar.yaml');
+    await writeFile(config, 'sessions:\n  apiKeys:\n    - user: dana\n      key: key-of-dana\n');
+    const upstream = `http://127.0.0.1:${tomcat.port}/smartWeb`;
+    const flags = ['--upstream', upstream, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0', '--config', config];
+    sidecar = await startSidecarProcess(flags);
+    clients = new Clients(`http://${sidecar.listen}`, REST);
+    const phases = createPhases(TOTAL, 10);
+    await run(phases.beginning);
+    await run(phases.crowd);
+    await takeSessions();
+    await run(phases.ending);
+  }, 90_000);
+
+  afterAll(async () => {
+    await clients?.close();
+    await sidecar?.stop();
+    await tomcat?.stop();
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('has passed every call on to the status that Tomcat gives it', () => {
+    expect(answered).toHaveLength(TOTAL);
+    expect(answered.filter((call) => call.client === 'curl')).toHaveLength(50);
+    for (const call of answered) expect([call.path, call.status]).toEqual([call.path, statusOf(call)]);
+  });
+
+  it('lists the sessions, oldest first, with their users and requests (endpoint 1)', () => {
+    expect(order).toEqual(['anna', 'žofia', 'dana', null, 'bela']);
+    for (const { listed, requests } of sessions.values()) {
+      expect(listed).toMatchObject({ connectionType: 'REST', remoteAddress: '127.0.0.1', requests });
+      expect(listed.lastActivityTime >= listed.createTime).toBe(true);
+    }
+  });
+
+  it('counted globally what the clients sent (endpoint 2)', async () => {
+    expect(toCounts(await metrics(''))).toEqual(expected.global);
+  });
+
+  it.each([
+    [3, '/sessions', ['sessions']],
+    [4, '/rpc', ['rpc']],
+    [5, '/sba', ['sba']],
+    [8, '/object', ['object']],
+  ] as const)('counted globally what the clients sent (endpoint %i)', async (_number, path, prefixes) => {
+    expect(toCounts(await metrics(path))).toEqual(below(expected.global, ...prefixes));
+  });
+
+  it('answers each RPC, SBA and object by its name (endpoints 6, 7 and 9)', async () => {
+    const names = new Map(answered.map((call) => [`${call.kind}.${call.name}`, call]));
+    const known = [...names].filter(([name]) => Object.keys(below(expected.global, name)).length > 0);
+    expect(known.length).toBeGreaterThanOrEqual(14);
+    for (const [name, call] of known) {
+      const path = call.kind === 'object' ? '/object/' : '/rpc/';
+      const answer = await metrics(path + encodeURIComponent(call.name));
+      expect(toCounts(answer)).toEqual(below(expected.global, name));
+    }
+  });
+
+  it('knows no name that was only asked for in vain', async () => {
+    expect((await read('metrics/d2/rpc/E.Demo.NoSuchMethod')).status).toBe(404);
+    expect((await read('metrics/d2/object/nothing')).status).toBe(404);
+  });
+
+  it('counted for each session what its user sent (endpoints 2, 4 to 9 with ?session=)', () => {
+    expect(sessions.size).toBe(ALL_USERS.length);
+    for (const { counts, answers } of sessions.values()) {
+      expect(toCounts(answers.all)).toEqual(counts);
+      expect(toCounts(answers.rpc)).toEqual(below(counts, 'rpc'));
+      expect(toCounts(answers.sba)).toEqual(below(counts, 'sba'));
+      expect(toCounts(answers.object)).toEqual(below(counts, 'object'));
+      expect(toCounts(answers.steady)).toEqual(below(counts, `rpc.${STEADY[0].name}`));
+      expect(toCounts(answers.upload)).toEqual(below(counts, 'sba.E.Files.Upload'));
+      expect(toCounts(answers.temperature)).toEqual(below(counts, 'object.H.Temperature'));
+    }
+  });
+
+  it('forgets the session of a user who logged out', async () => {
+    const { listed } = sessions.get(USERS.dana)!;
+    expect((await read(`metrics/d2?session=${listed.id}`)).status).toBe(404);
+    const left = (await read('d2/sessions')).body as ListedSession[];
+    expect(left.map((session) => session.userName)).toEqual(['anna', 'žofia', null, 'bela']);
+  });
+
+  it.each(STEADY)('measured $name within 5 ms of what the clients saw, at the median', async ({ name }) => {
+    const seen = answered.filter((call) => call.kind === 'rpc' && call.name === name && call.status === 200);
+    expect(seen.length).toBeGreaterThan(80);
+    const timer = (await metrics(`/rpc/${encodeURIComponent(name)}`)).timers[`rpc.${name}`]!;
+    const difference = median(seen.map((call) => call.seconds)) - timer.p50;
+    expect(Math.abs(difference)).toBeLessThan(TOLERANCE_S);
+  });
+
+  it('measured the downloads within 5 ms of what the clients saw, at the median', async () => {
+    const seen = answered.filter((call) => call.name === 'E.Files.Download' && call.status === 200);
+    expect(seen.length).toBeGreaterThan(20);
+    const timer = (await metrics('/rpc/E.Files.Download')).timers['sba.E.Files.Download']!;
+    expect(Math.abs(median(seen.map((call) => call.seconds)) - timer.p50)).toBeLessThan(TOLERANCE_S);
+  });
+
+  it('ends with exit code 0 on SIGTERM, having logged no warning', async () => {
+    expect(await sidecar.stop('SIGTERM')).toBe(0);
+    expect(sidecar.logs.filter((line) => line.level !== 'info')).toEqual([]);
+    expect(sidecar.stderr()).toBe('');
+  });
+});
+
+/** What the web application answers. */
+function statusOf(call: AnsweredCall): number {
+  if (call.hasWrongSecret) return call.user.credentials.kind === 'basic' ? 401 : 404;
+  if (call.name.endsWith('.Fail') || call.name === 'H.Broken') return 500;
+  return call.name.endsWith('.NoSuchMethod') || call.name === 'nothing' ? 404 : 200;
+}
+
+/** Every number that counts something, by its name. */
+function toCounts(answer: MetricsAnswer): Counts {
+  const counts: Record<string, number> = {};
+  for (const [name, gauge] of Object.entries(answer.gauges)) counts[name] = gauge.value;
+  for (const [name, item] of [answer.counters, answer.meters, answer.timers].flatMap(Object.entries)) {
+    counts[name] = (item as { count: number }).count;
+  }
+  return counts;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+}

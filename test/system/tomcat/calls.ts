@@ -1,0 +1,168 @@
+/** The 1,000 calls of five users that the test sends: who, what, in which order, and by which client. */
+import { createRandom, type Random } from '../../../src/demo/random.ts';
+
+export type Credentials =
+  | { readonly kind: 'basic'; readonly user: string; readonly password: string }
+  | { readonly kind: 'key'; readonly key: string };
+
+export interface User {
+  /** What the session list must show; null for a key whose user the configuration does not name. */
+  readonly userName: string | null;
+  readonly credentials: Credentials;
+}
+
+/** What a path is, and the name that the contract gives it. */
+export interface Target {
+  readonly kind: 'rpc' | 'sba' | 'object' | 'login' | 'logout' | 'none';
+  readonly name: string;
+  readonly method: 'GET' | 'POST';
+  /** Below the REST prefix, percent-encoded. */
+  readonly path: string;
+  readonly bodyBytes: number;
+}
+
+export interface Call extends Target {
+  readonly user: User;
+  readonly hasWrongSecret: boolean;
+  readonly client: 'undici' | 'curl';
+}
+
+export const USERS = {
+  anna: { userName: 'anna', credentials: { kind: 'basic', user: 'anna', password: 'word of anna' } },
+  bela: { userName: 'bela', credentials: { kind: 'basic', user: 'bela', password: 'word:of:bela' } },
+  zofia: { userName: 'žofia', credentials: { kind: 'basic', user: 'žofia', password: 'heslo žofie' } },
+  dana: { userName: 'dana', credentials: { kind: 'key', key: 'key-of-dana' } },
+  robot: { userName: null, credentials: { kind: 'key', key: 'key-of-the-robot' } },
+} as const satisfies Record<string, User>;
+
+export const ALL_USERS: readonly User[] = Object.values(USERS);
+
+const rpc = (path: string, name: string): Target => ({
+  kind: 'rpc',
+  name,
+  method: 'POST',
+  path: `d2/rpc/${path}`,
+  bodyBytes: 12,
+});
+const download = (method: string, bytes: number): Target => ({
+  kind: 'sba',
+  name: `E.Files.${method}`,
+  method: 'GET',
+  path: `d2/sba/E.Files/${method}?fileName=a%20b.bin&param=${bytes}`,
+  bodyBytes: 0,
+});
+const upload = (bodyBytes: number): Target => ({
+  kind: 'sba',
+  name: 'E.Files.Upload',
+  method: 'POST',
+  path: 'd2/sba/E.Files/Upload?fileName=a.bin',
+  bodyBytes,
+});
+const object = (area: 'archive' | 'object', name: string, method: 'GET' | 'POST' = 'GET'): Target => ({
+  kind: 'object',
+  name,
+  method,
+  path: `d2/${area}/${encodeURIComponent(name)}${area === 'archive' ? '?beginTime=0&oversampleSeconds=60' : ''}`,
+  bodyBytes: method === 'POST' ? 2 : 0,
+});
+const plain = (kind: 'login' | 'logout' | 'none', path: string): Target => ({
+  kind,
+  name: '',
+  method: 'GET',
+  path,
+  bodyBytes: 0,
+});
+
+const LOGIN = plain('login', 'd2/auth/login');
+const LOGOUT = plain('logout', 'd2/auth/logout');
+const ADMIN = plain('none', 'admin/metrics/d2');
+const FAIL = rpc('E.Demo/Fail', 'E.Demo.Fail');
+const UNKNOWN_RPC = rpc('E.Demo/NoSuchMethod', 'E.Demo.NoSuchMethod');
+const UNKNOWN_OBJECT = object('object', 'nothing');
+/** Called often, with a time that the server takes and every client sees. */
+export const STEADY = [
+  rpc('E.Demo/Sleep20', 'E.Demo.Sleep20'),
+  rpc('java/interface/E.Kotol%C5%88a/Okruh/Sleep8', 'E.Kotolňa.Okruh.Sleep8'),
+] as const;
+const FIRST_READ = object('archive', 'H.Temperature');
+const NAMED: readonly Target[] = [
+  ...STEADY,
+  FAIL,
+  rpc('E.Demo/TestInOut', 'E.Demo.TestInOut'),
+  rpc('interface/E.Demo/Loop/TestInOut', 'E.Demo.Loop.TestInOut'),
+  rpc('java/E.Java/Sleep3', 'E.Java.Sleep3'),
+  rpc('japi/P.Calc/TestInOut', 'P.Calc.TestInOut'),
+  rpc('japi/interface/P.Calc/Year/Sleep1', 'P.Calc.Year.Sleep1'),
+  download('Download', 100_000),
+  download('Fail', 1),
+  upload(200_000),
+  FIRST_READ,
+  object('archive', 'H.Výkon kotla', 'POST'),
+  object('object', 'V.Valve_1'),
+  object('archive', 'H.Broken'),
+];
+
+const CURL_CALLS = 50;
+
+/** Each phase begins when the one before has ended; `inOrder` sends one call at a time, so that what begins what is known. */
+export interface Phase {
+  readonly inOrder: boolean;
+  readonly calls: readonly Call[];
+}
+
+/** All phases; together exactly `total` calls, `CURL_CALLS` of them by curl. The same for the same seed. */
+export function createPhases(total: number, seed: number): { beginning: Phase; crowd: Phase; ending: Phase } {
+  const beginning = createBeginning();
+  const ending = [call(USERS.dana, LOGOUT)];
+  const random = createRandom(seed);
+  const crowd = Array.from({ length: total - beginning.length - ending.length }, (_, index) => ({
+    ...toCrowdCall(random, ALL_USERS[index % ALL_USERS.length] as User),
+    client: index % 10 === 0 && index < CURL_CALLS * 10 ? ('curl' as const) : ('undici' as const),
+  }));
+  return {
+    beginning: { inOrder: true, calls: beginning },
+    crowd: { inOrder: false, calls: crowd },
+    ending: { inOrder: true, calls: ending },
+  };
+}
+
+function createBeginning(): Call[] {
+  const { anna, bela, zofia, dana, robot } = USERS;
+  return [
+    // None of these begins a session, and only the failure creates a name.
+    { ...call(anna, NAMED[0] as Target), hasWrongSecret: true },
+    { ...call(robot, FIRST_READ), hasWrongSecret: true },
+    call(anna, UNKNOWN_RPC),
+    call(anna, FAIL),
+    // Each way to begin one.
+    call(anna, LOGIN),
+    call(bela, STEADY[0]),
+    call(zofia, FIRST_READ),
+    call(dana, upload(10)),
+    call(robot, STEADY[1]),
+    // A user who leaves and comes back has a new session, and the old one's counts stay out of it.
+    call(bela, LOGOUT),
+    call(bela, STEADY[0]),
+    // From here on every name is there, globally and for each session.
+    ...NAMED.flatMap((target) => ALL_USERS.map((user) => call(user, target))),
+  ];
+}
+
+function toCrowdCall(random: Random, user: User): Call {
+  const share = random() * 100;
+  if (share < 2) return { ...call(user, pick(random, NAMED)), hasWrongSecret: true };
+  if (share < 4) return call(user, UNKNOWN_RPC);
+  if (share < 5) return call(user, UNKNOWN_OBJECT);
+  if (share < 7) return call(user, ADMIN);
+  if (share < 8) return call(user, LOGIN);
+  if (share < 40) return call(user, pick(random, STEADY));
+  return call(user, pick(random, NAMED));
+}
+
+function call(user: User, target: Target): Call {
+  return { ...target, user, hasWrongSecret: false, client: 'undici' };
+}
+
+function pick<T>(random: Random, list: readonly T[]): T {
+  return list[Math.floor(random() * list.length)] as T;
+}

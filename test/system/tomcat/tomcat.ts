@@ -1,0 +1,95 @@
+/**
+ * A real Tomcat 10 with the web application beside this file, from the Debian package `tomcat10`, in a process of its
+ * own with its own CATALINA_BASE in a temporary directory: nothing of the installed service is read or written.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { exitOf, stopProcess } from '../sidecar-process.ts';
+
+/** Where the Debian package puts it. */
+const CATALINA_HOME = '/usr/share/tomcat10';
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+const START_TIMEOUT_MS = 50_000;
+
+export interface Tomcat {
+  readonly port: number;
+  /** Ends the process and removes its directory. */
+  stop(): Promise<void>;
+}
+
+/** True where Debian's `tomcat10` and a `java` are installed. */
+export function isTomcatInstalled(): boolean {
+  return existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar')) && spawnSync('java', ['-version']).status === 0;
+}
+
+/** Starts Tomcat with the application `smartWeb` on a free port of 127.0.0.1; ready for requests when it resolves. */
+export async function startTomcat(): Promise<Tomcat> {
+  const base = await createBase();
+  const child = spawn('java', javaArguments(base), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
+  const exited = exitOf(child);
+  const stop = async () => {
+    await stopProcess(child, exited, 'SIGTERM');
+    await rm(base, { recursive: true, force: true });
+  };
+  try {
+    return { port: await portOf(child, exited), stop };
+  } catch (cause) {
+    await stop();
+    throw cause;
+  }
+}
+
+async function createBase(): Promise<string> {
+  const base = await mkdtemp(join(tmpdir(), 'd2s-tomcat-'));
+  for (const folder of ['conf', 'webapps', 'work', 'temp', 'logs', 'lib']) await mkdir(join(base, folder));
+  await cp(join(CATALINA_HOME, 'etc/web.xml'), join(base, 'conf/web.xml'));
+  await cp(join(HERE, 'server.xml'), join(base, 'conf/server.xml'));
+  await cp(join(HERE, 'tomcat-users.xml'), join(base, 'conf/tomcat-users.xml'));
+  await cp(join(HERE, 'webapp'), join(base, 'webapps/smartWeb'), { recursive: true });
+  return base;
+}
+
+function javaArguments(base: string): string[] {
+  const bin = join(CATALINA_HOME, 'bin');
+  return [
+    '-Xmx192m',
+    // The log lines that say when it is ready are translated in some locales.
+    '-Duser.language=en',
+    `-Dcatalina.home=${CATALINA_HOME}`,
+    `-Dcatalina.base=${base}`,
+    `-Djava.io.tmpdir=${join(base, 'temp')}`,
+    '-classpath',
+    `${join(bin, 'bootstrap.jar')}:${join(bin, 'tomcat-juli.jar')}`,
+    'org.apache.catalina.startup.Bootstrap',
+    'start',
+  ];
+}
+
+function portOf(child: ChildProcess, exited: Promise<number>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    let port = 0;
+    const fail = (why: string) => reject(new Error(`Tomcat did not start: ${why}\n${log}`));
+    const timer = setTimeout(() => fail(`not ready after ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+    child.once('error', (cause) => fail(String(cause)));
+    exited.then((code) => fail(`ended with exit code ${code}`), reject);
+    if (child.stderr === null) return;
+    // Read to the end of the process: an unread pipe would stop it once it is full.
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (port === -1) return;
+      log += `${line}\n`;
+      // "Starting ProtocolHandler ["http-nio-127.0.0.1-auto-1-41234"]", then "Server startup in [1234] milliseconds".
+      const taken = /Starting ProtocolHandler \["http-nio-127\.0\.0\.1-auto-\d+-(\d+)"\]/.exec(line);
+      if (taken !== null) port = Number(taken[1]);
+      if (!line.includes('Server startup in [')) return;
+      clearTimeout(timer);
+      resolve(port);
+      port = -1;
+    });
+  });
+}

@@ -1,0 +1,54 @@
+import type { Message } from './message-reader.ts';
+import { Signal } from './signal.ts';
+
+/** How a side's connection was ended by its peer, as far as it has been. */
+export type EndingSeen = 'open' | 'fin' | 'reset';
+
+/** What both ends of one run of one case share: its token, what came to the upstream, and where to wait for it. */
+export class CaseRun {
+  /** Carried in each request as `X-Case`, so that one upstream serves many runs at once. */
+  readonly token: string;
+  /** In the order in which their heads came, over all connections. */
+  readonly requests: Message[] = [];
+  readonly upstreamConnections: { readonly ending: EndingSeen; readonly raw: string; readonly tunnel: string }[] = [];
+  /** What the ends saw that is not in a message, e.g. WebSocket messages; compared like the rest. */
+  readonly notes: string[] = [];
+  readonly changed = new Signal();
+  /** Offset at which the client's or the upstream's bytes are sent in two segments. */
+  readonly splitRequestAt: number | undefined;
+  readonly splitResponseAt: number | undefined;
+  /** An upstream script that threw. */
+  failure: unknown;
+
+  constructor(token: string, split: { readonly request?: number; readonly response?: number } = {}) {
+    this.token = token;
+    this.splitRequestAt = split.request;
+    this.splitResponseAt = split.response;
+  }
+
+  note(text: string): void {
+    this.notes.push(text);
+    this.changed.notify();
+  }
+
+  /** Until the upstream has seen `count` complete requests. */
+  async requestsCame(count: number): Promise<void> {
+    await this.changed.until(() => this.requests.filter((request) => request.isComplete).length >= count);
+  }
+
+  /** Until that many bytes of the latest request's body have come to the upstream. */
+  async bodyCame(bytes: number): Promise<void> {
+    await this.changed.until(() => (this.requests.at(-1)?.body.bytes ?? 0) >= bytes);
+  }
+
+  /** Until every upstream connection of this run has been ended by the other side. */
+  async upstreamEnded(): Promise<void> {
+    await this.changed.until(
+      () => this.upstreamConnections.length > 0 && this.upstreamConnections.every(({ ending }) => ending !== 'open'),
+    );
+  }
+
+  async noted(count: number): Promise<void> {
+    await this.changed.until(() => this.notes.length >= count);
+  }
+}

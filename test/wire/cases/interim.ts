@@ -1,0 +1,143 @@
+import { expect } from 'vitest';
+import { answering, asking, OK, oneExchange, request, requestWith, response, responseWith } from '../compose.ts';
+import type { ClientScript, DataPathCase } from '../data-path-case.ts';
+import type { UpstreamScript } from '../scripted-upstream.ts';
+
+const CONTINUE = response('100 Continue');
+const HINTS = (file: string) =>
+  response('103 Early Hints', `Link: </${file}>; rel=preload`, 'X-Twice: a', 'X-Twice: b');
+
+/** RFC 9110 §15.2: interim responses are forwarded, each before the final one. */
+function interims(name: string, statuses: readonly number[], ...heads: readonly string[]): DataPathCase {
+  return oneExchange(`interim: ${name}`, request('GET /calls/1'), `${heads.join('')}${OK}`, {
+    statuses: [...statuses, 200],
+  });
+}
+
+/** Answers a head at once, before its content: with 100 first, unless `refusal` is given. */
+const continuing: UpstreamScript = async (connection) => {
+  for (let head = await connection.head(); head !== undefined; head = await connection.head()) {
+    const request = head;
+    await connection.write(CONTINUE);
+    await connection.run.changed.until(() => request.isComplete || connection.ending !== 'open');
+    if (request.isComplete) await connection.write(OK);
+  }
+};
+
+/** RFC 9110 §10.1.1: a client that waits for 100 before it sends its content. */
+const waitingFor100: ClientScript = async (client) => {
+  await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
+  await client.heads(1);
+  await client.send('content');
+  await client.finals(1);
+};
+
+const interimCases: readonly DataPathCase[] = [
+  interims('102', [102], response('102 Processing')),
+  interims('103 with fields', [103], HINTS('a.css')),
+  interims('103 three times', [103, 103, 103], HINTS('a.css'), HINTS('b.css'), HINTS('c.css')),
+  interims('100 without having been asked for', [100], CONTINUE),
+  interims('100, 102 and 103', [100, 102, 103], CONTINUE, response('102 Processing'), HINTS('a.css')),
+  interims('a code that nobody knows', [199], response('199 Odd', 'X-Odd: yes')),
+  {
+    name: 'interim: 103 is seen long before the final response',
+    statuses: [103, 200],
+    upstream: async (connection) => {
+      await connection.request();
+      await connection.write(HINTS('a.css'));
+      await connection.run.noted(1);
+      await connection.write(OK);
+    },
+    client: async (client, run) => {
+      await client.send(request('GET /calls/1'));
+      await client.heads(1);
+      run.note('client: has the hints');
+      await client.finals(1);
+    },
+  },
+  {
+    name: 'interim: 103 before each of two answers on one connection',
+    statuses: [103, 200, 103, 404],
+    upstream: answering(HINTS('a.css') + OK, HINTS('b.css') + responseWith('none', '404 Not Found')),
+    client: asking(request('GET /calls/1'), request('GET /calls/2')),
+  },
+  {
+    name: 'interim: 103 before a 204, and before the answer to HEAD',
+    statuses: [103, 204, 103, 200],
+    upstream: answering(
+      HINTS('a.css') + response('204 No Content'),
+      HINTS('b.css') + response('200 OK', 'Content-Length: 9'),
+    ),
+    client: asking(request('GET /calls/1'), request('HEAD /calls/2')),
+  },
+];
+
+const expectCases: readonly DataPathCase[] = [
+  { name: 'expect: accepted with 100', statuses: [100, 200], upstream: continuing, client: waitingFor100 },
+  {
+    name: 'expect: accepted, in chunks',
+    statuses: [100, 200],
+    upstream: continuing,
+    client: async (client) => {
+      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Transfer-Encoding: chunked'));
+      await client.heads(1);
+      await client.send('7\r\ncontent\r\n0\r\nX-Sum: 1\r\n\r\n');
+      await client.finals(1);
+    },
+  },
+  {
+    name: 'expect: accepted, and again on the same connection',
+    statuses: [100, 200, 100, 200],
+    upstream: continuing,
+    client: async (client, run) => {
+      await waitingFor100(client, run);
+      await client.send(request('PUT /calls/2', 'expect: 100-Continue', 'Content-Length: 2'));
+      await client.heads(3);
+      await client.send('ok');
+      await client.finals(2);
+    },
+  },
+  {
+    name: 'expect: a client that does not wait',
+    statuses: [100, 200],
+    upstream: continuing,
+    client: asking(requestWith('content', 'POST /calls/1', 'Expect: 100-continue')),
+  },
+  {
+    name: 'expect: refused with 417 and the end of the connection',
+    statuses: [417],
+    upstream: async (connection) => {
+      await connection.head();
+      await connection.write(responseWith('no', '417 Expectation Failed', 'Connection: close'));
+      connection.end();
+    },
+    client: async (client) => {
+      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
+      await client.ended();
+    },
+    verify: ({ requests }) => expect(requests[0]?.body).toBe(''),
+  },
+  {
+    name: 'expect: refused with 413, yet the connection goes on with the content',
+    statuses: [413, 200],
+    upstream: async (connection) => {
+      await connection.head();
+      await connection.write(responseWith('no', '413 Content Too Large'));
+      while ((await connection.request()) !== undefined) await connection.write(OK);
+    },
+    client: async (client) => {
+      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
+      await client.finals(1);
+      await client.send(`content${request('GET /calls/2')}`);
+      await client.finals(2);
+    },
+  },
+  {
+    name: 'expect: answered without 100 once the content has come',
+    statuses: [200],
+    upstream: answering(),
+    client: asking(requestWith('content', 'POST /calls/1', 'Expect: 100-continue')),
+  },
+];
+
+export const interimAndExpectCases: readonly DataPathCase[] = [...interimCases, ...expectCases];

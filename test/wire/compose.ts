@@ -1,0 +1,106 @@
+/** Messages and scripts of which cases are made. Text is latin1; `{case-token}` becomes the token of the run. */
+import { randomBytes } from 'node:crypto';
+import type { ClientScript, DataPathCase } from './data-path-case.ts';
+import { type Message, methodOf } from './message-reader.ts';
+import type { UpstreamScript } from './scripted-upstream.ts';
+
+/** `request('GET /a', 'Accept: x')`: a request head of HTTP/1.1, with the fields that every request of the suite needs. */
+export function request(methodAndTarget: string, ...fields: readonly string[]): string {
+  return requestOf('HTTP/1.1', methodAndTarget, ...fields);
+}
+
+export function requestOf(version: string, methodAndTarget: string, ...fields: readonly string[]): string {
+  return `${[`${methodAndTarget} ${version}`, 'Host: app.example', 'X-Case: {case-token}', ...fields].join('\r\n')}\r\n\r\n`;
+}
+
+/** A request with a Content-Length. */
+export function requestWith(body: string, methodAndTarget: string, ...fields: readonly string[]): string {
+  return `${request(methodAndTarget, ...fields, `Content-Length: ${body.length}`)}${body}`;
+}
+
+/** A request in chunks; `chunks` holds all of them and the trailer section, e.g. `1\r\na\r\n0\r\n\r\n`. */
+export function requestInChunks(chunks: string, methodAndTarget: string, ...fields: readonly string[]): string {
+  return `${request(methodAndTarget, ...fields, 'Transfer-Encoding: chunked')}${chunks}`;
+}
+
+/** `response('204 No Content')`: a response without any body. */
+export function response(status: string, ...fields: readonly string[]): string {
+  return `${[`HTTP/1.1 ${status}`, ...fields].join('\r\n')}\r\n\r\n`;
+}
+
+/** A response with a Content-Length. */
+export function responseWith(body: string, status: string, ...fields: readonly string[]): string {
+  return `${response(status, ...fields, `Content-Length: ${body.length}`)}${body}`;
+}
+
+export function responseInChunks(chunks: string, status: string, ...fields: readonly string[]): string {
+  return `${response(status, ...fields, 'Transfer-Encoding: chunked')}${chunks}`;
+}
+
+export const OK = responseWith('fine', '200 OK');
+export const OK_TO_HEAD = response('200 OK', 'Content-Length: 4');
+
+/** `abc` as `1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n`. */
+export function inChunksOfOne(text: string): string {
+  return `${[...text].map((octet) => `1\r\n${octet}\r\n`).join('')}0\r\n\r\n`;
+}
+
+/** An upstream that reads each request to its end, then answers it. `index` counts the requests of the run from 0. */
+export function answeringWith(answer: (request: Message, index: number) => string): UpstreamScript {
+  return async (connection) => {
+    for (let request = await connection.request(); request !== undefined; request = await connection.request()) {
+      await connection.write(answer(request, connection.run.requests.indexOf(request)));
+    }
+  };
+}
+
+/** An upstream that answers in turn, and from the last answer on always with that; a HEAD, unless told, with `OK_TO_HEAD`. */
+export function answering(...answers: readonly string[]): UpstreamScript {
+  return answeringWith((request, index) => {
+    if (answers.length === 0) return methodOf(request) === 'HEAD' ? OK_TO_HEAD : OK;
+    return answers[Math.min(index, answers.length - 1)]!;
+  });
+}
+
+/** A client that sends each request when the one before has been answered. */
+export function asking(...requests: readonly (string | Buffer)[]): ClientScript {
+  return async (client, run) => {
+    for (const [index, text] of requests.entries()) {
+      await client.send(text);
+      await client.finals(index + 1);
+    }
+    await run.requestsCame(requests.length);
+  };
+}
+
+/** A client that sends all requests at once and waits for as many answers. */
+export function pipelining(...requests: readonly string[]): ClientScript {
+  return async (client, run) => {
+    await client.send(requests.join(''));
+    await client.finals(requests.length);
+    await run.requestsCame(requests.length);
+  };
+}
+
+/** A client that sends one request and waits for the answer and the end of the connection. */
+export function askingUntilEnd(text: string): ClientScript {
+  return async (client) => {
+    await client.send(text);
+    await client.ended();
+  };
+}
+
+/** One request, one answer. */
+export function oneExchange(
+  name: string,
+  requestText: string,
+  responseText: string,
+  more: Partial<DataPathCase> = {},
+): DataPathCase {
+  const status = Number(responseText.slice(9, 12));
+  return { name, statuses: [status], upstream: answering(responseText), client: asking(requestText), ...more };
+}
+
+export const MEBIBYTE = 1_048_576;
+/** Incompressible and without a pattern, so that a lost, doubled or swapped block shows in the checksum. */
+export const NOISE: Buffer = randomBytes(MEBIBYTE);

@@ -1,0 +1,45 @@
+import { Buffer } from 'node:buffer';
+import type { Socket } from 'node:net';
+
+/** Event loop turns in which the receiver on the loopback surely reads what has been flushed: it is in this same process. */
+const TURNS_BETWEEN_PARTS = 3;
+
+/**
+ * Writes to a socket, and at one offset of all that it writes (if given) makes two segments of it: the first part is
+ * flushed and left to be read by the other side before the second part goes.
+ */
+export class SplitWriter {
+  readonly #socket: Socket;
+  readonly #splitAt: number;
+  #written = 0;
+
+  constructor(socket: Socket, splitAt = -1) {
+    this.#socket = socket;
+    this.#splitAt = splitAt;
+    // Nagle's algorithm would join the two parts again.
+    socket.setNoDelay(true);
+  }
+
+  /** Strings are latin1. Resolves when the bytes are in the kernel, or when the socket has failed. */
+  async write(data: string | Buffer): Promise<void> {
+    const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
+    const at = this.#splitAt - this.#written;
+    this.#written += bytes.length;
+    if (at <= 0 || at >= bytes.length) return this.#flush(bytes);
+    await this.#flush(bytes.subarray(0, at));
+    await turns(TURNS_BETWEEN_PARTS);
+    await this.#flush(bytes.subarray(at));
+  }
+
+  #flush(bytes: Buffer): Promise<void> {
+    if (bytes.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      // A failed write is not a failure of the script: its effect is what the case observes.
+      this.#socket.write(bytes, () => resolve());
+    });
+  }
+}
+
+export async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,36 @@
+import type { Config } from '../../src/config/config.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A configuration for tests: every port taken freely on the loopback, no limit that a test meets by accident, no log. */
+export function testConfig(overrides: Partial<Config> = {}): Config {
+  const rest = { prefix: 'api/rest/v0', rules: [], defaultRules: true };
+  return {
+    listen: { host: '127.0.0.1', port: 0 },
+    upstream: {
+      host: '127.0.0.1',
+      port: 8080,
+      origin: 'http://127.0.0.1:8080',
+      connectTimeoutMs: 5_000,
+      responseTimeoutMs: 0,
+    },
+    applications: ['smartWeb'],
+    dataPath: 'auto',
+    forwarded: 'append',
+    monitor: { host: '127.0.0.1', port: 0, auth: undefined, readyWithUpstream: false },
+    metrics: {
+      windowMs: 300_000,
+      durationUnit: 'seconds',
+      maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+      maxNamesPerSession: 200,
+    },
+    sessions: { idleMs: HOUR_MS, max: 10_000, apiKeys: [] },
+    rest,
+    limits: { headBytes: 65_536, connections: 10_000 },
+    timeouts: { headMs: 10_000, idleMs: HOUR_MS, halfClosedMs: 10_000 },
+    stop: { deadlineMs: 100 },
+    control: { socket: undefined },
+    log: { level: 'silent' },
+    ...overrides,
+  };
+}
