@@ -95,6 +95,7 @@ export class Sidecar {
     clearInterval(this.#sweeper);
     this.dispatcher.destroy();
     await this.#monitor.close();
+    this.recorder.destroy();
   }
 
   #monitored(): Monitored {

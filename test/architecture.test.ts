@@ -47,7 +47,9 @@ function importsOf(file: string): Import[] {
   const text = readFileSync(path.join(SRC, file), 'utf8');
   const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string);
   return specifiers.map((specifier) => {
-    const to = specifier.startsWith('.') ? path.relative(SRC, path.join(SRC, path.dirname(file), specifier)) : specifier;
+    const to = specifier.startsWith('.')
+      ? path.relative(SRC, path.join(SRC, path.dirname(file), specifier))
+      : specifier;
     return { from: file, to };
   });
 }
@@ -57,7 +59,11 @@ describe('the rooms of src', () => {
 
   it('are all known here', () => {
     const rooms = new Set(sourceFiles().map(roomOf));
-    const known = new Set([...Object.keys(ARROWS), 'sidecar', ...COMMON.map((file) => file.replace(/\.ts$/, '').split('/')[0])]);
+    const known = new Set([
+      ...Object.keys(ARROWS),
+      'sidecar',
+      ...COMMON.map((file) => file.replace(/\.ts$/, '').split('/')[0]),
+    ]);
     expect([...rooms].filter((room) => !known.has(room))).toEqual([]);
   });
 
@@ -68,7 +74,10 @@ describe('the rooms of src', () => {
       const allowed = ARROWS[room];
       return room !== other && room !== 'sidecar' && !(allowed?.includes(other) ?? false);
     });
-    const told = wrong.map(({ from, to }) => `${from} must not import ${to}: ${roomOf(from)} may only import ${ARROWS[roomOf(from)]?.join(', ')}`);
+    const told = wrong.map(
+      ({ from, to }) =>
+        `${from} must not import ${to}: ${roomOf(from)} may only import ${ARROWS[roomOf(from)]?.join(', ')}`,
+    );
     expect(told).toEqual([]);
   });
 
@@ -78,7 +87,9 @@ describe('the rooms of src', () => {
   });
 
   it('read the wall clock in clock.ts only', () => {
-    const readers = sourceFiles().filter((file) => /\bDate\.now\b|new Date\(\)/.test(readFileSync(path.join(SRC, file), 'utf8')));
+    const readers = sourceFiles().filter((file) =>
+      /\bDate\.now\b|new Date\(\)/.test(readFileSync(path.join(SRC, file), 'utf8')),
+    );
     expect(readers).toEqual(['clock.ts']);
   });
 

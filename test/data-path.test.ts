@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dataPathCases } from './data-path.cases.ts';
 import { type RefusedRequest, refusedRequests } from './wire/cases/refused-requests.ts';
-import { expectProblem } from './wire/cases/sidecar-only.ts';
+import { expectProblem, forwardedCase } from './wire/cases/sidecar-only.ts';
 import { splitCases, splitHandoverCases } from './wire/cases/splits.ts';
-import { request, requestWith } from './wire/compose.ts';
+import { request, requestWith, WEBSOCKET } from './wire/compose.ts';
 import type { DataPathCase } from './wire/data-path-case.ts';
 import { hasSidecar, type RunningSidecar, startSidecar } from './wire/data-paths.ts';
 import { playEverySplit } from './wire/every-split.ts';
 import { type Exactness, type Observation, toComparable } from './wire/observation.ts';
 import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';
+import { turns } from './wire/split-writer.ts';
 import { toUnusedPort } from './wire/unused-port.ts';
 
 interface DataPathUnderTest {
@@ -107,6 +108,10 @@ for (const path of hasSidecar ? dataPaths : []) {
       });
     }
 
+    if (path.exactness !== 'bytes') {
+      it(forwardedCase.name, async () => expectFacts(forwardedCase, await runner.run(forwardedCase, sidecar.port)));
+    }
+
     for (const subject of [...splitCases, ...splitHandoverCases]) {
       it(`in two segments: ${subject.name}`, async () => {
         const straight = await directly(subject);
@@ -156,7 +161,7 @@ const notThere: DataPathCase = {
     await client.finals(1);
     await client.send(requestWith('content', 'POST /calls/2'));
     await client.finals(2);
-    await client.send(request('GET /live', 'Connection: Upgrade', 'Upgrade: chat'));
+    await client.send(request('GET /live', ...WEBSOCKET));
     await client.finals(3);
   },
   verify: ({ responses }) => {
@@ -186,6 +191,8 @@ async function expectRefused(
       const bytesBefore = watched.bytesRead;
       await client.send(refused.bytes);
       await client.ended();
+      // What the sidecar had written by then would be read by now: both ends share one event loop.
+      await turns(3);
       if (refused.isFaultInContent !== true) expect(watched.bytesRead).toBe(bytesBefore);
     },
   };

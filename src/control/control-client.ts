@@ -23,11 +23,12 @@ export async function requestShutdown(
   const gone = new Promise<boolean>((resolve) => {
     socket.setTimeout(0);
     const timer = setTimeout(() => resolve(false), status.stopDeadlineMs + graceMs);
-    socket.once('close', () => {
+    const onGone = () => {
       clearTimeout(timer);
       resolve(true);
-    });
-    if (socket.closed) socket.emit('close');
+    };
+    if (socket.closed) onGone();
+    else socket.once('close', onGone);
   });
   return { status, gone: gone.finally(() => socket.destroy()) };
 }

@@ -14,7 +14,6 @@ import { isErrno, makePrivateFolder, toErrno } from './socket-folder.ts';
 
 /** What is controlled. */
 export interface ControlTarget {
-  /** Without the numbers that the socket knows itself. */
   status(): ControlStatus;
   drain(): void;
   shutdown(): void;
@@ -46,7 +45,10 @@ export class ControlServer {
     idleTimeoutMs: number = IDLE_TIMEOUT_MS,
   ): Promise<ControlServer> {
     if (Buffer.byteLength(socketPath, 'utf8') > MAX_PATH_BYTES) {
-      throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`);
+      throw new SidecarError(
+        'D2S_ERR_CONTROL',
+        `${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`,
+      );
     }
     makePrivateFolder(path.dirname(path.resolve(socketPath)));
     await removeStale(socketPath);
@@ -95,6 +97,7 @@ export class ControlServer {
           this.#server.off('error', reject);
           resolve();
         });
+        // Already here, not after the wait: until then other files may be made.
         process.umask(umask);
       });
       chmodSync(this.path, SOCKET_MODE);
@@ -158,7 +161,8 @@ async function removeStale(socketPath: string): Promise<void> {
     throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} cannot be looked at: ${toErrno(cause)}`, { cause });
   }
   if (!isSocket) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is there and is not a socket`);
-  if (await isListening(socketPath)) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is in use by another process`);
+  if (await isListening(socketPath))
+    throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is in use by another process`);
   rmSync(socketPath, { force: true });
 }
 

@@ -27,14 +27,22 @@ export async function findSidecar({ socket, pid, folder = defaultFolder() }: Wan
   if (pid !== undefined) {
     const wanted = defaultSocketPath(pid, folder);
     if (live.some((one) => one.path === wanted)) return wanted;
-    throw new SidecarError('D2S_ERR_CONTROL', `no running sidecar of this user has the process id ${pid} (looked in ${folder})`);
+    throw new SidecarError(
+      'D2S_ERR_CONTROL',
+      `no running sidecar of this user has the process id ${pid} (looked in ${folder})`,
+    );
   }
   const [only, ...others] = live;
   if (only === undefined) {
-    throw new SidecarError('D2S_ERR_CONTROL', `no running sidecar of this user found in ${folder}; --control names its socket`);
+    throw new SidecarError(
+      'D2S_ERR_CONTROL',
+      `no running sidecar of this user found in ${folder}; --control names its socket`,
+    );
   }
   if (others.length === 0) return only.path;
-  const list = live.map(({ status }) => `  --pid ${status.pid}  listens on ${status.listen}, monitor on ${status.monitor}`);
+  const list = live.map(
+    ({ status }) => `  --pid ${status.pid}  listens on ${status.listen}, monitor on ${status.monitor}`,
+  );
   throw new ConfigError([`${live.length} sidecars are running, expected --pid to say which one:`, ...list].join('\n'));
 }
 
@@ -53,7 +61,9 @@ async function listLive(folder: string): Promise<readonly Live[]> {
     if (isErrno(cause, 'ENOENT')) return [];
     throw error;
   }
-  const sockets = names.filter((name) => /^\d+\.sock$/.test(name)).sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10));
+  const sockets = names
+    .filter((name) => /^\d+\.sock$/.test(name))
+    .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10));
   const asked = await Promise.all(sockets.slice(0, MAX_SOCKETS).map((name) => ask(path.join(folder, name))));
   return asked.filter((one) => one !== undefined);
 }

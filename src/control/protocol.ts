@@ -40,8 +40,13 @@ export function parseAnswer(line: string): ControlAnswer | undefined {
     // Not JSON, so not an answer; there is nothing more to tell about it.
     return undefined;
   }
-  const answer = value as { kind?: unknown; reason?: unknown; status?: Partial<Record<keyof ControlStatus, unknown>> } | null;
-  if (answer?.kind === 'refused' && typeof answer.reason === 'string') return { kind: 'refused', reason: answer.reason };
+  const answer = value as {
+    kind?: unknown;
+    reason?: unknown;
+    status?: Partial<Record<keyof ControlStatus, unknown>>;
+  } | null;
+  if (answer?.kind === 'refused' && typeof answer.reason === 'string')
+    return { kind: 'refused', reason: answer.reason };
   return answer?.kind === 'ok' && isStatus(answer.status) ? { kind: 'ok', status: answer.status } : undefined;
 }
 

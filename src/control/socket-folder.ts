@@ -42,7 +42,8 @@ export function checkPrivateFolder(folder: string): void {
     throw new SidecarError('D2S_ERR_CONTROL', `${folder} cannot be looked at: ${toErrno(cause)}`, { cause });
   }
   const owner = userId();
-  if (!found.isDirectory()) throw new SidecarError('D2S_ERR_CONTROL', `${folder} is not a folder (links are not followed)`);
+  if (!found.isDirectory())
+    throw new SidecarError('D2S_ERR_CONTROL', `${folder} is not a folder (links are not followed)`);
   const isOurs = owner === undefined || found.uid === owner;
   if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
   throw new SidecarError(

@@ -11,7 +11,7 @@
  *   which is grouped the same and gets the standard reason.
  * - Chunks get other sizes, chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding` on
  *   204 and 304. Content-Length moves behind Content-Disposition.
- * - 100 loses its fields. A final response to a request that still waits for its 100 closes the connection.
+ * - 100 loses its fields. A final response to a request that still waits for its 100 gains `Connection: keep-alive`.
  * - Methods that Node's parser does not know are refused with 400, CONNECT with 501, more than one Host with 400.
  * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are taken out. A refused WebSocket request is
  *   the last one on its connection.

@@ -157,8 +157,8 @@ export class PlainExchange implements Turn {
     const head = toClientHead(upstream, {
       isHead: this.#request.method === 'HEAD',
       isVersion10: isVersion10Client,
-      // Without its 100 the client may send the body or not: whatever comes next has no certain beginning.
-      isLast: this.#connection.isLast || this.#isContinueDue,
+      isLast: this.#connection.isLast,
+      isContinueDue: this.#isContinueDue,
     });
     this.#isUntilClose = head.isUntilClose;
     this.#keepNodeFromAdding(head, isVersion10Client);

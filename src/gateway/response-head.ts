@@ -7,6 +7,8 @@ export interface ResponseHeadContext {
   readonly isVersion10: boolean;
   /** The client's connection ends behind this response: says so. */
   readonly isLast: boolean;
+  /** The client still waits for its 100: Node would end the connection if the fields did not say that it goes on. */
+  readonly isContinueDue: boolean;
 }
 
 /** A response's fields for the client, flat like `rawHeaders`, and how its body ends there. */
@@ -35,7 +37,11 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
     for (const name of ['transfer-encoding', 'connection', 'keep-alive']) removed.add(name);
   }
   const isLast = context.isLast || (isUntilClose && hasCoding && !context.isVersion10);
-  return { fields: toFields(raw, removed, isLast), isUntilClose, isChunked: hasBody && canChunk };
+  const fields = toFields(raw, removed, isLast);
+  if (context.isContinueDue && !isLast && upstream.httpVersionMinor === 1 && valuesOf(raw, 'connection').length === 0) {
+    fields.push('Connection', 'keep-alive');
+  }
+  return { fields, isUntilClose, isChunked: hasBody && canChunk };
 }
 
 /**

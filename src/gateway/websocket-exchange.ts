@@ -149,7 +149,7 @@ export class WebSocketExchange implements Turn {
     this.#watch?.onResponse();
     this.#exchange.status = response.statusCode ?? 0;
     this.#hasAnswered = true;
-    const head = toClientHead(response, { isHead: false, isVersion10: false, isLast: true });
+    const head = toClientHead(response, { isHead: false, isVersion10: false, isLast: true, isContinueDue: false });
     this.#isUntilClose = head.isUntilClose;
     const lines = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n${toLines(head.fields)}\r\n`;
     socket.write(lines, 'latin1');

@@ -161,7 +161,9 @@ export class ChunkedReader {
       this.#trailerName += String.fromCharCode(byte);
       return 'trailer-name';
     }
-    return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName) ? 'trailer-value' : undefined;
+    return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName)
+      ? 'trailer-value'
+      : undefined;
   }
 
   #isOverLimit(): boolean {

@@ -69,7 +69,8 @@ export function parseRequestHead(text: string): Http1RequestHead | Irregularity 
   while (TARGET[text.charCodeAt(at)] === 1) at += 1;
   if (!text.startsWith(VERSION, at)) return 'start-line';
   const isOriginForm = text.charCodeAt(targetStart) === 0x2f;
-  if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*')) return 'start-line';
+  if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*'))
+    return 'start-line';
 
   const fields = readFields(text, at + VERSION.length);
   if (fields.end === UNCLEAR) return 'fields';
@@ -100,4 +101,3 @@ export function isOddPrefix(bytes: Buffer, from: number): boolean {
   }
   return false;
 }
-

@@ -49,8 +49,11 @@ export function toTimerSnapshot(
 ): TimerSnapshot {
   const { count: n, min, max } = moments;
   // Permille, since in doubles 0.95 * n can land just above a whole number, and ceil would then skip a rank.
-  const at = (permille: number): number =>
-    n === 0 ? 0 : Math.min(max, Math.max(min, valueAtRank(Math.ceil((permille * n) / 1_000))));
+  const at = (permille: number): number => {
+    const rank = Math.ceil((permille * n) / 1_000);
+    // The last rank is known exactly; so are all of an empty timer, whose `max` is 0.
+    return rank === n ? max : Math.min(max, Math.max(min, valueAtRank(rank)));
+  };
   return {
     count: rates.count,
     max,

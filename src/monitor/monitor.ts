@@ -31,7 +31,6 @@ export class Monitor {
       // Stopping must not wait for a scraper's idle connection.
       forceCloseConnections: true,
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
-      rewriteUrl: (request) => toAsciiUrl(request.url ?? '/'),
       frameworkErrors: (error, _request, reply) => void this.#onError(error as FastifyError, reply as FastifyReply),
       clientErrorHandler: onClientError,
     });
@@ -52,7 +51,9 @@ export class Monitor {
       await this.#server.listen({ host: address.host, port: address.port });
     } catch (cause) {
       const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
-      throw new StartError('D2S_ERR_LISTEN', `monitor: cannot listen on ${address.host}:${address.port}: ${code}`, { cause });
+      throw new StartError('D2S_ERR_LISTEN', `monitor: cannot listen on ${address.host}:${address.port}: ${code}`, {
+        cause,
+      });
     }
     const bound = this.#server.server.address() as AddressInfo;
     return { host: bound.address, port: bound.port };
@@ -78,11 +79,6 @@ function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>):
     return { status: 404, detail: `There is no such application here; known: ${known}.` };
   }
   return { status: 404, detail: 'There is no such path on the monitoring port.' };
-}
-
-/** Node hands over raw bytes as latin1; percent-encoding them lets names be sent in plain UTF-8 as well. */
-function toAsciiUrl(url: string): string {
-  return url.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
 }
 
 function onClientError(_error: Error, socket: Socket): void {

@@ -28,8 +28,14 @@ export function problemBody(problem: Problem): string {
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply
     .code(problem.status)
-    .headers({ 'content-type': 'application/problem+json', 'cache-control': NO_CACHE, ...problem.fields })
-    .send(problemBody(problem));
+    .headers({ 'cache-control': NO_CACHE, ...problem.fields })
+    .type('application/problem+json')
+    .send(Buffer.from(problemBody(problem)));
+}
+
+/** Sends JSON under exactly that media type: to a string Fastify would add a charset, which JSON does not have (RFC 8259 §11). */
+export function sendJson(reply: FastifyReply, json: string): FastifyReply {
+  return reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE }).send(Buffer.from(json));
 }
 
 /** Thrown by handlers; the server's error handler sends it. */

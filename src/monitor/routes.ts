@@ -23,7 +23,7 @@ import type { Config } from '../config/config.ts';
 import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import { renderMetrics } from './dropwizard/render.ts';
 import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
-import { NO_CACHE, notFound, ProblemError } from './problem.ts';
+import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
 
 export type MetricsOptions = Pick<Config['metrics'], 'windowMs' | 'durationUnit'>;
 
@@ -74,10 +74,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
 
 function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void {
   const send = (reply: FastifyReply, isWell: boolean) =>
-    reply
-      .code(isWell ? 200 : 503)
-      .headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE })
-      .send(`{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
+    sendJson(reply.code(isWell ? 200 : 503), `{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
   // Speaks of the event loop only: that this is answered at all is what it says.
   server.get('/livez', (_request, reply) => send(reply, true));
   server.get('/readyz', async (_request, reply) => send(reply, await health.isReady()));
@@ -86,8 +83,7 @@ function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void
 
 function sendSessions(request: FastifyRequest, reply: FastifyReply, application: MonitoredApplication): FastifyReply {
   const indent = isPretty(request.query as Query) ? 2 : 0;
-  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
-  return reply.send(JSON.stringify(application.sessions.list(), undefined, indent));
+  return sendJson(reply, JSON.stringify(application.sessions.list(), undefined, indent));
 }
 
 function sendMetrics(

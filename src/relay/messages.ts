@@ -1,6 +1,12 @@
 /** The few places where the relay does not pass on what it read: inserted lines, and answers of its own. */
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
-import { type ForwardedClient, type ForwardedMode, forwardedLines, forwardedOriginLines, withoutForwarded } from '../http1/forwarded.ts';
+import {
+  type ForwardedClient,
+  type ForwardedMode,
+  forwardedLines,
+  forwardedOriginLines,
+  withoutForwarded,
+} from '../http1/forwarded.ts';
 import type { Http1RequestHead } from '../http1/request-head.ts';
 
 const EMPTY_LINE_BYTES = 2;

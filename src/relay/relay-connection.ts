@@ -221,7 +221,9 @@ export class RelayConnection implements UpstreamListener {
       if (isLater) this.#dropUpstream(true);
       this.#afterResponse();
     } else if (progress !== 'more') {
-      this.#fail(new UpstreamFailure(progress === 'malformed' ? 'D2S_ERR_UPSTREAM_PROTOCOL' : 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
+      this.#fail(
+        new UpstreamFailure(progress === 'malformed' ? 'D2S_ERR_UPSTREAM_PROTOCOL' : 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'),
+      );
     }
     return canGoOn;
   }
@@ -243,7 +245,8 @@ export class RelayConnection implements UpstreamListener {
   }
 
   #afterResponse(): void {
-    const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#context.isDraining;
+    const isLast =
+      this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#context.isDraining;
     this.#head = undefined;
     if (isLast || (this.#hasClientEnded && this.#unread.length === 0)) return this.#close();
     this.#takeNext();
@@ -289,7 +292,8 @@ export class RelayConnection implements UpstreamListener {
       else this.#close();
       return;
     }
-    const isLast = !this.#isRequestDone || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
+    const isLast =
+      !this.#isRequestDone || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
     const answer = toRawResponse(upstreamProblem(failure), { isHead: this.#head?.method === 'HEAD', isLast });
     this.#head = undefined;
     if (isLast) return this.#answerAndClose(answer);

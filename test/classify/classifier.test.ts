@@ -235,3 +235,65 @@ describe('remembering', () => {
     expect(classifier.cachedPaths).toBe(0);
   });
 });
+
+describe('arbitrary targets', () => {
+  // Pieces that mean something, in any order: far more often close to a call than bytes at random would be.
+  const pieces = [
+    ...[
+      '/',
+      '//',
+      '/./',
+      '/../',
+      '/..',
+      ';',
+      ';a=SECRET',
+      '?',
+      '%',
+      '%2',
+      '%2f',
+      '%2e',
+      '%00',
+      '%c4%8c',
+      '%ff',
+      '\xc4',
+      '\xff',
+    ],
+    ...[
+      'smartWeb',
+      '/smartWeb/api/rest/v0/',
+      'd2',
+      'rpc',
+      '/d2/rpc/',
+      'E.A',
+      'java',
+      'interface',
+      'http://a',
+      '*',
+      ' ',
+      '\0',
+      '\\',
+    ],
+  ];
+
+  it('never make it throw, and what it reads is the same when asked again', () => {
+    const classifier = classifierOf();
+    let seed = 1;
+    const next = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    let calls = 0;
+    for (let i = 0; i < 30_000; i += 1) {
+      let target = next(2) === 0 ? '' : `${BASE}/d2/rpc/`;
+      for (let left = next(8); left > 0; left -= 1) target += pieces[next(pieces.length)];
+      const call = classifier.classify('POST', target);
+      if (call !== undefined) {
+        calls += 1;
+        expect(call.name).not.toContain('SECRET');
+        expect(classifier.classify('POST', target)).toEqual(call);
+      }
+    }
+    // Enough of them are calls for the rest to say something.
+    expect(calls).toBeGreaterThan(1_000);
+  });
+});

@@ -12,7 +12,9 @@ const MAX_HEAD_BYTES = 16 * 1024;
 /** Ends any head and any chunk line that a mutation left open, so that both parsers must decide. */
 const TERMINATOR = '\r\n\r\n';
 
-it(`frames ${CASES} mutated streams as Node's strict parser does, and takes nothing that it rejects`, { timeout: 3_600_000 }, async () => {
+it(`frames ${CASES} mutated streams as Node's strict parser does, and takes nothing that it rejects`, {
+  timeout: 3_600_000,
+}, async () => {
   const random = new Random(SEED);
   const ends = { gateway: 0, refused: 0, last: 0, waiting: 0 };
   let taken = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Http1RequestHead, isOddPrefix, parseRequestHead } from '../../src/http1/request-head.ts';
+import { type Http1RequestHead, isOddPrefix, parseRequestHead } from '../../src/http1/request-head.ts';
 
 function parsed(text: string): Http1RequestHead {
   const head = parseRequestHead(text);
@@ -83,9 +83,12 @@ describe('parseRequestHead', () => {
 });
 
 describe('isOddPrefix', () => {
-  it.each(['\r\nGET', 'get', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])('sees that %j begins no regular head', (text) => {
-    expect(isOddPrefix(Buffer.from(text, 'latin1'), 0)).toBe(true);
-  });
+  it.each(['\r\nGET', 'get', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
+    'sees that %j begins no regular head',
+    (text) => {
+      expect(isOddPrefix(Buffer.from(text, 'latin1'), 0)).toBe(true);
+    },
+  );
 
   it.each(['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''])('waits for more of %j', (text) => {
     expect(isOddPrefix(Buffer.from(text, 'latin1'), 0)).toBe(false);

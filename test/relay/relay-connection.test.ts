@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { answering, type Client, get, OK, type Stand, type StandOptions, startStand } from './stand.ts';
+import { answering, type Client, get, OK, type Stand, type StandOptions, startStand } from '../wire/stand.ts';
 
 let stand: Stand;
 
@@ -32,7 +32,11 @@ describe('an upstream that gives no answer', () => {
     expect(text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\nContent-Type: application\/problem\+json\r\n/);
     expect(text).toContain('Proxy-Status: d2-sidecar; error=connection_refused\r\n');
     expect(text).not.toContain('Connection: close');
-    expect(problemOf(text)).toMatchObject({ status: 502, error: 'connection_refused', code: 'D2S_ERR_UPSTREAM_REFUSED' });
+    expect(problemOf(text)).toMatchObject({
+      status: 502,
+      error: 'connection_refused',
+      code: 'D2S_ERR_UPSTREAM_REFUSED',
+    });
     client.socket.write(get('/b'));
     await expect.poll(() => client.received().split('HTTP/1.1 502').length - 1).toBe(2);
   });
@@ -43,7 +47,12 @@ describe('an upstream that gives no answer', () => {
   ])('is told as connection_terminated when it %s', async (_what, act) => {
     const { client } = await stood({
       onConnection: (socket) =>
-        socket.on('data', () => act(() => socket.end(), () => socket.resetAndDestroy())),
+        socket.on('data', () =>
+          act(
+            () => socket.end(),
+            () => socket.resetAndDestroy(),
+          ),
+        ),
     });
     client.socket.write(get('/a'));
     expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 502, error: 'connection_terminated' });
@@ -51,7 +60,9 @@ describe('an upstream that gives no answer', () => {
   });
 
   it('is told as 504 when it is silent for longer than upstream.responseTimeout', async () => {
-    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: 30 } }) });
+    const { client } = await stood({
+      config: ({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: 30 } }),
+    });
     client.socket.write(get('/a'));
     expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 504, error: 'http_response_timeout' });
   });
@@ -70,7 +81,9 @@ describe('an upstream that gives no answer', () => {
     const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     client.socket.write('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     await client.ended;
-    expect(client.received()).toMatch(/^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/);
+    expect(client.received()).toMatch(
+      /^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/,
+    );
   });
 
   it('still gives the client the whole 502 when its body was not yet sent', async () => {
@@ -105,7 +118,9 @@ describe('an upstream connection', () => {
   });
 
   it('cannot append a second response to the first', async () => {
-    const { client } = await stood({ onConnection: answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`) });
+    const { client } = await stood({
+      onConnection: answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`),
+    });
     client.socket.write(get('/a'));
     await client.until('ok');
     client.socket.write(get('/b'));
@@ -134,7 +149,10 @@ describe('time limits', () => {
   });
 
   it('close a connection that is silent between exchanges', async () => {
-    const { client } = await stood({ onConnection: answering(OK), config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }) });
+    const { client } = await stood({
+      onConnection: answering(OK),
+      config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
+    });
     client.socket.write(get('/a'));
     await client.ended;
     expect(client.received()).toBe(OK);
@@ -158,7 +176,9 @@ describe('time limits', () => {
     client.socket.end(get('/a'));
     await client.ended;
     expect(client.received()).toBe('');
-    await expect.poll(() => stand.sidecar.recorder.own.read().exchanges.relay).toEqual({ completed: 0, failed: 0, cancelled: 1 });
+    await expect
+      .poll(() => stand.sidecar.recorder.own.read().exchanges.relay)
+      .toEqual({ completed: 0, failed: 0, cancelled: 1 });
   });
 });
 
@@ -177,7 +197,9 @@ describe('a client', () => {
 
   it('gets 400 for a body whose chunks are broken, and the upstream no further byte', async () => {
     let received = '';
-    const { client } = await stood({ onConnection: (socket) => socket.on('data', (bytes) => (received += bytes.toString('latin1'))) });
+    const { client } = await stood({
+      onConnection: (socket) => socket.on('data', (bytes) => (received += bytes.toString('latin1'))),
+    });
     const upstream = stand.nextUpstream();
     client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n');
     const socket = await upstream;
@@ -209,8 +231,16 @@ function quiet(ms: number): Promise<'quiet'> {
 describe('forwarding fields', () => {
   const cases = [
     ['append', '', 'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n'],
-    ['append', 'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\n', 'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: plant.example\r\n'],
-    ['replace', 'X-Forwarded-For: 10.9.9.9\r\nx-forwarded-host: b\r\n', 'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n'],
+    [
+      'append',
+      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\n',
+      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: plant.example\r\n',
+    ],
+    [
+      'replace',
+      'X-Forwarded-For: 10.9.9.9\r\nx-forwarded-host: b\r\n',
+      'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n',
+    ],
     ['off', 'X-Forwarded-For: 10.9.9.9\r\n', 'X-Forwarded-For: 10.9.9.9\r\n'],
   ] as const;
 

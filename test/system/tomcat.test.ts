@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
-import { ALL_USERS, createPhases, STEADY, USERS, type User } from './tomcat/calls.ts';
+import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from './tomcat/calls.ts';
 import { type AnsweredCall, Clients, isCurlInstalled } from './tomcat/clients.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
 import { isTomcatInstalled, startTomcat, type Tomcat } from './tomcat/tomcat.ts';
@@ -16,6 +16,8 @@ import { isTomcatInstalled, startTomcat, type Tomcat } from './tomcat/tomcat.ts'
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const TOLERANCE_S = 0.005;
+/** Of the contract, as a share of the value. */
+const PERCENTILE_ERROR = 0.01;
 
 const isInstalled = isTomcatInstalled() && isCurlInstalled();
 const isRequired = process.env.D2S_REQUIRE_TOMCAT === '1';
@@ -118,6 +120,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     const phases = createPhases(TOTAL, 10);
     await run(phases.beginning);
     await run(phases.crowd);
+    await run(phases.steady);
     await takeSessions();
     await run(phases.ending);
   }, 90_000);
@@ -131,7 +134,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
 
   it('has passed every call on to the status that Tomcat gives it', () => {
     expect(answered).toHaveLength(TOTAL);
-    expect(answered.filter((call) => call.client === 'curl')).toHaveLength(50);
+    expect(answered.filter((call) => call.client === 'curl').length).toBeGreaterThanOrEqual(50);
     for (const call of answered) expect([call.path, call.status]).toEqual([call.path, statusOf(call)]);
   });
 
@@ -192,19 +195,23 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     expect(left.map((session) => session.userName)).toEqual(['anna', 'žofia', null, 'bela']);
   });
 
-  it.each(STEADY)('measured $name within 5 ms of what the clients saw, at the median', async ({ name }) => {
-    const seen = answered.filter((call) => call.kind === 'rpc' && call.name === name && call.status === 200);
-    expect(seen.length).toBeGreaterThan(80);
-    const timer = (await metrics(`/rpc/${encodeURIComponent(name)}`)).timers[`rpc.${name}`]!;
-    const difference = median(seen.map((call) => call.seconds)) - timer.p50;
-    expect(Math.abs(difference)).toBeLessThan(TOLERANCE_S);
+  it.each(STEADY)('measured $name within 5 ms of what the clients saw, at the median', async ({ kind, name }) => {
+    const seen = answered.filter((call) => call.name === name && call.status === 200).map((call) => call.seconds);
+    expect(seen.length).toBeGreaterThanOrEqual(60);
+    const timer = (await metrics(`/rpc/${name}`)).timers[`${kind}.${name}`]!;
+    expect(timer.count).toBe(seen.length);
+    expect(Math.abs(median(seen) - timer.p50)).toBeLessThan(TOLERANCE_S);
   });
 
-  it('measured the downloads within 5 ms of what the clients saw, at the median', async () => {
-    const seen = answered.filter((call) => call.name === 'E.Files.Download' && call.status === 200);
-    expect(seen.length).toBeGreaterThan(20);
-    const timer = (await metrics('/rpc/E.Files.Download')).timers['sba.E.Files.Download']!;
-    expect(Math.abs(median(seen.map((call) => call.seconds)) - timer.p50)).toBeLessThan(TOLERANCE_S);
+  it('measured no call of the crowd shorter than the server took, nor longer than its client waited', async () => {
+    // In a crowd on few cores clients wait for the processor too, which nobody but they can see: bounds, no tolerance.
+    const seen = answered.filter((call) => call.name === BUSY.name).map((call) => call.seconds);
+    expect(seen.length).toBeGreaterThan(150);
+    const timer = (await metrics(`/rpc/${encodeURIComponent(BUSY.name)}`)).timers[`rpc.${BUSY.name}`]!;
+    expect(timer.count).toBe(seen.length);
+    expect(timer.p50).toBeGreaterThanOrEqual(0.008 * (1 - PERCENTILE_ERROR));
+    expect(timer.p50).toBeLessThanOrEqual(median(seen) * (1 + PERCENTILE_ERROR));
+    expect(timer.max).toBeLessThanOrEqual(Math.max(...seen) * (1 + PERCENTILE_ERROR));
   });
 
   it('ends with exit code 0 on SIGTERM, having logged no warning', async () => {

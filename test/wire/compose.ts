@@ -40,6 +40,22 @@ export function responseInChunks(chunks: string, status: string, ...fields: read
 export const OK = responseWith('fine', '200 OK');
 export const OK_TO_HEAD = response('200 OK', 'Content-Length: 4');
 
+/** Fields of an opening handshake, with the key of RFC 6455 §1.3, and what an upstream answers to it. */
+export const WEBSOCKET: readonly string[] = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13',
+];
+export const SWITCHING = response(
+  '101 Switching Protocols',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
+  'X-Twice: a',
+  'X-Twice: b',
+);
+
 /** `abc` as `1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n`. */
 export function inChunksOfOne(text: string): string {
   return `${[...text].map((octet) => `1\r\n${octet}\r\n`).join('')}0\r\n\r\n`;

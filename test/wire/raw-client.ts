@@ -62,21 +62,21 @@ export class RawClient {
 
   /** Until `count` final responses have come whole. */
   async finals(count: number): Promise<void> {
-    await this.run.changed.until(() => this.#finals().filter((response) => response.isComplete).length >= count);
+    await this.#until(() => this.#finals().filter((response) => response.isComplete).length >= count);
   }
 
   /** Until `count` heads, interim ones included, have come. */
   async heads(count: number): Promise<void> {
-    await this.run.changed.until(() => this.responses.length >= count);
+    await this.#until(() => this.responses.length >= count);
   }
 
   /** Until that many bytes of the latest response's body have come. */
   async bodyCame(bytes: number): Promise<void> {
-    await this.run.changed.until(() => (this.responses.at(-1)?.body.bytes ?? 0) >= bytes);
+    await this.#until(() => (this.responses.at(-1)?.body.bytes ?? 0) >= bytes);
   }
 
   async tunnelCame(bytes: number): Promise<void> {
-    await this.run.changed.until(() => this.tunnel.length >= bytes);
+    await this.#until(() => this.tunnel.length >= bytes);
   }
 
   /** Until the other side has ended this connection, in whichever way. */
@@ -93,6 +93,13 @@ export class RawClient {
   reset(): void {
     this.#ended('reset');
     this.socket.resetAndDestroy();
+  }
+
+  /** Waiting for what cannot come any more fails at once, and shows what came instead. */
+  async #until(condition: () => boolean): Promise<void> {
+    await this.run.changed.until(() => condition() || this.ending !== 'open');
+    if (!condition())
+      throw new Error(`the connection has ended (${this.ending}) after ${JSON.stringify(this.raw.slice(0, 600))}`);
   }
 
   #finals(): Message[] {

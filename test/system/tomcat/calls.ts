@@ -79,21 +79,20 @@ const ADMIN = plain('none', 'admin/metrics/d2');
 const FAIL = rpc('E.Demo/Fail', 'E.Demo.Fail');
 const UNKNOWN_RPC = rpc('E.Demo/NoSuchMethod', 'E.Demo.NoSuchMethod');
 const UNKNOWN_OBJECT = object('object', 'nothing');
-/** Called often, with a time that the server takes and every client sees. */
-export const STEADY = [
-  rpc('E.Demo/Sleep20', 'E.Demo.Sleep20'),
-  rpc('java/interface/E.Kotol%C5%88a/Okruh/Sleep8', 'E.Kotolňa.Okruh.Sleep8'),
-] as const;
 const FIRST_READ = object('archive', 'H.Temperature');
-const NAMED: readonly Target[] = [
-  ...STEADY,
+
+/** Called one at a time only, so that what the client measures is the call and not the crowd at two cores. */
+export const STEADY = [rpc('E.Demo/Sleep20', 'E.Demo.Sleep20'), download('Download', 100_000)] as const;
+/** Called by everybody at once, with a time that the server takes at least. */
+export const BUSY = rpc('java/interface/E.Kotol%C5%88a/Okruh/Sleep8', 'E.Kotolňa.Okruh.Sleep8');
+const CROWDED: readonly Target[] = [
+  BUSY,
   FAIL,
   rpc('E.Demo/TestInOut', 'E.Demo.TestInOut'),
   rpc('interface/E.Demo/Loop/TestInOut', 'E.Demo.Loop.TestInOut'),
   rpc('java/E.Java/Sleep3', 'E.Java.Sleep3'),
   rpc('japi/P.Calc/TestInOut', 'P.Calc.TestInOut'),
   rpc('japi/interface/P.Calc/Year/Sleep1', 'P.Calc.Year.Sleep1'),
-  download('Download', 100_000),
   download('Fail', 1),
   upload(200_000),
   FIRST_READ,
@@ -101,8 +100,11 @@ const NAMED: readonly Target[] = [
   object('object', 'V.Valve_1'),
   object('archive', 'H.Broken'),
 ];
+const NAMED: readonly Target[] = [...STEADY, ...CROWDED];
 
-const CURL_CALLS = 50;
+const STEADY_CALLS_EACH = 12;
+/** Every so many calls of a phase, one is sent by curl. */
+const CURL_EVERY = 12;
 
 /** Each phase begins when the one before has ended; `inOrder` sends one call at a time, so that what begins what is known. */
 export interface Phase {
@@ -110,27 +112,34 @@ export interface Phase {
   readonly calls: readonly Call[];
 }
 
-/** All phases; together exactly `total` calls, `CURL_CALLS` of them by curl. The same for the same seed. */
-export function createPhases(total: number, seed: number): { beginning: Phase; crowd: Phase; ending: Phase } {
+/** All phases; together exactly `total` calls. The same for the same seed. */
+export function createPhases(total: number, seed: number) {
   const beginning = createBeginning();
+  const steady = Array.from({ length: STEADY_CALLS_EACH }, () =>
+    ALL_USERS.flatMap((user) => STEADY.map((target) => call(user, target))),
+  ).flat();
   const ending = [call(USERS.dana, LOGOUT)];
   const random = createRandom(seed);
-  const crowd = Array.from({ length: total - beginning.length - ending.length }, (_, index) => ({
-    ...toCrowdCall(random, ALL_USERS[index % ALL_USERS.length] as User),
-    client: index % 10 === 0 && index < CURL_CALLS * 10 ? ('curl' as const) : ('undici' as const),
-  }));
+  const crowd = Array.from({ length: total - beginning.length - steady.length - ending.length }, (_, index) =>
+    toCrowdCall(random, ALL_USERS[index % ALL_USERS.length] as User),
+  );
   return {
     beginning: { inOrder: true, calls: beginning },
-    crowd: { inOrder: false, calls: crowd },
+    crowd: { inOrder: false, calls: withCurl(crowd) },
+    steady: { inOrder: true, calls: withCurl(steady) },
     ending: { inOrder: true, calls: ending },
-  };
+  } satisfies Record<string, Phase>;
+}
+
+function withCurl(calls: readonly Call[]): Call[] {
+  return calls.map((one, index) => ({ ...one, client: index % CURL_EVERY === 0 ? 'curl' : 'undici' }));
 }
 
 function createBeginning(): Call[] {
   const { anna, bela, zofia, dana, robot } = USERS;
   return [
     // None of these begins a session, and only the failure creates a name.
-    { ...call(anna, NAMED[0] as Target), hasWrongSecret: true },
+    { ...call(anna, STEADY[0]), hasWrongSecret: true },
     { ...call(robot, FIRST_READ), hasWrongSecret: true },
     call(anna, UNKNOWN_RPC),
     call(anna, FAIL),
@@ -139,7 +148,7 @@ function createBeginning(): Call[] {
     call(bela, STEADY[0]),
     call(zofia, FIRST_READ),
     call(dana, upload(10)),
-    call(robot, STEADY[1]),
+    call(robot, BUSY),
     // A user who leaves and comes back has a new session, and the old one's counts stay out of it.
     call(bela, LOGOUT),
     call(bela, STEADY[0]),
@@ -150,13 +159,13 @@ function createBeginning(): Call[] {
 
 function toCrowdCall(random: Random, user: User): Call {
   const share = random() * 100;
-  if (share < 2) return { ...call(user, pick(random, NAMED)), hasWrongSecret: true };
+  if (share < 2) return { ...call(user, pick(random, CROWDED)), hasWrongSecret: true };
   if (share < 4) return call(user, UNKNOWN_RPC);
   if (share < 5) return call(user, UNKNOWN_OBJECT);
   if (share < 7) return call(user, ADMIN);
   if (share < 8) return call(user, LOGIN);
-  if (share < 40) return call(user, pick(random, STEADY));
-  return call(user, pick(random, NAMED));
+  if (share < 30) return call(user, BUSY);
+  return call(user, pick(random, CROWDED));
 }
 
 function call(user: User, target: Target): Call {

@@ -160,16 +160,6 @@ const pipelines: readonly DataPathCase[] = [
     ),
   },
   {
-    name: 'pipelining: all answers in one segment',
-    statuses: [200, 200, 200],
-    upstream: async (connection) => {
-      for (let count = 0; count < 3; count += 1) await connection.request();
-      await connection.write(OK + responseInChunks(inChunksOfOne('two'), '200 OK') + OK);
-      await connection.request();
-    },
-    client: pipelining(...TEN.slice(0, 3)),
-  },
-  {
     name: 'pipelining: the last request closes',
     statuses: [200, 200],
     upstream: async (connection) => {

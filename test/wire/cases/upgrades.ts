@@ -9,13 +9,14 @@ import {
   response,
   responseInChunks,
   responseWith,
+  SWITCHING,
+  WEBSOCKET,
 } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
 import type { Observation } from '../observation.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
 
-const UPGRADE = request('GET /live', 'Connection: Upgrade', 'Upgrade: chat/1, chat/2', 'X-Twice: a', 'X-Twice: b');
-const SWITCHING = response('101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: chat/1', 'X-Odd: a', 'X-Odd: b');
+const UPGRADE = request('GET /live?a=//b', ...WEBSOCKET, 'X-Twice: a', 'X-Twice: b');
 
 /** Connection is of one hop and so not compared; but an upgrade without it is none (RFC 9110 §7.8). */
 function isUpgrade({ requests, responses }: Observation): void {
@@ -201,7 +202,13 @@ const refusedCases: readonly DataPathCase[] = [
   refused('404 in chunks', responseInChunks('4\r\nnone\r\n0\r\n\r\n', '404 Not Found')),
   refused(
     '426 without content',
-    response('426 Upgrade Required', 'Upgrade: chat/3', 'Connection: Upgrade', 'Content-Length: 0'),
+    response(
+      '426 Upgrade Required',
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      'Sec-WebSocket-Version: 12',
+      'Content-Length: 0',
+    ),
   ),
   refused('403 and the end of the connection', responseWith('no', '403 Forbidden', 'Connection: close'), {
     client: async (client) => {
@@ -286,4 +293,15 @@ const h2cCases: readonly DataPathCase[] = [
   },
 ];
 
-export const upgradeCases: readonly DataPathCase[] = [...accepted, ...refusedCases, ...h2cCases];
+const otherProtocols: readonly DataPathCase[] = [
+  {
+    name: 'another protocol: an upgrade to what is not WebSocket is ignored, and the request served',
+    statuses: [200, 200],
+    sidecarOnly: 'the sidecar passes upgrades to WebSocket on, and no others',
+    upstream: answering(),
+    client: asking(request('GET /a', 'Connection: keep-alive, Upgrade', 'Upgrade: chat/1, chat/2'), request('GET /b')),
+    verify: withoutH2c,
+  },
+];
+
+export const upgradeCases: readonly DataPathCase[] = [...accepted, ...refusedCases, ...h2cCases, ...otherProtocols];

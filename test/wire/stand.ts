@@ -3,7 +3,7 @@ import net from 'node:net';
 import type { Config } from '../../src/config/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { Sidecar } from '../../src/sidecar.ts';
-import { testConfig } from '../wire/test-config.ts';
+import { testConfig } from './test-config.ts';
 
 /** A sidecar in this process in front of an upstream whose every connection the test speaks for. */
 export interface Stand {
@@ -107,7 +107,10 @@ async function connect(port: number): Promise<Client> {
       const look = () => text.includes(wanted) && resolve(text);
       socket.on('data', look);
       look();
-      ended.then(() => reject(new Error(`the connection ended before ${JSON.stringify(wanted)}: ${JSON.stringify(text)}`)), reject);
+      ended.then(
+        () => reject(new Error(`the connection ended before ${JSON.stringify(wanted)}: ${JSON.stringify(text)}`)),
+        reject,
+      );
     });
   return { socket, received: () => text, until, ended };
 }

@@ -1,0 +1,154 @@
+/** Reads the command line (contract: scripts rely on these words) into one of the things that can be asked for. */
+import { parseArgs } from 'node:util';
+import { toDurationMs } from '../config/duration.ts';
+import type { ConfigFlags } from '../config/flags.ts';
+import { nearest } from '../config/nearest.ts';
+import { ConfigError } from '../errors.ts';
+
+/** Which running sidecar is meant; see control/find-sidecar.ts. */
+export interface TargetFlags extends ConfigFlags {
+  readonly control?: string;
+  readonly pid?: number;
+}
+
+export type Command =
+  | { readonly kind: 'help' | 'version' | 'demo' }
+  | { readonly kind: 'serve' | 'check'; readonly flags: ConfigFlags }
+  | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
+  | { readonly kind: 'shutdown'; readonly flags: TargetFlags };
+
+const OPTIONS = {
+  upstream: { type: 'string' },
+  listen: { type: 'string' },
+  monitor: { type: 'string' },
+  config: { type: 'string' },
+  control: { type: 'string' },
+  pid: { type: 'string' },
+  wait: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+} as const;
+
+type OptionName = keyof typeof OPTIONS;
+
+const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
+
+/** The options of each command, besides --help and --version. */
+const TAKES: Readonly<Record<'serve' | 'check' | 'demo' | 'drain' | 'shutdown', readonly OptionName[]>> = {
+  serve: SERVE_OPTIONS,
+  check: SERVE_OPTIONS,
+  demo: [],
+  drain: ['control', 'pid', 'config', 'wait'],
+  shutdown: ['control', 'pid', 'config'],
+};
+
+type CommandName = keyof typeof TAKES;
+
+/** `argv` without node and script. Throws ConfigError for what is not in the help. */
+export function parseCommandLine(argv: readonly string[]): Command {
+  const { words, values, wantsHelp, wantsVersion } = readTokens(argv);
+  if (wantsHelp) return { kind: 'help' };
+  if (wantsVersion) return { kind: 'version' };
+  const [word, ...rest] = words;
+  if (word === 'help' && rest.length === 0) return { kind: 'help' };
+  const name = word === undefined ? 'serve' : toCommandName(word);
+  if (rest.length > 0) throw new ConfigError(`${name}: got another word, ${quote(rest[0] ?? '')}, expected flags only`);
+  const taken = TAKES[name];
+  const odd = [...values.keys()].find((option) => !taken.includes(option));
+  if (odd !== undefined) {
+    const where = Object.entries(TAKES).filter(([, options]) => options.includes(odd));
+    throw new ConfigError(
+      `--${odd}: not a flag of ${name === 'serve' ? 'd2-sidecar without a command' : name}, expected it with ${where
+        .map(([other]) => (other === 'serve' ? 'no command' : other))
+        .join(' or ')}`,
+    );
+  }
+  return toCommand(name, values);
+}
+
+function toCommand(name: CommandName, values: ReadonlyMap<OptionName, string>): Command {
+  const flags = Object.fromEntries(
+    SERVE_OPTIONS.flatMap((option) => (values.has(option) ? [[option, values.get(option)]] : [])),
+  );
+  if (name === 'demo') return { kind: 'demo' };
+  if (name === 'serve' || name === 'check') return { kind: name, flags };
+  const control = values.get('control');
+  const pid = values.get('pid');
+  if (control !== undefined && pid !== undefined)
+    throw new ConfigError('--control and --pid: got both, expected one of them');
+  const target: TargetFlags = {
+    ...flags,
+    ...(control === undefined ? {} : { control }),
+    ...(pid === undefined ? {} : { pid: toPid(pid) }),
+  };
+  if (name === 'shutdown') return { kind: 'shutdown', flags: target };
+  return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
+}
+
+function readTokens(argv: readonly string[]) {
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: OPTIONS,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const words: string[] = [];
+  const values = new Map<OptionName, string>();
+  let wantsHelp = false;
+  let wantsVersion = false;
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, value, inlineValue, rawName } = token;
+    if (!isOptionName(name)) {
+      const near = nearest(name, Object.keys(OPTIONS));
+      throw new ConfigError(
+        `${quote(rawName)}: unknown flag${near === undefined ? ', --help lists them all' : `, did you mean --${near}?`}`,
+      );
+    }
+    if (OPTIONS[name].type === 'boolean') {
+      if (value !== undefined) throw new ConfigError(`--${name}: takes no value`);
+      if (name === 'help') wantsHelp = true;
+      else wantsVersion = true;
+      continue;
+    }
+    // --listen --monitor :1 would otherwise listen on "--monitor".
+    if (value === undefined || value === '' || (value.startsWith('-') && inlineValue !== true)) {
+      throw new ConfigError(`--${name}: missing value`);
+    }
+    if (values.has(name)) throw new ConfigError(`--${name}: given twice, expected once`);
+    values.set(name, value);
+  }
+  return { words, values, wantsHelp, wantsVersion };
+}
+
+function isOptionName(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name);
+}
+
+function toCommandName(word: string): CommandName {
+  if (word !== 'serve' && Object.hasOwn(TAKES, word)) return word as CommandName;
+  const known = Object.keys(TAKES).filter((name) => name !== 'serve');
+  const near = nearest(word, known);
+  const hint = near === undefined ? `expected one of ${known.join(', ')}, or flags only` : `did you mean ${near}?`;
+  throw new ConfigError(`${quote(word)}: unknown command, ${hint}`);
+}
+
+function toPid(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
+  throw new ConfigError(
+    `--pid: got ${quote(text)}, expected the process id of a running sidecar, a whole number from 1`,
+  );
+}
+
+function toWaitMs(text: string): number {
+  const ms = toDurationMs(text);
+  if (ms !== undefined) return ms;
+  throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
+}
+
+/** What was typed, on one line; never the part of an address that may be a password. */
+function quote(text: string): string {
+  return JSON.stringify(text.replace(/^.*@/s, '[hidden]@').slice(0, 80));
+}

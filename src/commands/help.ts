@@ -1,0 +1,36 @@
+/** What `--help` prints. docs/configuration.md has the rest. */
+export const HELP = `d2-sidecar: a reverse proxy in front of a D2000 application server that measures its calls, sessions and objects.
+
+Usage
+  d2-sidecar --upstream http://127.0.0.1:8080/smartWeb [--listen 0.0.0.0:8081] [--monitor 127.0.0.1:9280] [--config FILE]
+  d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
+  d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
+  d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving
+  d2-sidecar shutdown                stops a running sidecar and waits until it has gone
+
+Flags
+  --upstream URL     the application server, http://host[:port][/application]; required, here or in the configuration
+  --listen ADDRESS   where clients connect: host:port, :port, [v6]:port or a port; 0 takes a free one  (0.0.0.0:8081)
+  --monitor ADDRESS  where statistics are read, in the same forms  (127.0.0.1:9280)
+                     not on loopback: monitor.auth has to be set
+  --config FILE      configuration file, YAML or JSON
+  --help, --version
+
+Flags of drain and shutdown
+  --control PATH     control socket of the sidecar that is meant
+  --pid N            its process id; neither is needed where only one runs
+  --config FILE      its configuration file, for control.socket
+  --wait TIME        drain only: wait until no exchange is open, at most this long (500ms, 20s, 1m)
+
+Every key of the configuration can be set in the environment as well: upstream.url is D2_SIDECAR_UPSTREAM_URL, monitor.port is
+D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A flag wins over the environment, the environment over the file.
+
+Exit codes
+  0 stopped as asked   64 bad configuration or usage   1 failed to start, or no sidecar found
+
+Examples
+  d2-sidecar --upstream http://127.0.0.1:8080/smartWeb
+  curl http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/metrics/d2
+  d2-sidecar check --config sidecar.yaml
+  D2_SIDECAR_UPSTREAM_URL=http://app:8080/smartWeb D2_SIDECAR_MONITOR_AUTH=none d2-sidecar --monitor 0.0.0.0:9280
+`;

@@ -1,0 +1,10 @@
+/** Plain lines for people; logs go their own way (logger.ts). */
+export interface Output {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+export const processOutput: Output = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+};

@@ -1,0 +1,93 @@
+#!/usr/bin/env node
+/** The command line: which command, and the exit code. What a command does is in commands/. */
+import { readFileSync } from 'node:fs';
+import { type Command, parseCommandLine } from './commands/command-line.ts';
+import { processOutput } from './commands/output.ts';
+import type { Environment } from './config/environment.ts';
+import type { ConfigFlags } from './config/flags.ts';
+import { ConfigError, SidecarError } from './errors.ts';
+
+/** sysexits.h, EX_USAGE. */
+const EXIT_USAGE = 64;
+const EXIT_FAILED = 1;
+
+/** `argv` without node and script. Resolves to the exit code: 0 done as asked, 64 bad configuration or usage, 1 failed. */
+async function run(argv: readonly string[], env: Environment): Promise<number> {
+  try {
+    return await runCommand(parseCommandLine(argv), env);
+  } catch (error) {
+    return report(error);
+  }
+}
+
+// Each command loads what it needs and no more: `--version` in 60 ms, and a start that does not wait for the demo.
+async function runCommand(command: Command, env: Environment): Promise<number> {
+  switch (command.kind) {
+    case 'help': {
+      const { HELP } = await import('./commands/help.ts');
+      processOutput.out(HELP);
+      return 0;
+    }
+    case 'version':
+      processOutput.out(`${readVersion()}\n`);
+      return 0;
+    case 'check': {
+      const { check } = await import('./commands/check.ts');
+      return await check({ flags: command.flags, env }, processOutput);
+    }
+    case 'demo': {
+      const { runDemo } = await import('./demo/demo.ts');
+      return await runDemo();
+    }
+    case 'drain': {
+      const { drain } = await import('./commands/drain.ts');
+      return await drain(command, env, processOutput);
+    }
+    case 'shutdown': {
+      const { shutdown } = await import('./commands/drain.ts');
+      return await shutdown(command, env, processOutput);
+    }
+    case 'serve':
+      return await start(command.flags, env);
+  }
+}
+
+async function start(flags: ConfigFlags, env: Environment): Promise<number> {
+  // The configuration comes first: a wrong one is told before anything else costs time.
+  const { loadConfig } = await import('./config/load-config.ts');
+  const { config, warnings } = await loadConfig({ flags, env });
+  const { createLogger } = await import('./logger.ts');
+  const logger = createLogger(config.log.level);
+  for (const warning of warnings) logger.warn(warning);
+  const { serve } = await import('./commands/serve.ts');
+  const { Sidecar } = await import('./sidecar.ts');
+  try {
+    return await serve({ config, logger, signals: process, createSidecar: (...parts) => Sidecar.create(...parts) });
+  } catch (error) {
+    if (error instanceof SidecarError) logger.error({ code: error.code }, error.message);
+    throw error;
+  }
+}
+
+function report(error: unknown): number {
+  if (!(error instanceof SidecarError)) {
+    // Not one of ours, so a mistake in the program: its place is what helps.
+    processOutput.err(`d2-sidecar: ${error instanceof Error ? error.stack : String(error)}\n`);
+    return EXIT_FAILED;
+  }
+  if (!(error instanceof ConfigError)) {
+    processOutput.err(`d2-sidecar: ${error.code}: ${error.message}\n`);
+    return EXIT_FAILED;
+  }
+  const lines = error.message.split('\n').map((line) => `d2-sidecar: ${line}\n`);
+  processOutput.err(lines.join(''));
+  processOutput.err('d2-sidecar --help tells what can be set.\n');
+  return EXIT_USAGE;
+}
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+process.exit(await run(process.argv.slice(2), process.env));

@@ -1,0 +1,88 @@
+import { bench, describe } from 'vitest';
+import { type Clock, NS_PER_S, systemClock } from '../../src/clock.ts';
+import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
+import { Meter } from '../../src/metrics/meter.ts';
+import { unionOf } from '../../src/metrics/metric-set.ts';
+import { createStatistics } from '../../src/metrics/statistics.ts';
+import { WindowTimer } from '../../src/metrics/window-timer.ts';
+import { renderMetrics } from '../../src/monitor/dropwizard/render.ts';
+import { Random } from '../fuzz/random.ts';
+
+await initMetrics();
+
+const random = new Random(1);
+/** 1 to 100 ms, evenly over the magnitudes: the widest spread that one RPC is expected to have. */
+const durations = Array.from({ length: 4_096 }, () => Math.round(1e6 * 100 ** random.next()));
+const durationAt = (i: number): number => durations[i & 4_095] as number;
+let drawn = 0;
+const nextDuration = (): number => {
+  drawn += 1;
+  return durationAt(drawn);
+};
+
+let nowNs = 1;
+const stillClock: Clock = { nowNs: () => nowNs, epochMs: () => 0 };
+const createWindowTimer = (clock: Clock): WindowTimer =>
+  new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms: new HistogramPool() });
+
+function filled(clock: Clock): WindowTimer {
+  const timer = createWindowTimer(clock);
+  for (let i = 0; i < 150; i += 1) {
+    timer.update(durationAt(i));
+    nowNs += clock === stillClock ? 2 * NS_PER_S - 1 : 0;
+  }
+  return timer;
+}
+
+describe('update', () => {
+  const meter = new Meter(stillClock);
+  const windowed = createWindowTimer(stillClock);
+  const windowedReal = createWindowTimer(systemClock);
+  const lifetime = new LifetimeTimer(stillClock);
+  bench('Meter', () => meter.mark());
+  bench('WindowTimer', () => windowed.update(nextDuration()));
+  bench('WindowTimer that reads the real clock', () => windowedReal.update(nextDuration()));
+  bench('LifetimeTimer', () => lifetime.update(nextDuration()));
+});
+
+describe('snapshot', () => {
+  const windowed = filled(stillClock);
+  const lifetime = new LifetimeTimer(stillClock);
+  for (let i = 0; i < 20; i += 1) lifetime.update(durationAt(i));
+  bench('WindowTimer with 150 values in 30 slices', () => void windowed.snapshot());
+  bench('LifetimeTimer with 20 values', () => void lifetime.snapshot());
+});
+
+describe('a slice that leaves a busy window', () => {
+  const timer = createWindowTimer(stillClock);
+  bench('1,000 values, then one more that expires the oldest slice', () => {
+    for (let i = 0; i < 1_000; i += 1) timer.update(durationAt(i));
+    nowNs += 10 * NS_PER_S;
+  });
+});
+
+describe('the whole application', () => {
+  const options = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
+  const statistics = createStatistics(
+    { ...options, maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 } },
+    systemClock,
+  );
+  for (let name = 0; name < 2_000; name += 1) {
+    for (let i = 0; i < 20; i += 1) {
+      statistics.rpc.recordAnswered(`E.Demo.Method${name}`, 200, durationAt(name * 7 + i));
+      statistics.sba.recordAnswered(`E.Demo.Method${name}`, 200, durationAt(name * 7 + i));
+    }
+  }
+  for (let name = 0; name < 10_000; name += 1) statistics.object.recordRead(`H.Object${name}`, 200);
+  const union = () => unionOf(statistics.rpc.metrics(), statistics.sba.metrics(), statistics.object.metrics());
+
+  bench('CallStatistics.recordAnswered', () => statistics.rpc.recordAnswered('E.Demo.Method7', 200, nextDuration()));
+  bench('union of 28,000 metrics', () => void union());
+  bench('render 2,000 timers', () => consume(statistics.rpc.metrics()));
+  bench('render 4,000 timers and 10,000 objects', () => consume(union()));
+});
+
+async function consume(set: Parameters<typeof renderMetrics>[0]): Promise<void> {
+  for await (const chunk of renderMetrics(set, { pretty: false, durationUnit: 'seconds' })) void chunk;
+}
