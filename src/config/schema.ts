@@ -87,7 +87,12 @@ const maxNamesByKind = z
   )
   .prefault({});
 
-const maxNamesOfEach = z.int().min(NAMES.min).max(NAMES.max);
+const MAX_NAMES_FORM = `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`;
+
+const maxNamesOfEach = z
+  .int({ error: MAX_NAMES_FORM })
+  .min(NAMES.min, { error: MAX_NAMES_FORM })
+  .max(NAMES.max, { error: MAX_NAMES_FORM });
 
 const metrics = section(
   {
@@ -100,9 +105,7 @@ const metrics = section(
       'Unit of durations in the metrics answers.',
     ),
     maxNames: z
-      .union([maxNamesOfEach, maxNamesByKind], {
-        error: `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`,
-      })
+      .union([maxNamesOfEach, maxNamesByKind], { error: MAX_NAMES_FORM })
       .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
       .prefault({})
       .describe('Most names for each kind, or one number for all three; what comes after is counted as (other).')

@@ -5,12 +5,12 @@ import { ConfigError } from '../errors.ts';
 const MAX_ALIASES = 100;
 
 /** One slip makes the parser stumble several times; the first places tell enough. */
-const MAX_MISTAKES_SHOWN = 3;
+const MAX_PLACES_SHOWN = 3;
 
 /** Words for the slips that people make; the rest are named by the parser's code. */
 const SLIPS: Readonly<Record<string, string>> = {
   TAB_AS_INDENT: 'a tab as indentation, expected spaces',
-  BAD_INDENT: 'wrong indentation',
+  BAD_INDENT: 'wrong indentation, or a bracket that is not closed',
   DUPLICATE_KEY: 'a key that is already there',
   MISSING_CHAR: 'a missing character, such as a colon, a comma, a quote or a closing bracket',
   MULTIPLE_DOCS: 'a second document, expected one',
@@ -25,13 +25,19 @@ export async function parseYaml(text: string, source: string): Promise<unknown> 
   // A sidecar that is told everything by flags starts without the 50 ms that loading the parser takes.
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'silent', strict: true });
+  // Not 'silent': that would silence the complaint about a second document as well.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
   if (document.errors.length > 0) {
-    const lines = document.errors.slice(0, MAX_MISTAKES_SHOWN).map(({ code, pos }) => {
+    const slips = new Map<string, string[]>();
+    for (const { code, pos } of document.errors) {
       const { line, col } = lineCounter.linePos(pos[0]);
-      return `${source}:${line}:${col}: not YAML: ${SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ')}`;
-    });
-    throw new ConfigError(lines.join('\n'));
+      const place = `${source}:${line}:${col}`;
+      slips.set(place, [...(slips.get(place) ?? []), SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ')]);
+    }
+    const lines = [...slips].slice(0, MAX_PLACES_SHOWN);
+    throw new ConfigError(
+      lines.map(([place, found]) => `${place}: not YAML: ${[...new Set(found)].join(', or ')}`).join('\n'),
+    );
   }
   try {
     return document.toJS({ maxAliasCount: MAX_ALIASES });

@@ -3,7 +3,7 @@
  * sometimes mistypes a password or asks for what is not there. Seeded: the same seed sends the same requests.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { Agent, type Dispatcher } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import {
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,
@@ -66,15 +66,15 @@ export class SampleUsers {
 
   /** Lets all users work until the signal, or until each has sent `maxRequestsEach`. Requests under way then are cut. */
   async run(signal: AbortSignal): Promise<void> {
-    const agent = new Agent({ connections: 2 });
+    const pool = new Pool(new URL(this.#options.baseUrl).origin, { connections: 2 * SAMPLE_ACCOUNTS.length });
     try {
-      await Promise.all(SAMPLE_ACCOUNTS.map((account, index) => this.#work(account, index, { agent, signal })));
+      await Promise.all(SAMPLE_ACCOUNTS.map((account, index) => this.#work(account, index, { pool, signal })));
     } finally {
-      await agent.destroy();
+      await pool.destroy();
     }
   }
 
-  async #work(account: SampleCredentials, index: number, on: { agent: Dispatcher; signal: AbortSignal }) {
+  async #work(account: SampleCredentials, index: number, on: { pool: Dispatcher; signal: AbortSignal }) {
     const random = createRandom((this.#options.seed ?? 1) * 1_000 + index);
     const pauseMs = this.#options.pauseMs ?? 400;
     const max = this.#options.maxRequestsEach ?? Number.POSITIVE_INFINITY;
@@ -93,12 +93,11 @@ export class SampleUsers {
     if (this.#atWork === SAMPLE_ACCOUNTS.length) this.#haveOpened();
   }
 
-  async #send(account: SampleCredentials, request: SampleRequest, on: { agent: Dispatcher; signal: AbortSignal }) {
-    const base = new URL(this.#options.baseUrl);
+  async #send(account: SampleCredentials, request: SampleRequest, on: { pool: Dispatcher; signal: AbortSignal }) {
+    const { pathname } = new URL(this.#options.baseUrl);
     try {
-      const answer = await on.agent.request({
-        origin: base.origin,
-        path: `${base.pathname}/api/rest/v0/${request.path}`,
+      const answer = await on.pool.request({
+        path: `${pathname}/api/rest/v0/${request.path}`,
         method: request.method,
         headers: toAuthFields(request.hasWrongPassword === true ? mistyped(account) : account),
         body: request.body ?? null,

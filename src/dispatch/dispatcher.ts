@@ -10,7 +10,8 @@ import type { ClientConnection } from '../exchange/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Irregularity } from '../http1/request-head.ts';
 import type { Logger } from '../logger.ts';
-import { RelayConnection, type RelayContext, type RelayServices } from '../relay/relay-connection.ts';
+import { RelayConnection } from '../relay/relay-connection.ts';
+import type { RelayContext, RelayServices } from '../relay/relay-context.ts';
 
 export interface DispatcherOptions {
   readonly dataPath: 'auto' | 'gateway';

@@ -21,6 +21,7 @@ const REQUEST_PROBLEMS = {
   413: { title: 'Content Too Large', detail: 'The request’s chunk extensions are too large.' },
   431: { title: 'Request Header Fields Too Large', detail: 'The request’s head is larger than limits.headBytes.' },
   501: { title: 'Not Implemented', detail: 'The request’s method is not served here.' },
+  505: { title: 'HTTP Version Not Supported', detail: 'Only HTTP/1.1 and HTTP/1.0 are served here.' },
   503: { title: 'Service Unavailable', detail: 'Too many requests wait on this connection.' },
 } as const;
 

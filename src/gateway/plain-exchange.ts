@@ -6,7 +6,7 @@ import { isChunked, toPairs } from './fields.ts';
 import { callWeb } from './proxy.ts';
 import { pump } from './pump.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
-import { type ClientResponseHead, toClientHead, toInterimBytes } from './response-head.ts';
+import { type ClientResponseHead, toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
 import type { Turn } from './turn.ts';
@@ -91,11 +91,18 @@ export class PlainExchange implements Turn {
     upstream.on('error', (cause) => this.#fail(cause));
     upstream.on('information', (interim) => this.#onInterim(interim));
     upstream.on('response', (response) => this.#onResponse(response));
+    upstream.on('upgrade', (_response, tunnel) => {
+      // Nobody asked for one. Without a listener Node would end this request without a word.
+      tunnel.destroy();
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
+    });
     upstream.on('finish', () => {
       if (this.#connection.hasClientEnded && this.#connection.isLast) this.onClientEnded();
     });
     upstream.on('close', () => {
       this.#isUpstreamDone = true;
+      // The last chance to tell the client: nothing may come before it, as with an upgrade above.
+      if (this.#exchange.status === 0) this.#fail(undefined);
       this.#settle();
     });
     setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
@@ -138,11 +145,11 @@ export class PlainExchange implements Turn {
     upstream.on('error', (cause) => this.#fail(cause));
     if (this.#isOver) return;
     this.#watch?.onResponse();
-    this.#exchange.status = upstream.statusCode ?? 0;
     try {
+      this.#exchange.status = toFinalStatus(upstream);
       this.#writeHead(upstream);
     } catch (cause) {
-      // Node has read what it does not write, e.g. status 099.
+      // No final response, or Node has read what it does not write, e.g. a control character in a value.
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause));
       return;
     }

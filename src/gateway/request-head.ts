@@ -19,14 +19,19 @@ const TARGET = /^[\x21-\xff]+$/;
  * Why a request is not forwarded: its fields can be read in more than one way. Undefined for a good one. Node's parser has
  * already refused what is not HTTP at all.
  */
-export function toHeadProblem(request: IncomingMessage): 400 | undefined {
+export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   const raw = request.rawHeaders;
+  // Node's parser lets 0.9 and 2.0 in.
+  if (request.httpVersionMajor !== 1 || request.httpVersionMinor > 1) return 505;
   const hosts = valuesOf(raw, 'host').length;
   const isHttp10 = isVersion10(request);
   // RFC 9112 §3.2: exactly one, but HTTP/1.0 knows none.
   if (hosts > 1 || (hosts === 0 && !isHttp10)) return 400;
   // RFC 9112 §6.1: HTTP/1.0 has no transfer codings; whoever sends one does not mean what we read.
-  if (isHttp10 && valuesOf(raw, 'transfer-encoding').length > 0) return 400;
+  const hasCoding = valuesOf(raw, 'transfer-encoding').length > 0;
+  if (isHttp10 && hasCoding) return 400;
+  // RFC 9112 §6.3: such a body has no end. Node finds out only behind the head.
+  if (hasCoding && !isChunked(raw)) return 400;
   return TARGET.test(request.url ?? '') ? undefined : 400;
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } from './fields.ts';
 
 export interface ResponseHeadContext {
@@ -22,6 +23,13 @@ export interface ClientResponseHead {
 
 /** Statuses without a body, whatever the fields say (RFC 9110 §6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+/** The response's status, 200 to 999. Throws `D2S_ERR_UPSTREAM_PROTOCOL`: Node takes a 101 without Upgrade, or 099, for final. */
+export function toFinalStatus(upstream: IncomingMessage): number {
+  const { statusCode = 0 } = upstream;
+  if (statusCode < 200) throw new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL');
+  return statusCode;
+}
 
 export function toClientHead(upstream: IncomingMessage, context: ResponseHeadContext): ClientResponseHead {
   const raw = upstream.rawHeaders;

@@ -6,7 +6,7 @@ import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { listOf, toGroups, toLines, valuesOf } from './fields.ts';
 import { callWebSocket } from './proxy.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
-import { toClientHead, toInterimBytes } from './response-head.ts';
+import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
 import { guardTunnel } from './tunnel.ts';
@@ -147,7 +147,12 @@ export class WebSocketExchange implements Turn {
     if (this.#isOver) return;
     const { socket } = this.#connection;
     this.#watch?.onResponse();
-    this.#exchange.status = response.statusCode ?? 0;
+    try {
+      this.#exchange.status = toFinalStatus(response);
+    } catch (cause) {
+      this.#fail(cause);
+      return;
+    }
     this.#hasAnswered = true;
     const head = toClientHead(response, { isHead: false, isVersion10: false, isLast: true, isContinueDue: false });
     this.#isUntilClose = head.isUntilClose;

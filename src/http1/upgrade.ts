@@ -3,6 +3,11 @@ import { withEditedLines } from './head-lines.ts';
 /** Fields that speak of an upgrade, and are named in Connection for it (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
 const UPGRADE_FIELDS: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
+/** Whether a request's head names `websocket` in an Upgrade field; the only protocol that is ever switched to. */
+export function asksForWebSocket(headText: string): boolean {
+  return /\r\nupgrade:[^\r]*websocket/i.test(headText);
+}
+
 /**
  * A request's head without its wish to upgrade, e.g. for `Upgrade: h2c`: a server may ignore it (RFC 9110 §7.8), and then
  * answers in HTTP/1.1. Takes away Upgrade, HTTP2-Settings and their names in Connection; everything else stays byte for byte.

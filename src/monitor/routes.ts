@@ -101,7 +101,7 @@ function sendMetrics(
 }
 
 function toScope(application: MonitoredApplication, query: Query): Scope {
-  const id = query['session'];
+  const id = query.session;
   if (id === undefined) {
     const { statistics, sessions } = application;
     return { statistics, session: undefined, sessionMetrics: () => sessions.metrics() };
@@ -128,7 +128,7 @@ function failWithoutJvm(jvm: Monitored['jvm']): never {
 
 /** `true` in any letter case, as Dropwizard's servlet reads it. */
 function isPretty(query: Query): boolean {
-  const value = query['pretty'];
+  const value = query.pretty;
   return typeof value === 'string' && value.toLowerCase() === 'true';
 }
 

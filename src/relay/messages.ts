@@ -19,24 +19,23 @@ export interface ForwardedSource extends ForwardedClient {
 }
 
 /**
- * The request's bytes from its head up to `end`, with the forwarding fields inserted before the empty line: head and body
- * so far in one piece, since one write costs less than two.
+ * A request's bytes, its head first, with the forwarding fields inserted before the empty line: head and body so far in one
+ * piece, since one write costs less than two.
  */
 export function withForwardedFields(
   mode: ForwardedMode,
   head: Http1RequestHead,
   source: ForwardedSource,
   bytes: Buffer,
-  end: number,
 ): Buffer {
-  if (mode === 'off') return bytes.subarray(0, end);
+  if (mode === 'off') return bytes;
   if (mode === 'replace') {
     const lines = forwardedLines(source, head.host, false, false);
     const own = withoutForwarded(head.text).slice(0, -EMPTY_LINE_BYTES);
-    return Buffer.concat([Buffer.from(`${own}${lines}\r\n`, 'latin1'), bytes.subarray(head.text.length, end)]);
+    return Buffer.concat([Buffer.from(`${own}${lines}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
   }
   const lines = source.forLine + forwardedOriginLines(source, head.host, head.hasForwardedProto, head.hasForwardedHost);
-  return withLines(bytes, head.text.length, end, lines);
+  return withLines(bytes, head.text.length, bytes.length, lines);
 }
 
 /** A response that says that its connection ends behind it (RFC 9112 §9.6). */

@@ -4,50 +4,19 @@
  * exchanges. What it cannot frame without doubt it hands over, at a message boundary, with every byte unread.
  */
 import type { Socket } from 'node:net';
-import { CANCELLED, type ClientConnection, COMPLETED, type Exchange } from '../exchange/exchange.ts';
-import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
 import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { BodyReader } from '../http1/body-reader.ts';
-import { MALFORMED, MORE } from '../http1/chunked.ts';
-import { type ForwardedMode, forwardedForLine } from '../http1/forwarded.ts';
-import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from '../http1/request-head.ts';
-import { HEAD_END, ResponseReader } from '../http1/response-reader.ts';
-import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
+import { forwardedForLine } from '../http1/forwarded.ts';
+import type { Http1RequestHead, Irregularity } from '../http1/request-head.ts';
+import { RequestReader } from '../http1/request-reader.ts';
+import { ResponseReader } from '../http1/response-reader.ts';
+import type { UpstreamListener } from '../upstream/upstream.ts';
 import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
-
-export interface RelayOptions {
-  readonly forwarded: ForwardedMode;
-  readonly headBytes: number;
-  readonly headTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly halfClosedTimeoutMs: number;
-  /** 0: none. */
-  readonly responseTimeoutMs: number;
-}
-
-/** What all relay connections share. */
-export interface RelayServices {
-  readonly options: RelayOptions;
-  readonly upstream: Upstream;
-  readonly reporter: ExchangeReporter;
-}
-
-/** Who runs relay connections: the dispatcher. */
-export interface RelayContext {
-  readonly services: RelayServices;
-  /** True once the server drains: responses announce the end of their connection. */
-  readonly isDraining: boolean;
-  /** The next request on this socket is not the relay's. `unread` begins with its first byte. */
-  onIrregular(connection: RelayConnection, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
-  /** Socket and upstream connection are gone. */
-  onRelayClosed(connection: RelayConnection): void;
-}
+import type { RelayContext, RelayServices } from './relay-context.ts';
 
 /** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
 const LINGER_MS = 2_000;
-
-const NOTHING = Buffer.alloc(0);
 
 export class RelayConnection implements UpstreamListener {
   readonly client: ClientConnection;
@@ -55,14 +24,11 @@ export class RelayConnection implements UpstreamListener {
   readonly #context: RelayContext;
   readonly #services: RelayServices;
   readonly #forwardedSource: ForwardedSource;
-  readonly #requestBody: BodyReader;
+  readonly #request: RequestReader;
   readonly #response: ResponseReader;
   #upstream: Socket | undefined;
   #exchange: Exchange | undefined;
   #head: Http1RequestHead | undefined;
-  /** Request bytes not yet taken: the beginning of a head, or requests sent before their turn. */
-  #unread: Buffer = NOTHING;
-  #isRequestDone = true;
   #isUpstreamFull = false;
   #isPaused = false;
   #hasClientEnded = false;
@@ -77,7 +43,7 @@ export class RelayConnection implements UpstreamListener {
     this.#services = context.services;
     const { remoteAddress, secure } = client;
     this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
-    this.#requestBody = new BodyReader(context.services.options.headBytes);
+    this.#request = new RequestReader(context.services.options.headBytes);
     this.#response = new ResponseReader(context.services.options.headBytes);
     socket.setTimeout(context.services.options.idleTimeoutMs);
     socket.on('data', this.#onData);
@@ -89,12 +55,12 @@ export class RelayConnection implements UpstreamListener {
   }
 
   get isIdle(): boolean {
-    return this.#exchange === undefined && this.#isRequestDone;
+    return this.#exchange === undefined && this.#request.isDone;
   }
 
   /** Closes the connection if nothing is under way on it; else it closes after the response. */
   drain(): void {
-    if (this.isIdle && this.#unread.length === 0) this.#close();
+    if (this.isIdle && this.#request.unread.length === 0) this.#close();
   }
 
   /** Ends everything at once. */
@@ -106,23 +72,20 @@ export class RelayConnection implements UpstreamListener {
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#isClosing) return;
-    if (!this.#isRequestDone) {
-      this.#passRequestBody(chunk);
-    } else {
-      this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
-    }
+    if (this.#request.isDone) this.#request.append(chunk);
+    else this.#passRequest(this.#request.continue(chunk));
     this.#takeNext();
-    if (this.#unread.length > 0) this.#updateReading();
+    if (this.#request.unread.length > 0) this.#updateReading();
   };
 
   /** Begins the next request if it is there and it is its turn. */
   #takeNext(): void {
     if (!this.isIdle || this.#isClosing) return;
-    if (this.#unread.length === 0) {
+    if (this.#request.unread.length === 0) {
       if (this.#hasClientEnded) this.#close();
       return;
     }
-    const head = this.#readHead();
+    const head = this.#request.peek();
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
@@ -132,54 +95,34 @@ export class RelayConnection implements UpstreamListener {
     }
   }
 
-  /** The next request's head; undefined until it is whole; why it is not ours. */
-  #readHead(): Http1RequestHead | Irregularity | undefined {
-    const { headBytes } = this.#services.options;
-    const at = this.#unread.indexOf(HEAD_END);
-    if (at === -1) {
-      if (this.#unread.length > headBytes) return 'too-large';
-      return isOddPrefix(this.#unread, 0) ? 'line-breaks' : undefined;
-    }
-    if (at + HEAD_END.length > headBytes) return 'too-large';
-    return parseRequestHead(this.#unread.toString('latin1', 0, at + HEAD_END.length));
-  }
-
   #awaitHead(): void {
-    if (this.#hasClientEnded) return this.#close();
-    this.#timer ??= setTimeout(() => this.#answerAndClose(refusal(408)), this.#services.options.headTimeoutMs);
+    if (this.#hasClientEnded) this.#close();
+    else this.#timer ??= setTimeout(() => this.#answerAndClose(refusal(408)), this.#services.options.headTimeoutMs);
   }
 
   #beginExchange(head: Http1RequestHead): void {
     this.#stopTimer();
-    const bytes = this.#unread;
-    this.#unread = NOTHING;
     this.#exchange = this.#services.reporter.begin(head, this.client, 'relay');
     this.#head = head;
     this.#response.begin(head.method);
-    this.#requestBody.begin(head.framing);
-    const bodyStart = head.text.length;
-    const bodyEnd = this.#requestBody.read(bytes, bodyStart, bytes.length);
-    if (bodyEnd === MALFORMED) return this.#rejectRequest();
-    this.#isRequestDone = bodyEnd !== MORE;
-    const end = bodyEnd === MORE ? bytes.length : bodyEnd;
-    if (end < bytes.length) this.#unread = bytes.subarray(end);
-    this.#sendUpstream(withForwardedFields(this.#services.options.forwarded, head, this.#forwardedSource, bytes, end));
-    if (this.#isRequestDone) this.#onRequestDone();
+    const message = this.#request.begin(head);
+    const { forwarded } = this.#services.options;
+    this.#passRequest(message && withForwardedFields(forwarded, head, this.#forwardedSource, message));
   }
 
-  #passRequestBody(chunk: Buffer): void {
-    const end = this.#requestBody.read(chunk, 0, chunk.length);
-    if (end === MALFORMED) return this.#rejectRequest();
-    this.#sendUpstream(end === MORE || end === chunk.length ? chunk : chunk.subarray(0, end));
-    if (end === MORE) return;
-    this.#isRequestDone = true;
-    if (end < chunk.length) this.#unread = chunk.subarray(end);
-    this.#onRequestDone();
+  /** Passes on bytes of the current request; undefined when its body is malformed. */
+  #passRequest(bytes: Buffer | undefined): void {
+    if (bytes === undefined) {
+      this.#rejectRequest();
+      return;
+    }
+    this.#sendUpstream(bytes);
+    if (this.#request.isDone) this.#onRequestDone();
   }
 
   #onRequestDone(): void {
     if (this.#exchange === undefined) return;
-    if (this.#hasClientEnded && this.#unread.length === 0) this.#upstream?.end();
+    if (this.#hasClientEnded && this.#request.unread.length === 0) this.#upstream?.end();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
       this.#timer = setTimeout(() => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')), responseTimeoutMs);
@@ -212,19 +155,13 @@ export class RelayConnection implements UpstreamListener {
       return false;
     }
     const progress = this.#response.read(bytes, length);
-    const isLater = progress === 'complete' && this.#response.end < this.#response.bytes.length;
     if (this.#response.headEnd > 0) this.#onResponseHead(this.#exchange);
-    const isEnd = progress === 'complete';
-    if (isEnd) this.#endExchange(COMPLETED);
+    // Before the client has it: what the client takes to read is not the call's duration.
+    if (progress === 'complete') this.#endExchange(COMPLETED);
     const canGoOn = this.#passResponse();
-    if (isEnd) {
-      if (isLater) this.#dropUpstream(true);
-      this.#afterResponse();
-    } else if (progress !== 'more') {
-      this.#fail(
-        new UpstreamFailure(progress === 'malformed' ? 'D2S_ERR_UPSTREAM_PROTOCOL' : 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'),
-      );
-    }
+    if (progress === 'complete') this.#afterResponse();
+    else if (progress === 'malformed') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
+    else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
     return canGoOn;
   }
 
@@ -245,10 +182,15 @@ export class RelayConnection implements UpstreamListener {
   }
 
   #afterResponse(): void {
+    // Bytes behind the response answer nothing, as above.
+    if (this.#response.end < this.#response.bytes.length) this.#dropUpstream(true);
     const isLast =
       this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#context.isDraining;
     this.#head = undefined;
-    if (isLast || (this.#hasClientEnded && this.#unread.length === 0)) return this.#close();
+    if (isLast || (this.#hasClientEnded && this.#request.unread.length === 0)) {
+      this.#close();
+      return;
+    }
     this.#takeNext();
     this.#updateReading();
   }
@@ -265,14 +207,15 @@ export class RelayConnection implements UpstreamListener {
     this.#dropUpstream(false);
     if (this.#exchange === undefined) {
       // Idle: the client's connection stays, its next request opens a new one. Else the rest of a body answered early is lost.
-      if (!this.#isRequestDone) this.#close();
+      if (!this.#request.isDone) this.#close();
       return;
     }
-    if (failure === undefined && this.#response.endsWithConnection) {
-      this.#endExchange(COMPLETED);
-      return this.#close();
+    if (failure !== undefined || !this.#response.endsWithConnection) {
+      this.#fail(this.#toFailure(failure));
+      return;
     }
-    this.#fail(this.#toFailure(failure));
+    this.#endExchange(COMPLETED);
+    this.#close();
   }
 
   #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
@@ -293,10 +236,13 @@ export class RelayConnection implements UpstreamListener {
       return;
     }
     const isLast =
-      !this.#isRequestDone || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
+      !this.#request.isDone || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
     const answer = toRawResponse(upstreamProblem(failure), { isHead: this.#head?.method === 'HEAD', isLast });
     this.#head = undefined;
-    if (isLast) return this.#answerAndClose(answer);
+    if (isLast) {
+      this.#answerAndClose(answer);
+      return;
+    }
     this.#socket.write(answer);
     this.#takeNext();
     this.#updateReading();
@@ -307,9 +253,12 @@ export class RelayConnection implements UpstreamListener {
   readonly #onEnd = (): void => {
     this.#hasClientEnded = true;
     if (this.#isClosing) return;
-    if (this.isIdle) return this.#takeNext();
+    if (this.isIdle) {
+      this.#takeNext();
+      return;
+    }
     // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
-    if (!this.#isRequestDone || this.#unread.length === 0) this.#upstream?.end();
+    if (!this.#request.isDone || this.#request.unread.length === 0) this.#upstream?.end();
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
   };
 
@@ -319,8 +268,9 @@ export class RelayConnection implements UpstreamListener {
 
   readonly #onTimeout = (): void => {
     // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
-    const isHeld = this.#exchange !== undefined && this.#isRequestDone && this.#socket.writableLength === 0;
-    if (!isHeld || this.#hasClientEnded) this.#socket.destroy();
+    // So would cutting a client that may not go on sending since the upstream does not read.
+    const isHeld = this.#exchange !== undefined && (this.#request.isDone || this.#isUpstreamFull);
+    if (!isHeld || this.#hasClientEnded || this.#socket.writableLength > 0) this.#socket.destroy();
   };
 
   readonly #onError = (): void => {
@@ -348,11 +298,11 @@ export class RelayConnection implements UpstreamListener {
    * reach, with the end of the stream behind it: a stream that has ended cannot be handed over.
    */
   #isTooFarAhead(): boolean {
-    if (this.#exchange === undefined || !this.#isRequestDone || this.#unread.length === 0) return false;
-    return this.#unread.length > this.#services.options.headBytes || typeof this.#readHead() === 'string';
+    if (this.#exchange === undefined || !this.#request.isDone || this.#request.unread.length === 0) return false;
+    return this.#request.unread.length > this.#services.options.headBytes || typeof this.#request.peek() === 'string';
   }
 
-  #endExchange(ending: Parameters<ExchangeReporter['end']>[1]): void {
+  #endExchange(ending: Ending): void {
     if (this.#exchange === undefined) return;
     const exchange = this.#exchange;
     this.#exchange = undefined;
@@ -372,7 +322,7 @@ export class RelayConnection implements UpstreamListener {
     this.#isClosing = true;
     this.#stopTimer();
     this.#dropUpstream(false);
-    this.#unread = NOTHING;
+    this.#request.clear();
     this.#socket.end(() => {
       if (!this.#socket.destroyed) this.#timer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
     });
@@ -383,9 +333,11 @@ export class RelayConnection implements UpstreamListener {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
     this.#upstream = undefined;
-    this.#isUpstreamFull = false;
     if (isReset) upstream.resetAndDestroy();
     else upstream.destroy();
+    if (!this.#isUpstreamFull) return;
+    this.#isUpstreamFull = false;
+    this.#updateReading();
   }
 
   #stopTimer(): void {
@@ -395,7 +347,7 @@ export class RelayConnection implements UpstreamListener {
 
   #handOver(irregularity: Irregularity): void {
     const socket = this.#socket;
-    const unread = this.#unread;
+    const unread = this.#request.unread;
     this.#isDetached = true;
     this.#stopTimer();
     this.#dropUpstream(false);

@@ -1,4 +1,4 @@
-import { Agent } from 'undici';
+import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SampleControlSystem } from '../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_RPCS, type SampleCredentials, toAuthFields } from '../../src/demo/plant.ts';
@@ -12,21 +12,18 @@ const [anna, , , historian] = SAMPLE_ACCOUNTS as readonly [
   SampleCredentials,
 ];
 
-let agent: Agent;
 let system: SampleControlSystem;
 let baseUrl: string;
 /** What the control system's dice show, the last of them for ever. */
 let dice: number[];
 
 beforeEach(async () => {
-  agent = new Agent();
   dice = [0.99];
   system = new SampleControlSystem({ slowness: 0, random: () => (dice.length > 1 ? dice.shift()! : dice[0]!) });
   baseUrl = `http://127.0.0.1:${await system.start(0)}/smartWeb`;
 });
 
 afterEach(async () => {
-  await agent.close();
   await system.stop();
 });
 
@@ -36,9 +33,7 @@ async function call(
   options: { as?: SampleCredentials | null; body?: string } = {},
 ) {
   const account = options.as === undefined ? anna : options.as;
-  const response = await agent.request({
-    origin: new URL(baseUrl).origin,
-    path: `/smartWeb/api/rest/v0/${path}`,
+  const response = await request(`${baseUrl}/api/rest/v0/${path}`, {
     method,
     headers: account === null ? {} : toAuthFields(account),
     body: options.body ?? null,
@@ -68,15 +63,13 @@ describe('the sample control system', () => {
     const slow = new SampleControlSystem({ random: () => 0.5 });
     const port = await slow.start(0);
     const began = performance.now();
-    await agent
-      .request({
-        origin: `http://127.0.0.1:${port}`,
-        path: '/smartWeb/api/rest/v0/d2/rpc/interface/E.Boiler/Control/Start',
-        method: 'POST',
-        headers: toAuthFields(anna),
-        body: '[]',
-      })
-      .then((response) => response.body.dump());
+    const path = '/smartWeb/api/rest/v0/d2/rpc/interface/E.Boiler/Control/Start';
+    const answer = await request(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: toAuthFields(anna),
+      body: '[]',
+    });
+    await answer.body.dump();
     expect(performance.now() - began).toBeGreaterThanOrEqual(64);
     await slow.stop();
   });
@@ -132,17 +125,13 @@ describe('the sample control system', () => {
   it('cuts running calls when it stops', async () => {
     const slow = new SampleControlSystem({ slowness: 1_000 });
     const port = await slow.start(0);
-    const running = agent.request({
-      origin: `http://127.0.0.1:${port}`,
-      path: '/smartWeb/api/rest/v0/d2/rpc/java/E.Reports/Daily',
+    const running = request(`http://127.0.0.1:${port}/smartWeb/api/rest/v0/d2/rpc/java/E.Reports/Daily`, {
       method: 'POST',
       headers: toAuthFields(anna),
       body: '[]',
     });
     const cut = expect(running).rejects.toThrow();
-    await agent
-      .request({ origin: `http://127.0.0.1:${port}`, path: '/', method: 'GET' })
-      .then((response) => response.body.dump());
+    await (await request(`http://127.0.0.1:${port}/`)).body.dump();
     await slow.stop();
     await cut;
   });

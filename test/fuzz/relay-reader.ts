@@ -1,7 +1,4 @@
-import { BodyReader } from '../../src/http1/body-reader.ts';
-import { MALFORMED, MORE } from '../../src/http1/chunked.ts';
-import { isOddPrefix, parseRequestHead } from '../../src/http1/request-head.ts';
-import { HEAD_END } from '../../src/http1/response-reader.ts';
+import { RequestReader } from '../../src/http1/request-reader.ts';
 import type { ParsedRequest } from './reference-parser.ts';
 
 export interface RelayReading {
@@ -11,35 +8,40 @@ export interface RelayReading {
   readonly end: 'gateway' | 'refused' | 'last' | 'waiting';
 }
 
-/** Follows a client's bytes with the relay's own parts, without sockets. */
+/** Follows a client's bytes with the relay's own reader, without sockets. */
 export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): RelayReading {
   const requests: ParsedRequest[] = [];
-  const body = new BodyReader(maxHeadBytes);
-  let unread: Buffer = Buffer.alloc(0);
+  const reader = new RequestReader(maxHeadBytes);
   let current: { method: string; target: string; isLast: boolean; isChunked: boolean; raw: string } | undefined;
+  const take = (bytes: Buffer, headBytes: number): boolean => {
+    if (current === undefined) return false;
+    current.raw += bytes.toString('latin1', headBytes);
+    if (!reader.isDone) return false;
+    const { method, target, isLast, isChunked, raw } = current;
+    requests.push({ method, target, body: isChunked ? withoutChunks(raw) : raw });
+    current = undefined;
+    return isLast;
+  };
   for (const chunk of chunks) {
-    unread = Buffer.concat([unread, chunk]);
-    for (;;) {
-      if (current === undefined) {
-        const at = unread.indexOf(HEAD_END);
-        if (at === -1 && unread.length > 0 && isOddPrefix(unread, 0)) return { requests, end: 'gateway' };
-        if (at === -1) break;
-        const head = parseRequestHead(unread.toString('latin1', 0, at + HEAD_END.length));
-        if (typeof head === 'string') return { requests, end: 'gateway' };
-        body.begin(head.framing);
-        const { method, target, isLast, framing } = head;
-        current = { method, target, isLast, isChunked: framing.kind === 'chunked', raw: '' };
-        unread = unread.subarray(at + HEAD_END.length);
-      }
-      const end = body.read(unread, 0, unread.length);
-      if (end === MALFORMED) return { requests, end: 'refused' };
-      current.raw += unread.toString('latin1', 0, end === MORE ? unread.length : end);
-      unread = end === MORE ? Buffer.alloc(0) : unread.subarray(end);
-      if (end === MORE) break;
-      const { method, target, isLast, isChunked, raw } = current;
-      requests.push({ method, target, body: isChunked ? withoutChunks(raw) : raw });
-      current = undefined;
-      if (isLast) return { requests, end: 'last' };
+    if (reader.isDone) {
+      reader.append(chunk);
+    } else {
+      const bytes = reader.continue(chunk);
+      if (bytes === undefined) return { requests, end: 'refused' };
+      if (take(bytes, 0)) return { requests, end: 'last' };
+    }
+    while (reader.isDone && reader.unread.length > 0) {
+      // An upgrade that it ignores makes Node's parser lose what comes behind it in the same read: nothing to compare with.
+      if (/^[^\r]*\r\n(?:[^\r]+\r\n)*upgrade:/i.test(reader.unread.toString('latin1')))
+        return { requests, end: 'gateway' };
+      const head = reader.peek();
+      if (head === undefined) break;
+      if (typeof head === 'string') return { requests, end: 'gateway' };
+      const { method, target, isLast, framing, text } = head;
+      current = { method, target, isLast, isChunked: framing.kind === 'chunked', raw: '' };
+      const bytes = reader.begin(head);
+      if (bytes === undefined) return { requests, end: 'refused' };
+      if (take(bytes, text.length)) return { requests, end: 'last' };
     }
   }
   return { requests, end: 'waiting' };

@@ -5,8 +5,8 @@ import { readWithRelay } from './relay-reader.ts';
 import { mutatedRequests, pieces } from './request-corpus.ts';
 
 /** FUZZ_CASES=1000000 for a long run; FUZZ_SEED to repeat one. */
-const CASES = Number(process.env['FUZZ_CASES'] ?? 10_000);
-const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260);
+const CASES = Number(process.env.FUZZ_CASES ?? 10_000);
+const SEED = Number(process.env.FUZZ_SEED ?? 20_260);
 const MAX_HEAD_BYTES = 16 * 1024;
 
 /** Ends any head and any chunk line that a mutation left open, so that both parsers must decide. */

@@ -33,7 +33,7 @@ export class Stand {
   readonly #options: StandOptions;
   readonly #clients: Peer[] = [];
   #failure: unknown;
-  #onEnded: () => void = () => undefined;
+  readonly #waiting: (() => void)[] = [];
 
   private constructor(options: StandOptions, upstreamServer: net.Server) {
     this.#options = options;
@@ -43,7 +43,7 @@ export class Stand {
       onBegin: () => undefined,
       onEnd: (exchange: Exchange, ending: Ending) => {
         this.ended.push({ exchange, ending });
-        this.#onEnded();
+        for (const wake of this.#waiting.splice(0)) wake();
       },
     };
     this.reporter = new ExchangeReporter(systemClock, observer, logger);
@@ -92,10 +92,15 @@ export class Stand {
   async endings(count: number): Promise<readonly Ended[]> {
     while (this.ended.length < count) {
       await new Promise<void>((resolve) => {
-        this.#onEnded = resolve;
+        this.#waiting.push(resolve);
       });
     }
     return this.ended;
+  }
+
+  /** Until the gateway has no connection left. Its sockets close a moment after their peers have seen their end. */
+  async allClosed(): Promise<void> {
+    while (this.gateway.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Frees the upstream's port: connections are refused from now on. */

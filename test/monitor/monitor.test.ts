@@ -162,13 +162,13 @@ describe('the session list', () => {
       'remoteAddress',
       'requests',
     ]);
-    expect(list[0]?.['createTime']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(list[0]?.createTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
   it('leads to the statistics of one session', async () => {
     const [ann, bob] = (await (await ask(`${BASE}/d2/sessions`)).json()) as { id: string }[];
-    expect((await metrics(`/metrics/d2/rpc?session=${ann?.id}`)).timers['rpc']?.count).toBe(1);
-    expect((await metrics(`/metrics/d2/rpc?session=${bob?.id}`)).timers['rpc']?.count).toBe(3);
+    expect((await metrics(`/metrics/d2/rpc?session=${ann?.id}`)).timers.rpc?.count).toBe(1);
+    expect((await metrics(`/metrics/d2/rpc?session=${bob?.id}`)).timers.rpc?.count).toBe(3);
     const response = await ask(`${BASE}/metrics/d2/rpc?session=${ann?.id}`);
     expect(response.headers.has('metrics-window')).toBe(false);
     await response.arrayBuffer();
@@ -196,8 +196,8 @@ describe('problems', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json');
     const problem = (await response.json()) as Record<string, unknown>;
     expect(problem).toMatchObject({ type: 'about:blank', status });
-    expect(problem['detail']).toContain(detail);
-    if (status === 503) expect(problem['since']).toMatch(/Z$/);
+    expect(problem.detail).toContain(detail);
+    if (status === 503) expect(problem.since).toMatch(/Z$/);
   });
 
   it.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND'])(

@@ -1,37 +1,38 @@
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { CaseRun } from './case-run.ts';
-import { ScriptedUpstream } from './scripted-upstream.ts';
 import { Signal } from './signal.ts';
 import { SplitWriter } from './split-writer.ts';
 
-/** The sizes in which `text`, divided at `splitAt`, arrives at the other side. */
-async function segmentsOf(text: string, splitAt: number): Promise<number[]> {
-  const upstream = await ScriptedUpstream.listen();
+/** The sizes in which what is written as `parts`, divided at `splitAt`, arrives at the other side. */
+async function segmentsOf(parts: readonly string[], splitAt: number): Promise<number[]> {
   const sizes: number[] = [];
-  const came = new Signal();
-  upstream.add(new CaseRun('any'), async ({ socket }) => {
-    socket.on('data', (bytes) => {
-      sizes.push(bytes.length);
-      came.notify();
+  const ended = new Signal();
+  let hasEnded = false;
+  const server = createServer((peer) => {
+    peer.on('data', (bytes) => sizes.push(bytes.length));
+    peer.on('end', () => {
+      hasEnded = true;
+      ended.notify();
     });
   });
-  const socket = connect(upstream.port, '127.0.0.1');
-  try {
-    const head = 'GET / HTTP/1.1\r\nX-Case: any\r\n\r\n';
-    const writer = new SplitWriter(socket, head.length + splitAt);
-    await writer.write(head);
-    await writer.write(text);
-    await came.until(() => sizes.reduce((sum, size) => sum + size, 0) === text.length);
-    return sizes;
-  } finally {
-    socket.destroy();
-    await upstream.close();
-  }
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const writer = new SplitWriter(socket, splitAt);
+  for (const part of parts) await writer.write(part);
+  socket.end();
+  await ended.until(() => hasEnded);
+  server.close();
+  return sizes;
 }
 
-it('divides what it writes at the given offset of all that it has written', async () => {
+it('makes two segments of what it writes, at any offset', async () => {
   for (let splitAt = 1; splitAt < 10; splitAt += 1) {
-    expect(await segmentsOf('0123456789', splitAt)).toEqual([splitAt, 10 - splitAt]);
+    expect(await segmentsOf(['0123456789'], splitAt)).toEqual([splitAt, 10 - splitAt]);
   }
+});
+
+it('counts the offset over all writes', async () => {
+  expect((await segmentsOf(['0123', '456789'], 7)).at(-1)).toBe(3);
 });

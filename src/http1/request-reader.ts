@@ -1,0 +1,84 @@
+import { BodyReader } from './body-reader.ts';
+import { MALFORMED, MORE } from './chunked.ts';
+import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from './request-head.ts';
+import { HEAD_END } from './response-reader.ts';
+import { asksForWebSocket, withoutUpgrade } from './upgrade.ts';
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Follows one request after another through the bytes of a client's connection. What comes before its turn waits in
+ * `unread`; bodies are given back as the buffers they came in.
+ */
+export class RequestReader {
+  readonly #maxHeadBytes: number;
+  readonly #body: BodyReader;
+  #unread: Buffer = NOTHING;
+  #isDone = true;
+
+  constructor(maxHeadBytes: number) {
+    this.#maxHeadBytes = maxHeadBytes;
+    this.#body = new BodyReader(maxHeadBytes);
+  }
+
+  /** The last byte of the current request has come, or there is none. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** The beginning of a head, or requests sent before their turn. */
+  get unread(): Buffer {
+    return this.#unread;
+  }
+
+  /** Adds bytes that are not of the current request. */
+  append(chunk: Buffer): void {
+    this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
+  }
+
+  /** Forgets what is unread. */
+  clear(): void {
+    this.#unread = NOTHING;
+  }
+
+  /** The next request's head; undefined until it is whole; or why it cannot be framed without doubt. Takes nothing. */
+  peek(): Http1RequestHead | Irregularity | undefined {
+    const at = this.#unread.indexOf(HEAD_END);
+    if (at === -1) {
+      if (this.#unread.length > this.#maxHeadBytes) return 'too-large';
+      return isOddPrefix(this.#unread) ? 'line-breaks' : undefined;
+    }
+    const end = at + HEAD_END.length;
+    if (end > this.#maxHeadBytes) return 'too-large';
+    const text = this.#unread.toString('latin1', 0, end);
+    const head = parseRequestHead(text);
+    if (head !== 'upgrade' || asksForWebSocket(text)) return head;
+    // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; where the upstream
+    // agreed, all that follows would pass unread.
+    const plain = withoutUpgrade(text);
+    this.#unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.#unread.subarray(end)]);
+    return parseRequestHead(plain);
+  }
+
+  /** Takes the request whose `head` was peeked: its bytes so far, head and body; undefined when its body is malformed. */
+  begin(head: Http1RequestHead): Buffer | undefined {
+    const bytes = this.#unread;
+    this.#unread = NOTHING;
+    this.#body.begin(head.framing);
+    return this.#readBody(bytes, head.text.length);
+  }
+
+  /** Takes further bytes of the current request, less what is behind its end; undefined when they are malformed. */
+  continue(chunk: Buffer): Buffer | undefined {
+    return this.#readBody(chunk, 0);
+  }
+
+  #readBody(bytes: Buffer, from: number): Buffer | undefined {
+    const end = this.#body.read(bytes, from, bytes.length);
+    if (end === MALFORMED) return undefined;
+    this.#isDone = end !== MORE;
+    if (end === MORE || end === bytes.length) return bytes;
+    this.#unread = bytes.subarray(end);
+    return bytes.subarray(0, end);
+  }
+}

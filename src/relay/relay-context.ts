@@ -1,0 +1,34 @@
+import type { Socket } from 'node:net';
+import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import type { ForwardedMode } from '../http1/forwarded.ts';
+import type { Irregularity } from '../http1/request-head.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { RelayConnection } from './relay-connection.ts';
+
+export interface RelayOptions {
+  readonly forwarded: ForwardedMode;
+  readonly headBytes: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly halfClosedTimeoutMs: number;
+  /** 0: none. */
+  readonly responseTimeoutMs: number;
+}
+
+/** What all relay connections share. */
+export interface RelayServices {
+  readonly options: RelayOptions;
+  readonly upstream: Upstream;
+  readonly reporter: ExchangeReporter;
+}
+
+/** Who runs relay connections: the dispatcher. */
+export interface RelayContext {
+  readonly services: RelayServices;
+  /** True once the server drains: responses announce the end of their connection. */
+  readonly isDraining: boolean;
+  /** The next request on this socket is not the relay's. `unread` begins with its first byte. */
+  onIrregular(connection: RelayConnection, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
+  /** Socket and upstream connection are gone. */
+  onRelayClosed(connection: RelayConnection): void;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { parseCommandLine } from '../../src/commands/command-line.ts';
+import { HELP } from '../../src/commands/help.ts';
+import { ConfigError } from '../../src/errors.ts';
+
+const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
+
+describe('parseCommandLine', () => {
+  it.each<[string, unknown]>([
+    ['', { kind: 'serve', flags: {} }],
+    [
+      '--upstream http://a --listen :1 --monitor 2 --config f',
+      { kind: 'serve', flags: { upstream: 'http://a', listen: ':1', monitor: '2', config: 'f' } },
+    ],
+    ['--upstream=http://a', { kind: 'serve', flags: { upstream: 'http://a' } }],
+    ['check --config f', { kind: 'check', flags: { config: 'f' } }],
+    ['--config f check', { kind: 'check', flags: { config: 'f' } }],
+    ['demo', { kind: 'demo' }],
+    ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
+    ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
+    ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
+    ['--help', { kind: 'help' }],
+    ['help', { kind: 'help' }],
+    ['drain -h', { kind: 'help' }],
+    ['--version', { kind: 'version' }],
+  ])('reads %j', (line, expected) => {
+    expect(parse(line)).toEqual(expected);
+  });
+
+  it.each([
+    ['chek', '"chek": unknown command, did you mean check?'],
+    ['start', '"start": unknown command, expected one of check, demo, drain, shutdown, or flags only'],
+    ['serve', '"serve": unknown command, expected one of check, demo, drain, shutdown, or flags only'],
+    ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
+    ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
+    ['--verbose', '"--verbose": unknown flag, --help lists them all'],
+    ['-v', '"-v": unknown flag, --help lists them all'],
+    ['--constructor', '"--constructor": unknown flag, --help lists them all'],
+    ['--listen', '--listen: missing value'],
+    ['--listen --monitor :1', '--listen: missing value'],
+    ['--listen=', '--listen: missing value'],
+    ['--listen :1 --listen :2', '--listen: given twice, expected once'],
+    ['--help=yes', '--help: takes no value'],
+    ['--wait 5s', '--wait: not a flag of d2-sidecar without a command, expected it with drain'],
+    ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check'],
+    ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check'],
+    ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
+    ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
+    ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
+    [
+      'http://alice:s3cr3t@plant',
+      '"[hidden]@plant": unknown command, expected one of check, demo, drain, shutdown, or flags only',
+    ],
+  ])('refuses %j', (line, message) => {
+    expect(() => parse(line)).toThrow(new ConfigError(message));
+  });
+});
+
+describe('the help', () => {
+  it.each([
+    '--upstream',
+    '--listen',
+    '--monitor',
+    '--config',
+    '--control',
+    '--pid',
+    '--wait',
+    '--help',
+    '--version',
+    'check',
+    'demo',
+    'drain',
+    'shutdown',
+  ])('names %s', (word) => {
+    expect(HELP).toContain(word);
+  });
+
+  it('fits a terminal', () => {
+    expect(Math.max(...HELP.split('\n').map((line) => line.length))).toBeLessThanOrEqual(125);
+  });
+});

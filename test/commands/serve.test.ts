@@ -1,0 +1,188 @@
+import { EventEmitter } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { drain, shutdown } from '../../src/commands/drain.ts';
+import { type Servable, serve } from '../../src/commands/serve.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { StartError } from '../../src/errors.ts';
+import { ControlStand, NotingTarget } from '../control/stand.ts';
+
+let stand: ControlStand;
+beforeEach(() => {
+  stand = new ControlStand();
+});
+afterEach(() => stand.dispose());
+
+/** Stops when the test says so. */
+class HeldSidecar implements Servable {
+  readonly told: string[] = [];
+  openExchanges = 0;
+  release: () => void = () => {};
+
+  async start() {
+    this.told.push('start');
+    return { listen: '127.0.0.1:1', monitor: '127.0.0.1:2' };
+  }
+
+  drain(): void {
+    this.told.push('drain');
+  }
+
+  async stop(): Promise<void> {
+    this.told.push('stop');
+    await new Promise<void>((resolve) => {
+      this.release = resolve;
+    });
+  }
+}
+
+async function start(sidecar: Servable, socket: string, signals = new EventEmitter()) {
+  const flags = { upstream: 'http://127.0.0.1:1', config: 'f' };
+  const { config } = await loadConfig({ flags, env: {}, readFile: () => JSON.stringify({ control: { socket } }) });
+  const ended = serve({ config, logger: stand.log.logger, signals, createSidecar: async () => sidecar });
+  return { ended, signals };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('serve', () => {
+  it('says that it listens, and stops at a signal with exit code 0', async () => {
+    const sidecar = new HeldSidecar();
+    const { ended, signals } = await start(sidecar, stand.at('a.sock'));
+    await until(() => stand.log.lines.includes('info listening'));
+    signals.emit('SIGTERM');
+    await until(() => sidecar.told.includes('stop'));
+    sidecar.release();
+    expect(await ended).toBe(0);
+    expect(stand.log.lines).toEqual(['info listening', 'info stopping', 'info stopped']);
+    expect(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT')).toBe(0);
+    expect(existsSync(stand.at('a.sock'))).toBe(false);
+  });
+
+  it('ends at once at a second signal', async () => {
+    const { ended, signals } = await start(new HeldSidecar(), stand.at('a.sock'));
+    signals.emit('SIGTERM');
+    signals.emit('SIGINT');
+    expect(await ended).toBe(0);
+    expect(stand.log.lines.at(-1)).toBe('info stopped at once');
+  });
+
+  it('does not lose a signal that comes while it starts', async () => {
+    const signals = new EventEmitter();
+    const sidecar = new HeldSidecar();
+    sidecar.start = async () => {
+      signals.emit('SIGTERM');
+      return { listen: '', monitor: '' };
+    };
+    const { ended } = await start(sidecar, stand.at('a.sock'), signals);
+    await until(() => sidecar.told.includes('stop'));
+    sidecar.release();
+    expect(await ended).toBe(0);
+  });
+
+  it('does not start when its configured control socket cannot be made, and closes what it opened', async () => {
+    writeFileSync(stand.at('a.sock'), '');
+    const sidecar = new HeldSidecar();
+    const { ended } = await start(sidecar, stand.at('a.sock'));
+    const outcome = ended.catch((cause: unknown) => cause);
+    await until(() => sidecar.told.includes('stop'));
+    sidecar.release();
+    const error = await outcome;
+    expect(error).toBeInstanceOf(StartError);
+    expect(error).toMatchObject({
+      code: 'D2S_ERR_CONTROL',
+      message: expect.stringMatching(/^control\.socket: .* not a socket$/),
+    });
+  });
+
+  it('starts with a warning when its own control socket cannot be made', async () => {
+    const before = process.env.TMPDIR;
+    process.env.TMPDIR = stand.at('absent');
+    try {
+      const { config } = await loadConfig({ flags: { upstream: 'http://127.0.0.1:1' }, env: {} });
+      const signals = new EventEmitter();
+      const sidecar = new HeldSidecar();
+      const ended = serve({ config, logger: stand.log.logger, signals, createSidecar: async () => sidecar });
+      await until(() => stand.log.lines.includes('info listening'));
+      expect(stand.log.lines[0]).toMatch(/^warn no control socket/);
+      signals.emit('SIGTERM');
+      signals.emit('SIGTERM');
+      expect(await ended).toBe(0);
+    } finally {
+      if (before === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = before;
+    }
+  });
+
+  it('drains once and serves on, then stops, by commands over its socket', async () => {
+    const sidecar = new HeldSidecar();
+    const socket = stand.at('a.sock');
+    const { ended } = await start(sidecar, socket);
+    await until(() => stand.log.lines.includes('info listening'));
+    const lines: string[] = [];
+    const output = { out: (text: string) => void lines.push(text), err: (text: string) => void lines.push(text) };
+    expect(await drain({ flags: { control: socket }, waitMs: 0 }, {}, output)).toBe(0);
+    expect(await drain({ flags: { control: socket }, waitMs: 0 }, {}, output)).toBe(0);
+    expect(sidecar.told).toEqual(['start', 'drain']);
+    const stopping = shutdown({ flags: {} }, { D2_SIDECAR_CONTROL_SOCKET: socket }, output);
+    await until(() => sidecar.told.includes('stop'));
+    sidecar.release();
+    expect(await ended).toBe(0);
+    // In earnest the process ends here; the socket's connection is all that is left of it.
+    void stopping;
+    expect(lines.at(-1)).toBe(`d2-sidecar ${process.pid} stops, 0 exchanges open\n`);
+  });
+});
+
+describe('drain --wait', () => {
+  const toOutput = (lines: string[]) => ({ out: (text: string) => void lines.push(text.trim()), err: () => {} });
+
+  it('waits until no exchange is open', async () => {
+    const target = new NotingTarget();
+    target.openExchanges = 2;
+    let looks = 0;
+    target.onStatus = () => {
+      looks += 1;
+      if (looks === 3) target.openExchanges = 0;
+    };
+    const server = await stand.open('4711.sock', target);
+    const lines: string[] = [];
+    expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
+    expect(lines).toEqual(['d2-sidecar 4711 drains: not ready any more, 2 exchanges open', 'drained']);
+  });
+
+  it('tells every 2 s how many are open, and gives up in time without failing', async () => {
+    const target = new NotingTarget();
+    target.openExchanges = 1;
+    const server = await stand.open('4711.sock', target);
+    const lines: string[] = [];
+    let nowNs = 0;
+    const clock = { nowNs: () => nowNs, epochMs: () => 0 };
+    target.onStatus = () => {
+      nowNs += 1.5e9;
+    };
+    // The clock leaps 1.5 s with every look, the first of which is the answer to drain itself.
+    expect(await drain({ flags: { control: server.path }, waitMs: 5_000 }, {}, toOutput(lines), clock)).toBe(0);
+    expect(lines).toEqual([
+      'd2-sidecar 4711 drains: not ready any more, 1 exchange open',
+      '1 exchange open, waiting 2 s more',
+      'time is over, 1 exchange still open',
+    ]);
+  });
+
+  it('ends when the sidecar does', async () => {
+    const target = new NotingTarget();
+    target.openExchanges = 1;
+    const server = await stand.open('4711.sock', target);
+    let looks = 0;
+    target.onStatus = () => {
+      looks += 1;
+      if (looks === 2) server.destroy();
+    };
+    const lines: string[] = [];
+    expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
+    expect(lines.at(-1)).toBe('the sidecar has ended');
+  });
+});

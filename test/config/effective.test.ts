@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { toYaml } from '../../src/config/effective.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { listKeys } from '../../src/config/schema-walk.ts';
+
+const FILE = `
+upstream: { url: 'http://[::1]:8080/smartWeb', connectTimeout: 1500ms, responseTimeout: 90 }
+listen: { host: '::', port: 0 }
+applications: [other, /]
+monitor: { host: 0.0.0.0, auth: none, readyWithUpstream: true }
+metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
+sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
+rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
+control: { socket: /run/d2/s.sock }
+`;
+
+describe('the effective configuration', () => {
+  it('reads back as itself, but for the keys of users', async () => {
+    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
+    const yaml = await toYaml(config);
+    const { config: again } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => yaml });
+    expect(again).toEqual({
+      ...config,
+      sessions: { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] },
+    });
+    expect(yaml).not.toContain('s3cr3t');
+  });
+
+  it('names every key', async () => {
+    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
+    const yaml = await toYaml(config);
+    const names = listKeys().map((key) => key.path.at(-1) ?? '');
+    expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
+  });
+});

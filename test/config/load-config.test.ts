@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { loadConfig, loadControlSocket } from '../../src/config/load-config.ts';
+import { StartError } from '../../src/errors.ts';
+
+const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';
+
+async function load(
+  file: string,
+  env: Record<string, string> = {},
+  flags: Record<string, string> = {},
+): Promise<Config> {
+  const { config } = await loadConfig({ flags: { config: 'sidecar.yaml', ...flags }, env, readFile: () => file });
+  return config;
+}
+
+describe('loadConfig', () => {
+  it('fills in every default', async () => {
+    const { config, warnings } = await loadConfig({ flags: { upstream: UPSTREAM }, env: {} });
+    expect(warnings).toEqual([]);
+    expect(config).toEqual({
+      listen: { host: '0.0.0.0', port: 8081 },
+      upstream: {
+        host: '127.0.0.1',
+        port: 8080,
+        origin: 'http://127.0.0.1:8080',
+        connectTimeoutMs: 5_000,
+        responseTimeoutMs: 0,
+      },
+      applications: ['smartWeb'],
+      dataPath: 'auto',
+      forwarded: 'append',
+      monitor: { host: '127.0.0.1', port: 9280, auth: undefined, readyWithUpstream: false },
+      metrics: {
+        windowMs: 300_000,
+        durationUnit: 'seconds',
+        maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+        maxNamesPerSession: 200,
+      },
+      sessions: { idleMs: 1_800_000, max: 10_000, apiKeys: [] },
+      rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
+      limits: { headBytes: 65_536, connections: 10_000 },
+      timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
+      stop: { deadlineMs: 25_000 },
+      control: { socket: undefined },
+      log: { level: 'info' },
+    });
+  });
+
+  it('lets a flag win over the environment, the environment over the file, the file over the default', async () => {
+    const file = `upstream: { url: http://file:1 }\nlisten: { port: 1001, host: 127.0.0.1 }\nmonitor: { port: 1002 }\nlog: { level: warn }`;
+    const env = {
+      D2_SIDECAR_UPSTREAM_URL: 'http://env:2',
+      D2_SIDECAR_LISTEN_PORT: '2001',
+      D2_SIDECAR_MONITOR_PORT: '2002',
+    };
+    const config = await load(file, env, { upstream: 'http://flag:3', monitor: ':3002' });
+    expect(config.upstream.origin).toBe('http://flag:3');
+    expect(config.monitor).toMatchObject({ host: '127.0.0.1', port: 3002 });
+    expect(config.listen).toEqual({ host: '127.0.0.1', port: 2001 });
+    expect(config.log.level).toBe('warn');
+    expect(config.stop.deadlineMs).toBe(25_000);
+  });
+
+  it('takes the file that D2_SIDECAR_CONFIG names, unless --config names another', async () => {
+    const read: string[] = [];
+    const readFile = (path: string) => {
+      read.push(path);
+      return '';
+    };
+    const env = { D2_SIDECAR_CONFIG: 'env.yaml' };
+    await loadConfig({ flags: { upstream: UPSTREAM }, env, readFile });
+    await loadConfig({ flags: { upstream: UPSTREAM, config: 'flag.yaml' }, env, readFile });
+    expect(read).toEqual(['env.yaml', 'flag.yaml']);
+  });
+
+  it('is frozen to its depth', async () => {
+    const config = await load(
+      'sessions: { apiKeys: [{ user: a, key: b }] }\nmetrics: { maxNames: 5 }',
+      {},
+      { upstream: UPSTREAM },
+    );
+    const seen: object[] = [];
+    const visit = (value: unknown) => {
+      if (typeof value !== 'object' || value === null) return;
+      seen.push(value);
+      expect(Object.isFrozen(value)).toBe(true);
+      Object.values(value).forEach(visit);
+    };
+    visit(config);
+    expect(seen).toContain(config.sessions.apiKeys[0]);
+    expect(seen).toContain(config.metrics.maxNames);
+  });
+
+  it('reports a file that cannot be read as a failure to start, with its path and reason', async () => {
+    const error: unknown = await loadConfig({ flags: { config: '/nowhere/sidecar.yaml' }, env: {} }).catch(
+      (cause: unknown) => cause,
+    );
+    expect(error).toBeInstanceOf(StartError);
+    expect(error).toMatchObject({
+      code: 'D2S_ERR_CONFIG_FILE',
+      message: '/nowhere/sidecar.yaml cannot be read: ENOENT',
+    });
+  });
+
+  it.each(['', '# nothing\n', 'listen:\nlog:\n  # level: warn\n'])(
+    'takes groups without keys for absent: %j',
+    async (file) => {
+      const config = await load(file, {}, { upstream: UPSTREAM });
+      expect(config.listen.port).toBe(8081);
+      expect(config.log.level).toBe('info');
+    },
+  );
+
+  it('reads JSON, which is YAML as well', async () => {
+    const config = await load(JSON.stringify({ upstream: { url: UPSTREAM }, forwarded: 'off' }, null, '\t'));
+    expect(config.forwarded).toBe('off');
+  });
+});
+
+describe('applications', () => {
+  it.each([
+    ['http://h', undefined, ['']],
+    ['http://h/', undefined, ['']],
+    ['http://h/smartWeb/', undefined, ['smartWeb']],
+    ['http://h', '[a, /b/]', ['a', 'b']],
+    ['http://h/a', '[b, a, /]', ['a', 'b', '']],
+    ['http://h', "['']", ['']],
+    ['http://h/a/b', undefined, ['a/b']],
+    ['http://h/%C5%BElt%C3%A1', '[žltá]', ['%C5%BElt%C3%A1']],
+  ])('of %s and %s are %j', async (url, list, expected) => {
+    const config = await load(list === undefined ? '' : `applications: ${list}`, {}, { upstream: url });
+    expect(config.applications).toEqual(expected);
+  });
+});
+
+describe('metrics.maxNames', () => {
+  it('may be one number for all kinds', async () => {
+    const config = await load('metrics: { maxNames: 7 }', {}, { upstream: UPSTREAM });
+    expect(config.metrics.maxNames).toEqual({ rpc: 7, sba: 7, object: 7 });
+  });
+
+  it('keeps the defaults of the kinds that are not named', async () => {
+    const config = await load('metrics: { maxNames: { sba: 7 } }', {}, { upstream: UPSTREAM });
+    expect(config.metrics.maxNames).toEqual({ rpc: 2_000, sba: 7, object: 10_000 });
+  });
+
+  it('lets a single kind of a higher place win over the number of a lower one', async () => {
+    const config = await load(
+      'metrics: { maxNames: 7 }',
+      { D2_SIDECAR_METRICS_MAX_NAMES_RPC: '9' },
+      { upstream: UPSTREAM },
+    );
+    expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 7, object: 7 });
+  });
+
+  it('lets a number of a higher place win over a single kind of a lower one', async () => {
+    const config = await load(
+      'metrics: { maxNames: { rpc: 9 } }',
+      { D2_SIDECAR_METRICS_MAX_NAMES: '7' },
+      { upstream: UPSTREAM },
+    );
+    expect(config.metrics.maxNames).toEqual({ rpc: 7, sba: 7, object: 7 });
+  });
+});
+
+describe('the monitoring port', () => {
+  it.each(['127.0.0.1', '127.8.9.10', '::1', 'localhost', '::ffff:127.0.0.1'])('needs no auth on %s', async (host) => {
+    const config = await load(`monitor: { host: '${host}' }`, {}, { upstream: UPSTREAM });
+    expect(config.monitor).toMatchObject({ host, auth: undefined });
+  });
+
+  it('may be open to all where the configuration says so', async () => {
+    const config = await load('monitor: { host: 0.0.0.0, auth: none }', {}, { upstream: UPSTREAM });
+    expect(config.monitor).toMatchObject({ host: '0.0.0.0', auth: 'none' });
+  });
+
+  it('may be any free one, beside a listener on any free one', async () => {
+    const config = await load('', {}, { upstream: UPSTREAM, listen: '127.0.0.1:0', monitor: '127.0.0.1:0' });
+    expect([config.listen.port, config.monitor.port]).toEqual([0, 0]);
+  });
+});
+
+describe('loadControlSocket', () => {
+  it('needs nothing else to be right', async () => {
+    const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
+    expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
+    expect(await loadControlSocket({ flags: {}, env: { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' } })).toBe(
+      '/run/e.sock',
+    );
+    expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
+  });
+
+  it('names what is wrong with itself', async () => {
+    const load = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
+    await expect(load).rejects.toMatchObject({
+      message: 'control.sockt: unknown key, did you mean control.socket? (f)',
+    });
+  });
+});

@@ -1,0 +1,297 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Peer } from './peer.ts';
+import { Stand, type StandOptions } from './stand.ts';
+
+let stand: Stand;
+
+async function start(options: StandOptions): Promise<Stand> {
+  stand = await Stand.start(options);
+  return stand;
+}
+
+afterEach(async () => {
+  await stand.close();
+});
+
+const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** What the client gets for one request when the upstream sends `answer` and closes behind it. */
+async function received(answer: string, request = GET): Promise<string> {
+  await start({
+    upstream: async (upstream) => {
+      await upstream.head();
+      upstream.end(answer);
+    },
+  });
+  const client = stand.client(request);
+  await stand.endings(1);
+  client.socket.end();
+  await client.ended();
+  return client.received;
+}
+
+describe('a response', () => {
+  // Guard: writeHead with rawHeaders; http-proxy merges duplicates and lowers letter case.
+  it('reaches the client byte for byte, and nothing is added', async () => {
+    const answer =
+      'HTTP/1.1 299 Quite \xe9 Fine\r\nsEt-Cookie: a=1\r\nX-Twice: 1\r\nSet-Cookie: b=2\r\nx-twice: 2\r\nLast-Modified: never\r\nlast-modified: ever\r\nContent-Length: 2\r\nX-Latin: \xfc\r\n\r\nok';
+    expect(await received(answer)).toBe(answer);
+  });
+
+  it('may have an empty reason', async () => {
+    const answer = 'HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n';
+    expect(await received(answer)).toBe(answer);
+  });
+
+  it('keeps its trailers', async () => {
+    const answer =
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nok\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n';
+    expect(await received(answer)).toBe(answer);
+  });
+
+  // Guard: Trailer removed where Node would throw.
+  it('may announce trailers that cannot come', async () => {
+    expect(await received('HTTP/1.1 200 OK\r\nTrailer: X\r\nContent-Length: 2\r\n\r\nok')).toBe(
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+    );
+  });
+
+  it('keeps Connection, Keep-Alive and Upgrade', async () => {
+    const answer =
+      'HTTP/1.1 200 OK\r\nConnection: keep-alive, Upgrade\r\nKeep-Alive: timeout=20\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nok';
+    expect(await received(answer)).toBe(answer);
+  });
+
+  // Guard: Content-Length behind Content-Disposition; Node would re-encode the name's bytes.
+  it('keeps the bytes of Content-Disposition', async () => {
+    const answer =
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: attachment; filename="\xc3\xa9"\r\n\r\nok';
+    expect(await received(answer)).toContain('\r\nContent-Disposition: attachment; filename="\xc3\xa9"\r\n');
+  });
+
+  it.each([
+    ['204', 'GET'],
+    ['304', 'GET'],
+    ['200', 'HEAD'],
+  ])('%s to %s ends with its head, whatever that says', async (status, method) => {
+    const first = `HTTP/1.1 ${status} X\r\nContent-Length: ${status === '204' ? 0 : 5}\r\n\r\n`;
+    await start({
+      upstream: async (upstream) => {
+        await upstream.head();
+        upstream.write(first);
+        await upstream.head();
+        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      },
+    });
+    const client = stand.client(GET.replace('GET', method));
+    expect(await client.head()).toBe(first);
+    client.write(GET);
+    expect(await client.take('ok')).toContain('200 OK');
+    expect(stand.upstreams).toHaveLength(1);
+  });
+
+  it('without framing ends with the connection', async () => {
+    const answer = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end';
+    expect(await received(answer)).toBe(answer);
+    expect(stand.ended[0]?.ending.kind).toBe('completed');
+  });
+
+  it('of an unknown coding ends with the connection', async () => {
+    expect(await received('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nzipped')).toBe(
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nConnection: close\r\n\r\nzipped',
+    );
+  });
+
+  it('in chunks goes to a client of HTTP/1.0 without them', async () => {
+    expect(
+      await received(
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2\r\nok\r\n0\r\nT: 1\r\n\r\n',
+        'GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
+      ),
+    ).toBe('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok');
+  });
+
+  it('of known length keeps the connection of an HTTP/1.0 client that asks for it', async () => {
+    const get = 'GET /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n';
+    await start({
+      upstream: async (upstream) => {
+        for (;;) {
+          await upstream.head();
+          upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        }
+      },
+    });
+    const client = stand.client(get);
+    expect(await client.take('ok')).toMatch(/\r\nConnection: keep-alive\r\n/);
+    client.write(get);
+    await client.take('ok');
+  });
+
+  // Guard: flushHeaders; Node keeps a head back for the first chunk.
+  it('has its head passed on before its body begins', async () => {
+    await start({
+      upstream: async (upstream) => {
+        await upstream.head();
+        upstream.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      },
+    });
+    expect(await stand.client(GET).head()).toContain('200 OK');
+  });
+
+  it('passes interim responses on with their fields, and counts the final status', async () => {
+    const interim =
+      'HTTP/1.1 102 Processing\r\nX-Step: 1\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>; odd="\xe9, x"\r\nX: y\r\n\r\n';
+    const final = 'HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nok';
+    expect(await received(interim + final)).toBe(interim + final);
+    expect(stand.ended[0]?.exchange.status).toBe(404);
+  });
+
+  it('passes no interim response to a client of HTTP/1.0', async () => {
+    const answer = 'HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+    expect(await received(answer, 'GET /x HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  });
+});
+
+describe('an upstream that breaks off', () => {
+  async function broken(answer: string, by: (upstream: Peer) => void, request = GET): Promise<Peer> {
+    await start({
+      upstream: async (upstream) => {
+        await upstream.head();
+        upstream.write(answer);
+        await upstream.take('GO');
+        by(upstream);
+      },
+    });
+    // The sign to break off comes on the upstream's own connection, so that it follows the client's having read the part.
+    const client = stand.client(request);
+    await client.take('part');
+    stand.upstreams[0]?.socket.emit('data', Buffer.from('GO'));
+    await stand.endings(1);
+    expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
+    await client.ended();
+    return client;
+  }
+
+  // Guard: breakOff; http-proxy leaves the client hanging.
+  it.each(['FIN', 'RST'])('in a chunked response (%s) leaves it without its end', async (how) => {
+    const client = await broken('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n', (upstream) =>
+      how === 'FIN' ? upstream.end() : upstream.reset(),
+    );
+    expect(client.received).toBe('\r\n');
+  });
+
+  it('in a response of known length leaves it too short', async () => {
+    const client = await broken('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart', (upstream) => upstream.end());
+    expect(client.received).toBe('');
+  });
+
+  // Guard: resetAndDestroy; an orderly end would make it look complete.
+  it('in a response without framing has the client’s connection reset', async () => {
+    const client = await broken('HTTP/1.1 200 OK\r\n\r\npart', (upstream) => upstream.reset());
+    expect(client.wasReset).toBe(true);
+  });
+
+  it('in a chunked response has the connection of an HTTP/1.0 client reset', async () => {
+    const client = await broken(
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n',
+      (upstream) => upstream.end(),
+      'GET / HTTP/1.0\r\n\r\n',
+    );
+    expect(client.wasReset).toBe(true);
+  });
+});
+
+describe('an upstream that gives no answer', () => {
+  async function problem(options: Partial<StandOptions>, request = GET): Promise<{ head: string; body: unknown }> {
+    if (options.upstream !== undefined) await start(options as StandOptions);
+    const client = stand.client(request);
+    const head = await client.head();
+    const length = Number(/Content-Length: (\d+)/.exec(head)?.[1]);
+    const body = request.startsWith('HEAD') ? '{}' : await client.take(new RegExp(`.{${length}}`, 's'));
+    return { head, body: JSON.parse(body) };
+  }
+
+  const expectFailure = (code: string) => {
+    expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code } });
+    expect(stand.ended[0]?.exchange.status).toBe(0);
+  };
+
+  it('since it refuses is told as 502, and the connection goes on', async () => {
+    await start({ upstream: () => undefined });
+    await stand.stopListening();
+    const { head, body } = await problem({});
+    expect(head).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\nContent-Type: application\/problem\+json\r\n/);
+    expect(head).not.toContain('Connection:');
+    expect(body).toMatchObject({ status: 502, code: 'D2S_ERR_UPSTREAM_REFUSED', error: 'connection_refused' });
+    expectFailure('D2S_ERR_UPSTREAM_REFUSED');
+  });
+
+  it('is told to a client that is still sending, whose rest is dropped', async () => {
+    await start({ upstream: () => undefined });
+    await stand.stopListening();
+    const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
+    await client.take('"}');
+    client.write('67890GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(await client.head()).toMatch(/^HTTP\/1\.1 502/);
+    await stand.endings(2);
+  });
+
+  it.each(['FIN', 'RST'])('but closes (%s) is told as 502', async (how) => {
+    const { body } = await problem({
+      upstream: async (upstream) => {
+        await upstream.head();
+        if (how === 'FIN') upstream.end();
+        else upstream.reset();
+      },
+    });
+    expect(body).toMatchObject({ status: 502, code: 'D2S_ERR_UPSTREAM_TERMINATED' });
+    expectFailure('D2S_ERR_UPSTREAM_TERMINATED');
+  });
+
+  it.each([
+    ['rubbish', 'SSH-2.0-OpenSSH_9.6\r\n', 'D2S_ERR_UPSTREAM_PROTOCOL'],
+    ['a status that is none', 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n', 'D2S_ERR_UPSTREAM_PROTOCOL'],
+    ['two lengths', 'HTTP/1.1 200 X\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 'D2S_ERR_UPSTREAM_PROTOCOL'],
+    ['a head too large', `HTTP/1.1 200 X\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'],
+    [
+      'an upgrade nobody asked for',
+      'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\n',
+      'D2S_ERR_UPSTREAM_PROTOCOL',
+    ],
+    ['a switch to nothing', 'HTTP/1.1 101 X\r\n\r\n', 'D2S_ERR_UPSTREAM_PROTOCOL'],
+  ])('but %s is told as 502', async (_, answer, code) => {
+    const { body } = await problem({
+      upstream: async (upstream) => {
+        await upstream.head();
+        upstream.write(answer);
+      },
+    });
+    expect(body).toMatchObject({ status: 502, code });
+    expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code } });
+  });
+
+  it('in time is told as 504', async () => {
+    const { head, body } = await problem({ upstream: () => undefined, gateway: { responseTimeoutMs: 20 } });
+    expect(head).toMatch(/^HTTP\/1\.1 504 Gateway Timeout\r\n/);
+    expect(body).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TIMEOUT' });
+    expectFailure('D2S_ERR_UPSTREAM_TIMEOUT');
+    await stand.upstreams[0]?.ended();
+  });
+
+  it('in time is none that has begun to: an interim response ends the limit', async () => {
+    await start({
+      upstream: async (upstream) => {
+        await upstream.head();
+        upstream.write('HTTP/1.1 102 Processing\r\n\r\n');
+        setTimeout(() => upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 60);
+      },
+      gateway: { responseTimeoutMs: 30 },
+    });
+    expect(await stand.client(GET).take('ok')).toContain('200 OK');
+  });
+
+  it('is told to HEAD without a body', async () => {
+    const { head } = await problem({ upstream: (upstream) => upstream.end() }, GET.replace('GET', 'HEAD'));
+    expect(head).toMatch(/^HTTP\/1\.1 502/);
+  });
+});
