@@ -17,6 +17,13 @@ export const ERROR_CODES = {
   D2S_ERR_UPSTREAM_PROTOCOL: 'The upstream’s answer is not HTTP/1.1.',
   D2S_ERR_UPSTREAM_HEAD_TOO_LARGE: 'The head of the upstream’s answer is larger than limits.headBytes.',
   D2S_ERR_UPSTREAM_UPGRADE: 'The upstream’s answer to an upgrade cannot be used.',
+  D2S_ERR_JVM_NOT_FOUND: 'No JVM, or no counters of it, can be found.',
+  D2S_ERR_JVM_AMBIGUOUS: 'More than one JVM could be meant.',
+  D2S_ERR_JVM_ACCESS: 'The JVM’s counters, socket or server may not be read with these rights or credentials.',
+  D2S_ERR_JVM_GONE: 'The JVM has ended, or no longer moves.',
+  D2S_ERR_JVM_UNREACHABLE: 'The source of the JVM’s condition cannot be reached.',
+  D2S_ERR_JVM_TIMEOUT: 'The source of the JVM’s condition did not answer in time.',
+  D2S_ERR_JVM_FORMAT: 'The source of the JVM’s condition answered something that cannot be read.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -108,7 +108,13 @@ export class Sidecar {
         },
         isReady: () => this.#isReady(),
       },
-      jvm: { reason: 'This sidecar has no source for the condition of the JVM.', sinceEpochMs: this.#startedEpochMs },
+      jvm: {
+        state: {
+          kind: 'unavailable',
+          reason: 'This sidecar has no source for the condition of the JVM.',
+          sinceEpochMs: this.#startedEpochMs,
+        },
+      },
     };
   }
 
@@ -128,6 +134,7 @@ function createGateway(config: Config, reporter: ExchangeReporter, clock: Clock,
     idleTimeoutMs: config.timeouts.idleMs,
     connectTimeoutMs: config.upstream.connectTimeoutMs,
     responseTimeoutMs: config.upstream.responseTimeoutMs,
+    halfClosedTimeoutMs: config.timeouts.halfClosedMs,
   };
   return new Gateway(options, reporter, clock, logger);
 }

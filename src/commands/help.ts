@@ -2,7 +2,8 @@
 export const HELP = `d2-sidecar: a reverse proxy in front of a D2000 application server that measures its calls, sessions and objects.
 
 Usage
-  d2-sidecar --upstream http://127.0.0.1:8080/smartWeb [--listen 0.0.0.0:8081] [--monitor 127.0.0.1:9280] [--config FILE]
+  d2-sidecar --upstream http://127.0.0.1:8080/smartWeb [--listen 0.0.0.0:8081] [--monitor 127.0.0.1:9280]
+             [--config FILE]
   d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
   d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
   d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving
@@ -22,8 +23,9 @@ Flags of drain and shutdown
   --config FILE      its configuration file, for control.socket
   --wait TIME        drain only: wait until no exchange is open, at most this long (500ms, 20s, 1m)
 
-Every key of the configuration can be set in the environment as well: upstream.url is D2_SIDECAR_UPSTREAM_URL, monitor.port is
-D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A flag wins over the environment, the environment over the file.
+Every key of the configuration can be set in the environment as well: upstream.url is D2_SIDECAR_UPSTREAM_URL,
+monitor.port is D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A flag wins over the environment,
+the environment over the file.
 
 Exit codes
   0 stopped as asked   64 bad configuration or usage   1 failed to start, or no sidecar found

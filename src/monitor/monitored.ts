@@ -1,4 +1,5 @@
 /** What the monitoring server reads: the rest of the program as it needs to see it. */
+import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
@@ -37,6 +38,6 @@ export interface MonitoredHealth {
 export interface Monitored {
   readonly applications: readonly MonitoredApplication[];
   readonly health: MonitoredHealth;
-  /** Why there is nothing to say of the JVM, and since when. */
-  readonly jvm: { readonly reason: string; readonly sinceEpochMs: number };
+  /** The last reading of the JVM's condition, or why there is none. */
+  readonly jvm: { readonly state: JvmState };
 }

@@ -20,6 +20,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config/config.ts';
+import type { JvmGauges } from '../jvm/gauges.ts';
+import type { JvmState } from '../jvm/jvm-monitor.ts';
 import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import { renderMetrics } from './dropwizard/render.ts';
 import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
@@ -54,7 +56,12 @@ const METRICS: Readonly<Record<string, Select>> = {
   'metrics/d2/object/:name': (scope, name) => found(scope, 'object', name, scope.statistics.object.metricsOf(name)),
 };
 
-const JVM_PATHS = ['metrics/jvm', 'metrics/jvm/classloader', 'metrics/jvm/memory', 'metrics/jvm/garbagecollector'];
+const JVM_METRICS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = {
+  'metrics/jvm': ({ classloader, memory, garbagecollector }) => unionOf(classloader, memory, garbagecollector),
+  'metrics/jvm/classloader': ({ classloader }) => classloader,
+  'metrics/jvm/memory': ({ memory }) => memory,
+  'metrics/jvm/garbagecollector': ({ garbagecollector }) => garbagecollector,
+};
 
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
   addHealthRoutes(server, monitored.health);
@@ -68,7 +75,9 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         return sendMetrics(request, reply, select(scope, name), scope, options);
       });
     }
-    for (const path of JVM_PATHS) server.get(`${base}/${path}`, () => failWithoutJvm(monitored.jvm));
+    for (const [path, select] of Object.entries(JVM_METRICS)) {
+      server.get(`${base}/${path}`, (request, reply) => sendJvm(request, reply, monitored.jvm.state, select, options));
+    }
   }
 }
 
@@ -93,9 +102,38 @@ function sendMetrics(
   scope: Scope,
   options: MetricsOptions,
 ): FastifyReply {
-  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
   // A session's timers describe all of the session: no window to speak of.
   if (scope.session === undefined) reply.header('metrics-window', String(options.windowMs / 1000));
+  return sendDocument(request, reply, metrics, options);
+}
+
+/** The last reading with its age (RFC 9111 §5.1), and where it comes from; 503 with the reason when there is none, or it is too old. */
+function sendJvm(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  state: JvmState,
+  select: (gauges: JvmGauges) => MetricSet,
+  options: MetricsOptions,
+): FastifyReply {
+  if (state.kind === 'unavailable') {
+    const since = new Date(state.sinceEpochMs).toISOString();
+    throw new ProblemError({ status: 503, detail: state.reason, members: { since } });
+  }
+  reply.headers({
+    age: String(Math.floor(state.ageMs / 1000)),
+    'metrics-source': `${state.source}; memory=${state.memory}`,
+    'metrics-window': String(options.windowMs / 1000),
+  });
+  return sendDocument(request, reply, select(state.gauges), options);
+}
+
+function sendDocument(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  metrics: MetricSet,
+  options: MetricsOptions,
+): FastifyReply {
+  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
   const pretty = isPretty(request.query as Query);
   return reply.send(Readable.from(renderMetrics(metrics, { pretty, durationUnit: options.durationUnit })));
 }
@@ -119,11 +157,6 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
   if (known.length > 0) return unionOf(...known);
   const where = scope.session === undefined ? '' : ' in that session';
   throw notFound(`No ${what} of the name "${name}" has been seen${where}.`);
-}
-
-function failWithoutJvm(jvm: Monitored['jvm']): never {
-  const since = new Date(jvm.sinceEpochMs).toISOString();
-  throw new ProblemError({ status: 503, detail: jvm.reason, members: { since } });
 }
 
 /** `true` in any letter case, as Dropwizard's servlet reads it. */

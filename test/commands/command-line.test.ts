@@ -76,6 +76,6 @@ describe('the help', () => {
   });
 
   it('fits a terminal', () => {
-    expect(Math.max(...HELP.split('\n').map((line) => line.length))).toBeLessThanOrEqual(125);
+    expect(Math.max(...HELP.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
   });
 });

@@ -68,7 +68,7 @@ describe('findSidecar', () => {
   });
 
   it('passes over a socket on which something else answers', async () => {
-    const server = net.createServer((socket) => socket.end('220 mail\n'));
+    const server = net.createServer((socket) => socket.resume().end('220 mail\n'));
     await new Promise<void>((resolve) => server.listen(stand.at('5.sock'), resolve));
     await stand.open('4711.sock');
     expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));

@@ -23,7 +23,7 @@ async function upstreamCame(text = '\r\n\r\n'): Promise<Peer> {
 }
 
 describe('a client that leaves', () => {
-  // Guard: cancel() on the socket's close; http-proxy keeps the upstream request on Node 15.5 and later (#1586).
+  // Guards: cancel() and the agent's destroy() on the socket's close; http-proxy keeps the upstream request on Node 15.5 and later (#1586).
   it.each([
     ['before the answer', ''],
     ['in the middle of it', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n'],

@@ -22,7 +22,7 @@ export class Peer {
       this.#wake();
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      this.wasReset ||= error.code === 'ECONNRESET';
+      this.wasReset ||= error.code === 'ECONNRESET' || error.code === 'EPIPE';
     });
     socket.on('close', () => {
       this.isClosed = true;

@@ -61,10 +61,15 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
     expect(stand.upstreams).toHaveLength(0);
   });
 
+  // Guard: the lingering close; bytes that nobody reads would turn the end into a reset, which may overtake the answer.
   it('is answered with 431 when its head is too large, though much more of it is on its way', async () => {
     await start();
-    const answer = await lastAnswer(`GET / HTTP/1.1\r\nHost: a\r\n${`X: ${'x'.repeat(1_000)}\r\n`.repeat(300)}`);
-    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n${`X: ${'x'.repeat(1_000)}\r\n`.repeat(4_000)}`);
+    expect(await client.head()).toMatch(/^HTTP\/1\.1 431 /);
+    await client.ended();
+    client.end();
+    await client.closed();
+    expect(client.wasReset).toBe(false);
   });
 
   // Guard: the event 'listening' sent to the server that never listens; Node watches over heads only from there on.

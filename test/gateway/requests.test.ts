@@ -210,6 +210,21 @@ describe('a request’s body', () => {
     expect(await client.take('ok')).toBe(OK);
   });
 
+  // Guard: requestTimeout 0; Node's own is 5 minutes, for head and body together.
+  it('may take longer than the limit for heads', async () => {
+    await start({
+      upstream: async (upstream) => {
+        await upstream.take('ab');
+        upstream.write(OK);
+      },
+      gateway: { headTimeoutMs: 40 },
+    });
+    const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na');
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    client.write('b');
+    expect(await client.take('ok')).toBe(OK);
+  });
+
   it('of many megabytes passes with back pressure, both ways', async () => {
     const size = 8 * 1024 * 1024;
     await start({

@@ -138,6 +138,20 @@ describe('a response', () => {
     expect(await stand.client(GET).head()).toContain('200 OK');
   });
 
+  // Guard: maxHeaderSize on both sides; Node's own limit is 16 KiB.
+  it('may have a head of up to headBytes, like its request', async () => {
+    const field = `X: ${'x'.repeat(40_000)}\r\n`;
+    await start({
+      upstream: async (upstream) => {
+        expect(await upstream.head()).toContain(field);
+        upstream.write(`HTTP/1.1 200 OK\r\n${field}Content-Length: 0\r\n\r\n`);
+      },
+      gateway: { headBytes: 65_536 },
+    });
+    const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n${field}\r\n`);
+    expect(await client.head()).toContain(field);
+  });
+
   it('passes interim responses on with their fields, and counts the final status', async () => {
     const interim =
       'HTTP/1.1 102 Processing\r\nX-Step: 1\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>; odd="\xe9, x"\r\nX: y\r\n\r\n';

@@ -145,6 +145,23 @@ const halfClosed: readonly DataPathCase[] = [
     },
   },
   {
+    name: 'half-close: behind two pipelined requests it reaches the upstream, which answers the second only then',
+    statuses: [200, 200],
+    upstream: async (connection) => {
+      await connection.request();
+      await connection.write(OK);
+      await connection.request();
+      await connection.ended();
+      await connection.write(OK);
+      connection.end();
+    },
+    client: async (client) => {
+      await client.send(request('GET /calls/1') + requestWith('content', 'POST /calls/2'));
+      client.halfClose();
+      await client.ended();
+    },
+  },
+  {
     name: 'half-close: in the middle of the answer, the rest of which still comes',
     statuses: [200],
     upstream: async (connection) => {

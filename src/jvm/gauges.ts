@@ -1,0 +1,81 @@
+/** From a reading to the gauges that the monitor shows, under the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
+import type { Gauge } from '../metrics/gauge.ts';
+import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
+import type { JvmReading, MemoryUsage, PoolUsage } from './jvm-reading.ts';
+
+export interface JvmGauges {
+  /** `jvm.classloader.loaded`, `.unloaded`. */
+  readonly classloader: MetricSet;
+  /** `jvm.memory.heap.used`, `jvm.memory.pools.G1-Old-Gen.usage`, ...: bytes, and ratios named `usage`. */
+  readonly memory: MetricSet;
+  /** `jvm.garbagecollector.G1-Young-Generation.count`, `.time` (ms). */
+  readonly garbagecollector: MetricSet;
+}
+
+/** What a reading does not tell gets no gauge: missing is not zero. */
+export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading): JvmGauges {
+  const classloader = new Map<string, Gauge>();
+  put(classloader, 'jvm.classloader.loaded', classes.loaded);
+  put(classloader, 'jvm.classloader.unloaded', classes.unloaded);
+
+  const memory = new Map<string, Gauge>();
+  putUsage(memory, 'jvm.memory.heap', heap);
+  putUsage(memory, 'jvm.memory.non-heap', nonHeap);
+  putTotal(memory, heap, nonHeap);
+  for (const [name, pool] of pools) putPool(memory, `jvm.memory.pools.${toGaugeName(name)}`, pool);
+
+  const garbagecollector = new Map<string, Gauge>();
+  for (const [name, { count, timeMs }] of collectors) {
+    put(garbagecollector, `jvm.garbagecollector.${toGaugeName(name)}.count`, count);
+    put(garbagecollector, `jvm.garbagecollector.${toGaugeName(name)}.time`, timeMs);
+  }
+  return { classloader: setOf(classloader), memory: setOf(memory), garbagecollector: setOf(garbagecollector) };
+}
+
+/** All of them: exactly the union of the three. */
+export function toMetricSet(reading: JvmReading): MetricSet {
+  const { classloader, memory, garbagecollector } = toJvmGauges(reading);
+  return unionOf(classloader, memory, garbagecollector);
+}
+
+function putUsage(gauges: Map<string, Gauge>, prefix: string, usage: MemoryUsage): void {
+  put(gauges, `${prefix}.init`, usage.init);
+  put(gauges, `${prefix}.used`, usage.used);
+  put(gauges, `${prefix}.committed`, usage.committed);
+  put(gauges, `${prefix}.max`, usage.max);
+  const { used, max, committed } = usage;
+  // Against what is committed where there is no limit, as Dropwizard does since 4.2.16.
+  const whole = max === -1 ? committed : max;
+  if (used !== undefined && whole !== undefined) putRatio(gauges, `${prefix}.usage`, used / whole);
+}
+
+function putTotal(gauges: Map<string, Gauge>, heap: MemoryUsage, nonHeap: MemoryUsage): void {
+  for (const key of ['init', 'used', 'committed', 'max'] as const) {
+    const [a, b] = [heap[key], nonHeap[key]];
+    if (a === undefined || b === undefined) continue;
+    put(gauges, `jvm.memory.total.${key}`, key === 'max' && (a === -1 || b === -1) ? -1 : a + b);
+  }
+}
+
+function putPool(gauges: Map<string, Gauge>, prefix: string, pool: PoolUsage): void {
+  putUsage(gauges, prefix, pool);
+  put(gauges, `${prefix}.used-after-gc`, pool.usedAfterGc);
+}
+
+function put(gauges: Map<string, Gauge>, name: string, value: number | undefined): void {
+  if (value !== undefined) gauges.set(name, { type: 'integer', read: () => value });
+}
+
+/** Nothing of nothing, e.g. an empty survivor space, is NaN, as Dropwizard has it. */
+function putRatio(gauges: Map<string, Gauge>, name: string, value: number): void {
+  gauges.set(name, { type: 'double', read: () => value });
+}
+
+/** `G1-Eden-Space` for `G1 Eden Space`: Dropwizard's rule. */
+function toGaugeName(name: string): string {
+  return name.replace(/\s+/g, '-');
+}
+
+function setOf(gauges: ReadonlyMap<string, Gauge>): MetricSet {
+  return { ...emptyMetricSet, gauges };
+}

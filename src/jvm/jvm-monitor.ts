@@ -1,0 +1,159 @@
+/**
+ * Reads the JVM's condition from one source on a timer of its own, never on request: whoever asks gets the last reading with
+ * its age. A source that hangs, fails or disappears costs nothing but its answers.
+ */
+import { type Clock, NS_PER_MS } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import { type JvmGauges, toJvmGauges } from './gauges.ts';
+import type { JvmReading } from './jvm-reading.ts';
+import { type JvmSource, JvmSourceError } from './jvm-source.ts';
+
+export interface JvmMonitorOptions {
+  readonly source: JvmSource;
+  /** From the end of one reading to the beginning of the next. */
+  readonly intervalMs: number;
+  /** What one reading may take. */
+  readonly timeoutMs: number;
+  /** Age from which the last reading is no longer shown. */
+  readonly staleAfterMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export type JvmState =
+  | {
+      readonly kind: 'available';
+      readonly gauges: JvmGauges;
+      readonly ageMs: number;
+      /** E.g. `hsperfdata+attach`. */
+      readonly source: string;
+      readonly memory: JvmReading['memory'];
+    }
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly sinceEpochMs: number };
+
+interface LastReading {
+  readonly reading: JvmReading;
+  readonly gauges: JvmGauges;
+  readonly atNs: number;
+  readonly atEpochMs: number;
+  readonly source: string;
+}
+
+const NOT_READ_YET = 'The JVM has not been read yet.';
+
+export class JvmMonitor {
+  readonly #options: JvmMonitorOptions;
+  readonly #startedEpochMs: number;
+  #last: LastReading | undefined;
+  #reason = NOT_READ_YET;
+  #loggedReason: string | undefined;
+  #reads = 0;
+  #failures = 0;
+  #isReading = false;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: JvmMonitorOptions) {
+    this.#options = options;
+    this.#startedEpochMs = options.clock.epochMs();
+  }
+
+  /** Readings tried since the start. */
+  get reads(): number {
+    return this.#reads;
+  }
+
+  /** Those of them that failed. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  get state(): JvmState {
+    const { clock, staleAfterMs } = this.#options;
+    const last = this.#last;
+    if (last === undefined) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: this.#startedEpochMs };
+    const ageMs = (clock.nowNs() - last.atNs) / NS_PER_MS;
+    if (ageMs > staleAfterMs) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: last.atEpochMs };
+    const { gauges, source, reading } = last;
+    return { kind: 'available', gauges, ageMs, source, memory: reading.memory };
+  }
+
+  /** Reads now, and again and again until `stop`. */
+  start(): void {
+    this.#isRunning = true;
+    void this.#poll();
+  }
+
+  stop(): void {
+    this.#isRunning = false;
+    clearTimeout(this.#timer);
+    this.#options.source.close();
+  }
+
+  async #poll(): Promise<void> {
+    await this.refresh();
+    if (this.#isRunning) this.#timer = setTimeout(() => void this.#poll(), this.#options.intervalMs).unref();
+  }
+
+  /** One reading. Never rejects; without effect while another is under way. */
+  async refresh(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#reads += 1;
+    const { source, timeoutMs, clock } = this.#options;
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), timeoutMs);
+    const reading = (async () => await source.read(deadline.signal))();
+    // A source that does not heed the deadline is left to itself, and not asked again until it has come back.
+    const settled = reading.then(
+      () => undefined,
+      () => undefined,
+    );
+    try {
+      const read = await Promise.race([reading, aborted(deadline.signal)]);
+      const gauges = toJvmGauges(read);
+      this.#last = { reading: read, gauges, atNs: clock.nowNs(), atEpochMs: clock.epochMs(), source: source.name };
+      this.#onRead();
+    } catch (cause) {
+      this.#onFailure(deadline.signal.aborted ? timedOut(timeoutMs) : cause);
+    } finally {
+      clearTimeout(timer);
+      void settled.then(() => {
+        this.#isReading = false;
+      });
+    }
+  }
+
+  #onRead(): void {
+    if (this.#loggedReason !== undefined)
+      this.#options.logger.info({ source: this.#options.source.name }, 'the JVM can be read again');
+    this.#loggedReason = undefined;
+  }
+
+  #onFailure(cause: unknown): void {
+    this.#failures += 1;
+    const error = cause instanceof JvmSourceError ? cause : undefined;
+    this.#reason = error?.message ?? 'The source of the JVM’s condition failed in a way that it should not.';
+    // Each reason once, not at every poll.
+    if (this.#loggedReason === this.#reason) return;
+    this.#loggedReason = this.#reason;
+    const name = cause instanceof Error ? cause.name : typeof cause;
+    this.#options.logger.warn(
+      { source: this.#options.source.name, code: error?.code ?? name, reason: this.#reason },
+      'the JVM cannot be read',
+    );
+  }
+}
+
+function timedOut(timeoutMs: number): JvmSourceError {
+  return new JvmSourceError(
+    'D2S_ERR_JVM_TIMEOUT',
+    `The source of the JVM’s condition did not answer within ${timeoutMs} ms (jvm.timeout).`,
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,26 @@
+import { type ErrorCode, SidecarError } from '../errors.ts';
+import type { JvmReading } from './jvm-reading.ts';
+
+/** One way to learn of the JVM's condition. One file (or folder) for each; all fill the same reading. */
+export interface JvmSource {
+  /** For the header `Metrics-Source`, e.g. `hsperfdata`, `hsperfdata+attach`, `tomcat-jmxproxy`, `jolokia`. */
+  readonly name: string;
+  /**
+   * One reading. Rejects with a `JvmSourceError` whose message says what is wrong and what to do about it, and never holds a
+   * credential, an address's user part or a body. Ends when `signal` aborts. Never called again before it has settled.
+   */
+  read(signal: AbortSignal): Promise<JvmReading>;
+  /** Gives up connections and descriptors. */
+  close(): void;
+}
+
+export type JvmErrorCode = Extract<ErrorCode, `D2S_ERR_JVM_${string}`>;
+
+/** Why there is no reading. `message` is shown to operators, in the log and in the 503 of endpoints 10 to 13. */
+export class JvmSourceError extends SidecarError {
+  declare readonly code: JvmErrorCode;
+
+  constructor(code: JvmErrorCode, message: string, cause?: unknown) {
+    super(code, message, cause === undefined ? undefined : { cause });
+  }
+}
