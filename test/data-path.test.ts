@@ -5,7 +5,7 @@ import { expectProblem, forwardedCase } from './wire/cases/sidecar-only.ts';
 import { splitCases, splitHandoverCases } from './wire/cases/splits.ts';
 import { request, requestWith, WEBSOCKET } from './wire/compose.ts';
 import type { DataPathCase } from './wire/data-path-case.ts';
-import { hasSidecar, type RunningSidecar, startSidecar } from './wire/data-paths.ts';
+import { type RunningSidecar, startSidecar } from './wire/data-paths.ts';
 import { playEverySplit } from './wire/every-split.ts';
 import { type Exactness, type Observation, toComparable } from './wire/observation.ts';
 import { CaseRunner } from './wire/run-case.ts';
@@ -87,9 +87,7 @@ describe('directly', () => {
   }
 });
 
-if (!hasSidecar) it.skip('through the sidecar: skipped, there is no src/sidecar.ts yet', () => undefined);
-
-for (const path of hasSidecar ? dataPaths : []) {
+for (const path of dataPaths) {
   describe(`through the ${path.name}`, () => {
     let sidecar: RunningSidecar;
     beforeAll(async () => {

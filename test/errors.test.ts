@@ -27,7 +27,7 @@ describe('the source', () => {
       file.endsWith('.ts'),
     );
     const named = files.flatMap(
-      (file) => readFileSync(path.join(ROOT, 'src', file), 'utf8').match(/D2S_ERR_[A-Z_]+[A-Z]/g) ?? [],
+      (file) => readFileSync(path.join(ROOT, 'src', file), 'utf8').match(/D2S_ERR_[A-Z_]+[A-Z]\b/g) ?? [],
     );
     expect(new Set(named)).toEqual(new Set(Object.keys(ERROR_CODES)));
   });

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { RequestHead } from '../exchange/exchange.ts';
+import { withoutUpgrade } from '../http1/upgrade.ts';
 
 export type RawFields = readonly string[];
 
@@ -51,6 +52,17 @@ export function toLines(raw: RawFields): string {
     lines += `${name}: ${value}\r\n`;
   });
   return lines;
+}
+
+/** Without what asks for an upgrade; as `withoutUpgrade` does with a head's text. */
+export function withoutUpgradeFields(raw: RawFields): string[] {
+  const lines = withoutUpgrade(`\r\n${toLines(raw)}\r\n`)
+    .split('\r\n')
+    .slice(1, -2);
+  return lines.flatMap((line) => {
+    const colon = line.indexOf(':');
+    return [line.slice(0, colon), line.slice(colon + 2)];
+  });
 }
 
 /**

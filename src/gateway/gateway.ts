@@ -12,7 +12,8 @@
  * - Chunks get other sizes, chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding` on
  *   204 and 304. Content-Length moves behind Content-Disposition.
  * - 100 loses its fields. A final response to a request that still waits for its 100 gains `Connection: keep-alive`.
- * - Methods that Node's parser does not know are refused with 400, CONNECT with 501, more than one Host with 400.
+ * - Refused here: with 400 methods that Node's parser does not know, more than one Host, a last transfer coding that is not
+ *   chunked, any transfer coding in HTTP/1.0; with 501 CONNECT; with 505 versions other than 1.0 and 1.1.
  * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are taken out. A refused WebSocket request is
  *   the last one on its connection.
  * - A client that has sent nothing yet is given `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.
@@ -26,13 +27,13 @@ import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { RequestProblemStatus } from '../exchange/problem.ts';
 import { withoutUpgrade } from '../http1/upgrade.ts';
 import type { Logger } from '../logger.ts';
-import { GatewayRequestHead, toLines } from './fields.ts';
+import { GatewayRequestHead, toLines, withoutUpgradeFields } from './fields.ts';
 import { PlainExchange } from './plain-exchange.ts';
 import { createProxy } from './proxy.ts';
 import { toHeadProblem } from './request-head.ts';
 import { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
-import { isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
+import { hasBody, isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
 
 export interface GatewayOptions {
   readonly upstreamHost: string;
@@ -46,6 +47,11 @@ export interface GatewayOptions {
   readonly responseTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
   readonly halfClosedTimeoutMs?: number;
+}
+
+/** Node 22.21, 24.9 and later; the types of Node 20 do not know it. */
+interface ShouldUpgrade {
+  readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
 }
 
 const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
@@ -121,7 +127,10 @@ export class Gateway {
   #createServer(): http.Server {
     const { headBytes, headTimeoutMs, idleTimeoutMs } = this.#options;
     const interval = Math.min(Math.max(Math.floor(headTimeoutMs / 4), MIN_CHECK_INTERVAL_MS), MAX_CHECK_INTERVAL_MS);
-    const server = http.createServer({
+    const options: http.ServerOptions & ShouldUpgrade = {
+      // Newer Nodes ask. One with a body is best served as a request like any other; older ones raise 'upgrade' for it as well,
+      // with the body unread (`#ignoreUpgrade`).
+      shouldUpgradeCallback: (request) => isWebSocketRequest(request) || !hasBody(request),
       maxHeaderSize: headBytes,
       headersTimeout: headTimeoutMs,
       // An upload may take its time, and an upgraded connection for ever (#1664).
@@ -131,7 +140,8 @@ export class Gateway {
       insecureHTTPParser: false,
       // Ours answers with a problem, and knows two Hosts from one.
       requireHostHeader: false,
-    });
+    };
+    const server = http.createServer(options);
     // Node drops fields past 2,000 in silence; the bound is headBytes.
     server.maxHeadersCount = 0;
     // A client that has closed its sending side still waits for its answer. Not documented, but Node's own since 0.8.
@@ -161,8 +171,13 @@ export class Gateway {
       request.resume();
       return;
     }
+    const isUpgradeIgnored = request.headers.upgrade !== undefined;
+    // What is served here is not upgraded, so the upstream is not asked to.
+    if (isUpgradeIgnored) request.rawHeaders = withoutUpgradeFields(request.rawHeaders);
     const exchange = this.#begin(request, connection);
     connection.add(new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange));
+    // Node's parser stops behind it, and drops what came in the same read: the client must know that it was not served.
+    if (isUpgradeIgnored) connection.drain();
   }
 
   #onUpgrade(request: IncomingMessage, socket: net.Socket, leftover: Buffer): void {

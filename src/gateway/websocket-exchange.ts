@@ -20,14 +20,19 @@ import { UpstreamWatch } from './upstream-watch.ts';
 export function isWebSocketRequest(request: IncomingMessage): boolean {
   const raw = request.rawHeaders;
   const upgrades = listOf(raw, 'upgrade');
-  const hasBody =
-    valuesOf(raw, 'transfer-encoding').length > 0 || valuesOf(raw, 'content-length').some((length) => length !== '0');
   return (
     request.method === 'GET' &&
     !isVersion10(request) &&
     upgrades.length === 1 &&
     upgrades[0] === 'websocket' &&
-    !hasBody
+    !hasBody(request)
+  );
+}
+
+/** Whether a request's framing says that a body follows. */
+export function hasBody({ rawHeaders: raw }: IncomingMessage): boolean {
+  return (
+    valuesOf(raw, 'transfer-encoding').length > 0 || valuesOf(raw, 'content-length').some((length) => length !== '0')
   );
 }
 

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import type { Config } from '../../src/config/config.ts';
 import { createLogger } from '../../src/logger.ts';
+import { Sidecar } from '../../src/sidecar.ts';
 import { testConfig } from './test-config.ts';
 
 export interface SidecarOptions {
@@ -16,19 +16,7 @@ export interface RunningSidecar {
   close(): Promise<void>;
 }
 
-interface SidecarLike {
-  start(): Promise<{ listen: string; monitor: string }>;
-  stop(): Promise<void>;
-}
-
-const SIDECAR_MODULE = '../../src/sidecar.ts';
-
-export const hasSidecar = existsSync(new URL(SIDECAR_MODULE, import.meta.url));
-
 export async function startSidecar(options: SidecarOptions): Promise<RunningSidecar> {
-  const { Sidecar } = (await import(SIDECAR_MODULE)) as {
-    Sidecar: { create(config: Config, logger: ReturnType<typeof createLogger>): Promise<SidecarLike> };
-  };
   const base = testConfig();
   const config = testConfig({
     dataPath: options.dataPath,

@@ -121,7 +121,6 @@ const expectCases: readonly DataPathCase[] = [
     name: 'expect: refused with 413, yet the connection goes on with the content',
     statuses: [413, 200],
     // RFC 9110 §10.1.1 lets the server choose; the answer itself is the same.
-    knownDifference: { gateway: 'node:http closes a connection on which 100 was expected and a final answer came' },
     upstream: async (connection) => {
       await connection.head();
       await connection.write(responseWith('no', '413 Content Too Large'));

@@ -1,0 +1,316 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+const UPSTREAM = 'http://127.0.0.1:1/smartWeb';
+const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+
+let folder: string;
+let started: SidecarProcess[];
+let servers: net.Server[];
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'd2s-cli-'));
+  started = [];
+  servers = [];
+});
+afterEach(async () => {
+  await Promise.all(started.map((sidecar) => sidecar.stop('SIGKILL')));
+  for (const server of servers) {
+    if (server instanceof http.Server) server.closeAllConnections();
+    server.close();
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Nothing of the surrounding environment that configures a sidecar, and a temporary directory of its own. */
+function toEnv(env: Record<string, string> = {}): Record<string, string> {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
+  return { ...(Object.fromEntries(others) as Record<string, string>), TMPDIR: folder, ...env };
+}
+
+async function run(args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [MAIN_PATH, ...args], { env: toEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  await once(child, 'close');
+  return { code: await exitOf(child), stdout, stderr };
+}
+
+async function start(args: readonly string[] = ['--upstream', UPSTREAM, ...FREE], env: Record<string, string> = {}) {
+  const sidecar = await startSidecarProcess(args, toEnv(env));
+  started.push(sidecar);
+  return sidecar;
+}
+
+function write(name: string, text: string): string {
+  const file = path.join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** An upstream that holds every request until it is told to answer. */
+async function startHoldingUpstream() {
+  const held: http.ServerResponse[] = [];
+  const server = http.createServer((_, response) => void held.push(response));
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  return { held, url: `http://127.0.0.1:${port}/smartWeb` };
+}
+
+async function statusOf(url: string): Promise<number> {
+  const response = await fetch(url);
+  await response.arrayBuffer();
+  return response.status;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('the command line', () => {
+  it('prints its help and ends with 0', async () => {
+    const { code, stdout, stderr } = await run(['--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
+  });
+
+  it('prints its version and ends with 0', async () => {
+    const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  it.each<[string, string[], string]>([
+    ['no upstream', [], 'upstream.url: missing, expected http://'],
+    ['an unknown flag', ['--upstrem', 'x'], '"--upstrem": unknown flag, did you mean --upstream?'],
+    ['an unknown command', ['chek'], '"chek": unknown command, did you mean check?'],
+    ['a bad address', ['--upstream', UPSTREAM, '--listen', 'nowhere'], '--listen: got "nowhere", expected host:port'],
+    ['an open monitor', ['--upstream', UPSTREAM, '--monitor', '0.0.0.0:0'], 'monitor.host: 0.0.0.0 can be reached'],
+  ])('ends with 64 and a plain line on standard error: %s', async (_, args, line) => {
+    const { code, stdout, stderr } = await run(args);
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+    expect(stderr.split('\n')[0]).toContain(`d2-sidecar: ${line}`);
+  });
+
+  it('ends with 64 for a file that is not YAML, and names the line', async () => {
+    const file = write('bad.yaml', 'listen:\n\tport: 1\n');
+    const { code, stderr } = await run(['--config', file]);
+    expect(code).toBe(64);
+    expect(stderr).toContain(`${file}:2:1: not YAML: a tab as indentation`);
+  });
+
+  it('ends with 1 for a file that cannot be read', async () => {
+    const { code, stderr } = await run(['--upstream', UPSTREAM, '--config', path.join(folder, 'absent.yaml')]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/D2S_ERR_CONFIG_FILE: .*absent\.yaml cannot be read: ENOENT/);
+  });
+
+  it.each(['--listen', '--monitor'])('ends with 1 when the port of %s is in use, and names it', async (flag) => {
+    const taken = net.createServer();
+    servers.push(taken);
+    taken.listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as net.AddressInfo;
+    const other = flag === '--listen' ? '--monitor' : '--listen';
+    const { code, stderr } = await run(['--upstream', UPSTREAM, flag, `127.0.0.1:${port}`, other, '127.0.0.1:0']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('D2S_ERR_LISTEN');
+    expect(stderr).toContain(`127.0.0.1:${port}`);
+    expect(stderr).toContain('EADDRINUSE');
+  });
+});
+
+describe('check', () => {
+  it('prints the effective configuration and ends with 0', async () => {
+    const file = write(
+      'good.yaml',
+      `upstream: { url: '${UPSTREAM}' }\nsessions: { apiKeys: [{ user: reports, key: s3cr3t }] }\n`,
+    );
+    const { code, stdout, stderr } = await run(['check', '--config', file, '--listen', ':0'], {
+      D2_SIDECAR_LOG_LEVEL: 'debug',
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).not.toContain('s3cr3t');
+    expect(parse(stdout)).toMatchObject({
+      listen: { host: '0.0.0.0', port: 0 },
+      upstream: { url: 'http://127.0.0.1:1' },
+      applications: ['smartWeb'],
+      sessions: { apiKeys: [{ user: 'reports', key: '[hidden]' }] },
+      log: { level: 'debug' },
+    });
+  });
+
+  it('prints what can be checked again', async () => {
+    const first = await run(['check', '--upstream', UPSTREAM]);
+    const second = await run(['check', '--config', write('effective.yaml', first.stdout)]);
+    expect(second).toEqual(first);
+  });
+
+  it('takes the file that is shipped', async () => {
+    expect((await run(['check', '--config', path.join(ROOT, 'config/sidecar.yaml')])).code).toBe(0);
+  });
+
+  it('ends with 64 for what a start would refuse, without the secrets in it', async () => {
+    const file = write('bad.yaml', "upstream: { url: 'http://alice:s3cr3t@plant' }\nlisten: { prot: 1 }\n");
+    const { code, stdout, stderr } = await run(['check', '--config', file]);
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+    expect(stderr).toContain('upstream.url: got "http://[hidden]@plant"');
+    expect(stderr).toContain('listen.prot: unknown key, did you mean listen.port?');
+    expect(stderr).not.toContain('s3cr3t');
+  });
+
+  it('ends with 1 for a file that cannot be read', async () => {
+    expect((await run(['check', '--config', folder])).code).toBe(1);
+  });
+
+  it('warns of variables that are no keys, by name', async () => {
+    const { code, stderr } = await run(['check', '--upstream', UPSTREAM], { D2_SIDECAR_LISTEN_PROT: 's3cr3t' });
+    expect(code).toBe(0);
+    expect(stderr).toBe(
+      'd2-sidecar: warning: D2_SIDECAR_LISTEN_PROT is ignored: there is no such key; did you mean D2_SIDECAR_LISTEN_PORT?\n',
+    );
+  });
+});
+
+describe('a running sidecar', () => {
+  it('logs the addresses really bound, starts without its upstream, and logs JSON lines only', async () => {
+    const sidecar = await start();
+    expect(sidecar.listen).toMatch(/^127\.0\.0\.1:[1-9]\d*$/);
+    expect(sidecar.monitor).toMatch(/^127\.0\.0\.1:[1-9]\d*$/);
+    expect(await statusOf(`http://${sidecar.monitor}/startupz`)).toBe(200);
+    expect(await statusOf(`http://${sidecar.listen}/smartWeb/`)).toBe(502);
+    expect(await sidecar.stop()).toBe(0);
+    expect(sidecar.logs.filter((line) => 'notJson' in line)).toEqual([]);
+    expect(sidecar.stderr()).toBe('');
+  });
+
+  it('logs variables that Kubernetes put over a key as a warning', async () => {
+    const sidecar = await start(undefined, { D2_SIDECAR_MONITOR_PORT: 'tcp://10.0.0.1:9280' });
+    expect(sidecar.logs[0]).toMatchObject({
+      level: 'warn',
+      msg: expect.stringContaining('D2_SIDECAR_MONITOR_PORT is ignored'),
+    });
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s and leaves no socket behind', async (signal) => {
+    const sidecar = await start();
+    const sockets = path.join(folder, `d2-sidecar-${process.getuid?.()}`);
+    expect(readdirSync(sockets)).toEqual([`${sidecar.pid}.sock`]);
+    expect(statSync(sockets).mode & 0o777).toBe(0o700);
+    expect(await sidecar.stop(signal)).toBe(0);
+    expect(readdirSync(sockets)).toEqual([]);
+  });
+
+  it('lets a running exchange end at SIGTERM, then ends with 0', async () => {
+    const upstream = await startHoldingUpstream();
+    const sidecar = await start(['--upstream', upstream.url, ...FREE]);
+    const request = statusOf(`http://${sidecar.listen}/smartWeb/x`);
+    await until(() => upstream.held.length === 1);
+    process.kill(sidecar.pid, 'SIGTERM');
+    await until(() => sidecar.logs.some((line) => line.msg === 'stopping'));
+    upstream.held[0]?.end('done');
+    expect(await request).toBe(200);
+    expect(await sidecar.exited).toBe(0);
+  });
+
+  it('cuts what still runs at a second signal, and ends with 0 at once', async () => {
+    const upstream = await startHoldingUpstream();
+    const sidecar = await start(['--upstream', upstream.url, ...FREE]);
+    const request = fetch(`http://${sidecar.listen}/smartWeb/x`).then(
+      () => 'answered',
+      () => 'cut',
+    );
+    await until(() => upstream.held.length === 1);
+    process.kill(sidecar.pid, 'SIGTERM');
+    await until(() => sidecar.logs.some((line) => line.msg === 'stopping'));
+    expect(sidecar.logs.at(-1)).toMatchObject({ msg: 'stopping', openExchanges: 1 });
+    process.kill(sidecar.pid, 'SIGTERM');
+    expect(await sidecar.exited).toBe(0);
+    expect(await request).toBe('cut');
+  });
+
+  it('refuses to start when control.socket cannot be made', async () => {
+    const socket = write('not-a-socket', '');
+    const { code, stderr } = await run(['--upstream', UPSTREAM, ...FREE], { D2_SIDECAR_CONTROL_SOCKET: socket });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`D2S_ERR_CONTROL: control.socket: ${socket} is there and is not a socket`);
+    expect(existsSync(socket)).toBe(true);
+  });
+
+  it('starts with a warning when there is no place for its own control socket', async () => {
+    const sidecar = await start(undefined, { TMPDIR: path.join(folder, 'absent') });
+    expect(sidecar.logs[0]).toMatchObject({ level: 'warn', msg: expect.stringContaining('no control socket') });
+  });
+});
+
+describe('drain and shutdown', () => {
+  it('turn readiness off and serve on, then wait for the last exchange, then stop it', async () => {
+    const upstream = await startHoldingUpstream();
+    const sidecar = await start(['--upstream', upstream.url, ...FREE]);
+    expect(await statusOf(`http://${sidecar.monitor}/readyz`)).toBe(200);
+    const request = statusOf(`http://${sidecar.listen}/smartWeb/x`);
+    await until(() => upstream.held.length === 1);
+
+    const draining = run(['drain', '--wait', '30s']);
+    await until(() => sidecar.logs.some((line) => line.msg === 'draining'));
+    expect(await statusOf(`http://${sidecar.monitor}/readyz`)).toBe(503);
+    expect(await statusOf(`http://${sidecar.monitor}/livez`)).toBe(200);
+    upstream.held[0]?.end('done');
+    expect(await request).toBe(200);
+    expect(await draining).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/1 exchange open\n(.*\n)*drained\n$/),
+    });
+
+    const { code, stdout } = await run(['shutdown']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/stopped\n$/);
+    expect(await sidecar.exited).toBe(0);
+  });
+
+  it('ask which sidecar when several run, and take --pid', async () => {
+    const [one, other] = [await start(), await start()];
+    const { code, stderr } = await run(['drain']);
+    expect(code).toBe(64);
+    expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);
+    expect(stderr).toContain(`--pid ${other.pid}  listens on ${other.listen}`);
+    expect((await run(['shutdown', '--pid', String(other.pid)])).code).toBe(0);
+    expect(await other.exited).toBe(0);
+    expect((await run(['drain'])).code).toBe(0);
+    expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
+  });
+
+  it('find a configured control socket by --control, file or environment', async () => {
+    const socket = path.join(folder, 'private/control.sock');
+    const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
+    const sidecar = await start(['--config', file, ...FREE]);
+    expect((await run(['drain', '--control', socket])).code).toBe(0);
+    expect((await run(['drain'], { D2_SIDECAR_CONTROL_SOCKET: socket })).code).toBe(0);
+    expect((await run(['shutdown', '--config', file])).code).toBe(0);
+    expect(await sidecar.exited).toBe(0);
+  });
+
+  it.each(['drain', 'shutdown', 'drain --pid 1', 'shutdown --control /nowhere/x.sock'])(
+    'end with 1 when there is no sidecar: %s',
+    async (line) => {
+      const { code, stderr } = await run(line.split(' '));
+      expect(code).toBe(1);
+      expect(stderr).toContain('d2-sidecar: D2S_ERR_CONTROL: ');
+    },
+  );
+});
