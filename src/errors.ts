@@ -4,9 +4,9 @@
  */
 export const ERROR_CODES = {
   D2S_ERR_CONFIG: 'The configuration, an environment variable or a flag cannot be used.',
-  D2S_ERR_CONFIG_FILE: 'The configuration file cannot be read or is not YAML.',
+  D2S_ERR_CONFIG_FILE: 'The configuration file cannot be read.',
   D2S_ERR_LISTEN: 'A listener cannot be opened.',
-  D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found or reached.',
+  D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found, reached or made.',
   D2S_ERR_UPSTREAM_REFUSED: 'The upstream refused the connection.',
   D2S_ERR_UPSTREAM_UNREACHABLE: 'There is no way to the upstream’s address.',
   D2S_ERR_UPSTREAM_DNS: 'The upstream’s name cannot be resolved.',

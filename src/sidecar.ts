@@ -7,6 +7,8 @@ import type { Config, HostPort } from './config/config.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { ExchangeReporter } from './exchange/exchange-reporter.ts';
 import { Gateway } from './gateway/gateway.ts';
+import { createJvmSource } from './jvm/create-source.ts';
+import { JvmMonitor } from './jvm/jvm-monitor.ts';
 import type { Logger } from './logger.ts';
 import { initMetrics } from './metrics/histogram-pool.ts';
 import { Monitor } from './monitor/monitor.ts';
@@ -26,6 +28,8 @@ const SWEEP_MS = 60_000;
 /** How often a stopping sidecar looks whether the last client has gone. */
 const STOP_POLL_MS = 10;
 
+const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
+
 export class Sidecar {
   readonly recorder: Recorder;
   readonly dispatcher: Dispatcher;
@@ -35,6 +39,7 @@ export class Sidecar {
   readonly #clock: Clock;
   readonly #upstream: Upstream;
   readonly #monitor: Monitor;
+  readonly #jvm: JvmMonitor | undefined;
   readonly #startedEpochMs: number;
   #isStarted = false;
   #isDraining = false;
@@ -55,6 +60,7 @@ export class Sidecar {
     this.#upstream = new Upstream(config.upstream, clock);
     this.gateway = createGateway(config, this.reporter, clock, logger);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, clock, logger);
+    this.#jvm = createJvmMonitor(config, clock, logger);
     this.#monitor = new Monitor(this.#monitored(), config.metrics, logger);
   }
 
@@ -69,6 +75,7 @@ export class Sidecar {
     try {
       const monitor = await this.#monitor.listen(this.#config.monitor);
       this.#sweeper = setInterval(() => this.recorder.sweep(), SWEEP_MS).unref();
+      this.#jvm?.start();
       this.#isStarted = true;
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
@@ -93,6 +100,7 @@ export class Sidecar {
       await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS));
     }
     clearInterval(this.#sweeper);
+    this.#jvm?.stop();
     this.dispatcher.destroy();
     await this.#monitor.close();
     this.recorder.destroy();
@@ -108,13 +116,7 @@ export class Sidecar {
         },
         isReady: () => this.#isReady(),
       },
-      jvm: {
-        state: {
-          kind: 'unavailable',
-          reason: 'This sidecar has no source for the condition of the JVM.',
-          sinceEpochMs: this.#startedEpochMs,
-        },
-      },
+      jvm: this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } },
     };
   }
 
@@ -157,6 +159,12 @@ function createDispatcher(
   };
   const limits = { dataPath: config.dataPath, maxConnections: config.limits.connections };
   return new Dispatcher(limits, { options, upstream, reporter }, gateway, clock, logger);
+}
+
+function createJvmMonitor(config: Config, clock: Clock, logger: Logger): JvmMonitor | undefined {
+  const source = createJvmSource({ config, clock, logger, env: process.env });
+  const { intervalMs, timeoutMs, staleAfterMs } = config.jvm;
+  return source && new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, clock, logger });
 }
 
 function toText({ host, port }: HostPort): string {

@@ -31,7 +31,31 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
       'expected monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to let everybody, or monitor.host: 127.0.0.1';
     conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
   }
+  conflicts.push(...findJvmConflicts(parsed.jvm));
   conflicts.push(...findSharedKeys(sessions.apiKeys));
+  return conflicts;
+}
+
+function findJvmConflicts({ source, http }: ParsedConfig['jvm']): readonly Conflict[] {
+  const { kind, url, username, passwordFile, passwordEnv } = http;
+  const conflicts: Conflict[] = [];
+  if ((kind === undefined) !== (url === undefined)) {
+    const [missing, other] = kind === undefined ? ['kind', 'url'] : ['url', 'kind'];
+    conflicts.push({
+      keys: ['jvm.http.kind', 'jvm.http.url'],
+      line: `jvm.http.${missing}: missing, expected it beside jvm.http.${other}`,
+    });
+  } else if (source === 'http' && url === undefined) {
+    const line = 'jvm.http.url: missing, expected it and jvm.http.kind for jvm.source: http';
+    conflicts.push({ keys: ['jvm.source', 'jvm.http'], line });
+  }
+  if (passwordFile !== undefined && passwordEnv !== undefined) {
+    const line = 'jvm.http.passwordEnv: set beside jvm.http.passwordFile, expected one of them';
+    conflicts.push({ keys: ['jvm.http.passwordFile', 'jvm.http.passwordEnv'], line });
+  }
+  if (username === undefined && (passwordFile ?? passwordEnv) !== undefined) {
+    conflicts.push({ keys: ['jvm.http'], line: 'jvm.http.username: missing, expected it beside the password' });
+  }
   return conflicts;
 }
 
@@ -80,6 +104,7 @@ export function buildConfig(parsed: ParsedConfig): Config {
     },
     sessions: { idleMs: sessions.idle, max: sessions.max, apiKeys: sessions.apiKeys },
     rest: parsed.rest,
+    jvm: buildJvm(parsed.jvm),
     limits: parsed.limits,
     timeouts: { headMs: timeouts.head, idleMs: timeouts.idle, halfClosedMs: timeouts.halfClosed },
     stop: { deadlineMs: parsed.stop.deadline },
@@ -87,6 +112,22 @@ export function buildConfig(parsed: ParsedConfig): Config {
     log: parsed.log,
   };
   return freezeDeep(config);
+}
+
+function buildJvm(jvm: ParsedConfig['jvm']): Config['jvm'] {
+  const { kind, url, ...rest } = jvm.http;
+  const { username, passwordFile, passwordEnv, caFile, serverName } = rest;
+  const access = { username, passwordFile, passwordEnv, caFile, serverName };
+  return {
+    source: jvm.source,
+    intervalMs: jvm.interval,
+    timeoutMs: jvm.timeout,
+    staleAfterMs: jvm.staleAfter,
+    attach: jvm.attach,
+    pid: jvm.pid,
+    user: jvm.user,
+    http: kind === undefined || url === undefined ? undefined : { kind, url, ...access },
+  };
 }
 
 function freezeDeep<T>(value: T): T {

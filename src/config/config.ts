@@ -28,6 +28,23 @@ export interface MaxNames {
   readonly object: number;
 }
 
+export type JvmHttpKind = 'tomcat-jmxproxy' | 'tomcat-status' | 'jolokia' | 'prometheus' | 'wildfly';
+
+/** A source of the JVM's condition that is read over HTTP. */
+export interface JvmHttpSource {
+  readonly kind: JvmHttpKind;
+  /** The one address that is ever asked, without credentials, e.g. `http://127.0.0.1:8080/manager`. */
+  readonly url: string;
+  readonly username: string | undefined;
+  /** Where the password is: in a file, or in an environment variable. */
+  readonly passwordFile: string | undefined;
+  readonly passwordEnv: string | undefined;
+  /** The name that the server's certificate must hold, where it is not the address's. */
+  readonly serverName: string | undefined;
+  /** PEM file with the authorities that may have signed the server's certificate; undefined: Node's own. */
+  readonly caFile: string | undefined;
+}
+
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -70,6 +87,22 @@ export interface Config {
     readonly rules: readonly RestRule[];
     /** Whether the built-in rules follow the user's own. */
     readonly defaultRules: boolean;
+  };
+  readonly jvm: {
+    /** `auto`: the HTTP source where one is configured, else hsperfdata with the attach socket over it. */
+    readonly source: 'auto' | 'hsperfdata' | 'http' | 'none';
+    /** From the end of one reading to the beginning of the next. */
+    readonly intervalMs: number;
+    /** What one reading may take. */
+    readonly timeoutMs: number;
+    /** Age from which the last reading is no longer shown. */
+    readonly staleAfterMs: number;
+    /** Whether an attach socket may be asked for where there is none, which takes a signal to the JVM. */
+    readonly attach: boolean;
+    /** Which JVM, where more than one could be meant: its process id, or the name of its user. */
+    readonly pid: number | undefined;
+    readonly user: string | undefined;
+    readonly http: JvmHttpSource | undefined;
   };
   readonly limits: {
     /** Largest head of a request or response, and largest trailer section, in bytes. */

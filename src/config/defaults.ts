@@ -31,6 +31,13 @@ export const DEFAULT_MAX_SESSIONS = 10_000;
 export const DEFAULT_REST_PREFIX = 'api/rest/v0';
 export const DEFAULT_USE_DEFAULT_RULES = true;
 
+export const DEFAULT_JVM_SOURCE = 'auto';
+export const DEFAULT_JVM_INTERVAL = '5s';
+export const DEFAULT_JVM_TIMEOUT = '2s';
+export const DEFAULT_JVM_STALE_AFTER = '15s';
+/** A signal to a process of somebody else is never sent unasked. */
+export const DEFAULT_JVM_ATTACH = false;
+
 /** Single sign-on cookies exceed Node's own 16 KiB. */
 export const DEFAULT_HEAD_BYTES = 65_536;
 export const DEFAULT_CONNECTIONS = 10_000;

@@ -44,6 +44,7 @@ function toGroup(config: Config): object {
       rules: config.rest.rules.map((rule) => ({ ...rule, methods: [...rule.methods] })),
       defaultRules: config.rest.defaultRules,
     },
+    jvm: toJvmGroup(config.jvm),
     limits: { ...config.limits },
     timeouts: {
       head: toDurationText(timeouts.headMs),
@@ -54,4 +55,24 @@ function toGroup(config: Config): object {
     ...(config.control.socket === undefined ? {} : { control: { socket: config.control.socket } }),
     log: { level: config.log.level },
   };
+}
+
+function toJvmGroup({ intervalMs, timeoutMs, staleAfterMs, ...jvm }: Config['jvm']): object {
+  const { source, attach, pid, user, http } = jvm;
+  const times = {
+    interval: toDurationText(intervalMs),
+    timeout: toDurationText(timeoutMs),
+    staleAfter: toDurationText(staleAfterMs),
+  };
+  return {
+    source,
+    ...times,
+    attach,
+    ...defined({ pid, user }),
+    ...(http === undefined ? {} : { http: defined({ ...http }) }),
+  };
+}
+
+function defined(keys: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
 }

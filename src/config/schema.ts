@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import * as defaults from './defaults.ts';
+import { jvm } from './jvm-schema.ts';
 import { restRuleSchema, trimSlashes } from './rest-rules.ts';
 import { duration, keyForms, oneOf, parsedText, port, section, wholeNumber, yesOrNo } from './schema-keys.ts';
 import { parseContextPath, parseUpstreamUrl } from './upstream-url.ts';
@@ -213,6 +214,7 @@ export const configSchema = z
       metrics,
       sessions,
       rest,
+      jvm,
       limits,
       timeouts,
       stop: section(

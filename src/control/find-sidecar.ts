@@ -14,8 +14,8 @@ export interface Wanted {
   readonly folder?: string;
 }
 
-/** Sockets that are looked at; a user with more sidecars on one machine has to say which one. */
-const MAX_SOCKETS = 100;
+/** Sockets asked at a time: killed processes may have left any number behind, and file descriptors are few. */
+const ASKED_AT_A_TIME = 50;
 
 /**
  * Path of the control socket. Without a path and a pid it is that of the only sidecar of this user. Throws D2S_ERR_CONTROL if
@@ -64,8 +64,13 @@ async function listLive(folder: string): Promise<readonly Live[]> {
   const sockets = names
     .filter((name) => /^\d+\.sock$/.test(name))
     .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10));
-  const asked = await Promise.all(sockets.slice(0, MAX_SOCKETS).map((name) => ask(path.join(folder, name))));
-  return asked.filter((one) => one !== undefined);
+  const live: Live[] = [];
+  for (let first = 0; first < sockets.length; first += ASKED_AT_A_TIME) {
+    const batch = sockets.slice(first, first + ASKED_AT_A_TIME);
+    const asked = await Promise.all(batch.map((name) => ask(path.join(folder, name))));
+    live.push(...asked.filter((one) => one !== undefined));
+  }
+  return live;
 }
 
 async function ask(socketPath: string): Promise<Live | undefined> {

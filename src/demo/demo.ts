@@ -89,7 +89,8 @@ async function createConfig(upstreamPort: number): Promise<Config> {
   const apiKeys = SAMPLE_ACCOUNTS.flatMap((account) => (account.kind === 'key' ? [account] : []));
   // One key stays unknown to the sidecar, so that a session without a user name is to be seen as well.
   const known = apiKeys.slice(0, 1).map(({ user, key }) => ({ user, key }));
-  const file = { sessions: { apiKeys: known }, stop: { deadline: STOP_DEADLINE } };
+  // The sample control system is no JVM.
+  const file = { sessions: { apiKeys: known }, jvm: { source: 'none' }, stop: { deadline: STOP_DEADLINE } };
   const { config } = await loadConfig({
     flags: {
       upstream: `http://127.0.0.1:${upstreamPort}/${SAMPLE_APPLICATION}`,

@@ -12,6 +12,7 @@ import type { Irregularity } from '../http1/request-head.ts';
 import type { Logger } from '../logger.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
 import type { RelayContext, RelayServices } from '../relay/relay-context.ts';
+import { descriptorsFor, openFilesLimit } from './open-files.ts';
 
 export interface DispatcherOptions {
   readonly dataPath: 'auto' | 'gateway';
@@ -94,13 +95,13 @@ export class Dispatcher implements RelayContext {
     this.#server.on('error', (cause: NodeJS.ErrnoException) => {
       this.#logger.error({ code: cause.code }, 'accepting a connection failed');
     });
+    this.#warnOfFewDescriptors();
     const bound = this.#server.address() as net.AddressInfo;
     return { host: bound.address, port: bound.port };
   }
 
   /** Answers announce the end of their connection from now on; idle connections are closed; new ones still served. */
   drain(): void {
-    if (this.#isDraining) return;
     this.#isDraining = true;
     for (const connection of this.#relayed) connection.drain();
     this.#gateway.drain();
@@ -133,9 +134,22 @@ export class Dispatcher implements RelayContext {
 
   #onConnection(socket: net.Socket): void {
     this.#accepted += 1;
+    // For the socket's whole life: between two owners nobody else listens.
+    socket.on('error', () => undefined);
     const client = toClientConnection(socket);
     if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
     else this.#relayed.add(new RelayConnection(socket, client, this));
+  }
+
+  /** Out of descriptors, the kernel turns clients away without a word: neither counted nor logged. */
+  #warnOfFewDescriptors(): void {
+    const limit = openFilesLimit();
+    const needed = descriptorsFor(this.#options.maxConnections);
+    if (limit === undefined || limit >= needed) return;
+    this.#logger.warn(
+      { openFiles: limit, needed },
+      'limits.connections needs more open files than the process may have: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
+    );
   }
 
   #onRefused(): void {

@@ -156,6 +156,11 @@ export class PlainExchange implements Turn {
     upstream.on('close', () => {
       if (!upstream.complete) this.#fail(undefined);
     });
+    // Node's server lets go of the socket, with its own 'drain', when an upgrade or CONNECT is pipelined behind this request.
+    const { socket } = this.#connection;
+    const flow = () => upstream.resume();
+    socket.on('drain', flow);
+    upstream.once('close', () => socket.off('drain', flow));
     pump(upstream, this.#response, () => this.#onResponseEnd(upstream));
   }
 

@@ -141,10 +141,13 @@ export class ServedConnection {
     const { idleTimeoutMs } = this.#limits;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
     if (answer !== undefined) socket.write(answer);
+    // Not read until all is written: else a client that sends on and reads nothing would never be silent.
+    socket.pause();
     socket.end(() => {
-      if (!socket.destroyed) this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
+      if (socket.destroyed) return;
+      this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
+      socket.resume();
     });
-    socket.resume();
   }
 
   /** Ends a connection in the middle of a response, so that it cannot be taken for a complete one. */

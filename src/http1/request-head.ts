@@ -91,10 +91,10 @@ function toRequestFraming(fields: FieldSummary): Framing | undefined {
  * Looks for what can never become a regular head in bytes whose empty line has not arrived: a first byte that begins no
  * method, a bare CR or LF. Without this, `GET / HTTP/1.1\n\n` would be waited for until the time limit.
  */
-export function isOddPrefix(bytes: Buffer): boolean {
+export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   const first = bytes[0];
   if (first !== undefined && (first < 0x41 || first > 0x5a)) return true;
-  for (let at = 0; at < bytes.length; at += 1) {
+  for (let at = from; at < bytes.length; at += 1) {
     const byte = bytes[at];
     if (byte === LF && bytes[at - 1] !== CR) return true;
     if (byte === 0 || (at > 0 && bytes[at - 1] === CR && byte !== LF)) return true;

@@ -15,6 +15,8 @@ export class RequestReader {
   readonly #body: BodyReader;
   #unread: Buffer = NOTHING;
   #isDone = true;
+  /** Up to here `unread` has no end of a head and nothing odd. */
+  #searched = 0;
 
   constructor(maxHeadBytes: number) {
     this.#maxHeadBytes = maxHeadBytes;
@@ -36,18 +38,28 @@ export class RequestReader {
     this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
   }
 
+  /** Drops CRLFs in front of the next request line. */
+  skipEmptyLines(): void {
+    while (this.#unread[0] === 0x0d && this.#unread[1] === 0x0a) this.#unread = this.#unread.subarray(2);
+  }
+
   /** Forgets what is unread. */
   clear(): void {
+    this.#searched = 0;
     this.#unread = NOTHING;
   }
 
   /** The next request's head; undefined until it is whole; or why it cannot be framed without doubt. Takes nothing. */
   peek(): Http1RequestHead | Irregularity | undefined {
-    const at = this.#unread.indexOf(HEAD_END);
+    const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - HEAD_END.length + 1);
+    const at = this.#unread.indexOf(HEAD_END, from);
     if (at === -1) {
       if (this.#unread.length > this.#maxHeadBytes) return 'too-large';
-      return isOddPrefix(this.#unread) ? 'line-breaks' : undefined;
+      if (isOddPrefix(this.#unread, from)) return 'line-breaks';
+      this.#searched = this.#unread.length;
+      return undefined;
     }
+    this.#searched = 0;
     const end = at + HEAD_END.length;
     if (end > this.#maxHeadBytes) return 'too-large';
     const text = this.#unread.toString('latin1', 0, end);
@@ -63,6 +75,7 @@ export class RequestReader {
   /** Takes the request whose `head` was peeked: its bytes so far, head and body; undefined when its body is malformed. */
   begin(head: Http1RequestHead): Buffer | undefined {
     const bytes = this.#unread;
+    this.#searched = 0;
     this.#unread = NOTHING;
     this.#body.begin(head.framing);
     return this.#readBody(bytes, head.text.length);

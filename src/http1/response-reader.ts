@@ -1,4 +1,5 @@
 import { BodyReader } from './body-reader.ts';
+import { CR, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { isInterim, parseResponseHead, type ResponseHead } from './response-head.ts';
 
@@ -26,6 +27,8 @@ export class ResponseReader {
   end = 0;
   /** Head of the final response; undefined while only interim ones have come. */
   head: ResponseHead | undefined;
+  /** Status of the last interim response that came with this `read`, if no final one has come since, else 0. */
+  interimStatus = 0;
   /** Offset just past the final response's head in `bytes`, if it came with this `read`, else 0. */
   headEnd = 0;
 
@@ -49,6 +52,7 @@ export class ResponseReader {
     this.#heldBack = undefined;
     this.end = 0;
     this.headEnd = 0;
+    this.interimStatus = 0;
     while (!this.#isInBody) {
       const progress = this.#readHead();
       if (progress !== undefined) return progress;
@@ -69,6 +73,7 @@ export class ResponseReader {
     const headBytes = (at === -1 ? this.bytes.length : at + HEAD_END.length) - this.end;
     if (headBytes > this.#maxHeadBytes) return 'too-large';
     if (at === -1) {
+      if (isNoHead(this.bytes, this.end)) return 'malformed';
       // A copy: the memory is used again for the next read.
       this.#heldBack = Buffer.from(this.bytes.subarray(this.end));
       return 'more';
@@ -78,11 +83,25 @@ export class ResponseReader {
     // 101 answers an upgrade, and none was asked for.
     if (head === undefined || head.status === 101) return 'malformed';
     this.end = end;
+    this.interimStatus = head.status;
     if (isInterim(head.status)) return undefined;
+    this.interimStatus = 0;
     this.head = head;
     this.headEnd = end;
     this.#body.begin(head.framing);
     this.#isInBody = true;
     return undefined;
   }
+}
+
+const START = Buffer.from('HTTP/1.', 'latin1');
+
+/** Whether bytes whose empty line has not come can never be a head. Another protocol's greeting would be waited on for ever. */
+function isNoHead(bytes: Buffer, from: number): boolean {
+  const length = Math.min(START.length, bytes.length - from);
+  if (bytes.compare(START, 0, length, from, from + length) !== 0) return true;
+  for (let at = bytes.indexOf(LF, from); at !== -1; at = bytes.indexOf(LF, at + 1)) {
+    if (bytes[at - 1] !== CR) return true;
+  }
+  return false;
 }

@@ -71,7 +71,7 @@ export class RelayConnection implements UpstreamListener {
   // ---- requests: client to upstream
 
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#isClosing) return;
+    if (this.#isClosing || this.#socket.destroyed) return;
     if (this.#request.isDone) this.#request.append(chunk);
     else this.#passRequest(this.#request.continue(chunk));
     this.#takeNext();
@@ -81,6 +81,8 @@ export class RelayConnection implements UpstreamListener {
   /** Begins the next request if it is there and it is its turn. */
   #takeNext(): void {
     if (!this.isIdle || this.#isClosing) return;
+    // RFC 9112 §2.2: an empty line before a request line is ignored.
+    if (this.#hasClientEnded) this.#request.skipEmptyLines();
     if (this.#request.unread.length === 0) {
       if (this.#hasClientEnded) this.#close();
       return;
@@ -89,7 +91,9 @@ export class RelayConnection implements UpstreamListener {
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
-      this.#handOver(head);
+      // A stream that has ended cannot be handed over.
+      if (this.#hasClientEnded) this.#answerAndClose(refusal(400));
+      else this.#handOver(head);
     } else {
       this.#beginExchange(head);
     }
@@ -156,6 +160,8 @@ export class RelayConnection implements UpstreamListener {
     }
     const progress = this.#response.read(bytes, length);
     if (this.#response.headEnd > 0) this.#onResponseHead(this.#exchange);
+    // The upstream has begun to answer; 100 only says that it has begun to read.
+    else if (this.#response.interimStatus > 100) this.#stopTimer();
     // Before the client has it: what the client takes to read is not the call's duration.
     if (progress === 'complete') this.#endExchange(COMPLETED);
     const canGoOn = this.#passResponse();
@@ -243,7 +249,10 @@ export class RelayConnection implements UpstreamListener {
       this.#answerAndClose(answer);
       return;
     }
-    this.#socket.write(answer);
+    if (!this.#socket.write(answer)) {
+      this.#close();
+      return;
+    }
     this.#takeNext();
     this.#updateReading();
   }
@@ -269,8 +278,9 @@ export class RelayConnection implements UpstreamListener {
   readonly #onTimeout = (): void => {
     // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
     // So would cutting a client that may not go on sending since the upstream does not read.
-    const isHeld = this.#exchange !== undefined && (this.#request.isDone || this.#isUpstreamFull);
+    const isHeld = this.#exchange !== undefined && (this.#isUpstreamFull || (this.#request.isDone && !this.#isPaused));
     if (!isHeld || this.#hasClientEnded || this.#socket.writableLength > 0) this.#socket.destroy();
+    else this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
   };
 
   readonly #onError = (): void => {
@@ -323,17 +333,21 @@ export class RelayConnection implements UpstreamListener {
     this.#stopTimer();
     this.#dropUpstream(false);
     this.#request.clear();
+    // Not read until all is written: else a client that sends on and reads nothing would never be silent.
+    this.#socket.pause();
     this.#socket.end(() => {
-      if (!this.#socket.destroyed) this.#timer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
+      if (this.#socket.destroyed) return;
+      this.#timer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
+      this.#socket.resume();
     });
-    this.#socket.resume();
   }
 
   #dropUpstream(isReset: boolean): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
     this.#upstream = undefined;
-    if (isReset) upstream.resetAndDestroy();
+    // One that is still connecting would wait for that before it resets.
+    if (isReset && !upstream.connecting) upstream.resetAndDestroy();
     else upstream.destroy();
     if (!this.#isUpstreamFull) return;
     this.#isUpstreamFull = false;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
 import { toYaml } from '../../src/config/effective.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { listKeys } from '../../src/config/schema-walk.ts';
@@ -12,6 +13,8 @@ metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
 sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
 control: { socket: /run/d2/s.sock }
+jvm:
+  { pid: 7, user: tomcat, http: { kind: jolokia, url: 'https://h/j', username: m, passwordFile: /run/p, serverName: s, caFile: /run/ca } }
 `;
 
 describe('the effective configuration', () => {
@@ -28,7 +31,8 @@ describe('the effective configuration', () => {
 
   it('names every key', async () => {
     const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
-    const yaml = await toYaml(config);
+    const withEnv = { ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } } as Config;
+    const yaml = await toYaml(withEnv);
     const names = listKeys().map((key) => key.path.at(-1) ?? '');
     expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
   });

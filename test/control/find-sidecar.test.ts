@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findSidecar } from '../../src/control/find-sidecar.ts';
@@ -29,6 +29,16 @@ describe('findSidecar', () => {
     expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
     expect(existsSync(stand.at('1.sock'))).toBe(false);
     expect(existsSync(stand.at('notes.txt'))).toBe(true);
+  });
+
+  it('finds one behind many sockets of the dead', async () => {
+    const code = `for (let pid = 1; pid <= 120; pid++) require('net').createServer().listen(process.argv[1] + '/' + pid + '.sock');
+      setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;
+    spawnSync(process.execPath, ['-e', code, stand.folder]);
+    await stand.open('4711.sock');
+    expect(readdirSync(stand.folder)).toHaveLength(121);
+    expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
+    expect(readdirSync(stand.folder)).toEqual(['4711.sock']);
   });
 
   it('asks which one when there are several, and lists them', async () => {

@@ -186,10 +186,10 @@ describe('problems', () => {
     [400, `${BASE}/metrics/d2/rpc?session=a&session=b`, 'exactly one'],
     [400, `${BASE}/metrics/d2/rpc?session=`, 'exactly one'],
     [400, `${BASE}/metrics/d2/rpc/%zz`, 'cannot be read'],
-    [503, `${BASE}/metrics/jvm`, 'no source'],
-    [503, `${BASE}/metrics/jvm/classloader`, 'no source'],
-    [503, `${BASE}/metrics/jvm/memory`, 'no source'],
-    [503, `${BASE}/metrics/jvm/garbagecollector`, 'no source'],
+    [503, `${BASE}/metrics/jvm`, 'jvm.source: none'],
+    [503, `${BASE}/metrics/jvm/classloader`, 'jvm.source: none'],
+    [503, `${BASE}/metrics/jvm/memory`, 'jvm.source: none'],
+    [503, `${BASE}/metrics/jvm/garbagecollector`, 'jvm.source: none'],
   ])('answer %i to %s', async (status, path, detail) => {
     const response = await ask(path);
     expect(response.status).toBe(status);

@@ -70,6 +70,9 @@ describe('an upstream that gives no answer', () => {
   it.each([
     ['rubbish', 'SSH-2.0-OpenSSH\r\n\r\n', 'http_protocol_error'],
     ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok', 'http_protocol_error'],
+    ['another protocol’s greeting', 'SSH-2.0-OpenSSH_9.2\r\n', 'http_protocol_error'],
+    ['a TLS alert', '\x15\x03\x01\x00\x02\x02\x46', 'http_protocol_error'],
+    ['bare line feeds', 'HTTP/1.1 200 OK\nContent-Length: 0\n\n', 'http_protocol_error'],
     ['a head without end', `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}`, 'http_response_header_section_size'],
   ])('is told as such when it answers %s', async (_what, response, error) => {
     const { client } = await stood({ onConnection: answering(response) });
@@ -84,6 +87,32 @@ describe('an upstream that gives no answer', () => {
     expect(client.received()).toMatch(
       /^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/,
     );
+  });
+
+  it('is not answered for without bound to a client that reads nothing', async () => {
+    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    client.socket.pause();
+    const flood = Buffer.alloc(1024 * 1024, get('/a'));
+    let sent = 0;
+    const onDrain = () => {
+      for (sent += flood.length; client.socket.write(flood); sent += flood.length);
+    };
+    client.socket.on('drain', onDrain);
+    onDrain();
+    // It closes, and then reads no more: what the client sends piles up in the kernel and on the client's side.
+    await expect.poll(() => stand.sidecar.openExchanges, { timeout: 10_000 }).toBe(0);
+    let before = -1;
+    await expect
+      .poll(
+        () => {
+          const stands = before === sent;
+          before = sent;
+          return stands;
+        },
+        { interval: 150, timeout: 10_000 },
+      )
+      .toBe(true);
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
   });
 
   it('still gives the client the whole 502 when its body was not yet sent', async () => {
@@ -140,6 +169,35 @@ describe('an upstream connection', () => {
   });
 });
 
+describe('a client that has sent everything ahead, and its end', () => {
+  const next = 'GET /b HTTP/1.0\r\n\r\n';
+
+  it.each([
+    ['an empty line', '\r\n', OK],
+    ['a second request and an empty line', `${get('/b')}\r\n`, OK + OK],
+  ])('gets all its answers when %s is behind', async (_what, ahead, expected) => {
+    const { client } = await stood({ onConnection: answeringLate });
+    client.socket.end(get('/a') + ahead);
+    await client.ended;
+    expect(client.received()).toBe(expected);
+  });
+
+  it.each([
+    ['after one', next],
+    ['after two', get('/b') + next],
+  ])('gets 400 for a request that can no longer be handed over, %s', async (_what, ahead) => {
+    const { client } = await stood({ onConnection: answeringLate });
+    client.socket.end(get('/a') + ahead);
+    await client.ended;
+    expect(client.received()).toMatch(/^(?:HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nok)+HTTP\/1\.1 400 /);
+  });
+
+  /** Late enough for the client's end to have come before the first answer. */
+  function answeringLate(socket: net.Socket): void {
+    socket.on('data', () => setTimeout(() => socket.write(OK), 30));
+  }
+});
+
 describe('time limits', () => {
   it('end a head that does not come, with 408', async () => {
     const { client } = await stood({ config: ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 30 } }) });
@@ -165,6 +223,16 @@ describe('time limits', () => {
     });
     client.socket.write(get('/hold'));
     expect(await client.until('ok')).toBe(OK);
+  });
+
+  it('end a connection that is paused since it is too far ahead, and whose leaving nobody would see', async () => {
+    const { client } = await stood({
+      onConnection: (socket) => socket.resume(),
+      config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
+    });
+    client.socket.write(get('/hold') + get('/next').repeat(5_000));
+    await client.ended;
+    await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(0);
   });
 
   it('end the wait of a client that has closed its side', async () => {
@@ -261,6 +329,16 @@ describe('forwarding fields', () => {
 });
 
 describe('a draining sidecar', () => {
+  it('does not wait for a connection that has come since and asked nothing', async () => {
+    await stood({ config: () => ({ stop: { deadlineMs: 60_000 } }) });
+    stand.sidecar.drain();
+    const silent = await stand.connect();
+    await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(2);
+    silent.socket.on('end', () => silent.socket.end());
+    await stand.sidecar.stop();
+    expect(stand.sidecar.dispatcher.openConnections).toBe(0);
+  });
+
   it('closes idle connections, announces the end of others, and still serves new ones', async () => {
     const { client: idle } = await stood();
     const busy = await stand.connect();

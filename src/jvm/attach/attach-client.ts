@@ -1,0 +1,125 @@
+/**
+ * The attach socket's protocol. Whoever may connect has the JVM in his hands: the same socket loads agents, sets flags and
+ * dumps memory. So this client can say four sentences and no other; none of them stops the JVM at a safepoint.
+ */
+import { strict as assert } from 'node:assert';
+import net from 'node:net';
+import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
+
+/** All that is ever sent, as jcmd has it. Frozen, so that nobody adds to it while the program runs. */
+export const ATTACH_COMMANDS = Object.freeze([
+  'GC.heap_info',
+  'VM.metaspace basic scale=1',
+  'Compiler.codecache',
+  'VM.flags',
+] as const);
+
+export type AttachCommand = (typeof ATTACH_COMMANDS)[number];
+
+/** The longest known answer has 2 KiB. */
+export const MAX_ANSWER_BYTES = 262_144;
+/** Both JDK 17 and 25 take the first version of the protocol. */
+const PROTOCOL_VERSION = '1';
+const OPERATION = 'jcmd';
+const ARGUMENTS = 3;
+
+/** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each ended by a NUL. */
+export function toRequest(command: AttachCommand): string {
+  // Types are gone when this runs.
+  assert(ATTACH_COMMANDS.includes(command), 'a command that is not on the list');
+  return `${PROTOCOL_VERSION}\0${OPERATION}\0${command}${'\0'.repeat(ARGUMENTS)}`;
+}
+
+/**
+ * The text that the JVM answers, without the line of its result code. Each command has a connection of its own.
+ * Rejects with D2S_ERR_JVM_GONE where nobody listens, D2S_ERR_JVM_ACCESS where the JVM turns us away, D2S_ERR_JVM_TIMEOUT
+ * when `signal` aborts, D2S_ERR_JVM_FORMAT for a result other than 0 and for more than `MAX_ANSWER_BYTES`.
+ */
+export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
+  const request = toRequest(command);
+  const answer = await converse(socketPath, request, signal);
+  const end = answer.indexOf('\n');
+  const result = end < 0 ? answer : answer.slice(0, end);
+  if (result.trim() === '0') return answer.slice(end < 0 ? answer.length : end + 1);
+  // The rest is the text of an exception; what it says is up to the JVM, so it is not repeated.
+  const code = /^-?\d{1,9}$/.test(result) ? `result ${result}` : 'no result code';
+  throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `The JVM answered ${command} with ${code} instead of 0.`);
+}
+
+/**
+ * Whether somebody listens at the socket: false means that its JVM has ended without removing it (SIGKILL, out of memory).
+ * Sends nothing. Rejects like `askJvm`, except for D2S_ERR_JVM_GONE.
+ */
+export async function isListening(socketPath: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await converse(socketPath, undefined, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof JvmSourceError && error.code === 'D2S_ERR_JVM_GONE') return false;
+    throw error;
+  }
+}
+
+/** Without a request, ends as soon as there is a connection. */
+function converse(socketPath: string, request: string | undefined, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(timedOut());
+      return;
+    }
+    const socket = net.connect(socketPath);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const end = (settle: () => void) => {
+      signal.removeEventListener('abort', onAbort);
+      socket.destroy();
+      settle();
+    };
+    const onAbort = () => end(() => reject(timedOut()));
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.once('connect', () => {
+      if (request === undefined) end(() => resolve(''));
+      else socket.write(request, 'latin1');
+    });
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > MAX_ANSWER_BYTES) end(() => reject(tooLong()));
+    });
+    // The JVM closes behind its answer; there is no other end of it.
+    socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
+    // Stays for as long as the socket does: an error may come behind the first, e.g. EPIPE and then ECONNRESET.
+    socket.on('error', (cause) => end(() => reject(toAttachError(cause))));
+  });
+}
+
+function timedOut(): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'The JVM did not answer on its attach socket in time.');
+}
+
+function tooLong(): JvmSourceError {
+  return new JvmSourceError(
+    'D2S_ERR_JVM_FORMAT',
+    `What listens on the attach socket answered more than ${MAX_ANSWER_BYTES} bytes.`,
+  );
+}
+
+function toAttachError(cause: Error): JvmSourceError {
+  const errno = 'code' in cause ? String(cause.code) : cause.name;
+  const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
+  return new JvmSourceError(code, `${text} (${errno}).`, cause);
+}
+
+const REFUSED =
+  'The JVM turns us away on its attach socket: run the sidecar with the same user and the same group as the JVM, or as root';
+
+const FAILURES: ReadonlyMap<string, readonly [JvmErrorCode, string]> = new Map([
+  ['ECONNREFUSED', ['D2S_ERR_JVM_GONE', 'Nobody listens on the attach socket: its JVM has ended']],
+  ['ENOENT', ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket has just been removed']],
+  ['EACCES', ['D2S_ERR_JVM_ACCESS', REFUSED]],
+  ['EPERM', ['D2S_ERR_JVM_ACCESS', REFUSED]],
+  // It looks at the user and group of whoever connects, and closes without a word.
+  ['ECONNRESET', ['D2S_ERR_JVM_ACCESS', REFUSED]],
+  ['EPIPE', ['D2S_ERR_JVM_ACCESS', REFUSED]],
+  ['EAGAIN', ['D2S_ERR_JVM_TIMEOUT', 'The JVM accepts no more connections on its attach socket']],
+]);

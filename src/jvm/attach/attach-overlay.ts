@@ -1,0 +1,187 @@
+/**
+ * Asks a JVM over its attach socket for what its counters file does not tell, or tells late, and lays that over a reading of
+ * the file. A luxury: whatever goes wrong here leaves the reading as it was, and within a fraction of the time for reading.
+ */
+
+import type { JvmReading } from '../jvm-reading.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import { type AttachCommand, askJvm, isListening } from './attach-client.ts';
+import { type AttachSocket, openAttachSocket, toErrno } from './attach-socket.ts';
+import { type AttachSystem, type AttachTarget, createAttachSystem } from './attach-target.ts';
+import { type LiveValues, layOver } from './live-values.ts';
+import { AttachOpener } from './open-attach.ts';
+import { parseHeapInfo } from './parse-heap-info.ts';
+import { type FlagsInfo, parseCodeCache, parseFlags, parseMetaspace } from './parse-non-heap.ts';
+
+export interface AttachOverlayOptions {
+  /** `jvm.attach`: whether a JVM without an attach socket may be made to open it. One that is there is used in any case. */
+  readonly mayOpen: boolean;
+  /** For all four questions together. Has to be less than what a reading may take. Default 500 ms; they take 2 to 3. */
+  readonly timeoutMs?: number;
+  /** What a JVM may take to open its socket, over several readings. Default 5 s. */
+  readonly openTimeoutMs?: number;
+  /** What tests replace. */
+  readonly system?: AttachSystem;
+}
+
+const TIMEOUT_MS = 500;
+
+const NOT_OPENED =
+  'the JVM has no attach socket: set jvm.attach to true, or start the JVM with -XX:+StartAttachListener';
+const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
+
+export class AttachOverlay {
+  readonly #mayOpen: boolean;
+  readonly #timeoutMs: number;
+  readonly #system: AttachSystem;
+  readonly #opener: AttachOpener;
+  /** Constant for each start of a JVM. */
+  #flags: { readonly of: string; readonly flags: FlagsInfo } | undefined;
+  #isApplied = false;
+  #reason: string | undefined = 'not read yet';
+
+  constructor({ mayOpen, timeoutMs = TIMEOUT_MS, openTimeoutMs, system = createAttachSystem() }: AttachOverlayOptions) {
+    this.#mayOpen = mayOpen;
+    this.#timeoutMs = timeoutMs;
+    this.#system = system;
+    this.#opener = new AttachOpener({ system, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) });
+  }
+
+  /** Whether the last reading has got anything from the attach socket. */
+  get isApplied(): boolean {
+    return this.#isApplied;
+  }
+
+  /** Why the last reading has got nothing, or not all, from the attach socket: for people. `undefined` if it has all. */
+  get reason(): string | undefined {
+    return this.#reason;
+  }
+
+  /** Times that a JVM was sent SIGQUIT. */
+  get signals(): number {
+    return this.#opener.signals;
+  }
+
+  /** `reading` itself if there is nothing to lay over it. Never rejects. One call at a time. */
+  async apply(reading: JvmReading, jvm: AttachTarget, signal: AbortSignal): Promise<JvmReading> {
+    this.#isApplied = false;
+    this.#reason = undefined;
+    const deadline = createDeadline(signal, this.#timeoutMs);
+    let socket: AttachSocket | undefined;
+    try {
+      socket = await this.#socketOf(jvm, deadline.signal);
+      if (socket === undefined) return reading;
+      const live = await this.#ask(socket, reading, jvm, deadline.signal);
+      const laid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
+      this.#isApplied = Object.values(live).some((value) => value !== undefined);
+      return laid;
+    } catch (cause) {
+      this.#reason = toReason(cause);
+      return reading;
+    } finally {
+      deadline.clear();
+      await socket?.close();
+    }
+  }
+
+  /** Whether the JVM lives, as far as its attach socket tells: `undefined` if there is none, or it cannot be used. */
+  async isAlive(jvm: AttachTarget, signal: AbortSignal): Promise<boolean | undefined> {
+    const deadline = createDeadline(signal, this.#timeoutMs);
+    let socket: AttachSocket | undefined;
+    try {
+      socket = await openAttachSocket(jvm, this.#system);
+      return socket && (await isListening(socket.connectPath, deadline.signal));
+    } catch {
+      // Closed to us, or no answer: nothing known.
+      return undefined;
+    } finally {
+      deadline.clear();
+      await socket?.close();
+    }
+  }
+
+  /** Ends what is under way and takes the marker file away, if there is one. */
+  async close(): Promise<void> {
+    await this.#opener.close();
+  }
+
+  async #socketOf(jvm: AttachTarget, deadline: AbortSignal): Promise<AttachSocket | undefined> {
+    const socket = await openAttachSocket(jvm, this.#system);
+    if (socket !== undefined) return socket;
+    if (!this.#mayOpen) {
+      this.#reason = NOT_OPENED;
+      return undefined;
+    }
+    // The JVM takes its time for it; this reading does not.
+    const opened = await Promise.race([this.#opener.open(jvm), aborted(deadline)]);
+    if (opened === undefined) this.#reason = STILL_OPENING;
+    else if (opened.kind === 'closed') this.#reason = opened.reason;
+    else return await openAttachSocket(jvm, this.#system);
+    return undefined;
+  }
+
+  async #ask(
+    { connectPath, identity }: AttachSocket,
+    reading: JvmReading,
+    { collector }: AttachTarget,
+    deadline: AbortSignal,
+  ): Promise<LiveValues> {
+    const ask = async <T>(command: AttachCommand, parse: (text: string) => T | undefined): Promise<T | undefined> => {
+      const value = await answerOf(connectPath, command, parse, deadline);
+      if (value === undefined) this.#reason ??= `the JVM’s answer to ${command} cannot be read`;
+      return value;
+    };
+    if (this.#flags?.of !== identity) {
+      const flags = await ask('VM.flags', parseFlags);
+      this.#flags = flags && { of: identity, flags };
+    }
+    // G1's counters are as fresh as its text, and nearer to the bean.
+    const knowsHeap = collector === 'G1' && reading.heap.used !== undefined && reading.heap.committed !== undefined;
+    const heap = knowsHeap ? undefined : await ask('GC.heap_info', parseHeapInfo);
+    const metaspace = await ask('VM.metaspace basic scale=1', parseMetaspace);
+    const codeHeaps = await ask('Compiler.codecache', parseCodeCache);
+    return { heap, metaspace, codeHeaps, flags: this.#flags?.flags };
+  }
+}
+
+/** `undefined` for an answer that this JVM does not give, or in another form; the others may be as good as ever. */
+async function answerOf<T>(
+  connectPath: string,
+  command: AttachCommand,
+  parse: (text: string) => T | undefined,
+  deadline: AbortSignal,
+): Promise<T | undefined> {
+  try {
+    return parse(await askJvm(connectPath, command, deadline));
+  } catch (error) {
+    if (error instanceof JvmSourceError && error.code === 'D2S_ERR_JVM_FORMAT') return undefined;
+    throw error;
+  }
+}
+
+/** Not AbortSignal.any: in Node 20 nothing but its own users keeps such a signal, or its timer, from being collected. */
+function createDeadline(outer: AbortSignal, ms: number): { readonly signal: AbortSignal; clear(): void } {
+  const inner = new AbortController();
+  const abort = () => inner.abort();
+  const timer = setTimeout(abort, ms);
+  outer.addEventListener('abort', abort, { once: true });
+  if (outer.aborted) abort();
+  return {
+    signal: inner.signal,
+    clear: () => {
+      clearTimeout(timer);
+      outer.removeEventListener('abort', abort);
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}
+
+function toReason(cause: unknown): string {
+  return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${toErrno(cause)})`;
+}

@@ -1,0 +1,174 @@
+/** Which of the values that the attach socket tells are better than those of the counters file, and the sums over them. */
+import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
+import type { AttachTarget } from './attach-target.ts';
+import type { HeapInfo } from './parse-heap-info.ts';
+import type { CodeHeapInfo, FlagsInfo, MetaspaceInfo } from './parse-non-heap.ts';
+
+/** What could be asked and understood. */
+export interface LiveValues {
+  readonly heap?: HeapInfo | undefined;
+  readonly metaspace?: MetaspaceInfo | undefined;
+  readonly codeHeaps?: readonly CodeHeapInfo[] | undefined;
+  readonly flags?: FlagsInfo | undefined;
+}
+
+export interface LiveJvm extends Pick<AttachTarget, 'collector'> {
+  /** As `process.arch`. */
+  readonly architecture: string;
+}
+
+type Usage = { readonly [Key in keyof PoolUsage]: PoolUsage[Key] | undefined };
+
+const METASPACE = 'Metaspace';
+const CLASS_SPACE = 'Compressed Class Space';
+const NO_LIMIT = -1;
+/** What a code heap has at the JVM's start unless InitialCodeCacheSize says otherwise: 2496 KiB. */
+const INITIAL_CODE_HEAP_BYTES_X64 = 2_555_904;
+const PAGE_BYTES = 4096;
+
+const KINDS: Readonly<Record<NonNullable<AttachTarget['collector']>, HeapInfo['kind'] | undefined>> = {
+  Serial: 'Serial',
+  Parallel: 'Parallel',
+  G1: 'G1',
+  ZGC: 'Z',
+  GenerationalZGC: 'Z',
+  Shenandoah: 'Shenandoah',
+  unknown: undefined,
+};
+
+/** The reading with all that is known better laid over it; what is not known better stays as it is. */
+export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): JvmReading {
+  const { collector } = jvm;
+  // Two sources that do not agree on the collector do not speak of the same JVM.
+  const fits = collector === undefined || KINDS[collector] === live.heap?.kind;
+  const info = fits ? live.heap : undefined;
+  const heap = toHeap(reading.heap, info, live.flags);
+  const isUsedOurs = info !== undefined && heap !== reading.heap && heap.used === info.used && info.used !== undefined;
+
+  const pools = new Map(reading.pools);
+  for (const [name, usage] of heapPoolsOf(info, jvm)) lay(pools, name, usage);
+  const nonHeapPools = nonHeapPoolsOf(live, jvm);
+  if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
+  for (const [name, usage] of nonHeapPools) lay(pools, name, usage);
+
+  const hasAll = live.metaspace !== undefined && live.codeHeaps !== undefined;
+  const nonHeap = hasAll ? sumOf([...nonHeapPools.values()]) : reading.nonHeap;
+  return { ...reading, heap, nonHeap, pools, memory: isUsedOurs ? 'live' : reading.memory };
+}
+
+/** `base` itself where the result could not be. */
+function toHeap(base: MemoryUsage, info: HeapInfo | undefined, flags: FlagsInfo | undefined): MemoryUsage {
+  const isG1 = info?.kind === 'G1';
+  // G1's text counts the regions being filled as full, up to 2 MB more than the bean; its counters are always fresh.
+  const used = isG1 ? (base.used ?? info.used) : (info?.used ?? base.used);
+  const committed = isG1 ? (base.committed ?? info.committed) : (info?.committed ?? base.committed);
+  return toPossible(base, {
+    // The bean's is this flag, whatever the collector.
+    init: flags?.initialHeapSize ?? base.init,
+    used,
+    committed,
+    max: toMax(base.max, committed, info, flags),
+  });
+}
+
+function toMax(
+  base: number | undefined,
+  committed: number | undefined,
+  info: HeapInfo | undefined,
+  flags: FlagsInfo | undefined,
+): number | undefined {
+  switch (info?.kind) {
+    case undefined:
+    // MaxHeapSize is too large for it: the bean leaves one survivor space out.
+    case 'Serial':
+      return base;
+    case 'Parallel':
+      return base === undefined ? undefined : Math.max(base, committed ?? base);
+    case 'G1':
+    case 'Z':
+    case 'Shenandoah':
+      return base ?? info.max ?? flags?.maxHeapSize;
+  }
+}
+
+function heapPoolsOf(info: HeapInfo | undefined, { collector }: LiveJvm): readonly (readonly [string, Usage])[] {
+  switch (info?.kind) {
+    case 'Serial':
+      return [
+        ['Eden Space', info.eden],
+        ['Survivor Space', info.survivor],
+        ['Tenured Gen', info.old],
+      ];
+    case 'Parallel':
+      return [
+        ['PS Eden Space', info.eden],
+        ['PS Survivor Space', { ...info.survivor, max: info.survivor.committed }],
+        ['PS Old Gen', info.old],
+      ];
+    case 'Z':
+      // Only the heap as a whole is told, not its generations.
+      return collector === 'ZGC' ? [['ZHeap', { used: info.used, committed: info.committed }]] : [];
+    case 'Shenandoah':
+      return [['Shenandoah', { used: info.used, committed: info.committed }]];
+    case 'G1':
+    case undefined:
+      return [];
+  }
+}
+
+function nonHeapPoolsOf(
+  { metaspace, codeHeaps = [], flags }: LiveValues,
+  jvm: LiveJvm,
+): ReadonlyMap<string, MemoryUsage> {
+  const pools = new Map<string, MemoryUsage>();
+  if (metaspace !== undefined) {
+    const { classSpace, ...both } = metaspace;
+    pools.set(METASPACE, { init: 0, ...both });
+    if (classSpace !== undefined) pools.set(CLASS_SPACE, { init: 0, ...classSpace });
+  }
+  for (const { name, ...usage } of codeHeaps) {
+    const init = initialCodeHeapBytes(usage.max, flags, jvm);
+    pools.set(name, init === undefined ? usage : { init, ...usage });
+  }
+  return pools;
+}
+
+/** `undefined` where nobody has compared it with the bean: on other processors, and with large pages. */
+function initialCodeHeapBytes(
+  max: number,
+  flags: FlagsInfo | undefined,
+  { architecture }: LiveJvm,
+): number | undefined {
+  if (flags === undefined || architecture !== 'x64' || flags.hasLargePages) return undefined;
+  const bytes = Math.min(flags.initialCodeCacheSize ?? INITIAL_CODE_HEAP_BYTES_X64, max);
+  return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+}
+
+/** As the bean does it, so with the class space twice: it is a part of Metaspace, too. */
+function sumOf(pools: readonly MemoryUsage[]): MemoryUsage {
+  const sum = (key: keyof MemoryUsage) => {
+    const values = pools.map((pool) => pool[key]);
+    if (key === 'max' && values.includes(NO_LIMIT)) return NO_LIMIT;
+    return values.reduce((all, value) => (all === undefined || value === undefined ? undefined : all + value), 0);
+  };
+  return toUsage({ init: sum('init'), used: sum('used'), committed: sum('committed'), max: sum('max') });
+}
+
+function lay(pools: Map<string, PoolUsage>, name: string, usage: Usage): void {
+  const base = pools.get(name) ?? {};
+  pools.set(name, toPossible(base, { ...base, ...toUsage(usage) }));
+}
+
+/** Two sources, two instants: what contradicts itself in between is not shown. */
+function toPossible<U extends MemoryUsage>(base: U, usage: Usage): U | MemoryUsage {
+  const { used, committed, max } = usage;
+  const limit = max === undefined || max === NO_LIMIT ? Number.POSITIVE_INFINITY : max;
+  const isPossible =
+    (used ?? 0) <= (committed ?? Number.POSITIVE_INFINITY) && Math.max(used ?? 0, committed ?? 0) <= limit;
+  return isPossible ? toUsage(usage) : base;
+}
+
+/** Absent instead of undefined. */
+function toUsage(usage: Usage): PoolUsage {
+  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined));
+}

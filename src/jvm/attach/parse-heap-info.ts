@@ -1,0 +1,161 @@
+/**
+ * Reads the answer to `GC.heap_info`, text for people that differs between collectors and releases. Whatever does not look
+ * exactly as known, or does not add up, is not there: no number is better than a wrong one.
+ */
+
+export interface SpaceInfo {
+  /** Bytes. */
+  readonly used: number;
+  readonly committed: number;
+}
+
+export type HeapInfo =
+  | {
+      readonly kind: 'Serial' | 'Parallel';
+      /** Bytes; exact. One survivor space counts, as in the MXBean. */
+      readonly used: number;
+      readonly committed: number;
+      readonly eden: SpaceInfo;
+      /** The survivor space in use. */
+      readonly survivor: SpaceInfo;
+      readonly old: SpaceInfo;
+    }
+  | {
+      /**
+       * G1: whole KiB, and with the regions being filled, which the MXBean leaves out. ZGC: whole MiB, as it has them.
+       * Shenandoah: whole KiB, and absent where the text rounds to more.
+       */
+      readonly kind: 'G1' | 'Z' | 'Shenandoah';
+      readonly used?: number;
+      readonly committed?: number;
+      /** Only where exact. */
+      readonly max?: number;
+    };
+
+const KIB = 1024;
+const MIB = 1_048_576;
+const ADDRESS = '(0x[0-9a-f]{8,16})';
+
+/** `undefined` for text that is not understood. */
+export function parseHeapInfo(text: string): HeapInfo | undefined {
+  if (/^\s*(?:def new generation|DefNew)\s/.test(text)) return parseGenerations(text, 'Serial');
+  if (/^\s*PSYoungGen\s/.test(text)) return parseGenerations(text, 'Parallel');
+  if (/^\s*garbage-first heap\s/.test(text)) return parseG1(text);
+  if (/^\s*ZHeap\s/.test(text)) return parseZ(text);
+  if (/^\s*Shenandoah Heap\s/.test(text)) return parseShenandoah(text);
+  return undefined;
+}
+
+function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo | undefined {
+  const young = parseGeneration(text, kind === 'Serial' ? '(?:def new generation|DefNew)' : 'PSYoungGen');
+  const tenured = parseGeneration(text, kind === 'Serial' ? '(?:tenured generation|Tenured)' : 'ParOldGen');
+  const eden = parseSpace(text, 'eden');
+  const survivor = parseSpace(text, 'from');
+  const old = parseSpace(text, kind === 'Serial' ? 'the' : 'object');
+  if (!young || !tenured || !eden || !survivor || !old) return undefined;
+  // What is used may be more on the next line already: the program goes on meanwhile.
+  const fits =
+    young.totalKib * KIB === eden.committed + survivor.committed &&
+    tenured.totalKib * KIB === old.committed &&
+    young.usedKib <= young.totalKib &&
+    tenured.usedKib <= tenured.totalKib;
+  if (!fits) return undefined;
+  const used = eden.used + survivor.used + old.used;
+  const committed = eden.committed + survivor.committed + old.committed;
+  return { kind, used, committed, eden, survivor, old };
+}
+
+/** `DefNew     total 14848K, used 2912K [...`: a check of its spaces. */
+function parseGeneration(
+  text: string,
+  name: string,
+): { readonly totalKib: number; readonly usedKib: number } | undefined {
+  const match = onlyMatch(text, `^ *${name} +total (\\d{1,12})K, used (\\d{1,12})K \\[`);
+  return match && { totalKib: Number(match[1]), usedKib: Number(match[2]) };
+}
+
+/** ` eden space 13248K,  21% used [start, top, end)`; the old generation of JDK 17's Serial has one more address in it. */
+function parseSpace(text: string, name: string): SpaceInfo | undefined {
+  const addresses = `\\[${ADDRESS}, ?${ADDRESS}, ?(?:0x[0-9a-f]{8,16}, ?)?${ADDRESS}\\)`;
+  const match = onlyMatch(text, `^ *${name} +space (\\d{1,12})K, +\\d{1,3}% used ${addresses}$`);
+  if (match === undefined) return undefined;
+  const [start, top, end] = [2, 3, 4].map((index) => BigInt(match[index] as string)) as [bigint, bigint, bigint];
+  const used = Number(top - start);
+  const committed = Number(end - start);
+  return used >= 0 && used <= committed && committed === Number(match[1]) * KIB ? { used, committed } : undefined;
+}
+
+function parseG1(text: string): HeapInfo | undefined {
+  const match = onlyMatch(
+    text,
+    '^ *garbage-first heap +total (?:reserved (\\d{1,12})K, committed )?(\\d{1,12})K, used (\\d{1,12})K \\[',
+  );
+  if (match === undefined) return undefined;
+  const [max, committed, used] = [1, 2, 3].map((index) => toBytes(match[index], KIB));
+  return toHeap('G1', { max, committed, used });
+}
+
+function parseZ(text: string): HeapInfo | undefined {
+  const match = onlyMatch(text, '^ *ZHeap +used (\\d{1,9})M, capacity (\\d{1,9})M, max capacity (\\d{1,9})M$');
+  if (match === undefined) return undefined;
+  // All of its pages are whole pieces of 2 MiB.
+  const [used, committed, max] = [1, 2, 3].map((index) => toBytes(match[index], MIB));
+  return toHeap('Z', { max, committed, used });
+}
+
+function parseShenandoah(text: string): HeapInfo | undefined {
+  const value = '(\\d{1,12}) ?([BKMG])';
+  const match = onlyMatch(text, `^ *${value} max, ${value} soft max, ${value} committed, ${value} used$`);
+  // `3072 x 4096 K regions`: what is reserved and committed are whole regions, so M is exact with regions of whole MiB.
+  const regions = onlyMatch(text, '^ *\\d{1,9} x (\\d{1,9}) ?([BKMG]) regions$');
+  if (match === undefined || regions === undefined) return undefined;
+  const regionBytes = toBytes(regions[1], UNITS.get(regions[2] as string) ?? Number.NaN);
+  const isWholeMib = regionBytes !== undefined && regionBytes > 0 && regionBytes % MIB === 0;
+  const exact = (index: number, units: string) => {
+    const unit = match[index + 1] as string;
+    return units.includes(unit) ? toBytes(match[index], UNITS.get(unit) ?? Number.NaN) : undefined;
+  };
+  const wholeRegions = isWholeMib ? 'BKM' : 'BK';
+  // From 100 MiB on, `used` is cut to whole MiB, from 100 GiB on to whole GiB.
+  return toHeap('Shenandoah', {
+    max: exact(1, wholeRegions),
+    committed: exact(5, wholeRegions),
+    used: exact(7, 'BK'),
+  });
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['B', 1],
+  ['K', KIB],
+  ['M', MIB],
+  ['G', KIB * MIB],
+]);
+
+interface Sizes {
+  readonly used: number | undefined;
+  readonly committed: number | undefined;
+  readonly max: number | undefined;
+}
+
+function toHeap(kind: 'G1' | 'Z' | 'Shenandoah', { used, committed, max }: Sizes): HeapInfo | undefined {
+  const isUpside = (small: number | undefined, large: number | undefined) =>
+    small !== undefined && large !== undefined && small > large;
+  if (isUpside(used, committed) || isUpside(committed, max) || isUpside(used, max)) return undefined;
+  return {
+    kind,
+    ...(used === undefined ? {} : { used }),
+    ...(committed === undefined ? {} : { committed }),
+    ...(max === undefined ? {} : { max }),
+  };
+}
+
+function toBytes(digits: string | undefined, unit: number): number | undefined {
+  const bytes = Number(digits) * unit;
+  return digits !== undefined && Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+/** A second line of the same kind means that this is not the text we know. */
+export function onlyMatch(text: string, pattern: string): RegExpMatchArray | undefined {
+  const matches = [...text.matchAll(new RegExp(pattern, 'gm'))];
+  return matches.length === 1 ? matches[0] : undefined;
+}

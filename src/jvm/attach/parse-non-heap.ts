@@ -1,0 +1,163 @@
+/** Reads the answers to `VM.metaspace`, `Compiler.codecache` and `VM.flags`, as strictly as those of the heap are read. */
+import { onlyMatch } from './parse-heap-info.ts';
+
+export interface MetaspaceInfo {
+  /** Bytes. Class space included. */
+  readonly used: number;
+  readonly committed: number;
+  /** -1: unlimited. Absent if the text does not tell. */
+  readonly max?: number;
+  /** Absent without compressed class pointers. */
+  readonly classSpace?: { readonly used: number; readonly committed: number; readonly max?: number };
+}
+
+export interface CodeHeapInfo {
+  /** The bean's name, e.g. `CodeHeap 'non-nmethods'`, or `CodeCache` where it is one piece. */
+  readonly name: string;
+  /** Bytes. `used` is cut to whole KiB, the others are exact. */
+  readonly used: number;
+  readonly committed: number;
+  readonly max: number;
+}
+
+export interface FlagsInfo {
+  /** Bytes. */
+  readonly initialHeapSize?: number;
+  readonly maxHeapSize?: number;
+  /** Only where it is not the platform's own. */
+  readonly initialCodeCacheSize?: number;
+  /** Code heaps then grow by larger pages than usual. */
+  readonly hasLargePages: boolean;
+}
+
+const KIB = 1024;
+/** Each line is counted on its own, while classes are loaded and code is compiled. */
+const MAX_DRIFT_BYTES = 1_048_576;
+/** HotSpot has one or up to three. */
+const MAX_CODE_HEAPS = 8;
+const UNLIMITED = -1;
+
+/** Of `VM.metaspace basic scale=1`. `undefined` for text that is not understood. */
+export function parseMetaspace(text: string): MetaspaceInfo | undefined {
+  if (onlyMatch(text, '^No class space$') !== undefined) return parseWithoutClassSpace(text);
+  const part = (name: string) => {
+    const used = numberIn(text, `^ *${name}: +(\\d{1,15}) bytes used\\.$`);
+    const isSum = name === 'Both';
+    const space = onlyMatch(
+      text,
+      `^ *${name}${isSum ? '' : ' space'}: +(\\d{1,15}) bytes reserved, +(\\d{1,15}) bytes \\( *<?\\d{1,3}%\\) committed[.,]`,
+    );
+    if (used === undefined || space === undefined) return undefined;
+    return { used, reserved: Number(space[1]), committed: Number(space[2]) };
+  };
+  const [nonClass, classSpace, both] = [part('Non-class'), part('Class'), part('Both')];
+  if (!nonClass || !classSpace || !both) return undefined;
+  const addsUp = (['used', 'committed'] as const).every(
+    (key) => Math.abs(nonClass[key] + classSpace[key] - both[key]) <= MAX_DRIFT_BYTES,
+  );
+  if (!addsUp || !isOrdered(both) || !isOrdered(classSpace)) return undefined;
+  const { used, committed } = classSpace;
+  const max = numberIn(text, '^CompressedClassSpaceSize: (\\d{1,15}) bytes$');
+  // The space that is reserved is the whole of it.
+  const fits = max === undefined || max >= committed;
+  return {
+    used: both.used,
+    committed: both.committed,
+    ...maxOf(text, both.committed),
+    classSpace: { used, committed, ...(max === undefined || !fits ? {} : { max }) },
+  };
+}
+
+function parseWithoutClassSpace(text: string): MetaspaceInfo | undefined {
+  const used = numberIn(text, '^ *(\\d{1,15}) bytes used\\.$');
+  const space = onlyMatch(text, '^ *(\\d{1,15}) bytes reserved, +(\\d{1,15}) bytes \\( *<?\\d{1,3}%\\) committed[.,]');
+  if (used === undefined || space === undefined) return undefined;
+  const [reserved, committed] = [Number(space[1]), Number(space[2])];
+  return isOrdered({ used, committed, reserved }) ? { used, committed, ...maxOf(text, committed) } : undefined;
+}
+
+function maxOf(text: string, committed: number): { readonly max?: number } {
+  const value = onlyMatch(text, '^MaxMetaspaceSize: (unlimited|\\d{1,15} bytes)$')?.[1];
+  if (value === undefined) return {};
+  const max = value === 'unlimited' ? UNLIMITED : Number(value.split(' ')[0]);
+  return max === UNLIMITED || max >= committed ? { max } : {};
+}
+
+function isOrdered(space: { readonly used: number; readonly committed: number; readonly reserved: number }): boolean {
+  return space.used <= space.committed && space.committed <= space.reserved && Number.isSafeInteger(space.reserved);
+}
+
+/** Of `Compiler.codecache`: all code heaps, or `undefined`: with one of them missing, the sums over them would be wrong. */
+export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefined {
+  const sizes = 'size=(\\d{1,12})Kb used=(\\d{1,12})Kb max_used=(\\d{1,12})Kb free=(\\d{1,12})Kb';
+  const bounds = ' bounds \\[(0x[0-9a-f]{8,16}), (0x[0-9a-f]{8,16}), (0x[0-9a-f]{8,16})\\]';
+  const pattern = `^(CodeHeap '[a-z][a-z -]{0,40}'|CodeCache): ${sizes}\\n${bounds}$`;
+  const matches = [...text.matchAll(new RegExp(pattern, 'gm'))];
+  // JDK 25 adds a line for all together, with commas and without bounds.
+  const total = onlyMatch(text, '^CodeCache: size=(\\d{1,12})Kb, used=(\\d{1,12})Kb, ');
+  const named = [...text.matchAll(/^.*Code(?:Heap|Cache).*$/gim)].length - (total === undefined ? 0 : 1);
+  const pieces = [...text.matchAll(/^.*bounds.*$/gm)].length;
+  const isComplete = matches.length === named && matches.length === pieces && /^.*total_blobs=\d/m.test(text);
+  if (!isComplete || matches.length === 0 || matches.length > MAX_CODE_HEAPS) return undefined;
+  const heaps: CodeHeapInfo[] = [];
+  for (const match of matches) {
+    const heap = toCodeHeap(match);
+    if (heap === undefined || heaps.some(({ name }) => name === heap.name)) return undefined;
+    heaps.push(heap);
+  }
+  if (!isKnownSet(heaps)) return undefined;
+  return total === undefined || isSumOf(heaps, Number(total[1]), Number(total[2])) ? heaps : undefined;
+}
+
+function toCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
+  const [size, used, peak, free] = [2, 3, 4, 5].map((index) => Number(match[index]) * KIB) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const [low, high, end] = [6, 7, 8].map((index) => BigInt(match[index] as string)) as [bigint, bigint, bigint];
+  const [committed, max] = [Number(high - low), Number(end - low)];
+  const fits =
+    Math.floor(max / KIB) * KIB === size &&
+    Math.abs(size - used - free) <= MAX_DRIFT_BYTES &&
+    used <= peak &&
+    peak <= size &&
+    used <= committed &&
+    committed <= max;
+  return fits ? { name: match[1] as string, used, committed, max } : undefined;
+}
+
+/** HotSpot has the whole in one piece, or pieces of which the one for its own code is always there. */
+function isKnownSet(heaps: readonly CodeHeapInfo[]): boolean {
+  const hasWhole = heaps.some(({ name }) => name === 'CodeCache');
+  return hasWhole ? heaps.length === 1 : heaps.some(({ name }) => name === "CodeHeap 'non-nmethods'");
+}
+
+function isSumOf(heaps: readonly CodeHeapInfo[], sizeKib: number, usedKib: number): boolean {
+  const sum = (key: 'used' | 'max') => heaps.reduce((all, heap) => all + heap[key], 0);
+  // Each of them is cut to whole KiB for itself.
+  const cutBytes = heaps.length * KIB;
+  return Math.abs(sum('max') - sizeKib * KIB) <= cutBytes && Math.abs(sum('used') - usedKib * KIB) <= MAX_DRIFT_BYTES;
+}
+
+/** Of `VM.flags`, which has one line with all that differ from their defaults. */
+export function parseFlags(text: string): FlagsInfo {
+  // Twice the same flag is not told; a flag is a word of its own.
+  const bytes = (name: string) => numberIn(text, `(?<=^|\\s)-XX:${name}=(\\d{1,15})(?=\\s|$)`);
+  const [initialHeapSize, maxHeapSize] = [bytes('InitialHeapSize'), bytes('MaxHeapSize')];
+  const isPossible =
+    initialHeapSize !== undefined && maxHeapSize !== undefined && initialHeapSize <= maxHeapSize && maxHeapSize > 0;
+  const initialCodeCacheSize = bytes('InitialCodeCacheSize');
+  return {
+    ...(isPossible ? { initialHeapSize, maxHeapSize } : {}),
+    ...(initialCodeCacheSize === undefined ? {} : { initialCodeCacheSize }),
+    hasLargePages: /-XX:\+Use(?:LargePages|TransparentHugePages)(?=\s|$)/.test(text),
+  };
+}
+
+function numberIn(text: string, pattern: string): number | undefined {
+  const match = onlyMatch(text, pattern);
+  const value = Number(match?.[1]);
+  return match !== undefined && Number.isSafeInteger(value) ? value : undefined;
+}

@@ -1,0 +1,157 @@
+/** JVMs that have a counters file, each with the process that it belongs to, if that is visible. */
+import type { Counters } from './counters.ts';
+import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
+import { fileNameOf, listPerfFiles, type PerfFile, type PerfFilePath } from './perf-file.ts';
+import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
+import { type ReadCountersResult, readCounters } from './read-counters.ts';
+
+export interface Candidate {
+  readonly path: PerfFilePath;
+  readonly file: PerfFile;
+  readonly counters: Counters;
+  readonly process: ProcessInfo | undefined;
+  readonly liveness: Liveness;
+  readonly evidence: LivenessEvidence;
+}
+
+export interface Surroundings {
+  readonly procPath: string;
+  readonly tmpPath: string;
+  readonly processes: readonly ProcessInfo[];
+  readonly nowNs: () => number;
+  readonly signal: AbortSignal;
+}
+
+export type CandidateResult =
+  | { readonly kind: 'candidate'; readonly candidate: Candidate }
+  | { readonly kind: 'failed'; readonly path: PerfFilePath; readonly result: Failure }
+  | { readonly kind: 'denied' }
+  | { readonly kind: 'absent' };
+
+export type Failure = Exclude<ReadCountersResult, { kind: 'counters' }>;
+
+/** The clock may have been set by so much since the JVM's start. */
+const START_TOLERANCE_MS = 10_000;
+
+/** The counters file of a process, in the /tmp that it shares with us or in its own. */
+export async function findOfProcess(around: Surroundings, process: ProcessInfo): Promise<CandidateResult> {
+  const { procPath, tmpPath } = around;
+  const ownNamespace = mountNamespaceOf(procPath, 'self');
+  const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
+  let worst: CandidateResult = { kind: 'absent' };
+  for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
+    const list = listPerfFiles(tmp);
+    if (list.kind === 'denied') {
+      if (tmp !== tmpPath) worst = { kind: 'denied' };
+      continue;
+    }
+    for (const path of list.paths.filter(({ nspid }) => nspid === process.nspid)) {
+      const result = await toCandidate(around, path, [process]);
+      if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
+      // Another user's file of that number is not this process's.
+      const isDeniedToUs =
+        result.kind === 'failed' && result.result.kind === 'denied' && result.result.uid === process.uid;
+      if (isDeniedToUs) worst = { kind: 'denied' };
+      else if (result.kind === 'failed' && result.result.kind !== 'denied' && worst.kind !== 'denied') worst = result;
+    }
+  }
+  return worst;
+}
+
+/** Reads a file and finds its process among `processes`. */
+export async function toCandidate(
+  around: Surroundings,
+  path: PerfFilePath,
+  processes: readonly ProcessInfo[] = around.processes,
+): Promise<CandidateResult> {
+  const result = await readCounters(path, around.signal);
+  if (result.kind === 'absent') return { kind: 'absent' };
+  if (result.kind !== 'counters') return { kind: 'failed', path, result };
+  const { file, counters } = result;
+  const process = processes.find((one) => isOf(around.procPath, one, path, file, counters));
+  const question = { procPath: around.procPath, process, file, counters, previous: undefined, nowNs: around.nowNs() };
+  return { kind: 'candidate', candidate: { path, file, counters, process, ...toLiveness(question) } };
+}
+
+/**
+ * Whether a process wrote that file. The number and the user are not enough: the JVM may be dead and its pid reused, or live in
+ * another container where the same pids are in use.
+ */
+function isOf(
+  procPath: string,
+  process: ProcessInfo,
+  path: PerfFilePath,
+  file: PerfFile,
+  { startedEpochMs }: Counters,
+): boolean {
+  if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
+  if (findLockHolders(procPath, file).includes(process.pid)) return true;
+  const mapped = hasMapped(procPath, process.pid, fileNameOf(path));
+  if (mapped !== undefined) return mapped;
+  const processStart = startedEpochMsOf(procPath, process);
+  if (processStart === undefined || startedEpochMs === undefined) return true;
+  return processStart <= startedEpochMs + START_TOLERANCE_MS;
+}
+
+/** All JVMs that have a counters file in our /tmp or in the /tmp of a visible process, each once. */
+export async function findAll(around: Surroundings): Promise<{
+  candidates: readonly Candidate[];
+  failures: readonly CandidateResult[];
+  deniedProcesses: readonly ProcessInfo[];
+}> {
+  const { paths, deniedProcesses } = await listEverywhere(around);
+  const candidates = new Map<string, Candidate>();
+  const failures: CandidateResult[] = [];
+  for (const [index, path] of paths.entries()) {
+    await pause(index, around.signal);
+    const result = await toCandidate(around, path);
+    if (result.kind !== 'candidate') {
+      if (result.kind !== 'absent') failures.push(result);
+      continue;
+    }
+    const { candidate } = result;
+    // Somebody else's /tmp can be read only by way of its process.
+    if (path.tmp !== around.tmpPath && candidate.process === undefined) continue;
+    const key = `${candidate.file.device}:${candidate.file.inode}`;
+    if (!candidates.has(key)) candidates.set(key, withOwnRoot(around, candidate));
+  }
+  return { candidates: [...candidates.values()], failures, deniedProcesses };
+}
+
+/** Files of another /tmp were listed by way of any process there: from now on by way of the JVM itself, which lives as long. */
+function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate): Candidate {
+  const { path, process } = candidate;
+  if (path.tmp === tmpPath || process === undefined) return candidate;
+  return { ...candidate, path: { ...path, tmp: `${procPath}/${process.pid}/root/tmp` } };
+}
+
+async function listEverywhere(
+  around: Surroundings,
+): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
+  const { procPath, tmpPath, processes, signal } = around;
+  const own = listPerfFiles(tmpPath);
+  const paths = own.kind === 'listed' ? [...own.paths] : [];
+  const deniedProcesses: ProcessInfo[] = [];
+  const seen = new Set([mountNamespaceOf(procPath, 'self')]);
+  for (const [index, process] of processes.entries()) {
+    await pause(index, signal);
+    const namespace = mountNamespaceOf(procPath, process.pid);
+    if (namespace !== undefined && seen.has(namespace)) continue;
+    const list = listPerfFiles(`${procPath}/${process.pid}/root/tmp`);
+    if (list.kind === 'denied') {
+      deniedProcesses.push(process);
+      continue;
+    }
+    paths.push(...list.paths.slice(0, Math.max(0, MAX_PATHS - paths.length)));
+    if (namespace !== undefined) seen.add(namespace);
+  }
+  return { paths, deniedProcesses };
+}
+
+/** More are not looked at. */
+const MAX_PATHS = 4096;
+
+/** For messages: the pid that `jvm.pid` takes. */
+export function toNamed({ path, process, counters }: Candidate) {
+  return { pid: process?.pid ?? path.nspid, user: path.user, command: counters.command?.name ?? 'unknown' };
+}

@@ -1,0 +1,127 @@
+/**
+ * The counters that this program wants, out of the bytes of HotSpot's counters file. A closed list: `java.rt.vmArgs` and
+ * other texts that may hold passwords are never decoded.
+ */
+import { type Entry, toLayout } from './entries.ts';
+import { type JavaCommand, toJavaCommand } from './java-command.ts';
+
+export interface Counters {
+  /** E.g. `sun.gc.metaspace.used` => 1180464n. Ticks stay BigInt until they have been divided. */
+  readonly numbers: ReadonlyMap<string, bigint>;
+  /** E.g. `sun.gc.policy.name` => `GarbageFirst`. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Some counters had no room in the file: absent ones are unknown. */
+  readonly hasOverflow: boolean;
+  readonly command: JavaCommand | undefined;
+  /** E.g. 17; `undefined` if the file does not say it twice alike. */
+  readonly jdkMajor: number | undefined;
+  /** When the JVM started: ms since 1970. Together with the file's inode it tells one JVM from the next. */
+  readonly startedEpochMs: number | undefined;
+}
+
+export type CountersResult =
+  | { readonly kind: 'counters'; readonly counters: Counters }
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/** What is read of a file: HotSpot's default is 32 KiB, of which 14 are in use; -XX:PerfDataMemorySize may make it larger. */
+export const MAX_FILE_BYTES = 1_048_576;
+
+const NONE = 1;
+const BYTES = 2;
+const TICKS = 3;
+const EVENTS = 4;
+const STRING = 5;
+const HERTZ = 6;
+
+const NUMBER_UNITS: ReadonlyMap<string, number> = new Map([
+  ['java.cls.loadedClasses', EVENTS],
+  ['java.cls.sharedLoadedClasses', EVENTS],
+  ['java.cls.unloadedClasses', EVENTS],
+  ['java.cls.sharedUnloadedClasses', EVENTS],
+  ['sun.gc.metaspace.used', BYTES],
+  ['sun.gc.metaspace.capacity', BYTES],
+  ['sun.gc.compressedclassspace.used', BYTES],
+  ['sun.gc.compressedclassspace.capacity', BYTES],
+  ['sun.gc.compressedclassspace.maxCapacity', BYTES],
+  ['sun.os.hrt.frequency', HERTZ],
+  ['sun.os.hrt.ticks', TICKS],
+  ['sun.rt.createVmBeginTime', NONE],
+  ['sun.rt.jvmVersion', NONE],
+]);
+
+const GENERATION = /^sun\.gc\.generation\.[01]\.(?:minCapacity|maxCapacity|capacity)$/;
+const SPACE = /^sun\.gc\.generation\.[01]\.space\.[0-4]\.(?:used|capacity|maxCapacity|initCapacity)$/;
+const COLLECTOR = /^sun\.gc\.collector\.[0-7]\.(?:invocations|time)$/;
+const COLLECTOR_NAME = /^sun\.gc\.collector\.[0-7]\.name$/;
+const SPECIFICATION = 'java.property.java.vm.specification.version';
+const COMMAND = 'sun.rt.javaCommand';
+
+/** Longest text that is kept, e.g. `ZGC major collection pauses`. */
+const MAX_TEXT_BYTES = 64;
+
+/** Whether a text of this counter is decoded and kept, e.g. `sun.gc.policy.name`. */
+function isWantedText(name: string): boolean {
+  return name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name);
+}
+
+/** The unit that a wanted number must have; `undefined` for a number that is not wanted. */
+function unitOf(name: string): number | undefined {
+  if (GENERATION.test(name) || SPACE.test(name)) return BYTES;
+  if (COLLECTOR.test(name)) return name.endsWith('.time') ? TICKS : EVENTS;
+  return NUMBER_UNITS.get(name);
+}
+
+/** Reads the wanted counters. Never throws; anything that contradicts itself is `invalid` with the reason. */
+export function toCounters(bytes: Buffer): CountersResult {
+  const result = toLayout(bytes);
+  if (result.kind !== 'layout') return result;
+  const { entries, isLittleEndian, overflowBytes } = result.layout;
+  const numbers = new Map<string, bigint>();
+  const texts = new Map<string, string>();
+  let command: JavaCommand | undefined;
+  for (const entry of entries) {
+    const { name, type, dataOffset } = entry;
+    const unit = unitOf(name);
+    if (numbers.has(name) || texts.has(name)) return { kind: 'invalid', reason: `it has the counter ${name} twice` };
+    if (unit !== undefined) {
+      if (type !== 'J' || unit !== entry.unit)
+        return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
+      numbers.set(name, isLittleEndian ? bytes.readBigInt64LE(dataOffset) : bytes.readBigInt64BE(dataOffset));
+    } else if (isWantedText(name)) {
+      if (!isText(entry)) return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
+      texts.set(name, toText(bytes, entry, MAX_TEXT_BYTES));
+    } else if (name === COMMAND && isText(entry)) {
+      command = toJavaCommand(toText(bytes, entry, entry.dataBytes));
+    }
+  }
+  const jdkMajor = toJdkMajor(texts.get(SPECIFICATION), numbers.get('sun.rt.jvmVersion'));
+  const startedEpochMs = toSafe(numbers.get('sun.rt.createVmBeginTime'));
+  return {
+    kind: 'counters',
+    counters: { numbers, texts, hasOverflow: overflowBytes > 0, command, jdkMajor, startedEpochMs },
+  };
+}
+
+function isText({ type, unit }: Entry): boolean {
+  return type === 'B' && unit === STRING;
+}
+
+function toText(bytes: Buffer, { dataOffset, dataBytes }: Entry, maxBytes: number): string {
+  const end = dataOffset + Math.min(dataBytes, maxBytes);
+  const nul = bytes.indexOf(0, dataOffset);
+  return bytes.toString('latin1', dataOffset, nul >= 0 && nul < end ? nul : end);
+}
+
+/** From `17` (`1.8` before JDK 9) and the number whose highest byte is the major version: both must say the same. */
+function toJdkMajor(specification: string | undefined, jvmVersion: bigint | undefined): number | undefined {
+  const [, digits] = /^(?:1\.)?(\d{1,3})$/.exec(specification ?? '') ?? [];
+  if (digits === undefined || jvmVersion === undefined) return undefined;
+  const major = Number(digits);
+  // Before JDK 9 that byte counts HotSpot's own versions.
+  return major <= 8 || BigInt(major) === jvmVersion >> 24n ? major : undefined;
+}
+
+function toSafe(value: bigint | undefined): number | undefined {
+  return value !== undefined && value > 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined;
+}

@@ -1,0 +1,234 @@
+/**
+ * Finds the JVM of the application server, and never guesses: by `jvm.pid`, else by who listens on the upstream's port, else
+ * by the counters files that say they are a Tomcat's or WildFly's.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { JvmSourceError } from '../jvm-source.ts';
+import {
+  type Candidate,
+  type CandidateResult,
+  findAll,
+  findOfProcess,
+  type Surroundings,
+  toCandidate,
+  toNamed,
+} from './candidates.ts';
+import { findListeners, type Listener } from './listeners.ts';
+import { TICKS_MOVE_WITHIN_MS, toLiveness } from './liveness.ts';
+import { listPerfFiles, type PerfFilePath, pathOf } from './perf-file.ts';
+import { findHolders, looksLikeJvm, type ProcessInfo, readProcess, readProcesses } from './processes.ts';
+import { readCounters } from './read-counters.ts';
+import { ambiguous, denied, deniedToUser, noFile, type OwnRights, refused, toList, unreadable } from './refusals.ts';
+
+export interface FindJvmOptions {
+  /** `jvm.pid`: in our own pid namespace, or in the JVM's where its processes are not visible. */
+  readonly pid?: number | undefined;
+  /** `jvm.user`: the JVM's user by name, as in `hsperfdata_tomcat`, or by number. */
+  readonly user?: string | undefined;
+  readonly upstreamHost?: string | undefined;
+  readonly upstreamPort?: number | undefined;
+  /** Default `/proc`. */
+  readonly procPath?: string | undefined;
+  /** Default `/tmp`. */
+  readonly tmpPath?: string | undefined;
+  /** Monotonic. */
+  readonly nowNs: () => number;
+}
+
+export interface FoundJvm {
+  readonly candidate: Candidate;
+  /** The listening sockets of the upstream's port when the JVM was found; other ones may mean another JVM. */
+  readonly listenerInodes: ReadonlySet<string>;
+}
+
+interface Search {
+  readonly options: FindJvmOptions;
+  readonly around: Surroundings;
+  readonly own: OwnRights;
+  /** `undefined`: the port says nothing about the processes here. */
+  readonly listeners: readonly Listener[] | undefined;
+}
+
+/** Rejects with a `JvmSourceError` that says what to change: `_NOT_FOUND`, `_AMBIGUOUS`, `_ACCESS`, `_FORMAT`. */
+export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Promise<FoundJvm> {
+  const { procPath = '/proc', tmpPath = '/tmp', nowNs } = options;
+  const processes = await readProcesses(procPath, signal);
+  const own = readProcess(procPath, 'self') ?? {
+    uid: process.geteuid?.() ?? -1,
+    gid: process.getegid?.() ?? -1,
+    effectiveCapabilities: 0n,
+  };
+  const search: Search = {
+    options,
+    own,
+    around: { procPath, tmpPath, processes, nowNs, signal },
+    listeners: listenersOf(options),
+  };
+  const candidate = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
+  return { candidate, listenerInodes: inodesOf(search.listeners) };
+}
+
+/** Of the upstream's port now; `undefined` where a port is not ours to look at. */
+export function listenersOf(options: Omit<FindJvmOptions, 'nowNs'>): Listener[] | undefined {
+  const { procPath = '/proc', upstreamHost, upstreamPort } = options;
+  return upstreamPort === undefined ? undefined : findListeners(procPath, upstreamHost ?? 'localhost', upstreamPort);
+}
+
+function inodesOf(listeners: readonly Listener[] | undefined): ReadonlySet<string> {
+  return new Set(listeners?.map(({ inode }) => inode));
+}
+
+async function findByPid(search: Search, pid: number): Promise<Candidate> {
+  const { around, own } = search;
+  const visible = around.processes.find((one) => one.pid === pid);
+  const result = visible === undefined ? undefined : await findOfProcess(around, visible);
+  if (result?.kind === 'candidate') return result.candidate;
+  // In a container without sight of the JVM's processes, the number can only be the file's.
+  const candidates = await findInvisible(search, pid);
+  if (candidates.length > 1) throw ambiguousNumber(pid, candidates);
+  const [only] = candidates;
+  if (only !== undefined) return only;
+  if (visible !== undefined && result !== undefined) throw toError(visible, result, own);
+  throw new JvmSourceError(
+    'D2S_ERR_JVM_NOT_FOUND',
+    `jvm.pid is ${pid}, but there is no such process and no counters file ${around.tmpPath}/hsperfdata_*/${pid}. ` +
+      'Set jvm.pid to the JVM’s pid as this sidecar sees it, or leave it out to have the JVM found by the upstream’s port.',
+  );
+}
+
+async function findInvisible({ around, options }: Search, nspid: number): Promise<Candidate[]> {
+  const list = listPerfFiles(around.tmpPath);
+  const paths = list.kind === 'listed' ? list.paths.filter((path) => path.nspid === nspid) : [];
+  const candidates: Candidate[] = [];
+  for (const path of paths) {
+    const result = await toCandidate(around, path, []);
+    if (result.kind === 'candidate' && isOfUser(result.candidate, options.user)) candidates.push(result.candidate);
+  }
+  return withoutDead(around, candidates);
+}
+
+function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSourceError {
+  const users = candidates.map(({ path }) => path.user).join(', ');
+  const message = `More than one user has a JVM with pid ${pid}: ${users}. Set jvm.user, too.`;
+  return new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', message);
+}
+
+async function findUnnamed(search: Search): Promise<Candidate> {
+  const { around, listeners, options, own } = search;
+  const sockets = inodesOf(listeners);
+  const holders =
+    sockets.size === 0 ? [] : await findHolders(around.procPath, around.processes, sockets, around.signal);
+  const found: Candidate[] = [];
+  const failed: { process: ProcessInfo; result: CandidateResult }[] = [];
+  for (const process of holders) {
+    const result = await findOfProcess(around, process);
+    if (result.kind !== 'candidate') failed.push({ process, result });
+    else if (isOfUser(result.candidate, options.user)) found.push(result.candidate);
+  }
+  const [only, another] = found;
+  if (another !== undefined) throw ambiguous(found.map(toNamed));
+  if (only !== undefined) return only;
+  // It is a JVM, so it is the one; looking for others would be a guess.
+  const jvm = failed.find(({ process }) => looksLikeJvm(process));
+  if (jvm !== undefined) throw toError(jvm.process, jvm.result, own);
+  return findServer(search, holders);
+}
+
+/** By what the counters files say of themselves. */
+async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
+  const { around, options, listeners } = search;
+  const { candidates, failures, deniedProcesses } = await findAll(around);
+  // The listener's process cannot be seen, but its user can; a visible one that is no JVM, e.g. a proxy, says nothing.
+  const listenerUids =
+    holders.length === 0 && listeners !== undefined ? new Set(listeners.map(({ uid }) => uid)) : undefined;
+  const ofUser = candidates.filter((candidate) => isOfUser(candidate, options.user));
+  const ofListener = ofUser.filter(({ file }) => !listenerUids?.size || listenerUids.has(file.uid));
+  const servers = ofListener.filter(({ counters }) => counters.command?.kind === 'application-server');
+  const others =
+    options.user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
+  const living = await withoutDead(around, servers.length > 0 ? servers : others);
+  const sure = living.filter(({ liveness }) => liveness !== 'unknown');
+  // Nobody listens: a file of which nothing shows that its JVM still lives is a dead one's.
+  const possible = sure.length > 0 || listeners?.length === 0 ? sure : living;
+  const [only, another] = possible;
+  if (another !== undefined) throw ambiguous(possible.map(toNamed));
+  if (only !== undefined) return only;
+  throw whyNone(search, { candidates: ofUser, failures, deniedProcesses, listenerUids });
+}
+
+interface Survey {
+  readonly candidates: readonly Candidate[];
+  readonly failures: readonly CandidateResult[];
+  readonly deniedProcesses: readonly ProcessInfo[];
+  readonly listenerUids: ReadonlySet<number> | undefined;
+}
+
+function whyNone(search: Search, { candidates, failures, deniedProcesses, listenerUids }: Survey): JvmSourceError {
+  const { own, options, around, listeners } = search;
+  const isSuspect = (uid: number) => !listenerUids?.size || listenerUids.has(uid);
+  // A JVM that is there but closed to us is most probably the one.
+  const closed = deniedProcesses.find((process) => looksLikeJvm(process) && isSuspect(process.uid));
+  if (closed !== undefined) return denied(closed, own);
+  for (const failure of failures) {
+    if (failure.kind !== 'failed' || !isPathOfUser(failure.path, options.user)) continue;
+    const { path, result } = failure;
+    if (result.kind === 'denied' && result.uid !== undefined && isSuspect(result.uid)) {
+      const holder = around.processes.find(({ nspid, uid }) => nspid === path.nspid && uid === result.uid);
+      return holder ? denied(holder, own) : deniedToUser(`The JVM of ${pathOf(path)}`, result.uid, own);
+    }
+  }
+  const [stranger] = listenerUids ?? [];
+  if (stranger !== undefined && stranger !== own.uid && own.uid !== 0) {
+    return deniedToUser(`The process that listens on port ${options.upstreamPort}`, stranger, own);
+  }
+  const port = describePort(options, listeners);
+  const jvms = candidates.filter(({ liveness }) => liveness === 'alive' || liveness === 'stopped');
+  const others = jvms.length === 0 ? 'and no other JVM is visible' : `only ${toList(jvms.map(toNamed))}`;
+  const user = options.user === undefined ? '' : ` of user ${options.user} (jvm.user)`;
+  return new JvmSourceError(
+    'D2S_ERR_JVM_NOT_FOUND',
+    `No JVM found: ${port}, and no Tomcat or WildFly${user} has a counters file in ${around.tmpPath}/hsperfdata_* or ` +
+      `/proc/*/root/tmp/hsperfdata_*, ${others}. Start the application server; if it is one of another kind, set jvm.pid; in ` +
+      'containers share the process namespace (shareProcessNamespace: true) or mount one emptyDir on /tmp in both.',
+  );
+}
+
+function describePort({ upstreamHost, upstreamPort }: FindJvmOptions, listeners: Search['listeners']): string {
+  if (upstreamPort === undefined) return 'no upstream port is known';
+  if (listeners === undefined) return `the upstream’s host ${upstreamHost} is not this machine`;
+  if (listeners.length === 0) return `nothing listens on the upstream’s port ${upstreamPort} here`;
+  return `what listens on the upstream’s port ${upstreamPort} is no visible JVM`;
+}
+
+/** Compares the ticks of those of which nothing is known yet with their ticks a moment later. */
+async function withoutDead(around: Surroundings, candidates: readonly Candidate[]): Promise<Candidate[]> {
+  const isInDoubt = ({ liveness, evidence }: Candidate) => liveness === 'unknown' && evidence.ticks !== undefined;
+  const { procPath, signal, nowNs } = around;
+  if (candidates.some(isInDoubt)) await delay(TICKS_MOVE_WITHIN_MS + 10, undefined, { signal });
+  const living: Candidate[] = [];
+  for (const candidate of candidates) {
+    const { evidence, process, path } = candidate;
+    const again = isInDoubt(candidate) ? await readCounters(path, signal) : undefined;
+    const question = { procPath, process, previous: evidence, nowNs: nowNs() };
+    const checked = again?.kind === 'counters' ? { ...candidate, ...toLiveness({ ...question, ...again }) } : candidate;
+    if (checked.liveness !== 'gone') living.push(checked);
+  }
+  return living;
+}
+
+function isOfUser({ path, file }: Candidate, user: string | undefined): boolean {
+  return isPathOfUser(path, user) || user === String(file.uid);
+}
+
+function isPathOfUser(path: PerfFilePath, user: string | undefined): boolean {
+  return user === undefined || path.user === user;
+}
+
+function toError(process: ProcessInfo, result: CandidateResult, own: OwnRights): JvmSourceError {
+  if (result.kind === 'denied') return denied(process, own);
+  if (result.kind !== 'failed') return noFile(process);
+  const { result: failure, path } = result;
+  if (failure.kind === 'refused') return refused(pathOf(path), failure.reason);
+  if (failure.kind === 'denied') return denied(process, own);
+  return failure.kind === 'absent' ? noFile(process) : unreadable(pathOf(path), failure);
+}

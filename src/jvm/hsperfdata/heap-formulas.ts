@@ -1,0 +1,232 @@
+/**
+ * The heap and its pools out of the counters, for each collector. Every formula was compared with the platform's MXBeans on
+ * JDK 17 and 25: equal to the byte, except where a comment says otherwise.
+ */
+import type { MemoryUsage, PoolUsage } from '../jvm-reading.ts';
+import type { Collector } from './collectors.ts';
+import type { Counters } from './counters.ts';
+import { bytesOf, countOf, sum, toPlausibleUsage, type Usage } from './plausible.ts';
+
+export interface HeapReading {
+  readonly heap: MemoryUsage;
+  readonly pools: ReadonlyMap<string, PoolUsage>;
+  /** `after-gc`: `used` is as the last collection left it. */
+  readonly memory: 'live' | 'after-gc';
+}
+
+const NOTHING: HeapReading = { heap: {}, pools: new Map(), memory: 'after-gc' };
+const NO_LIMIT = -1;
+
+export function toHeap(counters: Counters, collector: Collector): HeapReading {
+  switch (collector) {
+    case 'Serial':
+      return serial(counters);
+    case 'Parallel':
+      return parallel(counters);
+    case 'G1':
+      return g1(counters);
+    case 'ZGC':
+      return zgc(counters);
+    case 'GenerationalZGC':
+      return generationalZgc(counters);
+    case 'Shenandoah':
+      return shenandoah(counters);
+    case 'unknown':
+      return NOTHING;
+  }
+}
+
+function serial(counters: Counters): HeapReading {
+  const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
+  const { eden, from, s1, old } = spacesOf(counters);
+  const memory = sampledEvery50Ms(counters);
+  const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
+  const pools = toPools([
+    ['Eden Space', { used: eden.used, committed: eden.capacity, max: eden.maxCapacity }],
+    ['Survivor Space', { used: from?.used, committed: from?.capacity, max: from?.maxCapacity }],
+    ['Tenured Gen', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
+  ]);
+  // The bean counts one survivor space only. No heap.init: its counters know nothing but an explicit -Xms.
+  return toReading(pools, memory, isUnknown, {
+    used: sumOf(pools, 'used'),
+    committed: sumOf(pools, 'committed'),
+    max: minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity),
+  });
+}
+
+function parallel(counters: Counters): HeapReading {
+  const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
+  const { eden, from, s1, s2, old } = spacesOf(counters);
+  const memory = sampledEvery50Ms(counters);
+  const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
+  const edenMax = minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity);
+  const pools = toPools([
+    ['PS Eden Space', { used: eden.used, committed: eden.capacity, max: edenMax }],
+    ['PS Survivor Space', { used: from?.used, committed: from?.capacity, max: from?.capacity }],
+    ['PS Old Gen', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
+  ]);
+  const committed = sumOf(pools, 'committed');
+  const max = minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity);
+  return toReading(pools, memory, isUnknown, {
+    used: sumOf(pools, 'used'),
+    committed,
+    // The bean never says less than what is committed.
+    max: max === undefined || committed === undefined ? undefined : Math.max(max, committed),
+  });
+}
+
+/** Written at each new region and each collection. Before the first one, `used` misses the regions of the class archive (1 MB). */
+function g1(counters: Counters): HeapReading {
+  const capacity = (name: string) => withoutPadding(bytesOf(counters, name));
+  const space = (prefix: string, max: number | undefined): Usage => ({
+    init: capacity(`${prefix}.initCapacity`),
+    used: bytesOf(counters, `${prefix}.used`),
+    committed: capacity(`${prefix}.capacity`),
+    max,
+  });
+  const heapMax = capacity('sun.gc.generation.1.space.0.maxCapacity');
+  const pools = toPools([
+    ['G1 Eden Space', space('sun.gc.generation.0.space.0', NO_LIMIT)],
+    // Space 1 is there, but always empty.
+    ['G1 Survivor Space', space('sun.gc.generation.0.space.2', NO_LIMIT)],
+    ['G1 Old Gen', space('sun.gc.generation.1.space.0', heapMax)],
+  ]);
+  return toReading(pools, 'live', false, {
+    init: sumOf(pools, 'init'),
+    used: sumOf(pools, 'used'),
+    committed: sumOf(pools, 'committed'),
+    max: heapMax,
+  });
+}
+
+function zgc(counters: Counters): HeapReading {
+  const { capacity, initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
+  const usage: Usage = { init: initCapacity, used, committed: capacity, max: maxCapacity };
+  return toReading(toPools([['ZHeap', usage]]), 'after-gc', hasNoCollectionYet(counters, [2]), usage);
+}
+
+function generationalZgc(counters: Counters): HeapReading {
+  const [young, old] = [spaceOf(counters, 0, 0), spaceOf(counters, 1, 0)];
+  const pools = toPools([
+    [
+      'ZGC Young Generation',
+      {
+        // The bean's is the heap's minimum. The space's own initCapacity is the whole heap's, larger by 260 MB without -Xms.
+        init: generationOf(counters, 0).minCapacity,
+        used: young.used,
+        committed: young.capacity,
+        max: young.maxCapacity,
+      },
+    ],
+    ['ZGC Old Generation', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
+  ]);
+  return toReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
+    init: sum(young.initCapacity, old.initCapacity),
+    used: sumOf(pools, 'used'),
+    committed: sumOf(pools, 'committed'),
+    // Each of them may take the whole heap.
+    max: young.maxCapacity === old.maxCapacity ? old.maxCapacity : undefined,
+  });
+}
+
+/** Refreshed by a thread of its own, with or without collections. */
+function shenandoah(counters: Counters): HeapReading {
+  const { initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
+  // The space's own capacity says the maximum.
+  const committed = generationOf(counters, 1).capacity;
+  const usage: Usage = { init: initCapacity, used, committed, max: maxCapacity };
+  return toReading(toPools([['Shenandoah', usage]]), 'live', false, usage);
+}
+
+interface Space {
+  readonly used: number | undefined;
+  readonly capacity: number | undefined;
+  readonly maxCapacity: number | undefined;
+  readonly initCapacity: number | undefined;
+}
+
+function spaceOf(counters: Counters, generation: 0 | 1, index: number): Space {
+  const prefix = `sun.gc.generation.${generation}.space.${index}`;
+  return {
+    used: bytesOf(counters, `${prefix}.used`),
+    capacity: bytesOf(counters, `${prefix}.capacity`),
+    maxCapacity: bytesOf(counters, `${prefix}.maxCapacity`),
+    initCapacity: bytesOf(counters, `${prefix}.initCapacity`),
+  };
+}
+
+function generationOf(counters: Counters, generation: 0 | 1) {
+  const prefix = `sun.gc.generation.${generation}`;
+  return {
+    minCapacity: bytesOf(counters, `${prefix}.minCapacity`),
+    capacity: bytesOf(counters, `${prefix}.capacity`),
+    maxCapacity: bytesOf(counters, `${prefix}.maxCapacity`),
+  };
+}
+
+/** Of Serial and Parallel. `from`, the survivor space that the bean shows, is the one in use. */
+function spacesOf(counters: Counters) {
+  const [s1, s2] = [spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
+  return { eden: spaceOf(counters, 0, 0), s1, s2, old: spaceOf(counters, 1, 0), from: toFrom(s1, s2) };
+}
+
+/** One of the two is always empty; if neither or both seem to be so, or one is unknown, it cannot be told but for both empty. */
+function toFrom(s1: Space, s2: Space): Space | undefined {
+  if (s1.used === undefined || s2.used === undefined) return undefined;
+  if (s1.used > 0 && s2.used > 0) return undefined;
+  return s2.used > 0 ? s2 : s1;
+}
+
+/** JDK <= 24 samples these counters every 50 ms, and then counts its ticks, too; later ones write them at collections only. */
+function sampledEvery50Ms({ numbers }: Counters): 'live' | 'after-gc' {
+  return numbers.has('sun.os.hrt.ticks') ? 'live' : 'after-gc';
+}
+
+/** Then `used` says 0 where nothing has been written yet; with the number of collections unknown, too. */
+function hasNoCollectionYet(counters: Counters, indices: readonly number[]): boolean {
+  return !indices.some((index) => (countOf(counters, `sun.gc.collector.${index}.invocations`) ?? 0) > 0);
+}
+
+/**
+ * JDK 17 adds 8 bytes to each of G1's capacities so that none is 0. All are whole regions of at least 1 MiB, so that the
+ * rest tells which it is; any other rest is damage.
+ */
+function withoutPadding(capacity: number | undefined): number | undefined {
+  if (capacity === undefined) return undefined;
+  const rest = capacity % MIN_G1_REGION_BYTES;
+  return rest === 0 || rest === G1_PADDING_BYTES ? capacity - rest : undefined;
+}
+
+const MIN_G1_REGION_BYTES = 1_048_576;
+const G1_PADDING_BYTES = 8;
+
+function toPools(pools: readonly (readonly [string, Usage])[]): ReadonlyMap<string, PoolUsage> {
+  return new Map(pools.map(([name, usage]) => [name, toPlausibleUsage(usage)]));
+}
+
+function sumOf(pools: ReadonlyMap<string, PoolUsage>, key: 'init' | 'used' | 'committed'): number | undefined {
+  return sum(...[...pools.values()].map((pool) => pool[key]));
+}
+
+function minus(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined || b > a ? undefined : a - b;
+}
+
+function toReading(
+  pools: ReadonlyMap<string, PoolUsage>,
+  memory: HeapReading['memory'],
+  isUsedUnknown: boolean,
+  heap: Usage,
+): HeapReading {
+  const plausible = toPlausibleUsage(heap);
+  if (!isUsedUnknown) return { heap: plausible, pools, memory };
+  return {
+    heap: withoutUsed(plausible),
+    pools: new Map([...pools].map(([name, pool]) => [name, withoutUsed(pool)])),
+    memory,
+  };
+}
+
+function withoutUsed({ used: _, ...rest }: MemoryUsage): MemoryUsage {
+  return rest;
+}

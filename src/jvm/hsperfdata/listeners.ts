@@ -1,0 +1,79 @@
+/** Who listens on the upstream's port, as /proc/net/tcp and tcp6 tell it. */
+
+import { isIP } from 'node:net';
+import { endianness, hostname, networkInterfaces } from 'node:os';
+import { readSmall } from './processes.ts';
+
+export interface Listener {
+  /** Of the socket, e.g. `34512`. */
+  readonly inode: string;
+  readonly uid: number;
+}
+
+/** The kernel lists listening sockets before all others: this much holds 6,000 of them. */
+const MAX_TABLE_BYTES = 1_048_576;
+const LISTEN = '0A';
+const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
+
+/**
+ * The listening sockets that a connection to `host`:`port` can reach; `undefined` if that host is not this machine (or this
+ * pod), so that its port says nothing about the processes here.
+ */
+export function findListeners(procPath: string, host: string, port: number): Listener[] | undefined {
+  const addresses = localAddressesOf(host);
+  if (addresses === undefined) return undefined;
+  const wanted = new Set(addresses.map(normalised));
+  const exact: Listener[] = [];
+  const any: Listener[] = [];
+  for (const table of ['tcp', 'tcp6']) {
+    for (const { address, port: localPort, listener } of readTable(`${procPath}/net/${table}`)) {
+      if (localPort !== port) continue;
+      if (wanted.has(address)) exact.push(listener);
+      else if (ANY.has(address)) any.push(listener);
+    }
+  }
+  // The kernel, too, gives a connection to the socket that is bound more closely.
+  return exact.length > 0 ? exact : any;
+}
+
+function* readTable(path: string): Generator<{ address: string; port: number; listener: Listener }> {
+  const lines = (readSmall(path, MAX_TABLE_BYTES) ?? '').split('\n').slice(1);
+  for (const line of lines) {
+    const [, local, , state, , , , uid, , inode] = line.trim().split(/\s+/);
+    if (state !== LISTEN || local === undefined || inode === undefined) continue;
+    const [hexAddress = '', hexPort = ''] = local.split(':');
+    yield { address: toAddress(hexAddress), port: Number.parseInt(hexPort, 16), listener: { inode, uid: Number(uid) } };
+  }
+}
+
+/** `0100007F` is 127.0.0.1 on a little-endian machine: each word of 4 bytes is printed as a number. */
+function toAddress(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex');
+  if (endianness() === 'LE') bytes.swap32();
+  if (bytes.length === 4) return bytes.join('.');
+  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes.readUInt16BE(10) === 0xffff;
+  if (isMapped) return bytes.subarray(12).join('.');
+  return Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
+}
+
+/** Without brackets and zone, IPv6 written out in full, e.g. `0:0:0:0:0:0:0:1`. */
+function normalised(address: string): string {
+  if (isIP(address) !== 6) return address;
+  // The URL parser knows every way to write one; what it answers has at most one `::`.
+  const short = new URL(`http://[${address}]/`).hostname.slice(1, -1);
+  const [head = '', tail] = short.split('::');
+  const words = (part: string) => (part === '' ? [] : part.split(':'));
+  if (tail === undefined) return short;
+  const missing = 8 - words(head).length - words(tail).length;
+  return [...words(head), ...Array.from({ length: missing }, () => '0'), ...words(tail)].join(':');
+}
+
+function localAddressesOf(host: string): string[] | undefined {
+  const bare = host.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
+  if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1'];
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? []);
+  const ownNormalised = own.map((address) => normalised(address.replace(/%.*$/, '')));
+  if (bare === hostname()) return ['127.0.0.1', '::1', '127.0.1.1', ...ownNormalised];
+  if (isIP(bare) === 0) return undefined;
+  return bare.startsWith('127.') || ownNormalised.includes(normalised(bare)) ? [bare] : undefined;
+}

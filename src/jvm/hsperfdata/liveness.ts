@@ -1,0 +1,94 @@
+/**
+ * Whether the JVM behind a counters file still runs: SIGKILL leaves the file as it was, and nothing in it says so. Best
+ * evidence first: the process, the lock that HotSpot holds on the file, a counter that moves.
+ */
+import type { Counters } from './counters.ts';
+import type { PerfFile } from './perf-file.ts';
+import { readProcess, readSmall } from './processes.ts';
+
+export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
+
+/** What is remembered from one reading of a JVM to the next. */
+export interface LivenessEvidence {
+  readonly hadLock: boolean;
+  readonly ticks: bigint | undefined;
+  /** Monotonic. */
+  readonly atNs: number;
+}
+
+/** HotSpot moves `sun.os.hrt.ticks` every 50 ms, but only up to JDK 24. */
+export const TICKS_MOVE_WITHIN_MS = 150;
+
+export interface LivenessQuestion {
+  readonly procPath: string;
+  /** In our pid namespace, if it is visible there. */
+  readonly process: { readonly pid: number; readonly startTicks: number } | undefined;
+  readonly file: PerfFile;
+  readonly counters: Counters;
+  readonly previous: LivenessEvidence | undefined;
+  readonly nowNs: number;
+}
+
+export function toLiveness(question: LivenessQuestion): { liveness: Liveness; evidence: LivenessEvidence } {
+  const { procPath, process, file, counters, previous, nowNs } = question;
+  if (process !== undefined) {
+    return {
+      liveness: ofProcess(procPath, process, file.uid),
+      evidence: { hadLock: false, ticks: undefined, atNs: nowNs },
+    };
+  }
+  const hasLock = findLockHolders(procPath, file).length > 0;
+  const ticks = counters.numbers.get('sun.os.hrt.ticks');
+  const isTimeToCompare = previous !== undefined && nowNs - previous.atNs >= TICKS_MOVE_WITHIN_MS * 1e6;
+  const hasMoved =
+    ticks !== undefined && isTimeToCompare && previous.ticks !== undefined ? ticks !== previous.ticks : undefined;
+  const evidence = {
+    hadLock: hasLock || previous?.hadLock === true,
+    // Two readings close to each other say nothing: compare with the older one later.
+    ...(previous === undefined || isTimeToCompare
+      ? { ticks, atNs: nowNs }
+      : { ticks: previous.ticks, atNs: previous.atNs }),
+  };
+  return { liveness: ofTraces(hasLock, previous?.hadLock === true, hasMoved), evidence };
+}
+
+function ofProcess(procPath: string, expected: { pid: number; startTicks: number }, uid: number): Liveness {
+  const process = readProcess(procPath, expected.pid);
+  // Another process may have got the same pid since.
+  if (process === undefined || process.startTicks !== expected.startTicks || process.uid !== uid) return 'gone';
+  if (process.state === 'Z' || process.state === 'X') return 'gone';
+  return process.state === 'T' || process.state === 't' ? 'stopped' : 'alive';
+}
+
+function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefined): Liveness {
+  if (hasLock) return hasMoved === false ? 'stopped' : 'alive';
+  if (hasMoved !== undefined) return hasMoved ? 'alive' : 'gone';
+  return hadLock ? 'gone' : 'unknown';
+}
+
+/**
+ * The processes that hold a lock on the file (HotSpot does, 17.0.15 and 25 at least), by their pid in our namespace. Locks of
+ * processes that are not visible there are not listed.
+ */
+export function findLockHolders(procPath: string, { device, inode }: PerfFile): number[] {
+  const exact: number[] = [];
+  const sameInode: number[] = [];
+  for (const line of (readSmall(`${procPath}/locks`) ?? '').split('\n')) {
+    // `1: FLOCK  ADVISORY  WRITE 9740 fe:00:2154626 0 EOF`
+    const [, kind, , mode, pid, place] = line.trim().split(/\s+/);
+    const [major, minor, number] = place?.split(':') ?? [];
+    if (kind !== 'FLOCK' || mode !== 'WRITE' || number !== String(inode) || !(Number(pid) > 0)) continue;
+    (isDevice(device, major, minor) ? exact : sameInode).push(Number(pid));
+  }
+  // Some file systems (overlay, btrfs) show another device to stat than here.
+  return exact.length > 0 ? exact : sameInode;
+}
+
+/** The device number of stat as the kernel's major and minor, which the file of locks prints in hexadecimal. */
+function isDevice(device: bigint, major: string | undefined, minor: string | undefined): boolean {
+  const deviceMajor = ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn);
+  const deviceMinor = (device & 0xffn) | ((device >> 12n) & ~0xffn & 0xffffffffn);
+  return (
+    Number.parseInt(major ?? '', 16) === Number(deviceMajor) && Number.parseInt(minor ?? '', 16) === Number(deviceMinor)
+  );
+}

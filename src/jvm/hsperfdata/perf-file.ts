@@ -1,0 +1,138 @@
+/** The counters files themselves: where they lie, and reading one without being led astray by whoever else may write to /tmp. */
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs';
+import { MAX_FILE_BYTES } from './counters.ts';
+
+export interface PerfFilePath {
+  /** The JVM's /tmp as we reach it, e.g. `/tmp` or `/proc/812/root/tmp`. */
+  readonly tmp: string;
+  /** E.g. `tomcat`, from `hsperfdata_tomcat`. */
+  readonly user: string;
+  /** The JVM's pid in its own namespace. */
+  readonly nspid: number;
+}
+
+export interface PerfFile {
+  readonly bytes: Buffer;
+  readonly device: bigint;
+  readonly inode: bigint;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** `denied`: not with our rights. `refused`: by us, as it is not what a JVM leaves. */
+export type PerfFileResult =
+  | { readonly kind: 'read'; readonly file: PerfFile }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'denied'; readonly uid: number | undefined }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const MAX_DIRECTORIES = 256;
+const MAX_FILES = 1024;
+const PREFIX = 'hsperfdata_';
+/** O_NONBLOCK: opening a FIFO of that name would else wait for its writer. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+export function pathOf({ tmp, user, nspid }: PerfFilePath): string {
+  return `${tmp}/${PREFIX}${user}/${nspid}`;
+}
+
+/** E.g. `hsperfdata_tomcat/812`. */
+export function fileNameOf({ user, nspid }: PerfFilePath): string {
+  return `${PREFIX}${user}/${nspid}`;
+}
+
+export type PerfFileList =
+  | { readonly kind: 'listed'; readonly paths: readonly PerfFilePath[] }
+  | { readonly kind: 'denied' };
+
+/** All names of counters files below a /tmp; `denied` if that may not be looked into. */
+export function listPerfFiles(tmp: string): PerfFileList {
+  const directories = list(tmp);
+  if (directories === 'denied') return { kind: 'denied' };
+  const users = directories.filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
+  const paths: PerfFilePath[] = [];
+  for (const user of users.slice(0, MAX_DIRECTORIES)) {
+    const names = list(`${tmp}/${PREFIX}${user}`);
+    if (names === 'denied') continue;
+    for (const name of names) {
+      if (/^[1-9]\d{0,9}$/.test(name) && paths.length < MAX_FILES) paths.push({ tmp, user, nspid: Number(name) });
+    }
+  }
+  return { kind: 'listed', paths };
+}
+
+/**
+ * Reads one as a whole. Never through a symbolic link; only a regular file in a directory of the same owner that nobody else
+ * may write to, as HotSpot itself demands.
+ */
+export function readPerfFile(path: PerfFilePath): PerfFileResult {
+  const fullPath = pathOf(path);
+  let directory: BigIntStats;
+  let fd: number;
+  try {
+    directory = lstatSync(`${path.tmp}/${PREFIX}${path.user}`, { bigint: true });
+    fd = openSync(fullPath, OPEN_FLAGS);
+  } catch (cause) {
+    return toFailure(cause, fullPath);
+  }
+  try {
+    const stats = fstatSync(fd, { bigint: true });
+    const reason = whyRefused(directory, stats);
+    if (reason !== undefined) return { kind: 'refused', reason };
+    const { dev: device, ino: inode, uid, gid } = stats;
+    return { kind: 'read', file: { bytes: readAll(fd), device, inode, uid: Number(uid), gid: Number(gid) } };
+  } catch (cause) {
+    return toFailure(cause, fullPath);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefined {
+  if (!directory.isDirectory()) return 'its directory is a link or no directory';
+  if (!file.isFile()) return 'it is no regular file';
+  if (directory.uid !== file.uid) return `it belongs to uid ${file.uid}, its directory to uid ${directory.uid}`;
+  if ((directory.mode & 0o022n) !== 0n) return 'others than its owner may write to its directory';
+  return undefined;
+}
+
+/** The file's pages are shared with the JVM, so that one read(2) is enough; it is repeated only if it was cut short. */
+function readAll(fd: number): Buffer {
+  const buffer = Buffer.allocUnsafe(Math.min(Number(fstatSync(fd).size), MAX_FILE_BYTES));
+  let length = 0;
+  while (length < buffer.length) {
+    const count = readSync(fd, buffer, length, buffer.length - length, length);
+    if (count === 0) break;
+    length += count;
+  }
+  return buffer.subarray(0, length);
+}
+
+function toFailure(cause: unknown, path: string): PerfFileResult {
+  const code = codeOf(cause);
+  if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return { kind: 'absent' };
+  if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link' };
+  if (code === 'EACCES' || code === 'EPERM') return { kind: 'denied', uid: ownerOf(path) };
+  return { kind: 'refused', reason: `it cannot be read (${code})` };
+}
+
+function ownerOf(path: string): number | undefined {
+  try {
+    return lstatSync(path).uid;
+  } catch {
+    return undefined;
+  }
+}
+
+function list(path: string): string[] | 'denied' {
+  try {
+    return readdirSync(path);
+  } catch (cause) {
+    const code = codeOf(cause);
+    return code === 'EACCES' || code === 'EPERM' ? 'denied' : [];
+  }
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown';
+}

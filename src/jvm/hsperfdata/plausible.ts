@@ -1,0 +1,80 @@
+/**
+ * Which numbers of the counters file are believed. A number that cannot be is left out, never corrected.
+ * - Bytes lie between 0 and 128 TiB, what a process can address; counts and milliseconds between 0 and 2^53.
+ * - Of one space: used <= committed <= max. 45,000 readings during collections never showed anything else, so whoever
+ *   breaks it is damaged, and as it cannot be told which of them is, both are left out.
+ * - Not more classes unloaded than loaded; not both survivor spaces in use at once.
+ */
+import type { MemoryUsage } from '../jvm-reading.ts';
+import type { Counters } from './counters.ts';
+
+const MAX_BYTES = 2n ** 47n;
+const MAX_COUNT = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** What `os::elapsed_frequency` answers in HotSpot on Linux: nanoseconds, microseconds in old ones. */
+const FREQUENCIES: readonly bigint[] = [1_000_000_000n, 1_000_000n];
+
+export function bytesOf({ numbers }: Counters, name: string): number | undefined {
+  return within(numbers.get(name), MAX_BYTES);
+}
+
+export function countOf({ numbers }: Counters, name: string): number | undefined {
+  return within(numbers.get(name), MAX_COUNT);
+}
+
+/** Ticks as whole milliseconds, rounded down as the MXBean does. */
+export function millisecondsOf({ numbers }: Counters, name: string): number | undefined {
+  const ticks = numbers.get(name);
+  const frequency = numbers.get('sun.os.hrt.frequency');
+  if (ticks === undefined || ticks < 0n || frequency === undefined || !FREQUENCIES.includes(frequency))
+    return undefined;
+  return within((ticks * 1000n) / frequency, MAX_COUNT);
+}
+
+/** `undefined` as soon as one of them is. */
+export function sum(...values: readonly (number | undefined)[]): number | undefined {
+  let total = 0;
+  for (const value of values) {
+    if (value === undefined) return undefined;
+    total += value;
+  }
+  return total;
+}
+
+/** The usage without those values that contradict each other; a `max` of -1 is no limit. */
+export function toPlausibleUsage(usage: Usage): MemoryUsage {
+  const { used, committed, max } = usage;
+  const isUsedTooLarge = exceeds(used, committed);
+  const isCommittedTooLarge = exceeds(committed, max);
+  const isUsedBeyondMax = exceeds(used, max);
+  return withoutUndefined({
+    init: exceeds(usage.init, max) ? undefined : usage.init,
+    used: isUsedTooLarge || isUsedBeyondMax ? undefined : used,
+    committed: isUsedTooLarge || isCommittedTooLarge ? undefined : committed,
+    max: isCommittedTooLarge || isUsedBeyondMax || exceeds(usage.init, max) ? undefined : max,
+  });
+}
+
+export interface Usage {
+  readonly init?: number | undefined;
+  readonly used?: number | undefined;
+  readonly committed?: number | undefined;
+  readonly max?: number | undefined;
+}
+
+function exceeds(value: number | undefined, limit: number | undefined): boolean {
+  return value !== undefined && limit !== undefined && limit !== -1 && value > limit;
+}
+
+function withoutUndefined({ init, used, committed, max }: Usage): MemoryUsage {
+  return {
+    ...(init === undefined ? {} : { init }),
+    ...(used === undefined ? {} : { used }),
+    ...(committed === undefined ? {} : { committed }),
+    ...(max === undefined ? {} : { max }),
+  };
+}
+
+function within(value: bigint | undefined, limit: bigint): number | undefined {
+  return value === undefined || value < 0n || value > limit ? undefined : Number(value);
+}

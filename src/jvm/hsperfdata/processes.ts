@@ -1,0 +1,158 @@
+/** What /proc tells of processes. Everything here is small and in the kernel's memory, so it is read synchronously. */
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+export interface ProcessInfo {
+  /** In our own pid namespace. */
+  readonly pid: number;
+  /** In its own, innermost pid namespace: the name of its counters file. */
+  readonly nspid: number;
+  /** Effective ids. */
+  readonly uid: number;
+  readonly gid: number;
+  /** At most 15 characters, e.g. `java`. */
+  readonly name: string;
+  /** `R`, `S`, `D`, `T` stopped, `t` traced, `Z` ended, `X` dead, `I` idle. */
+  readonly state: string;
+  /** Bits of CapPrm: whoever looks at the process must have them all in effect. */
+  readonly capabilities: bigint;
+  /** Bits of CapEff. */
+  readonly effectiveCapabilities: bigint;
+  /** Hundredths of a second from the machine's start to its own: with the pid, it names a process for ever. */
+  readonly startTicks: number;
+}
+
+/** More are not looked at. */
+export const MAX_PROCESSES = 32_768;
+const MAX_MAPS_BYTES = 16 * 1_048_576;
+/** So many are looked at between two turns of the event loop: about a millisecond. */
+const PROCESSES_PER_TURN = 32;
+
+/** `undefined` for a process that is not there (any more) or not visible. */
+export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo | undefined {
+  const status = readSmall(`${procPath}/${pid}/status`);
+  const stat = readSmall(`${procPath}/${pid}/stat`);
+  if (status === undefined || stat === undefined) return undefined;
+  const fields = new Map(status.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line] as const));
+  const words = (name: string) => (fields.get(name)?.slice(name.length + 1) ?? '').trim().split(/\s+/);
+  const ownPid = Number(words('Pid')[0]);
+  const [, uid] = words('Uid').map(Number);
+  const [, gid] = words('Gid').map(Number);
+  const nspid = Number(words('NSpid').at(-1) || ownPid);
+  // The name between parentheses may hold spaces and parentheses. Behind it come the fields from the third on.
+  const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+  if (![ownPid, nspid, startTicks].every(Number.isSafeInteger) || uid === undefined || gid === undefined)
+    return undefined;
+  const capabilities = BigInt(`0x${words('CapPrm')[0] || '0'}`);
+  const effectiveCapabilities = BigInt(`0x${words('CapEff')[0] || '0'}`);
+  const name = fields.get('Name')?.slice('Name:'.length).trim() ?? '';
+  const state = words('State')[0] ?? '';
+  return { pid: ownPid, nspid, uid, gid, name, state, capabilities, effectiveCapabilities, startTicks };
+}
+
+/** All that are visible, those that look like a JVM first. */
+export async function readProcesses(procPath: string, signal: AbortSignal): Promise<ProcessInfo[]> {
+  const processes: ProcessInfo[] = [];
+  const pids = listDirectory(procPath).filter((name) => /^\d+$/.test(name));
+  for (const [index, pid] of pids.slice(0, MAX_PROCESSES).entries()) {
+    await pause(index, signal);
+    const info = readProcess(procPath, Number(pid));
+    // This process is no JVM, and in a container it may have the same pid as one in another.
+    if (info !== undefined && !(procPath === '/proc' && info.pid === process.pid)) processes.push(info);
+  }
+  return processes.sort((a, b) => Number(looksLikeJvm(b)) - Number(looksLikeJvm(a)));
+}
+
+/** By the name of its launcher. Others can be JVMs, too. */
+export function looksLikeJvm({ name }: ProcessInfo): boolean {
+  return /^(?:java|jsvc)/.test(name);
+}
+
+/** Those of the processes that hold one of these sockets open. Processes that may not be looked into are passed over. */
+export async function findHolders(
+  procPath: string,
+  processes: readonly ProcessInfo[],
+  socketInodes: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<ProcessInfo[]> {
+  const holders: ProcessInfo[] = [];
+  let looked = 0;
+  for (const candidate of processes) {
+    const directory = `${procPath}/${candidate.pid}/fd`;
+    for (const fd of listDirectory(directory)) {
+      looked += 1;
+      await pause(looked, signal, 256);
+      const target = readLink(`${directory}/${fd}`);
+      if (target === undefined || !target.startsWith('socket:[') || !socketInodes.has(target.slice(8, -1))) continue;
+      holders.push(candidate);
+      break;
+    }
+    // A JVM that listens is what we look for: other holders, e.g. a parent that opened the socket, do not matter then.
+    if (holders.some(looksLikeJvm) && !looksLikeJvm(candidate)) break;
+  }
+  return holders;
+}
+
+/** E.g. `mnt:[4026531841]`; `undefined` where we may not know. */
+export function mountNamespaceOf(procPath: string, pid: number | 'self'): string | undefined {
+  return readLink(`${procPath}/${pid}/ns/mnt`);
+}
+
+/** Whether the process has the file mapped into its memory, e.g. `hsperfdata_tomcat/812`; `undefined` where we may not know. */
+export function hasMapped(procPath: string, pid: number, fileName: string): boolean | undefined {
+  const maps = readSmall(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);
+  return maps?.split('\n').some((line) => line.endsWith(`/${fileName}`));
+}
+
+/** When a process started: ms since 1970, within a second if the clock has not been set since. */
+export function startedEpochMsOf(procPath: string, { startTicks }: ProcessInfo): number | undefined {
+  const [, bootSeconds] = /^btime (\d+)$/m.exec(readSmall(`${procPath}/stat`) ?? '') ?? [];
+  // The unit of that field is 1/100 s for every program on Linux, whatever the kernel's own.
+  return bootSeconds === undefined ? undefined : Number(bootSeconds) * 1000 + startTicks * 10;
+}
+
+/** Lets the event loop turn now and then in a long search, and ends it when nobody waits for it any more. */
+export async function pause(index: number, signal: AbortSignal, every = PROCESSES_PER_TURN): Promise<void> {
+  if (index % every !== every - 1) return;
+  await nextTurn();
+  signal.throwIfAborted();
+}
+
+export function listDirectory(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    // Gone, or not for us: nothing to list either way.
+    return [];
+  }
+}
+
+function readLink(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file of /proc, up to `maxBytes` of it. */
+export function readSmall(path: string, maxBytes = 1_048_576): string | undefined {
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      const chunks: Buffer[] = [];
+      for (let total = 0; total < maxBytes; ) {
+        const chunk = Buffer.allocUnsafe(65_536);
+        const length = readSync(fd, chunk, 0, chunk.length, null);
+        if (length === 0) break;
+        chunks.push(chunk.subarray(0, length));
+        total += length;
+      }
+      return Buffer.concat(chunks).toString('latin1');
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Counters, toCounters } from './counters.ts';
+import { type PerfFile, type PerfFilePath, type PerfFileResult, readPerfFile } from './perf-file.ts';
+
+export type ReadCountersResult =
+  | { readonly kind: 'counters'; readonly file: PerfFile; readonly counters: Counters }
+  | Exclude<PerfFileResult, { kind: 'read' }>
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/** A JVM has written its counters 50 to 70 ms after its start. */
+const STARTING_RETRIES = 10;
+/** A counter that was being added is there at once. */
+const INVALID_RETRIES = 2;
+const RETRY_AFTER_MS = 20;
+
+/** Reads and parses, and once more where a moment later it may be well. Rejects only when `signal` aborts. */
+export async function readCounters(path: PerfFilePath, signal: AbortSignal): Promise<ReadCountersResult> {
+  for (let attempt = 0; ; attempt += 1) {
+    const read = readPerfFile(path);
+    if (read.kind !== 'read') return read;
+    const result = toCounters(read.file.bytes);
+    if (result.kind === 'counters') return { ...result, file: read.file };
+    if (attempt >= (result.kind === 'starting' ? STARTING_RETRIES : INVALID_RETRIES)) return result;
+    await delay(RETRY_AFTER_MS, undefined, { signal });
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Why a JVM cannot be read, in the words of an operator: what was looked for, what was found, and the key, the unit's line or
+ * the mount to change. Never an argument of a JVM.
+ */
+import { JvmSourceError } from '../jvm-source.ts';
+import type { ProcessInfo } from './processes.ts';
+
+/** At most so many JVMs are named in a message. */
+const MAX_NAMED = 8;
+
+/** What matters of ourselves. */
+export type OwnRights = Pick<ProcessInfo, 'uid' | 'gid' | 'effectiveCapabilities'>;
+
+export interface Named {
+  readonly pid: number;
+  readonly user: string;
+  /** E.g. `org.apache.catalina.startup.Bootstrap`. */
+  readonly command: string;
+}
+
+export function ambiguous(jvms: readonly Named[]): JvmSourceError {
+  const isOneUser = new Set(jvms.map(({ user }) => user)).size === 1;
+  const change = isOneUser
+    ? 'Set jvm.pid to the one that is meant (all run as the same user, so jvm.user cannot tell them apart).'
+    : 'Set jvm.pid, or jvm.user, to the one that is meant.';
+  return new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', `${jvms.length} JVMs could be meant: ${toList(jvms)}. ${change}`);
+}
+
+export function toList(jvms: readonly Named[]): string {
+  const named = jvms.slice(0, MAX_NAMED).map(({ pid, user, command }) => `pid ${pid} (user ${user}, ${command})`);
+  const more = jvms.length - named.length;
+  return named.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** The JVM is there and may be looked into, but has no counters file. */
+export function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
+  return new JvmSourceError(
+    'D2S_ERR_JVM_NOT_FOUND',
+    `The JVM with pid ${pid} has no counters file /tmp/hsperfdata_*/${nspid}. It writes none with -XX:-UsePerfData or ` +
+      `-XX:+PerfDisableSharedMem (remove that option); if its user id ${uid} has no entry in its passwd file (run it as a user ` +
+      'that has one, in Kubernetes by runAsUser or the image’s passwd); if its /tmp is read-only (mount an emptyDir on /tmp); ' +
+      'or if another container’s JVM with the same pid and user holds that file in a shared /tmp (give each its own). ' +
+      'Else set jvm.source to another source.',
+  );
+}
+
+/** The kernel refuses to let us look at it: another user, another group, or more capabilities than ours. */
+export function denied(process: ProcessInfo, own: OwnRights): JvmSourceError {
+  const who = `The JVM with pid ${process.pid}`;
+  if (own.uid !== process.uid) return deniedToUser(who, process.uid, own);
+  if (own.gid !== process.gid) {
+    return access(
+      `${who} runs with group id ${process.gid}, this sidecar with ${own.gid}; for a /tmp of its own the kernel asks for both ids. ` +
+        `Run the sidecar with the same group: "Group=${process.gid}" in its unit, or "runAsGroup: ${process.gid}" in its container.`,
+    );
+  }
+  const missing = process.capabilities & ~own.effectiveCapabilities;
+  if (missing !== 0n) return deniedByCapabilities(who, missing);
+  return access(
+    `${who} runs with the same ids as this sidecar, but the kernel does not let it look at /proc/${process.pid}/root. ` +
+      'A security module (AppArmor, SELinux, Yama) may forbid it; if the JVM’s unit has "PrivateTmp=yes", join it: ' +
+      `${JOIN_UNIT_LINES}. In Kubernetes, mount one emptyDir on /tmp in both containers.`,
+  );
+}
+
+const JOIN_UNIT_LINES =
+  '"PrivateTmp=yes" and "JoinsNamespaceOf=<the JVM’s unit>, e.g. tomcat10.service" in the sidecar’s unit';
+
+function deniedByCapabilities(who: string, missing: bigint): JvmSourceError {
+  const names = capabilityNames(missing).join(' ');
+  return access(
+    `${who} holds capabilities that this sidecar lacks (${names}), so that the kernel keeps /proc of it closed. Debian’s ` +
+      'tomcat10.service is such a unit. Either give the sidecar’s unit the same: ' +
+      `"AmbientCapabilities=${names}" with the JVM’s "User=" and "Group="; or share its /tmp: ${JOIN_UNIT_LINES}; or run it as root.`,
+  );
+}
+
+/** A counters file, or a JVM, of another user than ours. */
+export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourceError {
+  if (own.uid === 0) {
+    return access(
+      `${who} runs as user id ${uid}; this sidecar is root, but without the capabilities to read other users’ processes and files. ` +
+        `Give it CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH ("AmbientCapabilities=" or "securityContext.capabilities.add"), or run it as user id ${uid}.`,
+    );
+  }
+  return access(
+    `${who} runs as user id ${uid}, this sidecar as ${own.uid}, and only the JVM’s own user may read its counters. Run the sidecar as ` +
+      `the same user and group: "User=" and "Group=" in its unit, "runAsUser: ${uid}" in its container; or as root.`,
+  );
+}
+
+export function refused(path: string, reason: string): JvmSourceError {
+  return access(
+    `The counters file ${path} is not trusted: ${reason}. A JVM leaves a regular file in a directory of the same owner with mode 0755. ` +
+      'Find out who made it, remove the directory and restart the JVM.',
+  );
+}
+
+export function unreadable(
+  path: string,
+  result: { kind: 'starting' } | { kind: 'invalid'; reason: string },
+): JvmSourceError {
+  if (result.kind === 'starting') {
+    return new JvmSourceError(
+      'D2S_ERR_JVM_NOT_FOUND',
+      `The JVM of ${path} is starting, and its counters are not complete yet.`,
+    );
+  }
+  return new JvmSourceError(
+    'D2S_ERR_JVM_FORMAT',
+    `The counters file ${path} cannot be read: ${result.reason}. If the JVM is no HotSpot, set jvm.source to another source.`,
+  );
+}
+
+export function access(message: string): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
+}
+
+/** Those that servers hold; others are shown by their number. */
+const CAPABILITY_NAMES: ReadonlyMap<number, string> = new Map([
+  [0, 'CAP_CHOWN'],
+  [1, 'CAP_DAC_OVERRIDE'],
+  [2, 'CAP_DAC_READ_SEARCH'],
+  [3, 'CAP_FOWNER'],
+  [4, 'CAP_FSETID'],
+  [5, 'CAP_KILL'],
+  [6, 'CAP_SETGID'],
+  [7, 'CAP_SETUID'],
+  [8, 'CAP_SETPCAP'],
+  [10, 'CAP_NET_BIND_SERVICE'],
+  [12, 'CAP_NET_ADMIN'],
+  [13, 'CAP_NET_RAW'],
+  [14, 'CAP_IPC_LOCK'],
+  [18, 'CAP_SYS_CHROOT'],
+  [19, 'CAP_SYS_PTRACE'],
+  [21, 'CAP_SYS_ADMIN'],
+  [23, 'CAP_SYS_NICE'],
+  [24, 'CAP_SYS_RESOURCE'],
+  [27, 'CAP_MKNOD'],
+  [29, 'CAP_AUDIT_WRITE'],
+  [31, 'CAP_SETFCAP'],
+]);
+
+function capabilityNames(bits: bigint): string[] {
+  const names: string[] = [];
+  for (let bit = 0; bit < 64; bit += 1) {
+    if ((bits & (1n << BigInt(bit))) !== 0n) names.push(CAPABILITY_NAMES.get(bit) ?? `capability ${bit}`);
+  }
+  return names;
+}

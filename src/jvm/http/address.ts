@@ -1,0 +1,32 @@
+import { ConfigError } from '../../errors.ts';
+import { KEYS } from './keys.ts';
+
+/** Where a source is read, fixed for the life of the process: nothing of a request or of an answer goes into it. */
+export interface Address {
+  /** E.g. `https://127.0.0.1:8443`. */
+  readonly origin: string;
+  /** E.g. `/manager`, without a slash at its end; empty for the root. */
+  readonly basePath: string;
+  /** E.g. `?includedNames=jvm_memory_used_bytes`, or empty. Never shown: it may hold a secret. */
+  readonly query: string;
+}
+
+/**
+ * Reads the configured address, e.g. `http://127.0.0.1:8080/manager`. Without a path, `defaultPath` is meant. Throws
+ * `D2S_ERR_CONFIG` for anything but http and https, for user information (it would end in logs), a fragment, and a query
+ * where the source makes its own.
+ */
+export function parseAddress(url: string, defaultPath: string, mayHaveQuery = false): Address {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:'))
+    throw new ConfigError(`${KEYS.url}: an address such as http://127.0.0.1:8080${defaultPath} is expected.`);
+  if (parsed.username !== '' || parsed.password !== '')
+    throw new ConfigError(
+      `${KEYS.url}: a user or password is not taken from the address; set ${KEYS.username}, and ${KEYS.passwordFile} or ${KEYS.passwordEnv}.`,
+    );
+  if (parsed.hash !== '') throw new ConfigError(`${KEYS.url}: the part after # has no meaning here; leave it out.`);
+  if (parsed.search !== '' && !mayHaveQuery)
+    throw new ConfigError(`${KEYS.url}: the part after ? has no meaning for this source; leave it out.`);
+  const path = parsed.pathname === '/' ? defaultPath : parsed.pathname;
+  return { origin: parsed.origin, basePath: path.replace(/\/+$/, ''), query: parsed.search };
+}

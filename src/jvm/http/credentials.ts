@@ -1,0 +1,106 @@
+import { readFile, stat } from 'node:fs/promises';
+import type { Logger } from '../../logger.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import { KEYS } from './keys.ts';
+
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+export function isSame(a: Credentials | undefined, b: Credentials | undefined): boolean {
+  return a?.username === b?.username && a?.password === b?.password;
+}
+
+/** Gives what to log in with now; `undefined` where nothing is configured. Rejects with `D2S_ERR_JVM_ACCESS`. */
+export type CredentialsReader = () => Promise<Credentials | undefined>;
+
+export interface CredentialsOptions {
+  readonly username?: string | undefined;
+  /** A file that holds the password and nothing else; one line end after it is ignored. Wins over `passwordEnv`. */
+  readonly passwordFile?: string | undefined;
+  /** The name of an environment variable that holds the password. */
+  readonly passwordEnv?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+const MAX_PASSWORD_BYTES = 4096;
+const READABLE_BY_ALL = 0o004;
+
+/**
+ * Reads the password anew whenever its file has changed, so that a rotated secret needs no restart. A file that
+ * everybody may read is used, with one warning for each version of it.
+ */
+export function createCredentialsReader(options: CredentialsOptions): CredentialsReader {
+  const { username, passwordFile, passwordEnv, env, logger } = options;
+  if (username === undefined) return async () => undefined;
+  if (passwordFile !== undefined) return createFileReader(username, passwordFile, logger);
+  if (passwordEnv === undefined) return async () => undefined;
+  return async () =>
+    toCredentials(username, env[passwordEnv], `the environment variable ${passwordEnv}`, 'passwordEnv');
+}
+
+function createFileReader(username: string, file: string, logger: Pick<Logger, 'warn'>): CredentialsReader {
+  let version: string | undefined;
+  let credentials: Credentials | undefined;
+  return async () => {
+    const { found, mode } = await inspect(file);
+    if (found === version && credentials !== undefined) return credentials;
+    credentials = toCredentials(username, await readPassword(file), file, 'passwordFile');
+    version = found;
+    if ((mode & READABLE_BY_ALL) !== 0)
+      logger.warn({ file }, `everybody on this machine may read the file of ${KEYS.passwordFile}: chmod 0400`);
+    return credentials;
+  };
+}
+
+/** `found` changes with every new content: a secret mounted by Kubernetes is another inode, an edited file a later ctime. */
+async function inspect(file: string): Promise<{ found: string; mode: number }> {
+  try {
+    const found = await stat(file, { bigint: true });
+    // Also keeps this from opening a named pipe, which would block.
+    if (!found.isFile()) throw unusable(`${file} (${KEYS.passwordFile}) is not a regular file.`);
+    if (found.size > MAX_PASSWORD_BYTES)
+      throw unusable(`${file} (${KEYS.passwordFile}) is larger than ${MAX_PASSWORD_BYTES} bytes: that is no password.`);
+    return { found: `${found.ino}:${found.ctimeNs}:${found.size}`, mode: Number(found.mode) };
+  } catch (cause) {
+    throw cause instanceof JvmSourceError ? cause : unreadable(file, cause);
+  }
+}
+
+async function readPassword(file: string): Promise<string> {
+  try {
+    return (await readFile(file, 'utf8')).slice(0, MAX_PASSWORD_BYTES).replace(/\r?\n$/, '');
+  } catch (cause) {
+    throw unreadable(file, cause);
+  }
+}
+
+function toCredentials(
+  username: string,
+  password: string | undefined,
+  where: string,
+  key: 'passwordFile' | 'passwordEnv',
+): Credentials {
+  if (password === undefined || password === '')
+    throw unusable(`There is no password in ${where} (${KEYS[key]}); put it there.`);
+  // In a header line of HTTP they would end it.
+  if (hasControls(username) || hasControls(password))
+    throw unusable(`The user (${KEYS.username}), or the password in ${where}, holds a control character.`);
+  return { username, password };
+}
+
+function hasControls(text: string): boolean {
+  return [...text].some((char) => char < ' ' || char === '\x7f');
+}
+
+function unreadable(file: string, cause: unknown): JvmSourceError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const advice = code === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
+  return unusable(`The file ${file} (${KEYS.passwordFile}) cannot be read (${code}); ${advice}.`);
+}
+
+function unusable(message: string): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
+}

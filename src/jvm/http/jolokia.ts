@@ -1,0 +1,95 @@
+/** Jolokia 1 and 2, agent or web application: the four kinds of beans in one bulk request. */
+import type { JvmReading } from '../jvm-reading.ts';
+import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { parseAddress } from './address.ts';
+import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
+import { entriesOf, fieldOf, parseJson } from './json.ts';
+import { KEYS } from './keys.ts';
+import { BasicLogin } from './login.ts';
+import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
+
+const REQUESTS = [
+  { mbean: 'java.lang:type=Memory', attribute: ['HeapMemoryUsage', 'NonHeapMemoryUsage'] },
+  { mbean: 'java.lang:type=ClassLoading', attribute: ['TotalLoadedClassCount', 'UnloadedClassCount'] },
+  { mbean: 'java.lang:type=MemoryPool,name=*', attribute: ['Name', 'Type', 'Usage', 'CollectionUsage'] },
+  { mbean: 'java.lang:type=GarbageCollector,name=*', attribute: ['Name', 'CollectionCount', 'CollectionTime'] },
+] as const;
+
+const READ: ReadOperation = {
+  method: 'POST',
+  // Without the slash, a web application's root answers with a redirect.
+  path: '/',
+  accept: 'application/json, text/plain',
+  body: JSON.stringify(REQUESTS.map((request) => ({ type: 'read', ...request }))),
+};
+
+export class JolokiaSource implements JvmSource {
+  readonly name = 'jolokia';
+  readonly #client: HttpClient;
+
+  /** `url` is Jolokia's own, e.g. `http://127.0.0.1:8778/jolokia`; by default `/jolokia` of the host. */
+  constructor(options: HttpSourceOptions) {
+    this.#client = new HttpClient({
+      ...options,
+      address: parseAddress(options.url, '/jolokia'),
+      login: new BasicLogin(),
+      advice: {
+        forbidden:
+          'Its policy (jolokia-access.xml) must allow the sidecar’s address, the method POST and the command read of java.lang:*, and the user needs the role jolokia where the web application asks for it.',
+        notFound: `Does Jolokia answer at another path? ${KEYS.url} is to hold it, e.g. http://127.0.0.1:8778/jolokia.`,
+      },
+    });
+  }
+
+  async read(signal: AbortSignal): Promise<JvmReading> {
+    return parseJolokia(await this.#client.read(READ, signal));
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+/**
+ * Reads the bulk answer: one element for each request, in their order, each with a `status` of its own. An element that failed
+ * leaves its gauges out. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_ACCESS` where the policy allows nothing.
+ */
+export function parseJolokia(text: string): JvmReading {
+  const answer = parseJson(text, 'Jolokia’s answer');
+  if (!Array.isArray(answer) || answer.length !== REQUESTS.length)
+    throw new JvmSourceError(
+      'D2S_ERR_JVM_FORMAT',
+      `What answered a bulk request is not what Jolokia answers to one (${describeStatus(fieldOf(answer, 'status'))}). ${KEYS.url} should be Jolokia's own address.`,
+    );
+  const statuses = answer.map((element) => fieldOf(element, 'status'));
+  // By index: Jolokia 2 may leave the request out, and each version writes the names of its answer in another order.
+  const [memory, classes, pools, collectors] = answer.map((element: unknown) =>
+    fieldOf(element, 'status') === 200 ? fieldOf(element, 'value') : undefined,
+  );
+  const builder = new ReadingBuilder();
+  builder.setHeap(usageOf(fieldOf(memory, 'HeapMemoryUsage')));
+  builder.setNonHeap(usageOf(fieldOf(memory, 'NonHeapMemoryUsage')));
+  builder.setClasses(fieldOf(classes, 'TotalLoadedClassCount'), fieldOf(classes, 'UnloadedClassCount'));
+  for (const [, pool] of entriesOf(pools, MAX_BEANS + 1)) {
+    const isHeap = fieldOf(pool, 'Type') === 'HEAP';
+    const usedAfterGc = isHeap ? fieldOf(pool, 'CollectionUsage', 'used') : undefined;
+    builder.addPool(fieldOf(pool, 'Name'), usageOf(fieldOf(pool, 'Usage')), usedAfterGc);
+  }
+  for (const [, collector] of entriesOf(collectors, MAX_BEANS + 1))
+    builder.addCollector(
+      fieldOf(collector, 'Name'),
+      fieldOf(collector, 'CollectionCount'),
+      fieldOf(collector, 'CollectionTime'),
+    );
+  const isForbidden = statuses.includes(403);
+  return builder.build(
+    isForbidden ? 'D2S_ERR_JVM_ACCESS' : 'D2S_ERR_JVM_FORMAT',
+    isForbidden
+      ? 'Jolokia’s policy (jolokia-access.xml) forbids to read java.lang:*; allow the command read for it.'
+      : `Jolokia read none of the platform's beans (${statuses.map(describeStatus).join(', ')}).`,
+  );
+}
+
+function describeStatus(status: unknown): string {
+  return typeof status === 'number' && Number.isInteger(status) ? `status ${status}` : 'no status';
+}

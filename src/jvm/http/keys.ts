@@ -1,0 +1,10 @@
+/** The configuration's keys as the messages of these sources name them, in one place so that both stay equal. */
+export const KEYS = {
+  url: 'jvm.http.url',
+  username: 'jvm.http.username',
+  passwordFile: 'jvm.http.passwordFile',
+  passwordEnv: 'jvm.http.passwordEnv',
+  caFile: 'jvm.http.caFile',
+  serverName: 'jvm.http.serverName',
+  timeout: 'jvm.timeout',
+} as const;

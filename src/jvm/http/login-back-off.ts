@@ -1,0 +1,54 @@
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../clock.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import { type Credentials, isSame } from './credentials.ts';
+import { KEYS } from './keys.ts';
+
+/** 60 s, 120, 240, ...: three tries fall into the five minutes in which Tomcat's LockOutRealm allows five. */
+const FIRST_WAIT_S = 60;
+const LONGEST_WAIT_S = 15 * 60;
+
+interface Refusal {
+  readonly credentials: Credentials | undefined;
+  readonly waitS: number;
+  readonly notBeforeNs: number;
+  readonly error: JvmSourceError;
+}
+
+/**
+ * Keeps a wrong password from being sent at every poll: servers lock the user out, and then the right one is refused as
+ * well. Other credentials than the refused ones are tried at once.
+ */
+export class LoginBackOff {
+  readonly #clock: Clock;
+  #last: Refusal | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Throws the last refusal again, word for word, while its wait lasts. */
+  check(credentials: Credentials | undefined): void {
+    const last = this.#last;
+    if (last === undefined || !isSame(last.credentials, credentials)) return;
+    if (this.#clock.nowNs() < last.notBeforeNs) throw last.error;
+  }
+
+  /** Notes a 401 and gives the error to throw. `reason` e.g. `http://127.0.0.1:8080/manager/status refused the password (401).` */
+  refused(credentials: Credentials | undefined, reason: string): JvmSourceError {
+    const before = this.#last;
+    const isAgain = before !== undefined && isSame(before.credentials, credentials);
+    const waitS = isAgain ? Math.min(before.waitS * 2, LONGEST_WAIT_S) : FIRST_WAIT_S;
+    // A moment, not a remaining time: the reason stays the same while it lasts, and is logged once.
+    const until = new Date(this.#clock.epochMs() + (waitS * NS_PER_S) / NS_PER_MS).toISOString();
+    const error = new JvmSourceError(
+      'D2S_ERR_JVM_ACCESS',
+      `${reason} So that the server does not lock the user out, the same is not tried again before ${until}; another content of ${KEYS.passwordFile} is tried at once.`,
+    );
+    this.#last = { credentials, waitS, notBeforeNs: this.#clock.nowNs() + waitS * NS_PER_S, error };
+    return error;
+  }
+
+  accepted(): void {
+    this.#last = undefined;
+  }
+}

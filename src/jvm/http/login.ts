@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { type Credentials, isSame } from './credentials.ts';
+import { answerChallenge, type DigestChallenge, type DigestRequest, selectChallenge } from './digest.ts';
+
+/** A request as far as logging in needs it. */
+export type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
+
+/** What a 401 means: `retry` with `authorize` anew, the credentials are refused, or no challenge can be answered. */
+export type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
+
+/** How a source logs in. Keeps what one exchange taught for the next. */
+export interface Login {
+  /** The value of `Authorization`, or `undefined` to send none. */
+  authorize(request: LoginRequest, credentials: Credentials | undefined): string | undefined;
+  /** Takes the challenges of a 401. */
+  challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome;
+  accepted(credentials: Credentials | undefined): void;
+}
+
+/** RFC 7617, sent with the first request: the address is fixed, and waiting for the challenge would double each reading. */
+export class BasicLogin implements Login {
+  authorize(_request: LoginRequest, credentials: Credentials | undefined): string | undefined {
+    if (credentials === undefined) return undefined;
+    const { username, password } = credentials;
+    return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
+  }
+
+  challenged(): LoginOutcome {
+    return 'refused';
+  }
+
+  accepted(): void {
+    // Nothing to keep.
+  }
+}
+
+const CNONCE_BYTES = 16;
+/** `nc` has eight hexadecimal digits. */
+const MAX_NONCE_COUNT = 0xffff_ffff;
+
+/** RFC 7616. One nonce serves many readings with a growing count, so that a reading is one request. */
+export class DigestLogin implements Login {
+  #challenge: DigestChallenge | undefined;
+  #nonceCount = 0;
+  /** The credentials that the server has accepted with this nonce. */
+  #provenBy: Credentials | undefined;
+
+  authorize(request: LoginRequest, credentials: Credentials | undefined): string | undefined {
+    if (this.#nonceCount === MAX_NONCE_COUNT) this.#forget();
+    if (credentials === undefined || this.#challenge === undefined) return undefined;
+    this.#nonceCount += 1;
+    const cnonce = randomBytes(CNONCE_BYTES).toString('hex');
+    return answerChallenge(this.#challenge, credentials, { ...request, nonceCount: this.#nonceCount, cnonce });
+  }
+
+  challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome {
+    const last = this.#challenge;
+    const next = selectChallenge(fields);
+    const wasProven = this.#provenBy !== undefined && isSame(this.#provenBy, credentials);
+    const wasSent = this.#nonceCount > 0;
+    this.#forget();
+    this.#challenge = next;
+    if (credentials === undefined) return 'refused';
+    if (next === undefined) return 'unanswerable';
+    // A server that was restarted does not know its old nonce, and not every one then says `stale`.
+    const mayBeOld = next.isStale || (wasProven && next.nonce !== last?.nonce);
+    return !wasSent || mayBeOld ? 'retry' : 'refused';
+  }
+
+  accepted(credentials: Credentials | undefined): void {
+    this.#provenBy = credentials;
+  }
+
+  #forget(): void {
+    this.#challenge = undefined;
+    this.#nonceCount = 0;
+    this.#provenBy = undefined;
+  }
+}

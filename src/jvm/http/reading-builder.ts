@@ -1,0 +1,114 @@
+import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
+import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
+import { fieldOf } from './json.ts';
+
+/** Numbers as a server gave them: anything that is not one is left out. */
+export type RawUsage = { readonly [Key in keyof MemoryUsage]: unknown };
+
+/** More than any JVM has; a server that names more is not believed. */
+export const MAX_BEANS = 64;
+const MAX_NAME_CHARS = 128;
+
+/** Collects what a source finds, leaving out whatever is no number, and refuses to call nothing a reading. */
+export class ReadingBuilder {
+  readonly #pools = new Map<string, PoolUsage>();
+  readonly #collectors = new Map<string, CollectorUsage>();
+  #classes: JvmReading['classes'] = {};
+  #heap: MemoryUsage = {};
+  #nonHeap: MemoryUsage = {};
+
+  get pools(): ReadonlyMap<string, PoolUsage> {
+    return this.#pools;
+  }
+
+  setClasses(loaded: unknown, unloaded: unknown): void {
+    this.#classes = withoutGaps({ loaded: toCount(loaded), unloaded: toCount(unloaded) });
+  }
+
+  setHeap(usage: RawUsage): void {
+    this.#heap = toUsage(usage);
+  }
+
+  setNonHeap(usage: RawUsage): void {
+    this.#nonHeap = toUsage(usage);
+  }
+
+  /** `usedAfterGc` of heap pools only: others have no collections. */
+  addPool(name: unknown, usage: RawUsage, usedAfterGc?: unknown): void {
+    if (!isName(name)) return;
+    const pool = withoutGaps({ ...toUsage(usage), usedAfterGc: toCount(usedAfterGc) });
+    this.#add(this.#pools, name, pool, 'memory pools');
+  }
+
+  addCollector(name: unknown, count: unknown, timeMs: unknown): void {
+    if (!isName(name)) return;
+    const collector = withoutGaps({ count: toCount(count), timeMs: toCount(timeMs) });
+    this.#add(this.#collectors, name, collector, 'collectors');
+  }
+
+  /** Throws with the code and message for a reading that holds nothing. */
+  build(code: JvmErrorCode, message: string): JvmReading {
+    const reading: JvmReading = {
+      classes: this.#classes,
+      heap: this.#heap,
+      nonHeap: this.#nonHeap,
+      pools: this.#pools,
+      collectors: this.#collectors,
+      memory: 'live',
+    };
+    const { classes, heap, nonHeap, pools, collectors } = reading;
+    const found = [classes, heap, nonHeap, ...pools.values(), ...collectors.values()];
+    if (found.every((group) => Object.keys(group).length === 0)) throw new JvmSourceError(code, message);
+    return reading;
+  }
+
+  #add<Usage extends object>(to: Map<string, Usage>, name: string, usage: Usage, what: string): void {
+    if (Object.keys(usage).length === 0) return;
+    if (to.size === MAX_BEANS && !to.has(name))
+      throw new JvmSourceError(
+        'D2S_ERR_JVM_FORMAT',
+        `The answer names more than ${MAX_BEANS} ${what}: no JVM has so many.`,
+      );
+    to.set(name, usage);
+  }
+}
+
+/** The four numbers of `{"init":1,"used":2,"committed":3,"max":-1}`, as far as they are there. */
+export function usageOf(usage: unknown): RawUsage {
+  return {
+    init: fieldOf(usage, 'init'),
+    used: fieldOf(usage, 'used'),
+    committed: fieldOf(usage, 'committed'),
+    max: fieldOf(usage, 'max'),
+  };
+}
+
+/** A whole number from 0 to 2^53 - 1, or `undefined`. */
+export function toCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/** The same, and -1, by which a MXBean says that there is no limit, or that it was not set. */
+function toLimit(value: unknown): number | undefined {
+  return value === -1 ? -1 : toCount(value);
+}
+
+function toUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
+  return withoutGaps({
+    init: toLimit(init),
+    used: toCount(used),
+    committed: toCount(committed),
+    max: toLimit(max),
+  });
+}
+
+function isName(name: unknown): name is string {
+  return typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS && !/\p{Cc}/u.test(name);
+}
+
+type WithoutGaps<Type> = { [Key in keyof Type]?: Exclude<Type[Key], undefined> };
+
+/** A gap stays a missing key, not a key with `undefined`: missing is not zero. */
+function withoutGaps<Type extends object>(value: Type): WithoutGaps<Type> {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as WithoutGaps<Type>;
+}

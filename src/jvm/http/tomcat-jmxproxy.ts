@@ -1,0 +1,157 @@
+/** Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: every bean of the four kinds in one request. */
+import type { JvmReading } from '../jvm-reading.ts';
+import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { parseAddress } from './address.ts';
+import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
+import { KEYS } from './keys.ts';
+import { BasicLogin } from './login.ts';
+import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
+
+/**
+ * `java.lang:type=*o*,*` is ClassLoading, Memory, MemoryPool and GarbageCollector (with Compilation and MemoryManager), but not
+ * Runtime, whose system properties may hold passwords.
+ */
+const READ: ReadOperation = {
+  method: 'GET',
+  path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=*o*,*')}`,
+  accept: 'text/plain',
+};
+
+export class TomcatJmxProxySource implements JvmSource {
+  readonly name = 'tomcat-jmxproxy';
+  readonly #client: HttpClient;
+
+  /** `url` is that of the manager web application, by default `/manager` of the host. */
+  constructor(options: HttpSourceOptions) {
+    this.#client = new HttpClient({
+      ...options,
+      address: parseAddress(options.url, '/manager'),
+      login: new BasicLogin(),
+      advice: {
+        forbidden: `The user (${KEYS.username}) needs the role manager-jmx, and the manager's context.xml must allow the sidecar's address (RemoteCIDRValve: by default only loopback).`,
+        notFound: 'Is the manager web application deployed there (Debian: the package tomcat10-admin)?',
+      },
+    });
+  }
+
+  async read(signal: AbortSignal): Promise<JvmReading> {
+    return parseJmxProxy(await this.#client.read(READ, signal));
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+interface Bean {
+  readonly type: string;
+  readonly attributes: Map<string, string>;
+}
+
+/** All that is ever kept of a bean. LastGcInfo, most of the text, is not among them. */
+const ATTRIBUTES = new Set([
+  'Name',
+  'Type',
+  'Usage',
+  'CollectionUsage',
+  'HeapMemoryUsage',
+  'NonHeapMemoryUsage',
+  'TotalLoadedClassCount',
+  'UnloadedClassCount',
+  'CollectionCount',
+  'CollectionTime',
+]);
+
+/**
+ * Reads the servlet's text, e.g. `OK - Number of results: 15`, an empty line, then for each bean `Name: java.lang:type=Memory`
+ * and its attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_NOT_FOUND` for no result.
+ */
+export function parseJmxProxy(text: string): JvmReading {
+  refuseFailure(text);
+  const builder = new ReadingBuilder();
+  for (const bean of toBeans(text)) addBean(builder, bean);
+  return builder.build(
+    'D2S_ERR_JVM_FORMAT',
+    'Tomcat’s JMX proxy named none of the platform’s beans. Is it really a Tomcat on HotSpot?',
+  );
+}
+
+function refuseFailure(text: string): void {
+  // Failures come with the status 200: `Error - javax.management.InstanceNotFoundException: ...`, then a stack trace.
+  const failure = /^Error - ([\w.$]{1,200})/.exec(text);
+  if (failure !== null)
+    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `Tomcat's JMX proxy failed with ${failure[1]}; see Tomcat's log.`);
+  const results = /^OK - Number of results: (\d{1,9})\r?\n/.exec(text);
+  if (results === null)
+    throw new JvmSourceError(
+      'D2S_ERR_JVM_FORMAT',
+      `What answered is not Tomcat's JMX proxy. ${KEYS.url} should be that of the manager web application, e.g. http://127.0.0.1:8080/manager.`,
+    );
+  if (Number(results[1]) === 0)
+    throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', "Tomcat's JMX proxy does not show the beans of java.lang.");
+}
+
+function* toBeans(text: string): Generator<Bean> {
+  let bean: Bean | undefined;
+  // The first block is the number of results; an empty line ends each.
+  for (const line of text.replace(/\n$/, '').split('\n')) {
+    const name = bean === undefined ? /^Name: (java\.lang:[^\r]+)\r?$/.exec(line) : null;
+    if (name !== null) {
+      bean = { type: typeOf(name[1] as string), attributes: new Map() };
+    } else if (bean !== undefined && line.trim() === '') {
+      yield bean;
+      bean = undefined;
+    } else if (bean !== undefined) {
+      addAttribute(bean, line);
+    }
+  }
+  if (bean !== undefined)
+    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', "The answer of Tomcat's JMX proxy ends in the middle of a bean.");
+}
+
+/** `MemoryPool` of `java.lang:name=G1 Eden Space,type=MemoryPool`, in whichever order. */
+function typeOf(objectName: string): string {
+  return /[:,]type=([^,]*)/.exec(objectName)?.[1] ?? '';
+}
+
+function addAttribute({ attributes }: Bean, line: string): void {
+  const colon = line.indexOf(': ');
+  const key = line.slice(0, Math.max(colon, 0));
+  // Lines of an array begin with a tab, and so are never one of these.
+  if (ATTRIBUTES.has(key)) attributes.set(key, line.slice(colon + 2).trimEnd());
+}
+
+function addBean(builder: ReadingBuilder, { type, attributes }: Bean): void {
+  const usage = (key: string) => toUsage(attributes.get(key));
+  const number = (key: string) => toNumber(attributes.get(key));
+  if (type === 'ClassLoading') builder.setClasses(number('TotalLoadedClassCount'), number('UnloadedClassCount'));
+  if (type === 'GarbageCollector')
+    builder.addCollector(attributes.get('Name'), number('CollectionCount'), number('CollectionTime'));
+  if (type === 'MemoryPool') {
+    const usedAfterGc = attributes.get('Type') === 'HEAP' ? usage('CollectionUsage').used : undefined;
+    builder.addPool(attributes.get('Name'), usage('Usage'), usedAfterGc);
+  }
+  if (type === 'Memory') {
+    builder.setHeap(usage('HeapMemoryUsage'));
+    builder.setNonHeap(usage('NonHeapMemoryUsage'));
+  }
+}
+
+/** `{committed=1, init=2, max=-1, used=3}`, alone or within `CompositeDataSupport(compositeType=…,contents={…})`. */
+function toUsage(text = ''): RawUsage {
+  // The last braces: a type, where one is printed, has none or comes before.
+  const end = text.lastIndexOf('}');
+  const contents = text.slice(text.lastIndexOf('{', end) + 1, Math.max(end, 0));
+  const fields = new Map(contents.split(',').map((field) => splitOnce(field.trim())));
+  const number = (key: string) => toNumber(fields.get(key));
+  return { init: number('init'), used: number('used'), committed: number('committed'), max: number('max') };
+}
+
+function splitOnce(field: string): [string, string] {
+  const at = Math.max(field.indexOf('='), 0);
+  return [field.slice(0, at), field.slice(at + 1)];
+}
+
+function toNumber(text: string | undefined): number | undefined {
+  return text !== undefined && /^-?\d{1,16}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,100 @@
+/** WildFly's and JBoss EAP's management API over HTTP (standalone servers): one composite read of the platform's beans. */
+import type { JvmReading } from '../jvm-reading.ts';
+import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { parseAddress } from './address.ts';
+import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
+import { entriesOf, fieldOf, parseJson } from './json.ts';
+import { KEYS } from './keys.ts';
+import { DigestLogin } from './login.ts';
+import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
+
+/** Not `runtime`, whose system properties may hold passwords and need more rights. */
+const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
+
+const READ: ReadOperation = {
+  method: 'POST',
+  path: '',
+  accept: 'application/json',
+  body: JSON.stringify({
+    operation: 'composite',
+    address: [],
+    steps: TYPES.map((type) => ({
+      operation: 'read-resource',
+      address: [{ 'core-service': 'platform-mbean' }, { type }],
+      recursive: true,
+      'include-runtime': true,
+    })),
+  }),
+};
+
+export class WildFlySource implements JvmSource {
+  readonly name = 'wildfly';
+  readonly #client: HttpClient;
+
+  /** `url` is that of the management interface, e.g. `http://127.0.0.1:9990`, which means its `/management`. */
+  constructor(options: HttpSourceOptions) {
+    this.#client = new HttpClient({
+      ...options,
+      address: parseAddress(options.url, '/management'),
+      login: new DigestLogin(),
+      advice: {
+        forbidden: `The user (${KEYS.username}), made by add-user in the realm ManagementRealm, needs the role Monitor.`,
+        notFound: `${KEYS.url} should be the management interface of a standalone server, e.g. http://127.0.0.1:9990.`,
+      },
+    });
+  }
+
+  async read(signal: AbortSignal): Promise<JvmReading> {
+    return parseWildFly(await this.#client.read(READ, signal));
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+/**
+ * Reads `{"outcome":"success","result":{"step-1":{"outcome":"success","result":{...}}, ...}}`; a step that failed leaves its gauges
+ * out. Throws `D2S_ERR_JVM_FORMAT`.
+ */
+export function parseWildFly(text: string): JvmReading {
+  const answer = parseJson(text, 'The answer of WildFly’s management interface');
+  if (fieldOf(answer, 'outcome') !== 'success')
+    throw new JvmSourceError(
+      'D2S_ERR_JVM_FORMAT',
+      `WildFly's management interface did not carry out the read (${codeOf(answer)}); see the server's log.`,
+    );
+  const [classes, memory, pools, collectors] = TYPES.map((_, index) => {
+    const step = fieldOf(answer, 'result', `step-${index + 1}`);
+    return fieldOf(step, 'outcome') === 'success' ? fieldOf(step, 'result') : undefined;
+  });
+  const builder = new ReadingBuilder();
+  builder.setClasses(fieldOf(classes, 'total-loaded-class-count'), fieldOf(classes, 'unloaded-class-count'));
+  builder.setHeap(usageOf(fieldOf(memory, 'heap-memory-usage')));
+  builder.setNonHeap(usageOf(fieldOf(memory, 'non-heap-memory-usage')));
+  for (const [name, pool] of entriesOf(fieldOf(pools, 'name'), MAX_BEANS + 1)) {
+    const isHeap = fieldOf(pool, 'type') === 'HEAP';
+    const usedAfterGc = isHeap ? fieldOf(pool, 'collection-usage', 'used') : undefined;
+    builder.addPool(toBeanName(name), usageOf(fieldOf(pool, 'usage')), usedAfterGc);
+  }
+  for (const [name, collector] of entriesOf(fieldOf(collectors, 'name'), MAX_BEANS + 1))
+    builder.addCollector(
+      toBeanName(name),
+      fieldOf(collector, 'collection-count'),
+      fieldOf(collector, 'collection-time'),
+    );
+  return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface told nothing of the platform's beans.");
+}
+
+/** `G1 Eden Space` of `G1_Eden_Space`: a name in an address may hold no space. */
+function toBeanName(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** `WFLYCTL0313` and the like; the rest of a description may hold anything. */
+function codeOf(answer: unknown): string {
+  const description = fieldOf(answer, 'failure-description');
+  // That of a composite operation is an object whose one key tells.
+  const told = typeof description === 'string' ? description : entriesOf(description, 1)[0]?.[0];
+  return /\bWFLY[A-Z]{2,10}\d{4}\b/.exec(told ?? '')?.[0] ?? 'no code';
+}
