@@ -38,6 +38,8 @@ export function toRequest(command: AttachCommand): string {
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
   const request = toRequest(command);
   const answer = await converse(socketPath, request, signal);
+  // There is a result in every answer; a JVM that turns us away closes without a word.
+  if (answer === '') throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `${REFUSED}.`);
   const end = answer.indexOf('\n');
   const result = end < 0 ? answer : answer.slice(0, end);
   if (result.trim() === '0') return answer.slice(end < 0 ? answer.length : end + 1);

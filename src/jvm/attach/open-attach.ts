@@ -175,18 +175,20 @@ export class AttachOpener {
   async #awaitSocket(pid: number, socketPath: string, history: History): Promise<OpenResult> {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
-    for (let waitedMs = 0; waitedMs < this.#openTimeoutMs && !signal.aborted; waitedMs += pauseMs) {
+    let waitedMs = 0;
+    while (waitedMs < this.#openTimeoutMs && !signal.aborted) {
+      // Closing ends the pause, too.
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       if (exists(socketPath)) {
         history.openings += 1;
         history.refusal = undefined;
         return { kind: 'open' };
       }
-      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       const state = readProcessState(this.#system.procPath, pid)?.state;
       if (state === undefined || state === 'Z') return closed(GONE);
-      // It sees the signal when it goes on, and must find the marker then.
-      if (state === 'T' || state === 't') waitedMs = 0;
+      // While it is stopped its time does not run: it sees the signal when it goes on, and must find the marker then.
+      waitedMs = state === 'T' || state === 't' ? 0 : waitedMs + pauseMs;
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     return closed(history.refusal ?? GONE);
   }

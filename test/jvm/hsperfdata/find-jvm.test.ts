@@ -1,0 +1,347 @@
+import { chmodSync, linkSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FindJvmOptions, findJvm } from '../../../src/jvm/hsperfdata/find-jvm.ts';
+import type { JvmErrorCode, JvmSourceError } from '../../../src/jvm/jvm-source.ts';
+import { FakeMachine, OWN_UID } from './fake-proc.ts';
+import { entryOf, sampleBytes, withEntry } from './samples.ts';
+
+let machine: FakeMachine;
+beforeEach(() => {
+  machine = new FakeMachine();
+});
+afterEach(() => machine.remove());
+
+const LOOPBACK_8080 = '0100007F:1F90';
+const TOMCAT = 'org.apache.catalina.startup.Bootstrap start';
+
+/** A file of a JVM that was started so. */
+function fileOf(command: string, sample = 'jdk17-g1'): Buffer {
+  const bytes = sampleBytes(sample);
+  const { dataOffset } = entryOf(bytes, 'sun.rt.javaCommand');
+  bytes.write('X', dataOffset - 2, 'latin1');
+  return withEntry(bytes, 'sun.rt.javaCommand', command);
+}
+
+function find(options: Partial<FindJvmOptions> = {}) {
+  const { procPath, tmpPath } = machine;
+  const nowNs = () => performance.now() * 1e6;
+  const all = { procPath, tmpPath, upstreamHost: '127.0.0.1', upstreamPort: 8080, nowNs, ...options };
+  return findJvm(all, new AbortController().signal);
+}
+
+async function failure(options?: Partial<FindJvmOptions>): Promise<{ code: JvmErrorCode; message: string }> {
+  const error = await find(options).then(
+    ({ candidate }) => expect.fail(`found ${JSON.stringify(candidate.path)}`),
+    (cause: JvmSourceError) => cause,
+  );
+  expect(error.name).toBe('JvmSourceError');
+  return { code: error.code, message: error.message };
+}
+
+describe('by the upstream’s port', () => {
+  beforeEach(() => {
+    machine.addFile('tomcat', 812, fileOf('com.example.Main'));
+    machine.addFile('tomcat', 813, fileOf('com.example.Other'));
+    machine.addProcess({ pid: 813 });
+  });
+
+  it.each([
+    ['127.0.0.1', LOOPBACK_8080],
+    ['any IPv4 address', '00000000:1F90'],
+    ['any IPv6 address, as Tomcat listens', '00000000000000000000000000000000:1F90'],
+    ['127.0.0.1 as a mapped IPv6 address', '0000000000000000FFFF00000100007F:1F90'],
+  ])('takes the process that listens on %s, whatever it is called', async (_, address) => {
+    machine.listen(address, 4711);
+    machine.addProcess({ pid: 812, sockets: [4711] });
+    const { candidate, listenerInodes } = await find();
+    expect(candidate.process?.pid).toBe(812);
+    expect(candidate.path).toEqual({ tmp: machine.tmpPath, user: 'tomcat', nspid: 812 });
+    expect([...listenerInodes]).toEqual(['4711']);
+  });
+
+  it('takes no process that listens on another address or port', async () => {
+    machine.addProcess({ pid: 812, sockets: [4711] });
+    machine.listen('0200007F:1F90', 4711);
+    expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+    machine.listen('0100007F:1F91', 4711);
+    expect((await failure()).message).toContain('nothing listens on the upstream’s port 8080');
+  });
+
+  it.each(['localhost', '[::1]', '::1'])('knows that %s is this machine', async (upstreamHost) => {
+    machine.listen('00000000000000000000000001000000:1F90', 4711);
+    machine.addProcess({ pid: 812, sockets: [4711] });
+    expect((await find({ upstreamHost })).candidate.process?.pid).toBe(812);
+  });
+
+  it('does not look at the ports here for an upstream on another machine', async () => {
+    machine.listen('00000000:1F90', 4711);
+    machine.addProcess({ pid: 812, sockets: [4711] });
+    expect((await failure({ upstreamHost: '203.0.113.9' })).message).toContain('203.0.113.9 is not this machine');
+    expect((await failure({ upstreamHost: 'app.example.com' })).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+  });
+
+  it('finds the file by the pid in the JVM’s own namespace, in its own /tmp', async () => {
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: 900, nspid: 1, sockets: [4711], mountNamespace: 'mnt:[2]' });
+    machine.addFile('app', 1, fileOf('com.example.Main'), machine.tmpOf(900));
+    const { candidate } = await find();
+    expect(candidate.process?.pid).toBe(900);
+    expect(candidate.path).toEqual({ tmp: machine.tmpOf(900), user: 'app', nspid: 1 });
+  });
+
+  it('takes the direct path where another mount namespace has the same /tmp', async () => {
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: 812, sockets: [4711], mountNamespace: 'mnt:[2]' });
+    mkdirSync(join(machine.tmpOf(812), 'hsperfdata_tomcat'), { recursive: true });
+    linkSync(join(machine.tmpPath, 'hsperfdata_tomcat/812'), join(machine.tmpOf(812), 'hsperfdata_tomcat/812'));
+    expect((await find()).candidate.path.tmp).toBe(machine.tmpPath);
+  });
+
+  it('says why a JVM may have no file, and looks for no other', async () => {
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: 911, sockets: [4711] });
+    machine.addFile('tomcat', 812, fileOf(TOMCAT));
+    machine.addProcess({ pid: 812 });
+    const { code, message } = await failure();
+    expect(code).toBe('D2S_ERR_JVM_NOT_FOUND');
+    for (const part of ['pid 911', 'UsePerfData', 'PerfDisableSharedMem', 'passwd', 'read-only', 'jvm.source']) {
+      expect(message).toContain(part);
+    }
+  });
+
+  it('passes over a listener that is no JVM, e.g. a proxy, and takes the only application server', async () => {
+    machine.listen(LOOPBACK_8080, 4711, 0);
+    machine.addProcess({ pid: 20, name: 'docker-proxy', sockets: [4711] });
+    machine.addFile('tomcat', 812, fileOf(TOMCAT));
+    machine.addProcess({ pid: 812 });
+    expect((await find()).candidate.process?.pid).toBe(812);
+  });
+
+  it('asks which of two JVMs that share the socket is meant', async () => {
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: 812, sockets: [4711] });
+    machine.addProcess({ pid: 813, sockets: [4711] });
+    const { code, message } = await failure();
+    expect(code).toBe('D2S_ERR_JVM_AMBIGUOUS');
+    expect(message).toMatch(/pid 812 .*pid 813 .*jvm\.pid/);
+  });
+});
+
+describe('by the counters files', () => {
+  it('takes the only application server, and none of the tools and other JVMs', async () => {
+    machine.addFile('tomcat', 812, fileOf(TOMCAT));
+    machine.addFile('tomcat', 813, fileOf('org.apache.catalina.startup.Bootstrap stop'));
+    machine.addFile('tomcat', 814, fileOf('jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags'));
+    machine.addFile('tomcat', 815, fileOf('com.example.Main'));
+    for (const pid of [812, 813, 814, 815]) machine.addProcess({ pid });
+    expect((await find()).candidate.process?.pid).toBe(812);
+  });
+
+  it('never guesses: two application servers are named with what to set', async () => {
+    machine.addFile('tomcat', 812, fileOf(TOMCAT));
+    machine.addFile('wildfly', 913, fileOf('/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone'));
+    machine.addProcess({ pid: 812 });
+    machine.addProcess({ pid: 913 });
+    const { code, message } = await failure();
+    expect(code).toBe('D2S_ERR_JVM_AMBIGUOUS');
+    expect(message).toBe(
+      '2 JVMs could be meant: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
+        'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the one that is meant.',
+    );
+    expect((await find({ user: 'wildfly' })).candidate.process?.pid).toBe(913);
+    expect((await find({ pid: 812 })).candidate.process?.pid).toBe(812);
+  });
+
+  it('takes a user’s only JVM of another kind when that user is configured', async () => {
+    machine.addFile('app', 812, fileOf('com.example.Main'));
+    machine.addFile('app', 813, fileOf('jdk.jcmd/sun.tools.jps.Jps'));
+    machine.addProcess({ pid: 812 });
+    machine.addProcess({ pid: 813 });
+    expect((await failure()).message).toContain('only pid 812 (user app, com.example.Main)');
+    expect((await find({ user: 'app' })).candidate.process?.pid).toBe(812);
+    expect((await failure({ user: 'tomcat' })).message).toContain('of user tomcat (jvm.user)');
+  });
+
+  it('finds one in the /tmp of a container whose processes are visible', async () => {
+    machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
+    machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
+    machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(899));
+    machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(900));
+    const { candidate } = await find();
+    expect(candidate.process?.pid).toBe(900);
+    expect(candidate.path.tmp).toBe(machine.tmpOf(900));
+  });
+
+  it('does not take the file of a dead JVM whose pid another process has now', async () => {
+    machine.addFile('tomcat', 812, fileOf(TOMCAT, 'jdk25-g1'));
+    // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
+    machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
+    machine.listen('00000000:1F91', 1);
+    expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+  });
+
+  it('does not take a process that has not mapped the file for its JVM', async () => {
+    machine.addFile('tomcat', 812, fileOf(TOMCAT));
+    machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
+    expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+    machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
+    expect((await find()).candidate.process?.pid).toBe(812);
+  });
+
+  it('names no argument of any JVM', async () => {
+    machine.addFile('app', 812, fileOf('com.example.Main --password=hunter2 hunter2'));
+    machine.addFile('app', 813, fileOf('com.example.Main hunter2'));
+    machine.addProcess({ pid: 812 });
+    machine.addProcess({ pid: 813 });
+    const messages = [await failure(), await failure({ user: 'app' }), await failure({ pid: 5 })];
+    expect(JSON.stringify(messages)).not.toContain('hunter2');
+    expect(messages[1]?.code).toBe('D2S_ERR_JVM_AMBIGUOUS');
+  });
+});
+
+describe('with a /tmp that is shared and processes that are not visible', () => {
+  it('takes the file of an application server while somebody of its user listens', async () => {
+    machine.listen('00000000:1F90', 4711);
+    machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
+    const { candidate } = await find();
+    expect(candidate.process).toBeUndefined();
+    expect(candidate.liveness).toBe('unknown');
+  });
+
+  it('does not take it when nobody listens, as nothing shows that its JVM lives', async () => {
+    machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
+    expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+  });
+
+  it('does not take it when the listener is another user’s', async () => {
+    machine.listen('00000000:1F90', 4711, OWN_UID + 1);
+    machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
+    expect((await failure()).code).toMatch(/D2S_ERR_JVM_(NOT_FOUND|ACCESS)/);
+  });
+
+  it('takes it with a lock on it', async () => {
+    const path = machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
+    machine.lock(statSync(path).ino, 4000);
+    expect((await find()).candidate.liveness).toBe('alive');
+  });
+
+  it('does not take it when the counter that moves every 50 ms stands still', async () => {
+    machine.listen('00000000:1F90', 4711);
+    machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk17-g1'));
+    expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+  });
+
+  it('takes it when that counter moves', async () => {
+    const bytes = fileOf(TOMCAT, 'jdk17-g1');
+    const path = machine.addFile('tomcat', 1, bytes);
+    const searching = find();
+    setTimeout(() => {
+      bytes.writeBigInt64LE(5_000_000_000n, entryOf(bytes, 'sun.os.hrt.ticks').dataOffset);
+      writeFileSync(path, bytes);
+    }, 60);
+    expect((await searching).candidate.liveness).toBe('alive');
+  });
+
+  it('takes jvm.pid for the file’s number, and asks for jvm.user where two have it', async () => {
+    machine.addFile('tomcat', 1, fileOf('com.example.Main', 'jdk25-g1'));
+    expect((await find({ pid: 1 })).candidate.path.user).toBe('tomcat');
+    machine.addFile('app', 1, fileOf('com.example.Main', 'jdk25-g1'));
+    expect(await failure({ pid: 1 })).toMatchObject({
+      code: 'D2S_ERR_JVM_AMBIGUOUS',
+      message: expect.stringContaining('jvm.user'),
+    });
+    expect((await find({ pid: 1, user: 'app' })).candidate.path.user).toBe('app');
+  });
+
+  it('does not take its own container’s first process for the JVM’s', async () => {
+    machine.addProcess({ pid: 1, name: 'tini', mapped: '/sbin/tini' });
+    machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
+    const { candidate } = await find({ pid: 1 });
+    expect(candidate.process).toBeUndefined();
+  });
+});
+
+describe('by jvm.pid', () => {
+  it('says that there is no such process', async () => {
+    expect(await failure({ pid: 4242 })).toMatchObject({
+      code: 'D2S_ERR_JVM_NOT_FOUND',
+      message: expect.stringContaining('jvm.pid is 4242, but there is no such process'),
+    });
+  });
+
+  it('says that the process has no file', async () => {
+    machine.addProcess({ pid: 812 });
+    expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('-XX:-UsePerfData') });
+  });
+});
+
+describe('files that a JVM does not leave', () => {
+  let path: string;
+  beforeEach(() => {
+    machine.addProcess({ pid: 812 });
+    path = machine.addFile('tomcat', 812, fileOf(TOMCAT));
+  });
+
+  it('is not led by a symbolic link', async () => {
+    const elsewhere = join(machine.directory, 'elsewhere');
+    renameSync(path, elsewhere);
+    symlinkSync(elsewhere, path);
+    expect(await failure({ pid: 812 })).toMatchObject({
+      code: 'D2S_ERR_JVM_ACCESS',
+      message: expect.stringContaining('symbolic link'),
+    });
+  });
+
+  it('is not led by a symbolic link of the directory', async () => {
+    const directory = join(machine.tmpPath, 'hsperfdata_tomcat');
+    renameSync(directory, join(machine.directory, 'elsewhere'));
+    symlinkSync(join(machine.directory, 'elsewhere'), directory);
+    const { code, message } = await failure({ pid: 812 });
+    expect(code).toBe('D2S_ERR_JVM_ACCESS');
+    expect(message).toContain('its directory is a link');
+  });
+
+  it.each([0o775, 0o757, 0o777])('does not trust a directory with mode %o', async (mode) => {
+    chmodSync(join(machine.tmpPath, 'hsperfdata_tomcat'), mode);
+    const { code, message } = await failure({ pid: 812 });
+    expect(code).toBe('D2S_ERR_JVM_ACCESS');
+    expect(message).toContain('others than its owner may write');
+  });
+
+  it('does not read a directory of that name', async () => {
+    rmSync(path);
+    mkdirSync(path);
+    expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('no regular file') });
+  });
+
+  it('says what is wrong with a file that is none of HotSpot’s', async () => {
+    writeFileSync(path, 'x'.repeat(100));
+    const { code, message } = await failure({ pid: 812 });
+    expect(code).toBe('D2S_ERR_JVM_FORMAT');
+    expect(message).toContain('magic number');
+  });
+
+  it('says of a JVM that has not finished its start that it is starting', async () => {
+    const bytes = fileOf(TOMCAT);
+    bytes.writeUInt8(0, 7);
+    writeFileSync(path, bytes);
+    expect(await failure({ pid: 812 })).toMatchObject({
+      code: 'D2S_ERR_JVM_NOT_FOUND',
+      message: expect.stringContaining('is starting'),
+    });
+  });
+
+  it.skipIf(OWN_UID !== 0)('does not trust a directory of another user than the file’s', async () => {
+    const { chownSync } = await import('node:fs');
+    chownSync(join(machine.tmpPath, 'hsperfdata_tomcat'), 1, 1);
+    expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('its directory to uid 1') });
+  });
+});
+
+it('ends when nobody waits for it any more', async () => {
+  for (let pid = 100; pid < 200; pid += 1) machine.addProcess({ pid, name: 'sh' });
+  const { procPath, tmpPath } = machine;
+  const search = findJvm({ procPath, tmpPath, nowNs: () => 0 }, AbortSignal.abort(new Error('too late')));
+  await expect(search).rejects.toThrow('too late');
+});

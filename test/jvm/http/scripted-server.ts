@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface ScriptedServer {
+  /** E.g. `http://127.0.0.1:41234`. */
+  readonly origin: string;
+  readonly requests: readonly SeenRequest[];
+  /** Connections that are open now. */
+  readonly sockets: ReadonlySet<Socket>;
+  close(): Promise<void>;
+}
+
+export type Script = (request: SeenRequest, response: ServerResponse) => void;
+
+/** A server that answers each request as `script` says, and remembers what it was asked. With `tls`, over TLS. */
+export async function startScripted(script: Script, tls?: ServerOptions): Promise<ScriptedServer> {
+  const requests: SeenRequest[] = [];
+  const sockets = new Set<Socket>();
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  });
+  server.on('request', (request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text;
+    });
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      const seen = { method, url, headers, body };
+      requests.push(seen);
+      script(seen, response);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    requests,
+    sockets,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      if (server.listening) await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * A source's gauges against the MXBeans read just before and just after it. Counts, times and maxima must lie within the two
+ * readings of the beans, which in a quiet moment are one value; other memory may be 2 % beside them.
+ */
+import type { Beans } from './beans.ts';
+import { expectedGauges, type Gauges } from './expected-gauges.ts';
+
+const MEMORY_TOLERANCE = 0.02;
+
+/** One gauge that is not as the beans have it. */
+export type Deviation =
+  | { readonly kind: 'missing'; readonly gauge: string }
+  | { readonly kind: 'unexpected'; readonly gauge: string; readonly value: number }
+  | {
+      readonly kind: 'differs';
+      readonly gauge: string;
+      readonly value: number;
+      readonly low: number;
+      readonly high: number;
+      /** `value` minus the nearer of the two readings; bytes, or a share for `usage`. */
+      readonly difference: number;
+    };
+
+export function deviations(before: Beans, gauges: Gauges, after: Beans): Deviation[] {
+  const [first, second] = [expectedGauges(before), expectedGauges(after)];
+  const found: Deviation[] = [];
+  for (const [gauge, a] of first) {
+    const value = gauges.get(gauge);
+    const b = second.get(gauge) ?? a;
+    if (value === undefined) found.push({ kind: 'missing', gauge });
+    else if (!isWithin(gauge, value, a, b)) found.push(differing(gauge, value, a, b));
+  }
+  for (const [gauge, value] of gauges) {
+    if (!first.has(gauge)) found.push({ kind: 'unexpected', gauge, value });
+  }
+  return found;
+}
+
+function isWithin(gauge: string, value: number, a: number, b: number): boolean {
+  if (Number.isNaN(value)) return Number.isNaN(a) || Number.isNaN(b);
+  const tolerance = isExact(gauge) ? 0 : Math.max(a, b) * MEMORY_TOLERANCE;
+  return value >= Math.min(a, b) - tolerance && value <= Math.max(a, b) + tolerance;
+}
+
+function isExact(gauge: string): boolean {
+  return gauge.endsWith('.max') || !gauge.startsWith('jvm.memory.');
+}
+
+function differing(gauge: string, value: number, a: number, b: number): Deviation {
+  const [low, high] = [Math.min(a, b), Math.max(a, b)];
+  return { kind: 'differs', gauge, value, low, high, difference: value < low ? value - low : value - high };
+}
