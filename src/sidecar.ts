@@ -163,8 +163,9 @@ function createDispatcher(
 
 function createJvmMonitor(config: Config, clock: Clock, logger: Logger): JvmMonitor | undefined {
   const source = createJvmSource({ config, clock, logger, env: process.env });
-  const { intervalMs, timeoutMs, staleAfterMs } = config.jvm;
-  return source && new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, clock, logger });
+  const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
+  const isOptional = config.jvm.source === 'auto' && http === undefined;
+  return source && new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, isOptional, clock, logger });
 }
 
 function toText({ host, port }: HostPort): string {

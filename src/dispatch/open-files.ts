@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 
-/** Each client connection may have one to the upstream; the rest is for listeners, the monitor's clients and files. */
+/** Each client connection has one to the upstream. */
 const DESCRIPTORS_PER_CONNECTION = 2;
-const OTHER_DESCRIPTORS = 100;
 
 /** How many descriptors the process may open, from /proc; undefined where that is not told. */
 export function openFilesLimit(): number | undefined {
@@ -17,5 +16,5 @@ export function openFilesLimit(): number | undefined {
 
 /** Descriptors that `maxConnections` clients take. */
 export function descriptorsFor(maxConnections: number): number {
-  return maxConnections * DESCRIPTORS_PER_CONNECTION + OTHER_DESCRIPTORS;
+  return maxConnections * DESCRIPTORS_PER_CONNECTION;
 }

@@ -16,6 +16,8 @@ export interface JvmMonitorOptions {
   readonly timeoutMs: number;
   /** Age from which the last reading is no longer shown. */
   readonly staleAfterMs: number;
+  /** Nobody asked for this source by name: that there is no JVM to be read is then no cause for a warning. */
+  readonly isOptional?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -138,10 +140,10 @@ export class JvmMonitor {
     if (this.#loggedReason === this.#reason) return;
     this.#loggedReason = this.#reason;
     const name = cause instanceof Error ? cause.name : typeof cause;
-    this.#options.logger.warn(
-      { source: this.#options.source.name, code: error?.code ?? name, reason: this.#reason },
-      'the JVM cannot be read',
-    );
+    const { isOptional, logger, source } = this.#options;
+    const fields = { source: source.name, code: error?.code ?? name, reason: this.#reason };
+    if (isOptional && this.#last === undefined) logger.info(fields, 'the JVM cannot be read');
+    else logger.warn(fields, 'the JVM cannot be read');
   }
 }
 
