@@ -8,7 +8,7 @@ import { JvmSourceError } from '../jvm-source.ts';
 import { type AttachCommand, askJvm, isListening } from './attach-client.ts';
 import { type AttachSocket, openAttachSocket, toErrno } from './attach-socket.ts';
 import { type AttachSystem, type AttachTarget, createAttachSystem } from './attach-target.ts';
-import { type LiveValues, layOver } from './live-values.ts';
+import { isHeapOf, type LiveValues, layOver } from './live-values.ts';
 import { AttachOpener } from './open-attach.ts';
 import { parseHeapInfo } from './parse-heap-info.ts';
 import { type FlagsInfo, parseCodeCache, parseFlags, parseMetaspace } from './parse-non-heap.ts';
@@ -123,7 +123,7 @@ export class AttachOverlay {
   async #ask(
     { connectPath, identity }: AttachSocket,
     reading: JvmReading,
-    { collector }: AttachTarget,
+    jvm: AttachTarget,
     deadline: AbortSignal,
   ): Promise<LiveValues> {
     const ask = async <T>(command: AttachCommand, parse: (text: string) => T | undefined): Promise<T | undefined> => {
@@ -136,8 +136,13 @@ export class AttachOverlay {
       this.#flags = flags && { of: identity, flags };
     }
     // G1's counters are as fresh as its text, and nearer to the bean.
-    const knowsHeap = collector === 'G1' && reading.heap.used !== undefined && reading.heap.committed !== undefined;
-    const heap = knowsHeap ? undefined : await ask('GC.heap_info', parseHeapInfo);
+    const { used, committed } = reading.heap;
+    const knowsHeap = jvm.collector === 'G1' && used !== undefined && committed !== undefined;
+    // The text of a collector that is not known says nothing that could be compared.
+    const asksHeap = !knowsHeap && jvm.collector !== 'unknown';
+    const heap = asksHeap ? await ask('GC.heap_info', parseHeapInfo) : undefined;
+    if (heap !== undefined && !isHeapOf(jvm, heap))
+      this.#reason ??= `the JVM’s answer to GC.heap_info is of another collector (${heap.kind}) than its counters (${jvm.collector})`;
     const metaspace = await ask('VM.metaspace basic scale=1', parseMetaspace);
     const codeHeaps = await ask('Compiler.codecache', parseCodeCache);
     return { heap, metaspace, codeHeaps, flags: this.#flags?.flags };

@@ -38,15 +38,12 @@ const KINDS: Readonly<Record<NonNullable<AttachTarget['collector']>, HeapInfo['k
 
 /** The reading with all that is known better laid over it; what is not known better stays as it is. */
 export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): JvmReading {
-  const { collector } = jvm;
-  // Two sources that do not agree on the collector do not speak of the same JVM.
-  const fits = collector === undefined || KINDS[collector] === live.heap?.kind;
-  const info = fits ? live.heap : undefined;
+  const info = isHeapOf(jvm, live.heap) ? live.heap : undefined;
   const heap = toHeap(reading.heap, info, live.flags);
   const isUsedOurs = info !== undefined && heap !== reading.heap && heap.used === info.used && info.used !== undefined;
 
   const pools = new Map(reading.pools);
-  for (const [name, usage] of heapPoolsOf(info, jvm)) lay(pools, name, usage);
+  for (const [name, usage] of heapPoolsOf(info, reading)) lay(pools, name, usage);
   const nonHeapPools = nonHeapPoolsOf(live, jvm);
   if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
   for (const [name, usage] of nonHeapPools) lay(pools, name, usage);
@@ -54,6 +51,11 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
   const hasAll = live.metaspace !== undefined && live.codeHeaps !== undefined;
   const nonHeap = hasAll ? sumOf([...nonHeapPools.values()]) : reading.nonHeap;
   return { ...reading, heap, nonHeap, pools, memory: isUsedOurs ? 'live' : reading.memory };
+}
+
+/** Two sources that do not agree on the collector do not speak of the same JVM. */
+export function isHeapOf({ collector }: Pick<AttachTarget, 'collector'>, info: HeapInfo | undefined): boolean {
+  return collector === undefined || KINDS[collector] === info?.kind;
 }
 
 /** `base` itself where the result could not be. */
@@ -91,7 +93,7 @@ function toMax(
   }
 }
 
-function heapPoolsOf(info: HeapInfo | undefined, { collector }: LiveJvm): readonly (readonly [string, Usage])[] {
+function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): readonly (readonly [string, Usage])[] {
   switch (info?.kind) {
     case 'Serial':
       return [
@@ -106,10 +108,11 @@ function heapPoolsOf(info: HeapInfo | undefined, { collector }: LiveJvm): readon
         ['PS Old Gen', info.old],
       ];
     case 'Z':
-      // Only the heap as a whole is told, not its generations.
-      return collector === 'ZGC' ? [['ZHeap', { used: info.used, committed: info.committed }]] : [];
-    case 'Shenandoah':
-      return [['Shenandoah', { used: info.used, committed: info.committed }]];
+    case 'Shenandoah': {
+      // With generations there are other pools, and only the heap as a whole is told.
+      const name = info.kind === 'Z' ? 'ZHeap' : 'Shenandoah';
+      return pools.has(name) ? [[name, { used: info.used, committed: info.committed }]] : [];
+    }
     case 'G1':
     case undefined:
       return [];

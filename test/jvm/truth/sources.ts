@@ -8,6 +8,7 @@ import type { SourceName } from './exceptions.ts';
 
 /** Generous: on a busy machine a reading may wait for the JVM's own threads. */
 export const READ_TIMEOUT_MS = 5_000;
+export const ATTACH_TIMEOUT_MS = 1_000;
 
 /** Where the JVM is: its pid, or the port that it listens on. */
 export type Where = { readonly pid: number } | { readonly upstreamHost: string; readonly upstreamPort: number };
@@ -16,7 +17,7 @@ export type Where = { readonly pid: number } | { readonly upstreamHost: string; 
 export function openSource(name: SourceName, where: Where): JvmSource {
   const file = new HsperfdataSource(where);
   if (name === 'hsperfdata') return file;
-  const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: READ_TIMEOUT_MS });
+  const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: ATTACH_TIMEOUT_MS });
   const source = new LocalSource(file, overlay);
   return {
     name,
