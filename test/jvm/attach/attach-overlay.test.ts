@@ -1,0 +1,208 @@
+import { chownSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AttachOverlay, type AttachOverlayOptions } from '../../../src/jvm/attach/attach-overlay.ts';
+import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
+import { FakeJvm } from './fake-jvm.ts';
+import { MIB } from './samples.ts';
+
+const NEVER = new AbortController().signal;
+const BASE: JvmReading = {
+  classes: { loaded: 5 },
+  heap: { used: 1, committed: 2, max: 194_641_920 },
+  nonHeap: {},
+  pools: new Map([['Eden Space', { max: 53_739_520 }]]),
+  collectors: new Map(),
+  memory: 'after-gc',
+};
+
+let jvm: FakeJvm;
+let overlay: AttachOverlay;
+
+beforeEach(() => {
+  jvm = new FakeJvm();
+  overlay = overlayOf();
+});
+afterEach(async () => {
+  await overlay.close();
+  await jvm.remove();
+});
+
+function overlayOf(options: Partial<AttachOverlayOptions> = {}): AttachOverlay {
+  return new AttachOverlay({ mayOpen: false, system: jvm.system(), openTimeoutMs: 30, ...options });
+}
+
+async function expectUntouched(reason: RegExp): Promise<void> {
+  expect(await overlay.apply(BASE, jvm.target, NEVER)).toBe(BASE);
+  expect(overlay.isApplied).toBe(false);
+  expect(overlay.reason).toMatch(reason);
+}
+
+describe('AttachOverlay', () => {
+  it('lays what the JVM answers over the reading', async () => {
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'Serial' }, NEVER);
+    expect(laid.heap).toEqual({ init: 48 * MIB, used: 0x2d_83a0 + 0xfd_eec0, committed: 48_758_784, max: 194_641_920 });
+    expect(laid.nonHeap).toMatchObject({ init: 3 * 2_555_904, max: -1 });
+    expect(laid.memory).toBe('live');
+    expect(laid.pools.get('Eden Space')).toMatchObject({ used: 0x2d_83a0, max: 53_739_520 });
+    expect([overlay.isApplied, overlay.reason]).toEqual([true, undefined]);
+    expect(jvm.signals).toEqual([]);
+  });
+
+  it('sends only the four commands, and asks for the flags once for each start of the JVM', async () => {
+    await jvm.listen();
+    await overlay.apply(BASE, jvm.target, NEVER);
+    await overlay.apply(BASE, jvm.target, NEVER);
+    const commands = jvm.requests.map((request) => request.split('\0')[2]);
+    const often = ['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache'];
+    expect(commands).toEqual(['VM.flags', ...often, ...often]);
+    // The next JVM makes a socket of its own.
+    await jvm.die();
+    rmSync(jvm.socketPath);
+    await jvm.listen();
+    await overlay.apply(BASE, jvm.target, NEVER);
+    expect(jvm.requests.filter((request) => request.includes('VM.flags'))).toHaveLength(2);
+  });
+
+  it('does not ask G1 for its heap when the counters have it', async () => {
+    await jvm.listen();
+    await overlay.apply(BASE, { ...jvm.target, collector: 'G1' }, NEVER);
+    expect(jvm.requests.join()).not.toContain('GC.heap_info');
+    await overlay.apply({ ...BASE, heap: {} }, { ...jvm.target, collector: 'G1' }, NEVER);
+    expect(jvm.requests.join()).toContain('GC.heap_info');
+  });
+
+  it('goes without what one answer does not tell', async () => {
+    const { answer } = jvm;
+    jvm.answer = (command) => (command === 'Compiler.codecache' ? '-1\nUnknown diagnostic command' : answer(command));
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, jvm.target, NEVER);
+    expect(laid.memory).toBe('live');
+    expect(laid.nonHeap).toEqual({});
+    expect(overlay.isApplied).toBe(true);
+    expect(overlay.reason).toContain('Compiler.codecache cannot be read');
+  });
+
+  it('says so when the socket speaks of another collector than the counters', async () => {
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'ZGC' }, NEVER);
+    expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
+    expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
+  });
+
+  it('does not ask for the heap of an unknown collector', async () => {
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'unknown' }, NEVER);
+    expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
+    expect(laid.nonHeap.max).toBe(-1);
+    expect(jvm.requests.join()).not.toContain('GC.heap_info');
+    expect(overlay.reason).toBeUndefined();
+  });
+
+  it('does not signal unless it is told that it may', async () => {
+    await expectUntouched(/set jvm\.attach to true.*-XX:\+StartAttachListener/);
+    expect(jvm.signals).toEqual([]);
+  });
+
+  it('has the socket opened where it may, and uses it at once', async () => {
+    overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
+    jvm.onSignal = () => void jvm.listen();
+    const laid = await overlay.apply(BASE, jvm.target, NEVER);
+    expect(laid.memory).toBe('live');
+    expect(overlay.signals).toBe(1);
+    await overlay.apply(BASE, jvm.target, NEVER);
+    expect(overlay.signals).toBe(1);
+  });
+
+  it('does not wait longer for the socket than a reading may take, and uses it later', async () => {
+    overlay = overlayOf({ mayOpen: true, timeoutMs: 20, openTimeoutMs: 60_000 });
+    await expectUntouched(/has not done so yet/);
+    await expectUntouched(/has not done so yet/);
+    expect(jvm.signals).toHaveLength(1);
+    await jvm.listen();
+    expect((await overlay.apply(BASE, jvm.target, NEVER)).memory).toBe('live');
+  });
+
+  it('says why the socket was not opened', async () => {
+    overlay = overlayOf({ mayOpen: true });
+    jvm.become({ caught: '0' });
+    await expectUntouched(/-Xrs/);
+  });
+
+  it('gives the reading back when the JVM does not answer in its time', async () => {
+    jvm.answer = () => undefined;
+    await jvm.listen();
+    overlay = overlayOf({ timeoutMs: 20 });
+    await expectUntouched(/did not answer/);
+  });
+
+  it('gives the reading back when the reading’s own time is over', async () => {
+    await jvm.listen();
+    expect(await overlay.apply(BASE, jvm.target, AbortSignal.abort())).toBe(BASE);
+    expect(overlay.reason).toContain('in time');
+  });
+
+  it('gives the reading back when the JVM is dead', async () => {
+    await jvm.listen();
+    await jvm.die();
+    await expectUntouched(/Nobody listens/);
+  });
+
+  it('does not connect to a link, even one to the JVM’s own socket', async () => {
+    await jvm.listen(`${jvm.socketPath}.real`);
+    symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
+    await expectUntouched(/not a socket/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not take a file for a socket', async () => {
+    writeFileSync(jvm.socketPath, '');
+    await expectUntouched(/not a socket/);
+  });
+
+  it('does not connect to a socket of another user', async () => {
+    await jvm.listen();
+    const target = { ...jvm.target, uid: 54_321 };
+    // As root, whose sockets are always trusted, give it away first.
+    if (process.geteuid?.() === 0) chownSync(jvm.socketPath, 54_322, 54_322);
+    expect(await overlay.apply(BASE, target, NEVER)).toBe(BASE);
+    expect(overlay.reason).toMatch(/belongs to user \d+, not to the JVM’s user 54321 or root/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not follow a link out of the JVM’s root', async () => {
+    await jvm.listen();
+    renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
+    symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+    expect(await overlay.apply(BASE, jvm.target, NEVER)).toBe(BASE);
+    expect(overlay.isApplied).toBe(false);
+    rmSync(jvm.tmpPath);
+    renameSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+  });
+
+  it('finds the socket in a /tmp that is elsewhere here', async () => {
+    await jvm.listen();
+    const tmpPath = join(jvm.directory, 'shared');
+    mkdirSync(tmpPath);
+    renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
+    const laid = await overlay.apply(BASE, { ...jvm.target, pid: undefined, rootPath: '', tmpPath }, NEVER);
+    expect(laid.memory).toBe('live');
+  });
+});
+
+describe('AttachOverlay.isAlive', () => {
+  it('knows a JVM that listens, one that no longer does, and that no socket tells nothing', async () => {
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+    await jvm.listen();
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
+    expect(jvm.requests).toEqual([]);
+    await jvm.die();
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
+  });
+
+  it('knows nothing of a socket that is not the JVM’s', async () => {
+    writeFileSync(jvm.socketPath, '');
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+  });
+});
