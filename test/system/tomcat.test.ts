@@ -214,6 +214,32 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     expect(timer.max).toBeLessThanOrEqual(Math.max(...seen) * (1 + PERCENTILE_ERROR));
   });
 
+  it('shows the JVM of that Tomcat, found by its port; 13 is exactly the union of 10, 11 and 12', async () => {
+    const ask = async (path: string) => {
+      const { statusCode, headers, body } = await request(
+        `http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/jvm${path}`,
+      );
+      expect(statusCode).toBe(200);
+      expect(headers['metrics-source']).toMatch(/^hsperfdata(?:\+attach)?; memory=(?:live|after-gc)$/);
+      expect(Number(headers.age)).toBeLessThan(15);
+      return Object.entries(((await body.json()) as MetricsAnswer).gauges);
+    };
+    const take = async () => ({
+      parts: (await Promise.all(['/classloader', '/memory', '/garbagecollector'].map(ask))).flat(),
+      all: await ask(''),
+    });
+    // A refresh may come between two of the four answers, so once in 5 s.
+    await expect
+      .poll(async () => {
+        const { parts, all } = await take();
+        return JSON.stringify(parts.sort()) === JSON.stringify(all.sort());
+      })
+      .toBe(true);
+    const gauges = Object.fromEntries((await take()).all);
+    expect(gauges['jvm.classloader.loaded']?.value).toBeGreaterThan(1_000);
+    expect(gauges['jvm.memory.heap.used']?.value).toBeGreaterThan(1_000_000);
+  });
+
   it('ends with exit code 0 on SIGTERM, having logged no warning', async () => {
     expect(await sidecar.stop('SIGTERM')).toBe(0);
     expect(sidecar.logs.filter((line) => line.level !== 'info')).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * The attach socket's protocol. Whoever may connect has the JVM in his hands: the same socket loads agents, sets flags and
+ * The attach socket's protocol. Whoever may connect has the JVM in his hands: the same socket loads code, sets flags and
  * dumps memory. So this client can say four sentences and no other; none of them stops the JVM at a safepoint.
  */
 import { strict as assert } from 'node:assert';

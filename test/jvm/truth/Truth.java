@@ -10,6 +10,7 @@ import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryUsage;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,9 +55,31 @@ public final class Truth {
     truth.beans();
     try (ServerSocket server = new ServerSocket(Integer.parseInt(arguments[0]), 4, InetAddress.getLoopbackAddress())) {
       say("{\"pid\":" + ProcessHandle.current().pid() + ",\"port\":" + server.getLocalPort() + "}");
+      Thread http = new Thread(() -> serve(server));
+      http.setDaemon(true);
+      http.start();
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       for (String line = lines.readLine(); line != null && !line.equals("quit"); line = lines.readLine()) {
         say(truth.answer(line));
+      }
+    }
+  }
+
+  /** One request for each connection, every one answered alike: enough of an application server to have traffic. */
+  private static void serve(ServerSocket server) {
+    byte[] answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok".getBytes(StandardCharsets.US_ASCII);
+    while (!server.isClosed()) {
+      try (Socket socket = server.accept()) {
+        InputStream request = socket.getInputStream();
+        int newLines = 0;
+        while (newLines < 2) {
+          int octet = request.read();
+          if (octet < 0) break;
+          if (octet != '\r') newLines = octet == '\n' ? newLines + 1 : 0;
+        }
+        socket.getOutputStream().write(answer);
+      } catch (IOException broken) {
+        // The client left, or the program ends.
       }
     }
   }
