@@ -14,6 +14,9 @@ import type { JvmSource } from './jvm-source.ts';
 import { LocalSource } from './local-source.ts';
 import { PairedSource } from './paired-source.ts';
 
+/** The four questions take 2 to 3 ms. */
+const MAX_ATTACH_MS = 500;
+
 export interface JvmSourceParts {
   readonly config: Pick<Config, 'jvm' | 'upstream'>;
   readonly clock: Clock;
@@ -31,7 +34,9 @@ export function createJvmSource(parts: JvmSourceParts): JvmSource | undefined {
 }
 
 function createLocalSource(parts: JvmSourceParts): JvmSource {
-  const overlay = new AttachOverlay({ mayOpen: parts.config.jvm.attach });
+  const { attach, timeoutMs } = parts.config.jvm;
+  // Its failing must leave time for the reading that it is laid over.
+  const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
   return new LocalSource(createCounters(parts, overlay), overlay);
 }
 
