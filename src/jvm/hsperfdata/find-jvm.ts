@@ -115,6 +115,8 @@ function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSour
 
 async function findUnnamed(search: Search): Promise<Candidate> {
   const { around, listeners, options, own } = search;
+  // Another server's JVM would be a wrong answer. Whoever names its user knows better.
+  if (listeners?.length === 0 && options.user === undefined) throw nobodyListens(options.upstreamPort);
   const sockets = inodesOf(listeners);
   const holders =
     sockets.size === 0 ? [] : await findHolders(around.procPath, around.processes, sockets, around.signal);
@@ -132,6 +134,14 @@ async function findUnnamed(search: Search): Promise<Candidate> {
   const jvm = failed.find(({ process }) => looksLikeJvm(process));
   if (jvm !== undefined) throw toError(jvm.process, jvm.result, own);
   return findServer(search, holders);
+}
+
+function nobodyListens(port: number | undefined): JvmSourceError {
+  return new JvmSourceError(
+    'D2S_ERR_JVM_NOT_FOUND',
+    `There is no JVM to be read: nothing listens on the upstream’s port ${port} of this machine. Is the application server running? ` +
+      'If its JVM is another process than the one that listens, set jvm.pid or jvm.user.',
+  );
 }
 
 /** By what the counters files say of themselves. */

@@ -1,8 +1,8 @@
 /** Who listens on the upstream's port, as /proc/net/tcp and tcp6 tell it. */
 
+import { closeSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { endianness, hostname, networkInterfaces } from 'node:os';
-import { readSmall } from './processes.ts';
 
 export interface Listener {
   /** Of the socket, e.g. `34512`. */
@@ -12,6 +12,8 @@ export interface Listener {
 
 /** The kernel lists listening sockets before all others: this much holds 6,000 of them. */
 const MAX_TABLE_BYTES = 1_048_576;
+/** One page of the kernel's. */
+const PIECE_BYTES = 4096;
 const LISTEN = '0A';
 const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
 
@@ -37,13 +39,49 @@ export function findListeners(procPath: string, host: string, port: number): Lis
 }
 
 function* readTable(path: string): Generator<{ address: string; port: number; listener: Listener }> {
-  const lines = (readSmall(path, MAX_TABLE_BYTES) ?? '').split('\n').slice(1);
-  for (const line of lines) {
-    const [, local, , state, , , , uid, , inode] = line.trim().split(/\s+/);
-    if (state !== LISTEN || local === undefined || inode === undefined) continue;
+  for (const line of readListening(path)) {
+    const [, local, , , , , , uid, , inode] = line.trim().split(/\s+/);
+    if (local === undefined || inode === undefined) continue;
     const [hexAddress = '', hexPort = ''] = local.split(':');
     yield { address: toAddress(hexAddress), port: Number.parseInt(hexPort, 16), listener: { inode, uid: Number(uid) } };
   }
+}
+
+/**
+ * The lines of listening sockets, up to the first of another: behind it come the connections, of which a proxy has many, and
+ * making the kernel print 10,000 of them would block for 30 ms.
+ */
+function readListening(path: string): string[] {
+  let text = '';
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'r');
+  } catch {
+    // No IPv6, or no /proc: nothing is known.
+    return [];
+  }
+  try {
+    const piece = Buffer.alloc(PIECE_BYTES);
+    for (let isDone = false; !isDone && text.length < MAX_TABLE_BYTES; ) {
+      const length = readSync(descriptor, piece);
+      text += piece.toString('latin1', 0, length);
+      isDone =
+        length === 0 ||
+        text
+          .split('\n')
+          .slice(1, -1)
+          .some((line) => !isListening(line));
+    }
+  } catch {
+    // What has been read counts.
+  } finally {
+    closeSync(descriptor);
+  }
+  return text.split('\n').slice(1).filter(isListening);
+}
+
+function isListening(line: string): boolean {
+  return line.trim().split(/\s+/)[3] === LISTEN;
 }
 
 /** `0100007F` is 127.0.0.1 on a little-endian machine: each word of 4 bytes is printed as a number. */

@@ -12,6 +12,8 @@ beforeEach(() => {
 });
 afterEach(() => machine.remove());
 
+/** Then the port says nothing about this machine, and files are all there is. */
+const ELSEWHERE = { upstreamHost: 'app.example.com' };
 const LOOPBACK_8080 = '0100007F:1F90';
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap start';
 
@@ -135,7 +137,7 @@ describe('by the counters files', () => {
     machine.addFile('tomcat', 814, fileOf('jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags'));
     machine.addFile('tomcat', 815, fileOf('com.example.Main'));
     for (const pid of [812, 813, 814, 815]) machine.addProcess({ pid });
-    expect((await find()).candidate.process?.pid).toBe(812);
+    expect((await find(ELSEWHERE)).candidate.process?.pid).toBe(812);
   });
 
   it('never guesses: two application servers are named with what to set', async () => {
@@ -143,14 +145,14 @@ describe('by the counters files', () => {
     machine.addFile('wildfly', 913, fileOf('/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone'));
     machine.addProcess({ pid: 812 });
     machine.addProcess({ pid: 913 });
-    const { code, message } = await failure();
+    const { code, message } = await failure(ELSEWHERE);
     expect(code).toBe('D2S_ERR_JVM_AMBIGUOUS');
     expect(message).toBe(
       '2 JVMs could be meant: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
         'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the one that is meant.',
     );
-    expect((await find({ user: 'wildfly' })).candidate.process?.pid).toBe(913);
-    expect((await find({ pid: 812 })).candidate.process?.pid).toBe(812);
+    expect((await find({ ...ELSEWHERE, user: 'wildfly' })).candidate.process?.pid).toBe(913);
+    expect((await find({ ...ELSEWHERE, pid: 812 })).candidate.process?.pid).toBe(812);
   });
 
   it('takes a user’s only JVM of another kind when that user is configured', async () => {
@@ -158,9 +160,9 @@ describe('by the counters files', () => {
     machine.addFile('app', 813, fileOf('jdk.jcmd/sun.tools.jps.Jps'));
     machine.addProcess({ pid: 812 });
     machine.addProcess({ pid: 813 });
-    expect((await failure()).message).toContain('only pid 812 (user app, com.example.Main)');
-    expect((await find({ user: 'app' })).candidate.process?.pid).toBe(812);
-    expect((await failure({ user: 'tomcat' })).message).toContain('of user tomcat (jvm.user)');
+    expect((await failure(ELSEWHERE)).message).toContain('only pid 812 (user app, com.example.Main)');
+    expect((await find({ ...ELSEWHERE, user: 'app' })).candidate.process?.pid).toBe(812);
+    expect((await failure({ ...ELSEWHERE, user: 'tomcat' })).message).toContain('of user tomcat (jvm.user)');
   });
 
   it('finds one in the /tmp of a container whose processes are visible', async () => {
@@ -168,7 +170,7 @@ describe('by the counters files', () => {
     machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
     machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(899));
     machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(900));
-    const { candidate } = await find();
+    const { candidate } = await find(ELSEWHERE);
     expect(candidate.process?.pid).toBe(900);
     expect(candidate.path.tmp).toBe(machine.tmpOf(900));
   });
@@ -184,9 +186,9 @@ describe('by the counters files', () => {
   it('does not take a process that has not mapped the file for its JVM', async () => {
     machine.addFile('tomcat', 812, fileOf(TOMCAT));
     machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
-    expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+    expect((await failure(ELSEWHERE)).code).toBe('D2S_ERR_JVM_NOT_FOUND');
     machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
-    expect((await find()).candidate.process?.pid).toBe(812);
+    expect((await find(ELSEWHERE)).candidate.process?.pid).toBe(812);
   });
 
   it('names no argument of any JVM', async () => {
@@ -223,7 +225,7 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
   it('takes it with a lock on it', async () => {
     const path = machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
     machine.lock(statSync(path).ino, 4000);
-    expect((await find()).candidate.liveness).toBe('alive');
+    expect((await find(ELSEWHERE)).candidate.liveness).toBe('alive');
   });
 
   it('does not take it when the counter that moves every 50 ms stands still', async () => {
@@ -235,7 +237,7 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
   it('takes it when that counter moves', async () => {
     const bytes = fileOf(TOMCAT, 'jdk17-g1');
     const path = machine.addFile('tomcat', 1, bytes);
-    const searching = find();
+    const searching = find(ELSEWHERE);
     setTimeout(() => {
       bytes.writeBigInt64LE(5_000_000_000n, entryOf(bytes, 'sun.os.hrt.ticks').dataOffset);
       writeFileSync(path, bytes);
