@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Beans } from './beans.ts';
@@ -18,6 +19,7 @@ const JVM_FOLDER = '/usr/lib/jvm';
 /** The oldest JVM that the project supports: what is compiled for it runs on all of them. */
 const CLASS_FILE_RELEASE = '17';
 const ANSWER_TIMEOUT_MS = 15_000;
+const POLL_MS = 5;
 const HEAP_OPTIONS = ['-Xms32m', '-Xmx96m'];
 
 export interface Jvm {
@@ -157,7 +159,7 @@ export interface Truth {
   loadClasses(n: number): Promise<void>;
   /** Lets go of those class loaders; the next full collection unloads them. */
   dropClasses(): Promise<void>;
-  /** Sends the signal; waits for the end only where the signal always means it (SIGKILL, SIGTERM). */
+  /** Sends the signal and waits until the kernel shows what it does: the end (SIGKILL, SIGTERM), standing still, or going on. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends it in good order, by the end of its input; SIGKILL when it does not. Harmless when it has ended. */
   stop(): Promise<void>;
@@ -257,6 +259,17 @@ class TruthProcess {
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child.kill(signal);
     if (signal === 'SIGKILL' || signal === 'SIGTERM') await this.#exited;
+    // A signal is taken some time after it was sent, and much later where the processors are busy.
+    else if (signal === 'SIGSTOP') await this.#untilStopped(true);
+    else if (signal === 'SIGCONT') await this.#untilStopped(false);
+  }
+
+  async #untilStopped(isWanted: boolean): Promise<void> {
+    const deadline = performance.now() + ANSWER_TIMEOUT_MS;
+    while (isStopped(this.#child.pid) !== isWanted) {
+      if (performance.now() > deadline) throw new Error(`the JVM did not ${isWanted ? 'stand still' : 'go on'}`);
+      await delay(POLL_MS);
+    }
   }
 
   async stop(): Promise<void> {
@@ -265,5 +278,22 @@ class TruthProcess {
     const kill = setTimeout(() => this.#child.kill('SIGKILL'), ANSWER_TIMEOUT_MS);
     await this.#exited;
     clearTimeout(kill);
+  }
+}
+
+/** Whether every thread stands still: the first one alone may do so while others still run. */
+function isStopped(pid: number | undefined): boolean {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).every((task) => stateOf(`${tasks}/${task}/stat`) === 'T');
+}
+
+/** The letter behind the name, which is in brackets and may hold any character. */
+function stateOf(statPath: string): string | undefined {
+  try {
+    const stat = readFileSync(statPath, 'utf8');
+    return stat[stat.lastIndexOf(')') + 2];
+  } catch {
+    // A thread that has just ended.
+    return undefined;
   }
 }
