@@ -5,6 +5,7 @@
 export const ERROR_CODES = {
   D2S_ERR_CONFIG: 'The configuration, an environment variable or a flag cannot be used.',
   D2S_ERR_CONFIG_FILE: 'The configuration file cannot be read.',
+  D2S_ERR_ACCESS_FILE: 'A file of users or tokens cannot be read or written, or is open to everybody.',
   D2S_ERR_LISTEN: 'A listener cannot be opened.',
   D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found, reached or made.',
   D2S_ERR_UPSTREAM_REFUSED: 'The upstream refused the connection.',

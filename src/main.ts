@@ -47,6 +47,10 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       const { shutdown } = await import('./commands/drain.ts');
       return await shutdown(command, env, processOutput);
     }
+    case 'passwd': {
+      const { passwd } = await import('./commands/passwd.ts');
+      return await passwd(command, process.stdin, processOutput);
+    }
     case 'serve':
       return await start(command.flags, env);
   }

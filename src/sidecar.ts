@@ -2,6 +2,8 @@
  * The composition root: makes every part, connects them, and starts and stops them in order. It decides nothing itself, and
  * is the only file that knows every part.
  */
+import { AccessControl } from './access/access-control.ts';
+import { AccessList } from './access/access-list.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config, HostPort } from './config/config.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
@@ -11,6 +13,8 @@ import { createJvmSource } from './jvm/create-source.ts';
 import { JvmMonitor } from './jvm/jvm-monitor.ts';
 import type { Logger } from './logger.ts';
 import { initMetrics } from './metrics/histogram-pool.ts';
+import { Guard } from './monitor/guard.ts';
+import { HostCheck } from './monitor/host-check.ts';
 import { Monitor } from './monitor/monitor.ts';
 import type { Monitored } from './monitor/monitored.ts';
 import { createRecorder } from './record/create-recorder.ts';
@@ -23,8 +27,8 @@ export interface BoundAddresses {
   readonly monitor: string;
 }
 
-/** How often ended sessions are looked for; reads are exact without it. */
-const SWEEP_MS = 60_000;
+/** How often ended sessions and calls without an answer are looked for. */
+const SWEEP_MS = 1_000;
 /** How often a stopping sidecar looks whether the last client has gone. */
 const STOP_POLL_MS = 10;
 
@@ -35,6 +39,8 @@ export class Sidecar {
   readonly dispatcher: Dispatcher;
   readonly gateway: Gateway;
   readonly reporter: ExchangeReporter;
+  /** Who may read on the monitoring port; undefined: everybody. */
+  readonly access: AccessList | undefined;
   readonly #config: Config;
   readonly #clock: Clock;
   readonly #upstream: Upstream;
@@ -45,13 +51,16 @@ export class Sidecar {
   #isDraining = false;
   #sweeper: NodeJS.Timeout | undefined;
 
-  /** Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules that cannot be used. */
+  /** Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules or entries that cannot be used, `D2S_ERR_ACCESS_FILE`. */
   static async create(config: Config, logger: Logger, clock: Clock = systemClock): Promise<Sidecar> {
     await initMetrics();
-    return new Sidecar(config, logger, clock);
+    const { auth } = config.monitor;
+    const access = typeof auth === 'object' ? new AccessList(auth) : undefined;
+    return new Sidecar(config, access, logger, clock);
   }
 
-  private constructor(config: Config, logger: Logger, clock: Clock) {
+  private constructor(config: Config, access: AccessList | undefined, logger: Logger, clock: Clock) {
+    this.access = access;
     this.#config = config;
     this.#clock = clock;
     this.#startedEpochMs = clock.epochMs();
@@ -61,7 +70,7 @@ export class Sidecar {
     this.gateway = createGateway(config, this.reporter, clock, logger);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, clock, logger);
     this.#jvm = createJvmMonitor(config, clock, logger);
-    this.#monitor = new Monitor(this.#monitored(), config.metrics, logger);
+    this.#monitor = new Monitor(this.#monitored(), config.metrics, createGuard(config, access, clock), logger);
   }
 
   /** Exchanges begun and not yet ended. */
@@ -124,6 +133,14 @@ export class Sidecar {
     if (this.#isDraining || !this.#isStarted) return false;
     return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
   }
+}
+
+function createGuard(config: Config, access: AccessList | undefined, clock: Clock): Guard {
+  const { host, hosts } = config.monitor;
+  return new Guard({
+    access: access && new AccessControl(access, clock),
+    hosts: new HostCheck([host, ...hosts]),
+  });
 }
 
 function createGateway(config: Config, reporter: ExchangeReporter, clock: Clock, logger: Logger): Gateway {

@@ -10,7 +10,7 @@ const SRC = path.resolve(import.meta.dirname, '../src');
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   main: ['sidecar', 'config', 'commands', 'control', 'demo'],
-  commands: ['sidecar', 'config', 'control', 'classify', 'demo'],
+  commands: ['sidecar', 'config', 'control', 'classify', 'access', 'demo'],
   config: [],
   control: [],
   http1: [],
@@ -20,11 +20,14 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   relay: ['upstream', 'exchange', 'http1'],
   gateway: ['upstream', 'exchange', 'http1'],
   dispatch: ['relay', 'gateway', 'exchange', 'http1'],
-  classify: ['http1'],
+  bayeux: [],
+  websocket: [],
+  classify: ['http1', 'bayeux'],
   sessions: ['metrics', 'http1'],
-  record: ['exchange', 'classify', 'sessions', 'metrics', 'http1'],
+  record: ['exchange', 'classify', 'sessions', 'metrics', 'http1', 'bayeux', 'websocket'],
   jvm: ['metrics'],
-  monitor: ['metrics', 'sessions', 'jvm'],
+  access: [],
+  monitor: ['metrics', 'sessions', 'jvm', 'access'],
   demo: ['sidecar', 'config'],
 };
 const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts'];

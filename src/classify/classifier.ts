@@ -5,7 +5,7 @@
 import type { Config, RestRule } from '../config/config.ts';
 import { detached } from '../http1/text.ts';
 import { CallCache } from './call-cache.ts';
-import { decodeText, isIrregularPath, toRawPath, toSegments } from './path.ts';
+import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
 import { type CallKind, type CompiledRule, compileRules } from './rule-compiler.ts';
 import { DEFAULT_REST_RULES } from './rules.ts';
 
@@ -107,11 +107,6 @@ export class Classifier {
     if (rule === undefined || rule.kind === 'none') return undefined;
     return { application: context.application, kind: rule.kind, name: toName(rule.name, segments, offset) };
   }
-}
-
-/** Context paths and the prefix may be written as text or as in an URL: `Čistička` and `%C4%8Cisti%C4%8Dka` are the same. */
-function toConfigSegments(path: string): string[] {
-  return path.split('/').filter(Boolean).map(decodeText);
 }
 
 function startsWith(segments: readonly string[], wanted: readonly string[], offset: number): boolean {

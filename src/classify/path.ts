@@ -66,6 +66,11 @@ export function decodeText(segment: string): string {
   }
 }
 
+/** Context paths and prefixes may be written as text or as in an URL: `Čistička` and `%C4%8Cisti%C4%8Dka` are the same. */
+export function toConfigSegments(path: string): string[] {
+  return path.split('/').filter(Boolean).map(decodeText);
+}
+
 function escapeByte(byte: string): string {
   return `%${byte.charCodeAt(0).toString(16)}`;
 }

@@ -1,5 +1,7 @@
 /** `d2-sidecar check`: says what a start would work with, and starts nothing. */
+import { AccessList } from '../access/access-list.ts';
 import { checkRestRules } from '../classify/classifier.ts';
+import { checkCometRules } from '../classify/comet-classifier.ts';
 import { toYaml } from '../config/effective.ts';
 import { type ConfigSources, loadConfig } from '../config/load-config.ts';
 import type { Output } from './output.ts';
@@ -9,7 +11,12 @@ export async function check(sources: ConfigSources, output: Output): Promise<num
   const { config, warnings } = await loadConfig(sources);
   // The classifier has the last word on rules at a start, so it has it here.
   checkRestRules(config.rest.rules);
+  checkCometRules(config.comet.rules);
   for (const warning of warnings) output.err(`d2-sidecar: warning: ${warning}\n`);
+  const { auth } = config.monitor;
+  const readers = typeof auth === 'object' ? new AccessList(auth).readers : [];
   output.out(await toYaml(config));
+  // As comments, so that what is printed stays a configuration.
+  for (const { name, role, kind } of readers) output.out(`# monitor.auth: ${name}, ${role}, by ${kind}\n`);
   return 0;
 }

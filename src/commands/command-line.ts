@@ -1,5 +1,6 @@
 /** Reads the command line (contract: scripts rely on these words) into one of the things that can be asked for. */
 import { parseArgs } from 'node:util';
+import { isName, isRole, NAME_FORM, ROLES, type Role } from '../access/reader.ts';
 import { toDurationMs } from '../config/duration.ts';
 import type { ConfigFlags } from '../config/flags.ts';
 import { nearest } from '../config/nearest.ts';
@@ -11,11 +12,22 @@ export interface TargetFlags extends ConfigFlags {
   readonly pid?: number;
 }
 
+/** Whose credential is to be made; see passwd.ts. */
+export interface PasswdFlags {
+  readonly name: string;
+  readonly role: Role;
+  /** A random token instead of a password. */
+  readonly isToken: boolean;
+  /** The file to put the line into; undefined: the line is printed. */
+  readonly file: string | undefined;
+}
+
 export type Command =
   | { readonly kind: 'help' | 'version' | 'demo' }
   | { readonly kind: 'serve' | 'check'; readonly flags: ConfigFlags }
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
-  | { readonly kind: 'shutdown'; readonly flags: TargetFlags };
+  | { readonly kind: 'shutdown'; readonly flags: TargetFlags }
+  | ({ readonly kind: 'passwd' } & PasswdFlags);
 
 const OPTIONS = {
   upstream: { type: 'string' },
@@ -25,6 +37,9 @@ const OPTIONS = {
   control: { type: 'string' },
   pid: { type: 'string' },
   wait: { type: 'string' },
+  role: { type: 'string' },
+  file: { type: 'string' },
+  token: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const;
@@ -34,15 +49,19 @@ type OptionName = keyof typeof OPTIONS;
 const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
 
 /** The options of each command, besides --help and --version. */
-const TAKES: Readonly<Record<'serve' | 'check' | 'demo' | 'drain' | 'shutdown', readonly OptionName[]>> = {
+const TAKES: Readonly<Record<'serve' | 'check' | 'demo' | 'drain' | 'shutdown' | 'passwd', readonly OptionName[]>> = {
   serve: SERVE_OPTIONS,
   check: SERVE_OPTIONS,
   demo: [],
   drain: ['control', 'pid', 'config', 'wait'],
   shutdown: ['control', 'pid', 'config'],
+  passwd: ['role', 'file', 'token'],
 };
 
 type CommandName = keyof typeof TAKES;
+
+/** The least, so that more has to be asked for. */
+const DEFAULT_ROLE: Role = 'metrics';
 
 /** `argv` without node and script. Throws ConfigError for what is not in the help. */
 export function parseCommandLine(argv: readonly string[]): Command {
@@ -52,7 +71,8 @@ export function parseCommandLine(argv: readonly string[]): Command {
   const [word, ...rest] = words;
   if (word === 'help' && rest.length === 0) return { kind: 'help' };
   const name = word === undefined ? 'serve' : toCommandName(word);
-  if (rest.length > 0) throw new ConfigError(`${name}: got another word, ${quote(rest[0] ?? '')}, expected flags only`);
+  if (rest.length > 0 && name !== 'passwd')
+    throw new ConfigError(`${name}: got another word, ${quote(rest[0] ?? '')}, expected flags only`);
   const taken = TAKES[name];
   const odd = [...values.keys()].find((option) => !taken.includes(option));
   if (odd !== undefined) {
@@ -63,10 +83,21 @@ export function parseCommandLine(argv: readonly string[]): Command {
         .join(' or ')}`,
     );
   }
-  return toCommand(name, values);
+  return name === 'passwd' ? { kind: name, ...toPasswdFlags(rest, values) } : toCommand(name, values);
 }
 
-function toCommand(name: CommandName, values: ReadonlyMap<OptionName, string>): Command {
+/** Never repeats a word: one too many may be the password. */
+function toPasswdFlags(words: readonly string[], values: ReadonlyMap<OptionName, string>): PasswdFlags {
+  const [name, ...rest] = words;
+  if (name === undefined || rest.length > 0 || !isName(name)) {
+    throw new ConfigError(`passwd: expected ${NAME_FORM}, and nothing else; the password comes from standard input`);
+  }
+  const role = values.get('role') ?? DEFAULT_ROLE;
+  if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
+  return { name, role, isToken: values.has('token'), file: values.get('file') };
+}
+
+function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<OptionName, string>): Command {
   const flags = Object.fromEntries(
     SERVE_OPTIONS.flatMap((option) => (values.has(option) ? [[option, values.get(option)]] : [])),
   );
@@ -110,7 +141,8 @@ function readTokens(argv: readonly string[]) {
     if (OPTIONS[name].type === 'boolean') {
       if (value !== undefined) throw new ConfigError(`--${name}: takes no value`);
       if (name === 'help') wantsHelp = true;
-      else wantsVersion = true;
+      else if (name === 'version') wantsVersion = true;
+      else values.set(name, '');
       continue;
     }
     // --listen --monitor :1 would otherwise listen on "--monitor".

@@ -28,8 +28,13 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
   if (!isLoopback(monitor.host) && monitor.auth === undefined) {
     const line =
       `monitor.host: ${monitor.host} can be reached from other machines, and monitor.auth does not say who may read: ` +
-      'expected monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to let everybody, or monitor.host: 127.0.0.1';
+      'expected monitor.auth.usersFile or monitor.auth.tokensFile, monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to let ' +
+      'everybody, or monitor.host: 127.0.0.1';
     conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
+  }
+  if (typeof monitor.auth === 'object' && (monitor.auth.usersFile ?? monitor.auth.tokensFile) === undefined) {
+    const line = 'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile';
+    conflicts.push({ keys: ['monitor.auth', 'monitor.auth.usersFile', 'monitor.auth.tokensFile'], line });
   }
   conflicts.push(...findJvmConflicts(parsed.jvm));
   conflicts.push(...findSharedKeys(sessions.apiKeys));
@@ -95,15 +100,16 @@ export function buildConfig(parsed: ParsedConfig): Config {
     applications: listed.length === 0 ? [''] : [...new Set(listed)],
     dataPath: parsed.dataPath,
     forwarded: parsed.forwarded,
-    monitor: { ...parsed.monitor, auth: parsed.monitor.auth },
+    monitor: { ...parsed.monitor, auth: buildAuth(parsed.monitor.auth), hosts: [...new Set(parsed.monitor.hosts)] },
     metrics: {
       windowMs: metrics.window,
       durationUnit: metrics.durationUnit,
       maxNames: metrics.maxNames,
       maxNamesPerSession: metrics.maxNamesPerSession,
     },
-    sessions: { idleMs: sessions.idle, max: sessions.max, apiKeys: sessions.apiKeys },
+    sessions: buildSessions(sessions),
     rest: parsed.rest,
+    comet: buildComet(parsed.comet),
     jvm: buildJvm(parsed.jvm),
     limits: parsed.limits,
     timeouts: { headMs: timeouts.head, idleMs: timeouts.idle, halfClosedMs: timeouts.halfClosed },
@@ -112,6 +118,18 @@ export function buildConfig(parsed: ParsedConfig): Config {
     log: parsed.log,
   };
   return freezeDeep(config);
+}
+
+function buildSessions({ idle, cometGone, ...rest }: ParsedConfig['sessions']): Config['sessions'] {
+  return { ...rest, idleMs: idle, cometGoneMs: cometGone };
+}
+
+function buildComet({ ackWait, callTimeout, ...rest }: ParsedConfig['comet']): Config['comet'] {
+  return { ...rest, ackWaitMs: ackWait, callTimeoutMs: callTimeout };
+}
+
+function buildAuth(auth: ParsedConfig['monitor']['auth']): Config['monitor']['auth'] {
+  return typeof auth === 'object' ? { usersFile: auth.usersFile, tokensFile: auth.tokensFile } : auth;
 }
 
 function buildJvm(jvm: ParsedConfig['jvm']): Config['jvm'] {

@@ -16,6 +16,34 @@ export interface RestRule {
   readonly name: string;
 }
 
+/** One way to read calls, monitorings and values out of Comet messages; see `classify/comet-rules.ts`. */
+export interface CometRule {
+  /** Channel with captures: `/d2/object/{name}`. A capture takes exactly one segment. */
+  readonly channel: string;
+  /**
+   * What happens on the channel: a client subscribes or unsubscribes it, a client sends a message to it, or the server
+   * delivers one. Undefined: what the action needs (`call`: publish; `value`: delivery), anything for kind `none`.
+   */
+  readonly when?: 'subscribe' | 'unsubscribe' | 'publish' | 'delivery' | undefined;
+  /** What a match is; `none` passes it uncounted (to take something out of a later rule). */
+  readonly kind: 'rpc' | 'sba' | 'object' | 'none';
+  /** Undefined: `call` for `rpc` and `sba`, which have no other. Kind `object` needs one, `none` has none. */
+  readonly action?: 'call' | 'subscribe' | 'unsubscribe' | 'value' | undefined;
+  /** Name with captures and JSON Pointers into `data`: `{/eventName}[.{/interfaceName}].{/rpcName}`. Empty for `none`. */
+  readonly name: string;
+  /** How the answer to a call is found. */
+  readonly reply?: CometReply | undefined;
+}
+
+export interface CometReply {
+  /** Channel that the answer comes on; undefined: that of the call. */
+  readonly channel?: string | undefined;
+  /** JSON Pointer to what ties call and answer together, in both messages, e.g. `/data/requestId`; undefined: `/id`. */
+  readonly id?: string | undefined;
+  /** JSON Pointer into the answer; anything there but null, false and '' means failure. */
+  readonly error?: string | undefined;
+}
+
 /** A user known by the application key that his programs send as `X-API-Key`. */
 export interface ApiKeyUser {
   readonly user: string;
@@ -45,6 +73,14 @@ export interface JvmHttpSource {
   readonly caFile: string | undefined;
 }
 
+/** Who may read on the monitoring port; one of the two at least. access/ says what is in these files. */
+export interface AccessFiles {
+  /** Path of the file with users and the hashes of their passwords. */
+  readonly usersFile: string | undefined;
+  /** Path of the file with the hashes of tokens. */
+  readonly tokensFile: string | undefined;
+}
+
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -66,7 +102,10 @@ export interface Config {
   /** What happens to X-Forwarded-For, -Proto and -Host. */
   readonly forwarded: 'append' | 'replace' | 'off';
   readonly monitor: HostPort & {
-    readonly auth: 'none' | undefined;
+    /** `none`: everybody; undefined: the same, on loopback. */
+    readonly auth: 'none' | AccessFiles | undefined;
+    /** Names in lower case that requests may ask for, besides addresses, localhost and `host`; e.g. `['d2-sidecar.plant']`. */
+    readonly hosts: readonly string[];
     readonly readyWithUpstream: boolean;
   };
   readonly metrics: {
@@ -79,6 +118,12 @@ export interface Config {
     readonly idleMs: number;
     readonly max: number;
     readonly apiKeys: readonly ApiKeyUser[];
+    /** Name of the cookie that stands for a login, e.g. `JSESSIONID`. */
+    readonly cookie: string;
+    /** Where users of Comet log in: the end of the path, without slashes at its ends, and the form's field with the name. */
+    readonly formLogin: { readonly path: string; readonly userField: string };
+    /** How long a Comet session may be without any connection. */
+    readonly cometGoneMs: number;
   };
   readonly rest: {
     /** Path below the application, without slashes at its ends: `api/rest/v0`. */
@@ -87,6 +132,26 @@ export interface Config {
     readonly rules: readonly RestRule[];
     /** Whether the built-in rules follow the user's own. */
     readonly defaultRules: boolean;
+  };
+  readonly comet: {
+    /** Whether Comet traffic is read; it passes in any case. */
+    readonly enabled: boolean;
+    /** Path below the application, without slashes at its ends: `api/cometd`. */
+    readonly path: string;
+    readonly rules: readonly CometRule[];
+    readonly defaultRules: boolean;
+    /** JSON Pointers into a handshake: the first text that one leads to is the user's name. */
+    readonly userPointers: readonly string[];
+    readonly ackWaitMs: number;
+    readonly callTimeoutMs: number;
+    /** Of one body or message, as sent and without its compression. */
+    readonly maxBodyBytes: number;
+    readonly maxInflatedBytes: number;
+    /** For the windows of all compressed WebSockets together. */
+    readonly maxMemoryBytes: number;
+    /** Of one client. */
+    readonly maxSubscriptions: number;
+    readonly maxPendingCalls: number;
   };
   readonly jvm: {
     /** `auto`: the HTTP source where one is configured, else hsperfdata with the attach socket over it. */

@@ -28,8 +28,32 @@ export const DEFAULT_MAX_NAMES_PER_SESSION = 200;
 export const DEFAULT_SESSION_IDLE = '30m';
 export const DEFAULT_MAX_SESSIONS = 10_000;
 
+/** Of Tomcat and WildFly. */
+export const DEFAULT_SESSION_COOKIE = 'JSESSIONID';
+/** As the servlet specification names them (Jakarta Servlet 6, section 13.6.3). */
+export const DEFAULT_FORM_LOGIN_PATH = 'j_security_check';
+export const DEFAULT_FORM_LOGIN_USER_FIELD = 'j_username';
+export const DEFAULT_COMET_GONE = '5m';
+
 export const DEFAULT_REST_PREFIX = 'api/rest/v0';
 export const DEFAULT_USE_DEFAULT_RULES = true;
+
+export const DEFAULT_COMET_ENABLED = true;
+export const DEFAULT_COMET_PATH = 'api/cometd';
+export const DEFAULT_COMET_USER_POINTERS: readonly string[] = [
+  '/ext/authentication/user',
+  '/ext/authentication/userName',
+  '/ext/authentication/username',
+  '/ext/authentication/login',
+];
+export const DEFAULT_COMET_ACK_WAIT = '30s';
+export const DEFAULT_COMET_CALL_TIMEOUT = '10m';
+export const DEFAULT_COMET_MAX_BODY_BYTES = 1_048_576;
+export const DEFAULT_COMET_MAX_INFLATED_BYTES = 4_194_304;
+/** A thousand connections with a window of 32 KB for each direction. */
+export const DEFAULT_COMET_MAX_MEMORY_BYTES = 67_108_864;
+export const DEFAULT_COMET_MAX_SUBSCRIPTIONS = 10_000;
+export const DEFAULT_COMET_MAX_PENDING_CALLS = 1_000;
 
 export const DEFAULT_JVM_SOURCE = 'auto';
 export const DEFAULT_JVM_INTERVAL = '5s';

@@ -1,5 +1,5 @@
 /** The effective configuration as a file that would give it again, for people to read: without secrets. */
-import type { Config } from './config.ts';
+import type { AccessFiles, Config } from './config.ts';
 import { toDurationText } from './duration.ts';
 
 const HIDDEN = '[hidden]';
@@ -25,7 +25,8 @@ function toGroup(config: Config): object {
     monitor: {
       host: monitor.host,
       port: monitor.port,
-      ...(monitor.auth === undefined ? {} : { auth: monitor.auth }),
+      ...(monitor.auth === undefined ? {} : { auth: toAuth(monitor.auth) }),
+      hosts: [...monitor.hosts],
       readyWithUpstream: monitor.readyWithUpstream,
     },
     metrics: {
@@ -38,12 +39,16 @@ function toGroup(config: Config): object {
       idle: toDurationText(sessions.idleMs),
       max: sessions.max,
       apiKeys: sessions.apiKeys.map(({ user }) => ({ user, key: HIDDEN })),
+      cookie: sessions.cookie,
+      formLogin: { ...sessions.formLogin },
+      cometGone: toDurationText(sessions.cometGoneMs),
     },
     rest: {
       prefix: config.rest.prefix,
       rules: config.rest.rules.map((rule) => ({ ...rule, methods: [...rule.methods] })),
       defaultRules: config.rest.defaultRules,
     },
+    comet: toCometGroup(config.comet),
     jvm: toJvmGroup(config.jvm),
     limits: { ...config.limits },
     timeouts: {
@@ -54,6 +59,20 @@ function toGroup(config: Config): object {
     stop: { deadline: toDurationText(config.stop.deadlineMs) },
     ...(config.control.socket === undefined ? {} : { control: { socket: config.control.socket } }),
     log: { level: config.log.level },
+  };
+}
+
+function toAuth(auth: 'none' | AccessFiles): 'none' | object {
+  return auth === 'none' ? auth : defined({ ...auth });
+}
+
+function toCometGroup({ rules, userPointers, ackWaitMs, callTimeoutMs, ...comet }: Config['comet']): object {
+  return {
+    ...comet,
+    rules: rules.map(({ reply, ...rule }) => defined({ ...rule, reply: reply && defined({ ...reply }) })),
+    userPointers: [...userPointers],
+    ackWait: toDurationText(ackWaitMs),
+    callTimeout: toDurationText(callTimeoutMs),
   };
 }
 

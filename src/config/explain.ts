@@ -30,7 +30,7 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
   if (issue.code === 'invalid_union' && isGroup(value)) {
     // One value or a group of several: a group was written, so what is wrong with the group is what matters.
     const inner = issue.errors.find((errors) =>
-      errors.every(({ path: at, code }) => at.length > 0 || code !== 'invalid_type'),
+      errors.every(({ path: at, code }) => at.length > 0 || (code !== 'invalid_type' && code !== 'invalid_value')),
     );
     if (inner !== undefined) return inner.flatMap((one) => explainIssue(one, path, written));
   }
@@ -78,7 +78,8 @@ function toShownText(path: readonly PropertyKey[], value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
 }
 
-/** Application keys, and what stands in the place of the group or list that they are in. */
+/** Application keys, and what stands in the place of the group or list that they are in; what may be a password in monitor.auth. */
 function isSecret(path: readonly PropertyKey[]): boolean {
+  if (path[0] === 'monitor' && path[1] === 'auth') return true;
   return path[0] === 'sessions' && (path.length === 1 || path[1] === 'apiKeys');
 }

@@ -3,6 +3,7 @@
  * `config/schema.json`, the environment variables and the tables in the documentation.
  */
 import { z } from 'zod';
+import { comet } from './comet-schema.ts';
 import * as defaults from './defaults.ts';
 import { jvm } from './jvm-schema.ts';
 import { restRuleSchema, trimSlashes } from './rest-rules.ts';
@@ -11,6 +12,8 @@ import { parseContextPath, parseUpstreamUrl } from './upstream-url.ts';
 
 const HOST_FORM = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost';
 const NAMES = { min: 1, max: 1_000_000 };
+const COOKIE_FORM = 'the name of a cookie such as JSESSIONID';
+const LOGIN_PATH_FORM = 'a path such as j_security_check';
 const SECRET_TEXT = 'a text in quotes that is not empty';
 
 function host(byDefault: string, description: string) {
@@ -57,6 +60,31 @@ const applications = z
   .describe('Context paths whose requests are classified, besides the one in upstream.url; / is the root context.')
   .register(keyForms, { form: 'texts' });
 
+const AUTH_FORM = 'none, or a group of usersFile and tokensFile';
+const ACCESS_FILE_FORM = 'the path of a file';
+const HOST_NAME_FORM = 'a host name without a port, such as d2-sidecar.plant.example';
+
+function accessFile(description: string) {
+  return (
+    z
+      .string({ error: ACCESS_FILE_FORM })
+      .min(1, { error: ACCESS_FILE_FORM })
+      // A line of such a file in the place of its path, which messages would show.
+      .regex(/^(?!.*(?:scrypt|sha256)\$)/, { error: ACCESS_FILE_FORM })
+      .optional()
+      .describe(description)
+      .register(keyForms, { form: 'text' })
+  );
+}
+
+const accessFiles = z.strictObject(
+  {
+    usersFile: accessFile('File of users and the hashes of their passwords; d2-sidecar passwd writes it.'),
+    tokensFile: accessFile('File of the hashes of tokens; d2-sidecar passwd --token writes it.'),
+  },
+  { error: 'a group of keys' },
+);
+
 const monitor = section(
   {
     host: host(
@@ -65,10 +93,23 @@ const monitor = section(
     ),
     port: port(defaults.DEFAULT_MONITOR_PORT, 'The monitoring port; 0 takes a free one.'),
     auth: z
-      .enum(['none'], { error: 'none (the only value so far), or no monitor.auth at all' })
+      .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
       .optional()
-      .describe('Who may read: none lets everybody who reaches the port. Needed where monitor.host is not loopback.')
+      .describe(
+        'Who may read: none lets everybody who reaches the port; files let those in them. Needed where monitor.host is not loopback.',
+      )
       .register(keyForms, { form: 'text' }),
+    hosts: z
+      .array(
+        z
+          .string({ error: HOST_NAME_FORM })
+          .regex(/^[A-Za-z0-9._-]+$/, { error: HOST_NAME_FORM })
+          .transform((name) => name.toLowerCase()),
+        { error: 'a list of host names' },
+      )
+      .prefault([])
+      .describe('Names by which the monitoring port is asked for, besides addresses, localhost and monitor.host.')
+      .register(keyForms, { form: 'texts' }),
     readyWithUpstream: yesOrNo(
       defaults.DEFAULT_READY_WITH_UPSTREAM,
       'Whether /readyz is 503 while the application server cannot be reached.',
@@ -140,6 +181,33 @@ const sessions = section(
       .prefault([])
       .describe('Users known by the application key that their programs send as X-API-Key.')
       .register(keyForms, { form: 'yaml' }),
+    cookie: z
+      .string({ error: COOKIE_FORM })
+      .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, { error: COOKIE_FORM })
+      .prefault(defaults.DEFAULT_SESSION_COOKIE)
+      .describe('Name of the cookie that stands for a login.')
+      .register(keyForms, { form: 'text' }),
+    formLogin: section(
+      {
+        path: z
+          .string({ error: LOGIN_PATH_FORM })
+          .regex(/^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/, { error: LOGIN_PATH_FORM })
+          .transform(trimSlashes)
+          .prefault(defaults.DEFAULT_FORM_LOGIN_PATH)
+          .describe(
+            'End of the path, below the application, that a login form is posted to. Only there a body is read for it.',
+          )
+          .register(keyForms, { form: 'text' }),
+        userField: z
+          .string({ error: 'the name of a field' })
+          .min(1, { error: 'the name of a field' })
+          .prefault(defaults.DEFAULT_FORM_LOGIN_USER_FIELD)
+          .describe('Field of the form with the user’s name; nothing else of the form is kept.')
+          .register(keyForms, { form: 'text' }),
+      },
+      'The form by which users of Comet log in.',
+    ),
+    cometGone: duration(defaults.DEFAULT_COMET_GONE, 'A Comet session without any connection for this long has ended.'),
   },
   'Who is connected.',
 );
@@ -214,6 +282,7 @@ export const configSchema = z
       metrics,
       sessions,
       rest,
+      comet,
       jvm,
       limits,
       timeouts,

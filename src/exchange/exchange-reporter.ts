@@ -1,17 +1,21 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import {
+  type BodyObserver,
   type ClientConnection,
   type DataPath,
   type Ending,
   Exchange,
   type ExchangeObserver,
   type RequestHead,
+  type ResponseHeadView,
+  type TunnelObserver,
 } from './exchange.ts';
+import { TunnelGuard } from './tunnel-guard.ts';
 
 /**
  * What `relay/` and `gateway/` report exchanges to. Guards the traffic from the observer: an exception in it is counted,
- * logged once, and ends the observation of that exchange, not the exchange.
+ * logged once, and ends the observation of that exchange, not the exchange: its ending is still reported.
  */
 export class ExchangeReporter {
   readonly #clock: Clock;
@@ -42,9 +46,41 @@ export class ExchangeReporter {
     try {
       this.#observer.onBegin(exchange);
     } catch (cause) {
-      this.#observerFailed(cause);
+      this.#observationFailed(exchange, cause);
     }
     return exchange;
+  }
+
+  /** The head of the final response, or of a 101, has come. Nothing is to be made of it unless `exchange.wantsResponse`. */
+  response(exchange: Exchange, response: ResponseHeadView): void {
+    if (!exchange.wantsResponse) return;
+    try {
+      this.#observer.onResponse?.(exchange, response);
+    } catch (cause) {
+      this.#observationFailed(exchange, cause);
+    }
+  }
+
+  requestBytes(exchange: Exchange, payload: Buffer): void {
+    this.#bytes(exchange, exchange.requestObserver, payload);
+  }
+
+  requestEnd(exchange: Exchange): void {
+    this.#end(exchange, exchange.requestObserver);
+  }
+
+  responseBytes(exchange: Exchange, payload: Buffer): void {
+    this.#bytes(exchange, exchange.responseObserver, payload);
+  }
+
+  responseEnd(exchange: Exchange): void {
+    this.#end(exchange, exchange.responseObserver);
+  }
+
+  /** Who is to be told of the tunnel behind an accepted upgrade: never throws, and passes one closing on. */
+  tunnelOf(exchange: Exchange): TunnelObserver | undefined {
+    const observer = exchange.tunnelObserver;
+    return observer && new TunnelGuard(observer, (cause) => this.#observerFailed(cause));
   }
 
   /** Reports the ending; a second one is ignored, so callers may report from every event that could be the last. */
@@ -56,6 +92,32 @@ export class ExchangeReporter {
     } catch (cause) {
       this.#observerFailed(cause);
     }
+    // A request's body may go on behind an early response: nobody is left who could be told.
+    exchange.requestObserver = undefined;
+    exchange.responseObserver = undefined;
+  }
+
+  #bytes(exchange: Exchange, observer: BodyObserver | undefined, payload: Buffer): void {
+    if (observer === undefined) return;
+    try {
+      observer.onBytes(payload);
+    } catch (cause) {
+      this.#observationFailed(exchange, cause);
+    }
+  }
+
+  #end(exchange: Exchange, observer: BodyObserver | undefined): void {
+    if (observer === undefined) return;
+    try {
+      observer.onEnd();
+    } catch (cause) {
+      this.#observationFailed(exchange, cause);
+    }
+  }
+
+  #observationFailed(exchange: Exchange, cause: unknown): void {
+    exchange.unobserve();
+    this.#observerFailed(cause);
   }
 
   #observerFailed(cause: unknown): void {

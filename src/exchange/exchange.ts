@@ -39,10 +39,56 @@ export const CANCELLED: Ending = { kind: 'cancelled' };
 
 export type DataPath = 'relay' | 'gateway';
 
-/** Told of each exchange that begins, and exactly once how it ended. */
+/**
+ * A final response's head (or a 101's) as observers read it. Strings are latin1, and may be slices that keep the whole head
+ * alive, like a request's.
+ */
+export interface ResponseHeadView {
+  /** 200 to 999, or 101. */
+  readonly status: number;
+  /** Value of the first field of that lower-case name, without surrounding blanks. */
+  field(name: string): string | undefined;
+  /** Values of all fields of that lower-case name in order, e.g. of `set-cookie`. */
+  fields(name: string): readonly string[];
+}
+
+/** Reads one direction's body as it passes. */
+export interface BodyObserver {
+  /**
+   * Payload in order and in pieces of any size, never empty, without its transfer coding (chunk framing is taken away; content
+   * codings such as gzip are not). `bytes` is valid during the call only and belongs to the data plane: copy what is kept,
+   * change nothing.
+   */
+  onBytes(bytes: Buffer): void;
+  /** The last byte of the body has come, trailers included; at once for a message without a body. Never for one broken off. */
+  onEnd(): void;
+}
+
+/** Reads both directions behind an accepted upgrade, from the first byte behind the heads. */
+export interface TunnelObserver {
+  /** From the client, raw, in order; for `bytes` the same holds as in `BodyObserver`. */
+  onClientBytes(bytes: Buffer): void;
+  /** From the upstream, likewise. */
+  onUpstreamBytes(bytes: Buffer): void;
+  /** Exactly once, and last: both connections are gone, however that came. */
+  onClosed(): void;
+}
+
+/**
+ * Told of each exchange that begins, and exactly once how it ended. In order: `onBegin`, the request's bytes and end,
+ * `onResponse`, the response's bytes and end, `onEnd`. A response may be early: then bytes of the request come also after
+ * `onResponse`, and none of what comes after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
+ */
 export interface ExchangeObserver {
+  /** The place to set `requestObserver` and `wantsResponse`: what is unset afterwards is not looked at again. */
   onBegin(exchange: Exchange): void;
   onEnd(exchange: Exchange, ending: Ending): void;
+  /**
+   * The final response's head, or a 101, has come: only for an exchange whose `wantsResponse` is set, and not for an answer of
+   * the sidecar's own. The place to set `responseObserver` (any status but 101) or `tunnelObserver` (101); what is unset
+   * afterwards is not looked at again. What was set by one that then throws is dropped and told nothing.
+   */
+  onResponse?(exchange: Exchange, response: ResponseHeadView): void;
 }
 
 export class Exchange {
@@ -57,6 +103,12 @@ export class Exchange {
   endedNs = 0;
   /** The observer's own note on this exchange; the data plane never looks at it. */
   note: unknown = undefined;
+  /** What reads the request's body; undefined costs nothing. This and the three below become unset when an observer fails. */
+  requestObserver: BodyObserver | undefined = undefined;
+  /** `onResponse` is to be called for this exchange. */
+  wantsResponse = false;
+  responseObserver: BodyObserver | undefined = undefined;
+  tunnelObserver: TunnelObserver | undefined = undefined;
   #ended = false;
 
   constructor(request: RequestHead, client: ClientConnection, path: DataPath, beganNs: number) {
@@ -68,6 +120,14 @@ export class Exchange {
 
   get hasEnded(): boolean {
     return this.#ended;
+  }
+
+  /** Unsets all of this exchange's own observers. */
+  unobserve(): void {
+    this.requestObserver = undefined;
+    this.wantsResponse = false;
+    this.responseObserver = undefined;
+    this.tunnelObserver = undefined;
   }
 
   /** Marks the ending; false if there was one already: the first stays. */

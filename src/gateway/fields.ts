@@ -3,7 +3,7 @@
  * forgets letter case.
  */
 import type { IncomingMessage } from 'node:http';
-import type { RequestHead } from '../exchange/exchange.ts';
+import type { RequestHead, ResponseHeadView } from '../exchange/exchange.ts';
 import { withoutUpgrade } from '../http1/upgrade.ts';
 
 export type RawFields = readonly string[];
@@ -93,5 +93,24 @@ export class GatewayRequestHead implements RequestHead {
 
   field(name: string): string | undefined {
     return valuesOf(this.#raw, name)[0];
+  }
+}
+
+/** A response's head for observers. */
+export class GatewayResponseHead implements ResponseHeadView {
+  readonly status: number;
+  readonly #raw: RawFields;
+
+  constructor(response: IncomingMessage) {
+    this.status = response.statusCode ?? 0;
+    this.#raw = response.rawHeaders;
+  }
+
+  field(name: string): string | undefined {
+    return valuesOf(this.#raw, name)[0];
+  }
+
+  fields(name: string): readonly string[] {
+    return valuesOf(this.#raw, name);
   }
 }

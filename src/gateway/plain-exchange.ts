@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { isChunked, toPairs } from './fields.ts';
+import { GatewayResponseHead, isChunked, toPairs } from './fields.ts';
 import { callWeb } from './proxy.ts';
 import { pump } from './pump.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
@@ -106,7 +106,7 @@ export class PlainExchange implements Turn {
       this.#settle();
     });
     setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
-    pump(this.#request, upstream, () => this.#endRequest(upstream));
+    pump(this.#request, upstream, () => this.#endRequest(upstream), this.#requestReader());
   }
 
   #endRequest(upstream: ClientRequest): void {
@@ -115,6 +115,7 @@ export class PlainExchange implements Turn {
     try {
       if (trailers.length > 0) upstream.addTrailers(toPairs(trailers));
       upstream.end();
+      this.#services.reporter.requestEnd(this.#exchange);
     } catch {
       // Trailers that Node has let in and does not send: a broken end of a request, so no end.
       this.#reject();
@@ -161,7 +162,22 @@ export class PlainExchange implements Turn {
     const flow = () => upstream.resume();
     socket.on('drain', flow);
     upstream.once('close', () => socket.off('drain', flow));
-    pump(upstream, this.#response, () => this.#onResponseEnd(upstream));
+    pump(upstream, this.#response, () => this.#onResponseEnd(upstream), this.#responseReader(upstream));
+  }
+
+  /** What reads the request's body; undefined when nobody does. */
+  #requestReader(): ((chunk: Buffer) => void) | undefined {
+    const { reporter } = this.#services;
+    const exchange = this.#exchange;
+    return exchange.requestObserver && ((chunk) => reporter.requestBytes(exchange, chunk));
+  }
+
+  /** Reports the response's head if it is wanted, and gives what reads the body, if anybody does. */
+  #responseReader(upstream: IncomingMessage): ((chunk: Buffer) => void) | undefined {
+    const { reporter } = this.#services;
+    const exchange = this.#exchange;
+    if (exchange.wantsResponse) reporter.response(exchange, new GatewayResponseHead(upstream));
+    return exchange.responseObserver && ((chunk) => reporter.responseBytes(exchange, chunk));
   }
 
   #writeHead(upstream: IncomingMessage): void {
@@ -191,6 +207,7 @@ export class PlainExchange implements Turn {
     // An end without being complete is followed by 'close'.
     if (this.#isOver || !upstream.complete) return;
     this.#isOver = true;
+    this.#services.reporter.responseEnd(this.#exchange);
     this.#services.reporter.end(this.#exchange, COMPLETED);
     const trailers = upstream.rawTrailers;
     try {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { TunnelObserver } from '../exchange/exchange.ts';
 
 /** How long the second direction of a tunnel may last behind the first one's end: WebSocket closes both at once. */
 const HALF_CLOSED_MS = 30_000;
@@ -12,6 +13,24 @@ export function guardTunnel(client: Socket, upstream: Socket): void {
   upstream.allowHalfOpen = true;
   endWith(client, upstream);
   endWith(upstream, client);
+}
+
+/**
+ * Lets `observer` see what passes through a tunnel. To be called right behind the pipes, in the same turn of the event loop:
+ * nothing has come out of either end by then, so it sees every byte, those read together with the heads included. And a
+ * listener for 'data' beside the pipe's changes no flow then: it starts a stream that was about to start anyway, and not one
+ * that the pipe has paused. Before the pipes it would let the first bytes out to itself alone.
+ */
+export function observeTunnel(client: Socket, upstream: Socket, observer: TunnelObserver): void {
+  client.on('data', (bytes: Buffer) => observer.onClientBytes(bytes));
+  upstream.on('data', (bytes: Buffer) => observer.onUpstreamBytes(bytes));
+  let open = 2;
+  const onClose = () => {
+    open -= 1;
+    if (open === 0) observer.onClosed();
+  };
+  client.once('close', onClose);
+  upstream.once('close', onClose);
 }
 
 function endWith(first: Socket, second: Socket): void {

@@ -3,13 +3,13 @@ import type { Socket } from 'node:net';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { listOf, toGroups, toLines, valuesOf } from './fields.ts';
+import { GatewayResponseHead, listOf, toGroups, toLines, valuesOf } from './fields.ts';
 import { callWebSocket } from './proxy.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
 import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
-import { guardTunnel } from './tunnel.ts';
+import { guardTunnel, observeTunnel } from './tunnel.ts';
 import type { Turn } from './turn.ts';
 import { UpstreamWatch } from './upstream-watch.ts';
 
@@ -80,6 +80,7 @@ export class WebSocketExchange implements Turn {
         this.#onUpstreamRequest(upstream);
       });
       this.#takeOverAnswer();
+      this.#services.reporter.requestEnd(this.#exchange);
     } catch {
       // Node does not send what it has let in: the request's fault.
       this.cancel();
@@ -122,6 +123,8 @@ export class WebSocketExchange implements Turn {
     upstream.on('upgrade', (response, tunnel, leftover) => {
       if (!this.#accept(response, tunnel)) return;
       openTunnel?.call(upstream, response, tunnel, leftover);
+      const observer = this.#services.reporter.tunnelOf(this.#exchange);
+      if (observer !== undefined) observeTunnel(this.#connection.socket, tunnel, observer);
     });
   }
 
@@ -136,6 +139,7 @@ export class WebSocketExchange implements Turn {
     this.#hasAnswered = true;
     this.#watch?.onResponse();
     this.#exchange.status = 101;
+    this.#reportHead(response);
     this.#services.reporter.end(this.#exchange, COMPLETED);
     const fields = [...toGroups(response.rawHeaders).values()];
     response.headers = Object.fromEntries(
@@ -159,20 +163,24 @@ export class WebSocketExchange implements Turn {
       return;
     }
     this.#hasAnswered = true;
+    this.#reportHead(response);
     const head = toClientHead(response, { isHead: false, isVersion10: false, isLast: true, isContinueDue: false });
     this.#isUntilClose = head.isUntilClose;
     const lines = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n${toLines(head.fields)}\r\n`;
     socket.write(lines, 'latin1');
     const drained = () => response.resume();
     socket.on('drain', drained);
+    const { reporter } = this.#services;
     response.on('data', (chunk: Buffer) => {
       if (!socket.write(head.isChunked ? toChunk(chunk) : chunk)) response.pause();
+      reporter.responseBytes(this.#exchange, chunk);
     });
     response.on('end', () => {
       if (this.#isOver || !response.complete) return;
       this.#isOver = true;
       socket.off('drain', drained);
-      this.#services.reporter.end(this.#exchange, COMPLETED);
+      reporter.responseEnd(this.#exchange);
+      reporter.end(this.#exchange, COMPLETED);
       this.#connection.close(
         head.isChunked ? Buffer.from(`0\r\n${toLines(response.rawTrailers)}\r\n`, 'latin1') : undefined,
       );
@@ -180,6 +188,12 @@ export class WebSocketExchange implements Turn {
     response.on('close', () => {
       if (!response.complete) this.#fail(undefined);
     });
+  }
+
+  #reportHead(response: IncomingMessage): void {
+    if (this.#exchange.wantsResponse) {
+      this.#services.reporter.response(this.#exchange, new GatewayResponseHead(response));
+    }
   }
 
   #fail(cause: unknown): void {

@@ -54,12 +54,16 @@ export class ChunkedReader {
     this.#maxTrailerBytes = maxTrailerBytes;
   }
 
-  /** Consumes from `from` on; the offset just past the body's end, `MORE`, or `MALFORMED`. `to` is where the bytes end. */
-  read(bytes: Uint8Array, from: number, to: number): number {
+  /**
+   * Consumes from `from` on; the offset just past the body's end, `MORE`, or `MALFORMED`. `to` is where the bytes end.
+   * `onData` is told where in `bytes` chunks' content lies.
+   */
+  read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
     while (at < to) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#size, to - at);
+        if (onData !== undefined) onData(at, at + taken);
         this.#size -= taken;
         at += taken;
         if (this.#size === 0) this.#state = 'data-cr';

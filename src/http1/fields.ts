@@ -62,13 +62,27 @@ export function readFields(text: string, start: number): FieldSummary {
 /** The value of the first field of that lower-case name, without surrounding blanks. */
 export function fieldValue(text: string, lineStarts: readonly number[], name: string): string | undefined {
   for (const lineStart of lineStarts) {
-    const colon = lineStart + name.length;
-    if (text.charCodeAt(colon) !== COLON || !isWordAt(text, lineStart, name)) continue;
-    let valueStart = colon + 1;
-    while (text.charCodeAt(valueStart) === SPACE || text.charCodeAt(valueStart) === TAB) valueStart += 1;
-    return text.slice(valueStart, trimmedEnd(text, valueStart, text.indexOf('\r', valueStart)));
+    if (isFieldAt(text, lineStart, name)) return valueAt(text, lineStart + name.length + 1);
   }
   return undefined;
+}
+
+/** The values of all fields of that lower-case name, in order. */
+export function fieldValues(text: string, lineStarts: readonly number[], name: string): string[] {
+  return lineStarts
+    .filter((lineStart) => isFieldAt(text, lineStart, name))
+    .map((lineStart) => valueAt(text, lineStart + name.length + 1));
+}
+
+function isFieldAt(text: string, lineStart: number, name: string): boolean {
+  return text.charCodeAt(lineStart + name.length) === COLON && isWordAt(text, lineStart, name);
+}
+
+/** The value from `start` to the end of its line, without surrounding blanks. */
+function valueAt(text: string, start: number): string {
+  let valueStart = start;
+  while (text.charCodeAt(valueStart) === SPACE || text.charCodeAt(valueStart) === TAB) valueStart += 1;
+  return text.slice(valueStart, trimmedEnd(text, valueStart, text.indexOf('\r', valueStart)));
 }
 
 function trimmedEnd(text: string, start: number, end: number): number {

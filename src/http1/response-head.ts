@@ -1,5 +1,5 @@
 import { FIELD_VALUE, SPACE } from './characters.ts';
-import { ABSENT, type FieldSummary, readFields, UNCLEAR } from './fields.ts';
+import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
 /** A response head as the relay needs it. */
@@ -34,6 +34,32 @@ export function parseResponseHead(text: string, method: string): ResponseHead | 
   if (framing === undefined) return undefined;
   const isKept = isVersion11 ? !fields.connectionClose : fields.connectionKeepAlive;
   return { status, framing, isPersistent: isKept && framing.kind !== 'until-close' };
+}
+
+/**
+ * The fields of a response head that `parseResponseHead` has taken, for those who want more of it than the relay does. Read a
+ * second time then, so that a connection keeps no head in memory while nobody does.
+ */
+export class ResponseHeadFields {
+  readonly status: number;
+  readonly #text: string;
+  readonly #lineStarts: readonly number[];
+
+  constructor(status: number, text: string) {
+    this.status = status;
+    this.#text = text;
+    this.#lineStarts = readFields(text, text.indexOf('\r\n') + 2).lineStarts;
+  }
+
+  /** Value of the first field of that lower-case name, without surrounding blanks. */
+  field(name: string): string | undefined {
+    return fieldValue(this.#text, this.#lineStarts, name);
+  }
+
+  /** Values of all fields of that lower-case name, in order. */
+  fields(name: string): readonly string[] {
+    return fieldValues(this.#text, this.#lineStarts, name);
+  }
 }
 
 /** Whether a status announces that the real response is still to come (RFC 9110 §15.2). */

@@ -31,6 +31,8 @@ export class ResponseReader {
   interimStatus = 0;
   /** Offset just past the final response's head in `bytes`, if it came with this `read`, else 0. */
   headEnd = 0;
+  /** Offset in `bytes` of the final response's head, if it came with this `read`: interim ones may be in front of it. */
+  headStart = 0;
 
   constructor(maxHeadBytes: number) {
     this.#maxHeadBytes = maxHeadBytes;
@@ -63,6 +65,17 @@ export class ResponseReader {
     return bodyEnd === MORE ? 'more' : 'complete';
   }
 
+  /** The final response's head, if it came with this `read`: latin1, with its empty line. */
+  get headText(): string {
+    return this.bytes.toString('latin1', this.headStart, this.headEnd);
+  }
+
+  /** Offset in `bytes` of the first byte of the body that came with this `read`; `end` where there is none. */
+  get bodyStart(): number {
+    if (this.headEnd > 0) return this.headEnd;
+    return this.#isInBody ? 0 : this.end;
+  }
+
   /** Whether the end of the connection is the proper end of the response (RFC 9112 §6.3, item 8). */
   get endsWithConnection(): boolean {
     return this.head?.framing.kind === 'until-close';
@@ -82,11 +95,13 @@ export class ResponseReader {
     const head = parseResponseHead(this.bytes.toString('latin1', this.end, end), this.#method);
     // 101 answers an upgrade, and none was asked for.
     if (head === undefined || head.status === 101) return 'malformed';
+    const start = this.end;
     this.end = end;
     this.interimStatus = head.status;
     if (isInterim(head.status)) return undefined;
     this.interimStatus = 0;
     this.head = head;
+    this.headStart = start;
     this.headEnd = end;
     this.#body.begin(head.framing);
     this.#isInBody = true;

@@ -33,8 +33,7 @@ export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmRe
 }
 
 /** All of them: exactly the union of the three. */
-export function toMetricSet(reading: JvmReading): MetricSet {
-  const { classloader, memory, garbagecollector } = toJvmGauges(reading);
+export function toMetricSet({ classloader, memory, garbagecollector }: JvmGauges): MetricSet {
   return unionOf(classloader, memory, garbagecollector);
 }
 

@@ -70,6 +70,11 @@ export class JvmMonitor {
     return this.#failures;
   }
 
+  /** How often its source passed over what lies beyond a bound of its search, by the bound's name; empty for sources without. */
+  get boundsHit(): ReadonlyMap<string, number> {
+    return this.#options.source.boundsHit ?? new Map();
+  }
+
   get state(): JvmState {
     const { clock, staleAfterMs } = this.#options;
     const last = this.#last;

@@ -10,6 +10,11 @@ export interface JvmSource {
    * credential, an address's user part or a body. Ends when `signal` aborts. Never called again before it has settled.
    */
   read(signal: AbortSignal): Promise<JvmReading>;
+  /**
+   * How often there was more to look at than it looks at, by the name of the bound, e.g. `processes` => 0. Absent in a source
+   * whose bounds end the reading, which counts as a failure then.
+   */
+  readonly boundsHit?: ReadonlyMap<string, number>;
   /** Gives up connections and descriptors. */
   close(): void;
 }

@@ -17,6 +17,10 @@ export class LocalSource implements JvmSource {
     return this.#attach.isApplied ? 'hsperfdata+attach' : 'hsperfdata';
   }
 
+  get boundsHit(): ReadonlyMap<string, number> {
+    return this.#counters.boundsHit;
+  }
+
   async read(signal: AbortSignal): Promise<JvmReading> {
     const reading = await this.#counters.read(signal);
     const jvm = this.#counters.found;

@@ -19,6 +19,10 @@ export class PairedSource implements JvmSource {
     return this.#isPaired ? `${this.#memory.name}+${this.#rest.name}` : this.#memory.name;
   }
 
+  get boundsHit(): ReadonlyMap<string, number> {
+    return new Map([...(this.#memory.boundsHit ?? []), ...(this.#rest.boundsHit ?? [])]);
+  }
+
   async read(signal: AbortSignal): Promise<JvmReading> {
     const rest = this.#rest.read(signal).catch(() => undefined);
     const memory = await this.#memory.read(signal);

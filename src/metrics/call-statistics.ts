@@ -87,6 +87,15 @@ export class CallStatistics {
     named?.markError(this.#clock, nowNs);
   }
 
+  /** A call that was answered with an error of the caller's own making: counts as an error, but creates no name. */
+  recordRefused(name: string, durationNs: number): void {
+    const nowNs = this.#clock.nowNs();
+    for (const calls of [this.#total, this.#names.find(name)]) {
+      calls?.timer.update(durationNs, nowNs);
+      calls?.markError(this.#clock, nowNs);
+    }
+  }
+
   /** A call that the upstream did not answer: an error without a duration, which creates no name. */
   recordFailed(name: string | undefined): void {
     const nowNs = this.#clock.nowNs();

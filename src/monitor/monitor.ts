@@ -2,47 +2,55 @@
  * The read-only monitoring server on a port of its own. Reads statistics, sessions and the JVM's condition; changes nothing,
  * and takes nothing but GET and HEAD. Its endpoints: routes.ts.
  */
+import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { HostPort } from '../config/config.ts';
 import { StartError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import type { Guard } from './guard.ts';
 import type { Monitored } from './monitored.ts';
-import { type Problem, ProblemError, problemBody, sendProblem } from './problem.ts';
+import { NO_CACHE, type Problem, ProblemError, problemBody, sendProblem, titleOf } from './problem.ts';
 import { addRoutes, type MetricsOptions } from './routes.ts';
+import { SECURITY_FIELDS } from './security-fields.ts';
 
 /** Names of up to 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;
 /** A request here is one small head; whoever takes longer to send it holds a connection for nothing. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Largest head of a request, Node's own default, whatever the process was started with. */
+const MAX_HEAD_BYTES = 16 * 1024;
 
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 const ADMIN_PATH = /^\/(?:(.*)\/)?api\/rest\/v0\/admin\//;
 
 export class Monitor {
   readonly #server: FastifyInstance;
+  readonly #guard: Guard;
   readonly #logger: Logger;
 
-  constructor(monitored: Monitored, options: MetricsOptions, logger: Logger) {
+  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger) {
+    this.#guard = guard;
     this.#logger = logger;
     const applications = new Set(monitored.applications.map(({ name }) => name));
     this.#server = Fastify({
       requestTimeout: REQUEST_TIMEOUT_MS,
       // Stopping must not wait for a scraper's idle connection.
       forceCloseConnections: true,
+      // A missing Host is the guard's matter: Node's own answer to it would be without the fields that every answer has.
+      http: { maxHeaderSize: MAX_HEAD_BYTES, requireHostHeader: false },
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
-      frameworkErrors: (error, _request, reply) => void this.#onError(error as FastifyError, reply as FastifyReply),
+      frameworkErrors: (error, request, reply) =>
+        void this.#onUnroutable(error as FastifyError, request as FastifyRequest, reply as FastifyReply),
       clientErrorHandler: onClientError,
     });
     this.#server.addHook('onRequest', async (request, reply) => {
-      reply.header('x-content-type-options', 'nosniff');
-      if (METHODS.has(request.method)) return;
-      const fields = { allow: 'GET, HEAD' };
-      throw new ProblemError({ status: 405, detail: 'This port only takes GET and HEAD.', fields });
+      reply.headers(SECURITY_FIELDS);
+      await this.#guard.admit(request);
     });
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
     this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, toNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);
+    answerOddRequests(this.#server.server);
   }
 
   /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */
@@ -63,6 +71,17 @@ export class Monitor {
     await this.#server.close();
   }
 
+  /** The router passes such requests by the hooks; whoever may not read learns no more from them than from others. */
+  async #onUnroutable(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    reply.headers(SECURITY_FIELDS);
+    try {
+      await this.#guard.admit(request, 'metrics');
+      this.#onError(error, reply);
+    } catch (refusal) {
+      this.#onError(refusal as FastifyError, reply);
+    }
+  }
+
   #onError(error: FastifyError, reply: FastifyReply): FastifyReply {
     if (error instanceof ProblemError) return sendProblem(reply, error.problem);
     const status = error.statusCode ?? 500;
@@ -81,10 +100,46 @@ function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>):
   return { status: 404, detail: 'There is no such path on the monitoring port.' };
 }
 
-function onClientError(_error: Error, socket: Socket): void {
-  if (!socket.writable) return void socket.destroy();
-  const body = problemBody({ status: 400, detail: 'The request is not HTTP/1.1.' });
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  );
+/** Requests that Node answers by itself, or drops, unless somebody listens for them. */
+function answerOddRequests(server: Server): void {
+  server.on('connect', (_request, socket) => {
+    const detail = 'This port only takes GET and HEAD.';
+    endWith(socket as Socket, { status: 405, detail, fields: { allow: 'GET, HEAD' } });
+  });
+  // What is expected is not waited for: the answer is on its way, whatever the content would have been (RFC 9110 §10.1.1).
+  const asUsual = (...parts: unknown[]) => void server.emit('request', ...parts);
+  server.on('checkContinue', asUsual).on('checkExpectation', asUsual);
+}
+
+function onClientError(error: Error & { readonly code?: string }, socket: Socket): void {
+  endWith(socket, toClientProblem(error.code));
+}
+
+function toClientProblem(code: string | undefined): Problem {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { status: 431, detail: `The head is larger than ${MAX_HEAD_BYTES} bytes.` };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, detail: 'The request did not come in time.' };
+    default:
+      return { status: 400, detail: 'The request is not HTTP/1.1.' };
+  }
+}
+
+/** For where there is no reply to send it with. */
+function endWith(socket: Socket, problem: Problem): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = problemBody(problem);
+  const fields = Object.entries({
+    'Content-Type': 'application/problem+json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': NO_CACHE,
+    ...SECURITY_FIELDS,
+    ...problem.fields,
+    Connection: 'close',
+  }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+  socket.end(`HTTP/1.1 ${problem.status} ${titleOf(problem.status)}\r\n${fields.join('')}\r\n${body}`);
 }

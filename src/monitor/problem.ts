@@ -6,13 +6,21 @@ export interface Problem {
   readonly detail: string;
   /** Further members, e.g. `{ since: '2026-01-31T02:14:07.000Z' }`. */
   readonly members?: Readonly<Record<string, string>>;
-  readonly fields?: Readonly<Record<string, string>>;
+  /** A list is sent as so many fields. */
+  readonly fields?: Readonly<Record<string, string | string[]>>;
 }
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  421: 'Misdirected Request',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
 };
@@ -22,7 +30,11 @@ export const NO_CACHE = 'must-revalidate,no-cache,no-store';
 
 export function problemBody(problem: Problem): string {
   const { status, detail, members } = problem;
-  return JSON.stringify({ type: 'about:blank', title: TITLES[status] ?? 'Error', status, detail, ...members });
+  return JSON.stringify({ type: 'about:blank', title: titleOf(status), status, detail, ...members });
+}
+
+export function titleOf(status: number): string {
+  return TITLES[status] ?? 'Error';
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {

@@ -15,12 +15,13 @@
  * | 10–13 | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
  * | – | `/livez`, `/readyz`, `/startupz` | health, without details |
  *
- * 2 to 9 take `?session=<id>` for one session, and all `?pretty=true`.
+ * 2 to 9 take `?session=<id>` for one session, and all `?pretty=true`. With `monitor.auth`, 1 and `?session=` need the role `sessions`,
+ * health needs nothing, everything else the role `metrics`.
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config/config.ts';
-import type { JvmGauges } from '../jvm/gauges.ts';
+import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import { renderMetrics } from './dropwizard/render.ts';
@@ -57,26 +58,33 @@ const METRICS: Readonly<Record<string, Select>> = {
 };
 
 const JVM_METRICS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = {
-  'metrics/jvm': ({ classloader, memory, garbagecollector }) => unionOf(classloader, memory, garbagecollector),
+  'metrics/jvm': toMetricSet,
   'metrics/jvm/classloader': ({ classloader }) => classloader,
   'metrics/jvm/memory': ({ memory }) => memory,
   'metrics/jvm/garbagecollector': ({ garbagecollector }) => garbagecollector,
 };
 
+/** What a reader needs (guard.ts): no credential; numbers; user names, addresses and session ids. */
+const OPEN = { config: { access: 'open' } } as const;
+const NUMBERS = { config: { access: 'metrics' } } as const;
+const ALL = { config: { access: 'sessions' } } as const;
+
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
   addHealthRoutes(server, monitored.health);
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
-    server.get(`${base}/d2/sessions`, (request, reply) => sendSessions(request, reply, application));
+    server.get(`${base}/d2/sessions`, ALL, (request, reply) => sendSessions(request, reply, application));
     for (const [path, select] of Object.entries(METRICS)) {
-      server.get(`${base}/${path}`, (request, reply) => {
+      server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
         const scope = toScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
         return sendMetrics(request, reply, select(scope, name), scope, options);
       });
     }
     for (const [path, select] of Object.entries(JVM_METRICS)) {
-      server.get(`${base}/${path}`, (request, reply) => sendJvm(request, reply, monitored.jvm.state, select, options));
+      server.get(`${base}/${path}`, NUMBERS, (request, reply) =>
+        sendJvm(request, reply, monitored.jvm.state, select, options),
+      );
     }
   }
 }
@@ -85,9 +93,9 @@ function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void
   const send = (reply: FastifyReply, isWell: boolean) =>
     sendJson(reply.code(isWell ? 200 : 503), `{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
   // Speaks of the event loop only: that this is answered at all is what it says.
-  server.get('/livez', (_request, reply) => send(reply, true));
-  server.get('/readyz', async (_request, reply) => send(reply, await health.isReady()));
-  server.get('/startupz', (_request, reply) => send(reply, health.isStarted));
+  server.get('/livez', OPEN, (_request, reply) => send(reply, true));
+  server.get('/readyz', OPEN, async (_request, reply) => send(reply, await health.isReady()));
+  server.get('/startupz', OPEN, (_request, reply) => send(reply, health.isStarted));
 }
 
 function sendSessions(request: FastifyRequest, reply: FastifyReply, application: MonitoredApplication): FastifyReply {

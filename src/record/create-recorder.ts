@@ -6,23 +6,31 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import { createSessionStatistics, createStatistics } from '../metrics/statistics.ts';
 import { Credentials } from '../sessions/credentials.ts';
 import { SessionTable } from '../sessions/session-table.ts';
+import { CometMetrics } from './comet/comet-metrics.ts';
+import { createCometReader } from './comet/create-comet-reader.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import { type ApplicationStatistics, Recorder } from './recorder.ts';
 
-export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'metrics' | 'sessions'>;
+export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'comet' | 'metrics' | 'sessions'>;
 
 /**
  * The recorder with everything behind it, from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for a rule in
- * `rest.rules` that cannot be used. `sessions.max` and `metrics.maxNames` hold for each application.
+ * `rest.rules` or `comet.rules` that cannot be used. `sessions.max` and `metrics.maxNames` hold for each application.
  */
 export function createRecorder(config: RecorderConfig, clock: Clock): Recorder {
   const classifier = new Classifier(config);
+  const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
   const applications = config.applications.map((name) => createApplication(name, config, clock));
+  const cometMetrics = new CometMetrics(clock);
   return new Recorder({
     classifier,
-    credentials: new Credentials(config.sessions.apiKeys),
+    credentials,
     applications: new Map(applications.map((application) => [application.name, application])),
-    own: new OwnMetrics(applications.map(({ sessions }) => sessions)),
+    comet: config.comet.enabled ? createCometReader(config, clock, applications, credentials, cometMetrics) : undefined,
+    own: new OwnMetrics(
+      applications.map(({ sessions }) => sessions),
+      cometMetrics,
+    ),
   });
 }
 

@@ -1,5 +1,6 @@
 import type { CallKind } from '../classify/classifier.ts';
 import type { DataPath, Ending } from '../exchange/exchange.ts';
+import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
 
@@ -13,6 +14,9 @@ export interface OwnNumbers {
   readonly failed: Readonly<Record<CallKind, number>>;
   /** Exchanges that are no calls: pages, `admin/...`, unknown paths. */
   readonly unclassified: number;
+  /** Exchanges with the Comet endpoint, and login forms; what they carried is counted in `comet`. */
+  readonly cometExchanges: number;
+  readonly comet: CometNumbers;
   /** Calls that would have begun a session when there were `sessions.max` already. */
   readonly sessionsUntracked: number;
 }
@@ -26,10 +30,13 @@ export class OwnMetrics {
   readonly #aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #failed: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #tables: readonly { readonly untracked: number }[];
+  readonly #comet: { read(): CometNumbers };
   #unclassified = 0;
+  #cometExchanges = 0;
 
-  constructor(tables: readonly { readonly untracked: number }[]) {
+  constructor(tables: readonly { readonly untracked: number }[], comet: { read(): CometNumbers }) {
     this.#tables = tables;
+    this.#comet = comet;
   }
 
   exchangeEnded(path: DataPath, ending: EndingKind): void {
@@ -45,12 +52,18 @@ export class OwnMetrics {
     this.#unclassified += 1;
   }
 
+  exchangeOfComet(): void {
+    this.#cometExchanges += 1;
+  }
+
   read(): OwnNumbers {
     return {
       exchanges: { relay: { ...this.#exchanges.relay }, gateway: { ...this.#exchanges.gateway } },
       aborted: { ...this.#aborted },
       failed: { ...this.#failed },
       unclassified: this.#unclassified,
+      cometExchanges: this.#cometExchanges,
+      comet: this.#comet.read(),
       sessionsUntracked: this.#tables.reduce((sum, table) => sum + table.untracked, 0),
     };
   }

@@ -13,11 +13,13 @@
  * session nor keeps it alive.
  */
 import type { Call, Classifier } from '../classify/classifier.ts';
-import type { Ending, Exchange, ExchangeObserver } from '../exchange/exchange.ts';
+import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../exchange/exchange.ts';
 import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../metrics/statistics.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import type { CometReader } from './comet/comet-reader.ts';
+import type { ExchangeReading } from './comet/exchange-reading.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 
 /** What is measured of one application. */
@@ -32,6 +34,8 @@ export interface RecorderParts {
   readonly classifier: Classifier;
   readonly credentials: Credentials;
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
+  /** Absent where Comet is not to be read. */
+  readonly comet: CometReader | undefined;
   readonly own: OwnMetrics;
 }
 
@@ -47,15 +51,19 @@ interface CallNote {
 /** Told from undefined, which is left when `onBegin` has failed: then the exchange is not observed at all. */
 const NO_CALL = Symbol('no call');
 
+type Note = CallNote | ExchangeReading | typeof NO_CALL;
+
 export class Recorder implements ExchangeObserver {
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
   readonly own: OwnMetrics;
   readonly #classifier: Classifier;
   readonly #credentials: Credentials;
+  readonly #comet: CometReader | undefined;
 
-  constructor({ classifier, credentials, applications, own }: RecorderParts) {
+  constructor({ classifier, credentials, applications, comet, own }: RecorderParts) {
     this.#classifier = classifier;
     this.#credentials = credentials;
+    this.#comet = comet;
     this.applications = applications;
     this.own = own;
   }
@@ -65,7 +73,7 @@ export class Recorder implements ExchangeObserver {
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
-      exchange.note = NO_CALL;
+      exchange.note = this.#comet?.begin(exchange) ?? NO_CALL;
       return;
     }
     const token = this.#credentials.tokenOf(request);
@@ -74,13 +82,23 @@ export class Recorder implements ExchangeObserver {
     exchange.note = { call, application, token, session } satisfies CallNote;
   }
 
+  onResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const note = exchange.note as Note | undefined;
+    if (note !== undefined && note !== NO_CALL && 'onResponse' in note) note.onResponse(exchange, response);
+  }
+
   onEnd(exchange: Exchange, ending: Ending): void {
-    const note = exchange.note as CallNote | typeof NO_CALL | undefined;
+    const note = exchange.note as Note | undefined;
     if (note === undefined) return;
     exchange.note = undefined;
     this.own.exchangeEnded(exchange.path, ending.kind);
     if (note === NO_CALL) {
       this.own.exchangeUnclassified();
+      return;
+    }
+    if ('onEnd' in note) {
+      this.own.exchangeOfComet();
+      note.onEnd(exchange, ending);
       return;
     }
     this.own.callEnded(note.call.kind, ending.kind);
@@ -93,8 +111,12 @@ export class Recorder implements ExchangeObserver {
     if (isLogout(note.call) && isAccepted(exchange.status)) note.application.sessions.end(session);
   }
 
-  /** Ends the sessions that are idle. For a timer of minutes; every read is exact without it. */
+  /**
+   * Ends the sessions that are idle or gone, and Comet calls that wait for too long. For a timer of seconds: reads of sessions
+   * are exact without it, but what ended sessions monitored, and acknowledged calls, are counted by it.
+   */
   sweep(): void {
+    this.#comet?.sweep();
     for (const { sessions } of this.applications.values()) sessions.sweep();
   }
 

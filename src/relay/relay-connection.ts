@@ -13,6 +13,7 @@ import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
+import { ObservedExchange } from './observed-exchange.ts';
 import type { RelayContext, RelayServices } from './relay-context.ts';
 
 /** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
@@ -28,6 +29,7 @@ export class RelayConnection implements UpstreamListener {
   readonly #response: ResponseReader;
   #upstream: Socket | undefined;
   #exchange: Exchange | undefined;
+  #observed: ObservedExchange | undefined;
   #head: Http1RequestHead | undefined;
   #isUpstreamFull = false;
   #isPaused = false;
@@ -106,21 +108,23 @@ export class RelayConnection implements UpstreamListener {
 
   #beginExchange(head: Http1RequestHead): void {
     this.#stopTimer();
-    this.#exchange = this.#services.reporter.begin(head, this.client, 'relay');
+    const { reporter, options } = this.#services;
+    this.#exchange = reporter.begin(head, this.client, 'relay');
+    this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
     this.#head = head;
     this.#response.begin(head.method);
-    const message = this.#request.begin(head);
-    const { forwarded } = this.#services.options;
-    this.#passRequest(message && withForwardedFields(forwarded, head, this.#forwardedSource, message));
+    this.#passRequest(this.#request.begin(head), head);
   }
 
-  /** Passes on bytes of the current request; undefined when its body is malformed. */
-  #passRequest(bytes: Buffer | undefined): void {
+  /** Passes on bytes of the current request, its `head` first if given; undefined when its body is malformed. */
+  #passRequest(bytes: Buffer | undefined, head?: Http1RequestHead): void {
     if (bytes === undefined) {
       this.#rejectRequest();
       return;
     }
-    this.#sendUpstream(bytes);
+    const { forwarded } = this.#services.options;
+    this.#sendUpstream(head ? withForwardedFields(forwarded, head, this.#forwardedSource, bytes) : bytes);
+    this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
   }
 
@@ -162,6 +166,7 @@ export class RelayConnection implements UpstreamListener {
     if (this.#response.headEnd > 0) this.#onResponseHead(this.#exchange);
     // The upstream has begun to answer; 100 only says that it has begun to read.
     else if (this.#response.interimStatus > 100) this.#stopTimer();
+    this.#observed?.onResponse(this.#response, progress === 'complete');
     // Before the client has it: what the client takes to read is not the call's duration.
     if (progress === 'complete') this.#endExchange(COMPLETED);
     const canGoOn = this.#passResponse();
@@ -220,6 +225,7 @@ export class RelayConnection implements UpstreamListener {
       this.#fail(this.#toFailure(failure));
       return;
     }
+    this.#observed?.onResponseEnd();
     this.#endExchange(COMPLETED);
     this.#close();
   }
@@ -316,6 +322,7 @@ export class RelayConnection implements UpstreamListener {
     if (this.#exchange === undefined) return;
     const exchange = this.#exchange;
     this.#exchange = undefined;
+    this.#observed = undefined;
     this.#stopTimer();
     this.#services.reporter.end(exchange, ending);
   }

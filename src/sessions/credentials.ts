@@ -1,5 +1,5 @@
 /**
- * Who sends a request, as far as REST tells it: HTTP Basic (RFC 7617) or an application key in `X-API-Key`.
+ * Who sends a request: HTTP Basic (RFC 7617), an application key in `X-API-Key`, or the cookie of a login.
  *
  * Nothing here keeps a credential. What is compared and kept is a keyed hash, whose key is random and dies with the process,
  * so that neither a dump of the tables nor a guess at a password can be checked against anything.
@@ -27,7 +27,11 @@ export class Credentials {
   readonly #secret = randomBytes(16).toString('base64');
   readonly #apiKeyUsers = new Map<string, string>();
 
-  constructor(apiKeys: readonly ApiKeyUser[]) {
+  readonly #cookieName: string;
+
+  /** `cookieName`: of the cookie that names a login, e.g. `JSESSIONID`. */
+  constructor(apiKeys: readonly ApiKeyUser[], cookieName: string) {
+    this.#cookieName = cookieName;
     for (const { user, key } of apiKeys) {
       // On the wire a letter outside ASCII is one byte (latin1) or several (UTF-8); clients do both.
       this.#apiKeyUsers.set(this.#hash('key', key), user);
@@ -37,13 +41,35 @@ export class Credentials {
 
   /**
    * A token equal for equal credentials, 44 characters; undefined without credentials. Says nothing of their being right.
-   * Basic wins over an application key, even when it cannot be read. About 1 µs.
+   * Basic wins over an application key, even when it cannot be read, and both win over the cookie of a login. About 1 µs.
    */
   tokenOf(fields: CredentialFields): string | undefined {
     const authorization = fields.field('authorization');
     if (authorization !== undefined && isBasic(authorization)) return this.#hash('basic', authorization);
     const apiKey = fields.field('x-api-key');
-    return apiKey === undefined || apiKey === '' ? undefined : this.#hash('key', apiKey);
+    return apiKey === undefined || apiKey === '' ? this.cookieTokenOf(fields) : this.#hash('key', apiKey);
+  }
+
+  /** The token of the login's cookie, as `tokenOf` gives it; undefined without one. */
+  cookieTokenOf(fields: CredentialFields): string | undefined {
+    const cookies = fields.field('cookie');
+    const value = cookies === undefined ? undefined : toCookieValue(cookies, this.#cookieName);
+    return value === undefined || value === '' ? undefined : this.#hash('cookie', value);
+  }
+
+  /** The token of the login's cookie as a response sets it, among its `Set-Cookie` fields; undefined when it does not. */
+  setCookieTokenOf(setCookies: readonly string[]): string | undefined {
+    for (const setCookie of setCookies) {
+      const end = setCookie.indexOf(';');
+      const value = toCookieValue(end < 0 ? setCookie : setCookie.slice(0, end), this.#cookieName);
+      if (value !== undefined && value !== '') return this.#hash('cookie', value);
+    }
+    return undefined;
+  }
+
+  /** A token for a Bayeux `clientId`. */
+  clientTokenOf(clientId: string): string {
+    return this.#hash('client', clientId);
   }
 
   /**
@@ -63,7 +89,7 @@ export class Credentials {
   }
 
   /** `kind` keeps a user called like a key from sharing its session. */
-  #hash(kind: 'basic' | 'key' | 'user', value: string): string {
+  #hash(kind: 'basic' | 'client' | 'cookie' | 'key' | 'user', value: string): string {
     return hash('sha256', `${this.#secret}${kind}:${value}`, 'base64');
   }
 }
@@ -92,7 +118,23 @@ function decodeUser(bytes: Buffer): string {
   }
 }
 
-function toShownName(user: string): string {
+/** The value of the first cookie of that name in `a=1; name=value`; names are compared as they are (RFC 6265 §5.4). */
+function toCookieValue(cookies: string, name: string): string | undefined {
+  let at = 0;
+  while (at < cookies.length) {
+    const semicolon = cookies.indexOf(';', at);
+    const end = semicolon < 0 ? cookies.length : semicolon;
+    while (cookies.charCodeAt(at) === SPACE) at += 1;
+    if (cookies.startsWith(name, at) && cookies.charCodeAt(at + name.length) === EQUALS) {
+      return cookies.slice(at + name.length + 1, end).trim();
+    }
+    at = end + 1;
+  }
+  return undefined;
+}
+
+/** A user's name as it may be shown: at most 256 characters, without control characters and other invisible ones. */
+export function toShownName(user: string): string {
   const shown = user.slice(0, MAX_USER_NAME_CHARS).replace(CONTROL, '\ufffd');
   return shown.replace(HALF_CHARACTER, '');
 }
@@ -100,6 +142,8 @@ function toShownName(user: string): string {
 const BASIC = 'basic ';
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const COLON = 0x3a;
+const SPACE = 0x20;
+const EQUALS = 0x3d;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** C0, DEL, C1, and the line ends, direction marks and other invisible signs that could make one name look like another. */
 const CONTROL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

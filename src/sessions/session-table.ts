@@ -10,13 +10,13 @@ import { NS_PER_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { Timer } from '../metrics/timer.ts';
-import { Session, type SessionEntry, type SessionMetrics, type SessionOrigin } from './session.ts';
+import { Session, type SessionEntry, type SessionLimits, type SessionMetrics, type SessionOrigin } from './session.ts';
 
 /** Tokens by which one session is recognised; past that the oldest is forgotten, and has to be accepted again. */
 export const MAX_TOKENS_PER_SESSION = 8;
 
 export interface SessionTableParts {
-  readonly config: Pick<Config['sessions'], 'idleMs' | 'max'>;
+  readonly config: Pick<Config['sessions'], 'idleMs' | 'cometGoneMs' | 'max'>;
   readonly clock: Clock;
   /** What `sessions.created` is counted with. */
   readonly created: Timer;
@@ -32,7 +32,7 @@ interface Row {
 
 export class SessionTable {
   readonly #clock: Clock;
-  readonly #idleNs: number;
+  readonly #limits: SessionLimits;
   readonly #max: number;
   readonly #created: Timer;
   readonly #sessionMetrics: SessionMetrics;
@@ -41,13 +41,13 @@ export class SessionTable {
   readonly #byId = new Map<string, Row>();
   readonly #byKey = new Map<string, Row>();
   readonly #byToken = new Map<string, Row>();
-  /** No session can be idle for long enough before this moment, so that most sweeps need not look at all. */
-  #nextIdleEndNs = Number.POSITIVE_INFINITY;
+  /** No session ends by itself before this moment, so that most sweeps need not look at all. */
+  #nextEndNs = Number.POSITIVE_INFINITY;
   #untracked = 0;
 
   constructor({ config, clock, created, sessionMetrics }: SessionTableParts) {
     this.#clock = clock;
-    this.#idleNs = config.idleMs * NS_PER_MS;
+    this.#limits = { idleNs: config.idleMs * NS_PER_MS, goneNs: config.cometGoneMs * NS_PER_MS };
     this.#max = config.max;
     this.#created = created;
     this.#sessionMetrics = sessionMetrics;
@@ -109,9 +109,26 @@ export class SessionTable {
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     this.#remember(row, token);
-    this.#nextIdleEndNs = Math.min(this.#nextIdleEndNs, origin.atNs + this.#idleNs);
-    this.#created.update(origin.creationNs);
+    this.#nextEndNs = Math.min(this.#nextEndNs, origin.atNs + this.#limits.idleNs);
+    if (origin.isAdopted !== true) this.#created.update(origin.creationNs);
     return session;
+  }
+
+  /** A further token by which a session is recognised from now on, e.g. of the cookie that replaced its first one. */
+  addToken(session: Session, token: string): void {
+    const row = this.#byId.get(session.id);
+    if (row !== undefined) this.#remember(row, token);
+  }
+
+  /** The last connection of a session that keeps connections has gone: it ends unless one is back in time. */
+  gone(session: Session, atNs: number): void {
+    session.goneSince(atNs);
+    this.#nextEndNs = Math.min(this.#nextEndNs, atNs + this.#limits.goneNs);
+  }
+
+  /** The session has a connection again. */
+  back(session: Session): void {
+    session.goneSince(undefined);
   }
 
   /** Ends a session; without effect when it has ended already. */
@@ -120,25 +137,26 @@ export class SessionTable {
     if (row !== undefined) this.#remove(row);
   }
 
-  /** Ends the sessions that are idle. Reads do so by themselves; in between it only gives memory back. */
+  /** Ends the sessions that are idle or gone. Reads do so by themselves; in between it only gives memory back. */
   sweep(): void {
     this.#sweepAt(this.#clock.nowNs());
   }
 
   #sweepAt(nowNs: number): void {
-    if (nowNs < this.#nextIdleEndNs) return;
-    let nextIdleEndNs = Number.POSITIVE_INFINITY;
+    if (nowNs < this.#nextEndNs) return;
+    // What is begun or gone while the ended ones are told of it counts, too.
+    this.#nextEndNs = Number.POSITIVE_INFINITY;
     for (const row of this.#byId.values()) {
       if (this.#live(row, nowNs) === undefined) continue;
-      // A running call may end at any moment, but its session is idle for idleNs only that long after now.
-      nextIdleEndNs = Math.min(nextIdleEndNs, Math.min(row.session.idleSinceNs(), nowNs) + this.#idleNs);
+      // A running call may end at any moment, but its session is idle for long enough only that long after now.
+      const endNs = Math.min(row.session.endsAtNs(this.#limits), nowNs + this.#limits.idleNs);
+      this.#nextEndNs = Math.min(this.#nextEndNs, endNs);
     }
-    this.#nextIdleEndNs = nextIdleEndNs;
   }
 
-  /** The row, unless its session has been idle for too long: that ends it, whoever notices first. */
+  /** The row, unless its session has been idle or gone for too long: that ends it, whoever notices first. */
   #live(row: Row | undefined, nowNs: number): Row | undefined {
-    if (row === undefined || nowNs - row.session.idleSinceNs() < this.#idleNs) return row;
+    if (row === undefined || nowNs < row.session.endsAtNs(this.#limits)) return row;
     this.#remove(row);
     return undefined;
   }
@@ -156,5 +174,6 @@ export class SessionTable {
     this.#byId.delete(row.session.id);
     this.#byKey.delete(row.key);
     for (const token of row.tokens) this.#byToken.delete(token);
+    row.session.ended();
   }
 }

@@ -29,6 +29,14 @@ export interface SessionOrigin {
   readonly atNs: number;
   /** Duration of that call. */
   readonly creationNs: number;
+  /** The session was there before the sidecar: shown, but not counted as created. */
+  readonly isAdopted?: boolean;
+}
+
+/** How long a session may be idle, and how long without any connection of a kind that is kept. */
+export interface SessionLimits {
+  readonly idleNs: number;
+  readonly goneNs: number;
 }
 
 /** The statistics of a session and of its one creation; both are made when they are first needed. */
@@ -51,9 +59,16 @@ export class Session {
   #openCalls = 0;
   #lastActivityNs: number;
   #lastActivityEpochMs: number;
+  #userName: string | null;
+  #connectionType: ConnectionType;
+  /** Since when its last connection is gone; infinity while there is one, and for sessions that keep none. */
+  #goneSinceNs = Number.POSITIVE_INFINITY;
+  #onEnded: (() => void) | undefined;
 
   constructor(origin: SessionOrigin, sources: SessionMetrics, clock: Clock) {
     this.#origin = { ...origin, remoteAddress: origin.remoteAddress.replace(MAPPED_IPV4, '') };
+    this.#userName = origin.userName;
+    this.#connectionType = origin.connectionType;
     this.#sources = sources;
     this.#clock = clock;
     this.#createdEpochMs = clock.epochMs();
@@ -72,15 +87,59 @@ export class Session {
     return this.#metrics;
   }
 
+  get userName(): string | null {
+    return this.#userName;
+  }
+
   callBegan(atNs: number): void {
     this.#openCalls += 1;
-    this.#touch(atNs);
+    this.touch(atNs);
   }
 
   callEnded(atNs: number): void {
     this.#openCalls -= 1;
     this.#requests += 1;
-    this.#touch(atNs);
+    this.touch(atNs);
+  }
+
+  /** The client did something that is no call, e.g. subscribed. */
+  touch(atNs: number): void {
+    // The call that began the session is counted when it has ended, so its beginning comes late.
+    if (atNs < this.#lastActivityNs) return;
+    this.#lastActivityNs = atNs;
+    this.#lastActivityEpochMs = this.#clock.epochMs();
+  }
+
+  /** The name became known after the session had begun. A known name stays. */
+  nameUser(userName: string | null): void {
+    this.#userName ??= userName;
+  }
+
+  /** What its client connects with now, e.g. after a fall back from WebSocket. */
+  connectedOver(connectionType: ConnectionType): void {
+    this.#connectionType = connectionType;
+  }
+
+  /** `listener` is called once, when the session has ended, however. There is one; a later one takes its place. */
+  whenEnded(listener: () => void): void {
+    this.#onEnded = listener;
+  }
+
+  /** For the `SessionTable` only. */
+  ended(): void {
+    const onEnded = this.#onEnded;
+    this.#onEnded = undefined;
+    onEnded?.();
+  }
+
+  /** For the `SessionTable` only: `undefined` says that there is a connection again. */
+  goneSince(atNs: number | undefined): void {
+    this.#goneSinceNs = atNs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The monotonic moment at which the session ends unless something happens before. */
+  endsAtNs({ idleNs, goneNs }: SessionLimits): number {
+    return Math.min(this.idleSinceNs() + idleNs, this.#goneSinceNs + goneNs);
   }
 
   /**
@@ -95,19 +154,12 @@ export class Session {
     return {
       id: this.id,
       createTime: new Date(this.#createdEpochMs).toISOString(),
-      userName: this.#origin.userName,
-      connectionType: this.#origin.connectionType,
+      userName: this.#userName,
+      connectionType: this.#connectionType,
       lastActivityTime: new Date(this.#lastActivityEpochMs).toISOString(),
       remoteAddress: this.#origin.remoteAddress,
       requests: this.#requests,
     };
-  }
-
-  #touch(atNs: number): void {
-    // The call that began the session is counted when it has ended, so its beginning comes late.
-    if (atNs < this.#lastActivityNs) return;
-    this.#lastActivityNs = atNs;
-    this.#lastActivityEpochMs = this.#clock.epochMs();
   }
 }
 

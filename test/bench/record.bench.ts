@@ -11,6 +11,7 @@ import { CANCELLED, COMPLETED, type Ending, Exchange, type ExchangeObserver } fr
 import { type Http1RequestHead, parseRequestHead } from '../../src/http1/request-head.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { createRecorder, type RecorderConfig } from '../../src/record/create-recorder.ts';
+import { testComet, testSessions } from '../wire/test-config.ts';
 
 const CALLS = 1_000;
 const BASE = '/smartWeb/api/rest/v0';
@@ -24,7 +25,8 @@ const CONFIG: RecorderConfig = {
     maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
     maxNamesPerSession: 200,
   },
-  sessions: { idleMs: 1_800_000, max: 10_000, apiKeys: [] },
+  sessions: testSessions,
+  comet: testComet,
 };
 
 await initMetrics();

@@ -19,6 +19,11 @@ describe('parseCommandLine', () => {
     ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
     ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
     ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
+    ['passwd ann', { kind: 'passwd', name: 'ann', role: 'metrics', isToken: false, file: undefined }],
+    [
+      'passwd --token --role sessions --file t ann.b@plant-1',
+      { kind: 'passwd', name: 'ann.b@plant-1', role: 'sessions', isToken: true, file: 't' },
+    ],
     ['--help', { kind: 'help' }],
     ['help', { kind: 'help' }],
     ['drain -h', { kind: 'help' }],
@@ -29,8 +34,8 @@ describe('parseCommandLine', () => {
 
   it.each([
     ['chek', '"chek": unknown command, did you mean check?'],
-    ['start', '"start": unknown command, expected one of check, demo, drain, shutdown, or flags only'],
-    ['serve', '"serve": unknown command, expected one of check, demo, drain, shutdown, or flags only'],
+    ['start', '"start": unknown command, expected one of check, demo, drain, shutdown, passwd, or flags only'],
+    ['serve', '"serve": unknown command, expected one of check, demo, drain, shutdown, passwd, or flags only'],
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
     ['--verbose', '"--verbose": unknown flag, --help lists them all'],
@@ -47,9 +52,16 @@ describe('parseCommandLine', () => {
     ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
     ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
     ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
+    ['passwd --role admin ann', '--role: got "admin", expected metrics or sessions'],
+    ['--token', '--token: not a flag of d2-sidecar without a command, expected it with passwd'],
+    ['--token=s3cr3t passwd ann', '--token: takes no value'],
+    ...['passwd', 'passwd ann s3cr3t', 'passwd ann:s3cr3t'].map((line): [string, string] => [
+      line,
+      'passwd: expected a name of 1 to 64 of the characters A-Z a-z 0-9 . _ @ -, and nothing else; the password comes from standard input',
+    ]),
     [
       'http://alice:s3cr3t@plant',
-      '"[hidden]@plant": unknown command, expected one of check, demo, drain, shutdown, or flags only',
+      '"[hidden]@plant": unknown command, expected one of check, demo, drain, shutdown, passwd, or flags only',
     ],
   ])('refuses %j', (line, message) => {
     expect(() => parse(line)).toThrow(new ConfigError(message));

@@ -76,6 +76,12 @@ describe('config/sidecar.yaml', () => {
     const active = text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2');
     const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
     expect(config).toMatchObject({ monitor: { auth: 'none' }, control: { socket: '/run/d2-sidecar/control.sock' } });
+    const withFiles = text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2');
+    const { config: closed } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => withFiles });
+    expect(closed.monitor.auth).toEqual({
+      usersFile: '/etc/d2-sidecar/users',
+      tokensFile: '/etc/d2-sidecar/tokens',
+    });
   });
 });
 
@@ -91,7 +97,8 @@ describe('docs/configuration.md', () => {
     const real = Object.fromEntries(
       keys.map((key) => {
         const byDefault = schemaOf(key)?.default;
-        return [key, Array.isArray(byDefault) ? '[]' : byDefault === undefined ? undefined : String(byDefault)];
+        if (Array.isArray(byDefault)) return [key, `[${byDefault.join(', ')}]`];
+        return [key, byDefault === undefined ? undefined : String(byDefault)];
       }),
     );
     expect(documented).toEqual(real);

@@ -8,7 +8,7 @@ const FILE = `
 upstream: { url: 'http://[::1]:8080/smartWeb', connectTimeout: 1500ms, responseTimeout: 90 }
 listen: { host: '::', port: 0 }
 applications: [other, /]
-monitor: { host: 0.0.0.0, auth: none, readyWithUpstream: true }
+monitor: { host: 0.0.0.0, auth: { usersFile: /run/u, tokensFile: /run/t }, hosts: [plant], readyWithUpstream: true }
 metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
 sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }

@@ -30,15 +30,41 @@ describe('loadConfig', () => {
       applications: ['smartWeb'],
       dataPath: 'auto',
       forwarded: 'append',
-      monitor: { host: '127.0.0.1', port: 9280, auth: undefined, readyWithUpstream: false },
+      monitor: { host: '127.0.0.1', port: 9280, auth: undefined, hosts: [], readyWithUpstream: false },
       metrics: {
         windowMs: 300_000,
         durationUnit: 'seconds',
         maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
         maxNamesPerSession: 200,
       },
-      sessions: { idleMs: 1_800_000, max: 10_000, apiKeys: [] },
+      sessions: {
+        idleMs: 1_800_000,
+        max: 10_000,
+        apiKeys: [],
+        cookie: 'JSESSIONID',
+        formLogin: { path: 'j_security_check', userField: 'j_username' },
+        cometGoneMs: 300_000,
+      },
       rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
+      comet: {
+        enabled: true,
+        path: 'api/cometd',
+        rules: [],
+        defaultRules: true,
+        userPointers: [
+          '/ext/authentication/user',
+          '/ext/authentication/userName',
+          '/ext/authentication/username',
+          '/ext/authentication/login',
+        ],
+        ackWaitMs: 30_000,
+        callTimeoutMs: 600_000,
+        maxBodyBytes: 1_048_576,
+        maxInflatedBytes: 4_194_304,
+        maxMemoryBytes: 67_108_864,
+        maxSubscriptions: 10_000,
+        maxPendingCalls: 1_000,
+      },
       jvm: {
         source: 'auto',
         intervalMs: 5_000,
@@ -183,6 +209,24 @@ describe('the monitoring port', () => {
   it('may be open to all where the configuration says so', async () => {
     const config = await load('monitor: { host: 0.0.0.0, auth: none }', {}, { upstream: UPSTREAM });
     expect(config.monitor).toMatchObject({ host: '0.0.0.0', auth: 'none' });
+  });
+
+  it('may be open to those in files, named in the file and the environment', async () => {
+    const config = await load(
+      'monitor: { host: 0.0.0.0, auth: { usersFile: /etc/users }, hosts: [Plant.Example, plant.example] }',
+      { D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE: '/etc/tokens' },
+      { upstream: UPSTREAM },
+    );
+    expect(config.monitor).toMatchObject({
+      auth: { usersFile: '/etc/users', tokensFile: '/etc/tokens' },
+      hosts: ['plant.example'],
+    });
+  });
+
+  it('goes by the environment where that says none and the file names files', async () => {
+    const env = { D2_SIDECAR_MONITOR_AUTH: 'none' };
+    const config = await load('monitor: { auth: { usersFile: /etc/users } }', env, { upstream: UPSTREAM });
+    expect(config.monitor.auth).toBe('none');
   });
 
   it('may be any free one, beside a listener on any free one', async () => {

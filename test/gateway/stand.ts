@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { systemClock } from '../../src/clock.ts';
-import type { ClientConnection, Ending, Exchange } from '../../src/exchange/exchange.ts';
+import type { ClientConnection, Ending, Exchange, ExchangeObserver } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -15,6 +15,7 @@ export interface StandOptions {
   /** What the gateway is given as first bytes by whoever had the socket before; default: sockets come untouched. */
   readonly isHandedOver?: boolean;
   readonly client?: Partial<ClientConnection>;
+  readonly observer?: Pick<ExchangeObserver, 'onBegin' | 'onResponse'>;
 }
 
 export interface Ended {
@@ -41,6 +42,7 @@ export class Stand {
     const logger = createLogger('silent');
     const observer = {
       onBegin: () => undefined,
+      ...options.observer,
       onEnd: (exchange: Exchange, ending: Ending) => {
         this.ended.push({ exchange, ending });
         for (const wake of this.#waiting.splice(0)) wake();

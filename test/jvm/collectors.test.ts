@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toMetricSet } from '../../src/jvm/gauges.ts';
+import { toJvmGauges, toMetricSet } from '../../src/jvm/gauges.ts';
 import type { JvmReading } from '../../src/jvm/jvm-reading.ts';
 import type { JvmSource } from '../../src/jvm/jvm-source.ts';
 import type { Beans } from './truth/beans.ts';
@@ -71,7 +71,7 @@ async function casesOf(jvm: Jvm): Promise<Case[]> {
 const cases = isInstalled ? (await Promise.all(installedJvms().map(casesOf))).flat() : [];
 
 function gaugesOf(reading: JvmReading): Gauges {
-  return new Map([...toMetricSet(reading).gauges].map(([name, gauge]) => [name, Number(gauge.read())]));
+  return new Map([...toMetricSet(toJvmGauges(reading)).gauges].map(([name, gauge]) => [name, Number(gauge.read())]));
 }
 
 interface Look {

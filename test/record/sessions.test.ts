@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../src/metrics/statistics.ts';
+import { testSessions } from '../wire/test-config.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, type Sent, Traffic } from './traffic.ts';
 
 beforeAll(initMetrics);
@@ -237,7 +238,7 @@ describe('whose call it is', () => {
 });
 
 it('beyond sessions.max none is tracked, each such call is counted, and statistics go on', () => {
-  const traffic = new Traffic({ sessions: { idleMs: IDLE_MS, max: 2, apiKeys: [] } });
+  const traffic = new Traffic({ sessions: { ...testSessions, idleMs: IDLE_MS, max: 2 } });
   for (const user of ['anna', 'boris', 'cyril', 'cyril', 'anna']) traffic.send({ line: RPC, user });
   expect(traffic.sessions()).toMatchObject([
     { userName: 'anna', requests: 2 },
@@ -251,7 +252,7 @@ it('beyond sessions.max none is tracked, each such call is counted, and statisti
 });
 
 it('a sweep gives idle sessions back without a read', () => {
-  const traffic = new Traffic({ sessions: { idleMs: IDLE_MS, max: 1, apiKeys: [] } });
+  const traffic = new Traffic({ sessions: { ...testSessions, idleMs: IDLE_MS, max: 1 } });
   traffic.send({ line: RPC, user: 'anna' });
   const { id } = traffic.onlySession();
   traffic.clock.advanceMs(IDLE_MS);

@@ -4,6 +4,7 @@ import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts';
 import { createRecorder, type RecorderConfig } from '../../src/record/create-recorder.ts';
 import type { Recorder } from '../../src/record/recorder.ts';
 import type { SessionEntry } from '../../src/sessions/session.ts';
+import { testComet, testSessions } from '../wire/test-config.ts';
 import { ManualClock } from './manual-clock.ts';
 
 export const BASE = '/smartWeb/api/rest/v0';
@@ -22,7 +23,8 @@ const CONFIG: RecorderConfig = {
     maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
     maxNamesPerSession: 200,
   },
-  sessions: { idleMs: 30 * 60_000, max: 10_000, apiKeys: [{ user: 'historian', key: 'key-1' }] },
+  sessions: { ...testSessions, idleMs: 30 * 60_000, apiKeys: [{ user: 'historian', key: 'key-1' }] },
+  comet: testComet,
 };
 
 export interface Sent {
@@ -47,13 +49,13 @@ export interface Answered {
 export class Traffic {
   readonly clock = new ManualClock();
   readonly recorder: Recorder;
-  readonly #reporter: ExchangeReporter;
+  readonly reporter: ExchangeReporter;
   readonly #errors: unknown[] = [];
 
   constructor(change: Partial<RecorderConfig> = {}) {
     this.recorder = createRecorder({ ...CONFIG, ...change }, this.clock);
     const log = (error: unknown): void => void this.#errors.push(error);
-    this.#reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
+    this.reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
   }
 
   begin({ line, user, password = 'pass', apiKey, fields = {}, from = '10.0.0.7', path = 'relay' }: Sent): Exchange {
@@ -62,14 +64,14 @@ export class Traffic {
     if (user !== undefined) all.authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
     if (apiKey !== undefined) all['x-api-key'] = apiKey;
     const head = { method, target, field: (name: string) => all[name] };
-    return this.#reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false }, path);
+    return this.reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false }, path);
   }
 
   end(exchange: Exchange, { ending = COMPLETED, status, afterMs = 0 }: Answered = {}): void {
     this.clock.advanceMs(afterMs);
     exchange.status = status ?? (ending === COMPLETED ? 200 : 0);
-    this.#reporter.end(exchange, ending);
-    if (this.#reporter.observerErrors > 0) throw new Error(`the recorder failed: ${JSON.stringify(this.#errors)}`);
+    this.reporter.end(exchange, ending);
+    if (this.reporter.observerErrors > 0) throw new Error(`the recorder failed: ${JSON.stringify(this.#errors)}`);
   }
 
   send(sent: Sent, answered: Answered = {}): void {

@@ -9,10 +9,15 @@ function basic(userAndPassword: string | Buffer): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(userAndPassword).toString('base64')}` };
 }
 
-const credentials = new Credentials([
-  { user: 'historian', key: 'key-1' },
-  { user: 'čerpadlo', key: 'kľúč' },
-]);
+const COOKIE = 'JSESSIONID';
+
+const credentials = new Credentials(
+  [
+    { user: 'historian', key: 'key-1' },
+    { user: 'čerpadlo', key: 'kľúč' },
+  ],
+  COOKIE,
+);
 
 function userNameOf(fields: Record<string, string>): string | null | undefined {
   return credentials.identify(fieldsOf(fields))?.userName;
@@ -105,9 +110,42 @@ describe('tokens and keys', () => {
     expect(keyOf(basic('key-1:pass'))).not.toBe(keyOf({ 'x-api-key': 'key-1' }));
   });
 
+  const cookies: [string, string | undefined][] = [
+    ['JSESSIONID=one', 'one'],
+    ['lang=sk; JSESSIONID=one', 'one'],
+    ['JSESSIONID=one; JSESSIONID=two', 'one'],
+    ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
+    ['XJSESSIONID=one; jsessionid=two', undefined],
+    ['JSESSIONIDX=one', undefined],
+    ['lang=JSESSIONID=one', undefined],
+    ['JSESSIONID=', undefined],
+    ['', undefined],
+  ];
+  for (const [cookie, value] of cookies) {
+    it(`in "${cookie}" the login’s cookie is ${value ?? 'missing'}`, () => {
+      const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
+      expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
+      expect(tokenOf({ cookie })).toBe(token);
+    });
+  }
+
+  it('a response’s cookie is found among others, and an emptied one is none', () => {
+    const set = credentials.setCookieTokenOf(['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly']);
+    expect(set).toBe(credentials.cookieTokenOf(fieldsOf({ cookie: 'JSESSIONID=two' })));
+    expect(set).toBeDefined();
+    expect(credentials.setCookieTokenOf(['JSESSIONID=; Max-Age=0'])).toBeUndefined();
+    expect(credentials.setCookieTokenOf(['lang=sk; JSESSIONID=two'])).toBeUndefined();
+  });
+
+  it('a cookie counts only where nothing else says who sends it', () => {
+    const cookie = 'JSESSIONID=one';
+    expect(tokenOf({ cookie, ...basic('anna:pass') })).toBe(tokenOf(basic('anna:pass')));
+    expect(tokenOf({ cookie, 'x-api-key': 'key-1' })).toBe(tokenOf({ 'x-api-key': 'key-1' }));
+  });
+
   it('are hashes that another process cannot repeat', () => {
     const token = tokenOf(basic('anna:pass'));
     expect(token).toMatch(/^[A-Za-z0-9+/]{43}=$/);
-    expect(tokenOf(basic('anna:pass'), new Credentials([]))).not.toBe(token);
+    expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
   });
 });

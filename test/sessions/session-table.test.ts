@@ -7,6 +7,7 @@ import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../src/sessions/session
 import { ManualClock } from '../record/manual-clock.ts';
 
 const IDLE_MS = 30 * 60_000;
+const GONE_MS = 5 * 60_000;
 const METRICS = {
   windowMs: 300_000,
   durationUnit: 'seconds',
@@ -22,7 +23,7 @@ class Fixture {
 
   constructor(max = 100) {
     this.table = new SessionTable({
-      config: { idleMs: IDLE_MS, max },
+      config: { idleMs: IDLE_MS, cometGoneMs: GONE_MS, max },
       clock: this.clock,
       created: this.created,
       sessionMetrics: {
@@ -244,6 +245,63 @@ describe('an ended session', () => {
     table.end(first);
     expect(users()).toEqual(['anna']);
   });
+});
+
+describe('a session that keeps connections', () => {
+  it('ends when they have been gone for long enough, also before the next idle one is due', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    mustBegin('boris');
+    clock.advanceMs(1_000);
+    table.gone(anna, clock.nowNs());
+    clock.advanceMs(GONE_MS - 1);
+    expect(users()).toEqual(['anna', 'boris']);
+    clock.advanceMs(1);
+    expect(users()).toEqual(['boris']);
+  });
+
+  it('stays when one is back in time', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    table.gone(anna, clock.nowNs());
+    clock.advanceMs(GONE_MS - 1);
+    table.back(anna);
+    clock.advanceMs(GONE_MS);
+    expect(users()).toEqual(['anna']);
+  });
+
+  it('ends although a call is running', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    anna.callBegan(clock.nowNs());
+    table.gone(anna, clock.nowNs());
+    clock.advanceMs(GONE_MS);
+    expect(users()).toEqual([]);
+  });
+
+  it('tells of its end once, however it comes', () => {
+    const { clock, table, mustBegin } = bound(new Fixture());
+    const ends: string[] = [];
+    for (const user of ['anna', 'boris', 'cyril']) mustBegin(user).whenEnded(() => ends.push(user));
+    const [anna, boris] = table.list().map(({ id }) => table.find(id));
+    if (anna === undefined || boris === undefined) throw new Error('a session is missing');
+    table.end(anna);
+    table.end(anna);
+    table.gone(boris, clock.nowNs());
+    clock.advanceMs(GONE_MS);
+    table.sweep();
+    clock.advanceMs(IDLE_MS);
+    table.sweep();
+    expect(ends).toEqual(['anna', 'boris', 'cyril']);
+  });
+});
+
+it('an adopted session is shown, and not counted as created', () => {
+  const { clock, created, table } = new Fixture();
+  const origin = { userName: null, connectionType: 'REST', remoteAddress: '::1', atNs: clock.nowNs() } as const;
+  table.begin('key', 'token', { ...origin, creationNs: 0, isAdopted: true });
+  expect(table.size).toBe(1);
+  expect(created.count).toBe(0);
 });
 
 it('an unknown id finds nothing', () => {

@@ -2,6 +2,30 @@ import type { Config } from '../../src/config/config.ts';
 
 const HOUR_MS = 3_600_000;
 
+export const testSessions: Config['sessions'] = {
+  idleMs: HOUR_MS,
+  max: 10_000,
+  apiKeys: [],
+  cookie: 'JSESSIONID',
+  formLogin: { path: 'j_security_check', userField: 'j_username' },
+  cometGoneMs: 300_000,
+};
+
+export const testComet: Config['comet'] = {
+  enabled: true,
+  path: 'api/cometd',
+  rules: [],
+  defaultRules: true,
+  userPointers: ['/ext/authentication/user'],
+  ackWaitMs: 30_000,
+  callTimeoutMs: 600_000,
+  maxBodyBytes: 1_048_576,
+  maxInflatedBytes: 4_194_304,
+  maxMemoryBytes: 67_108_864,
+  maxSubscriptions: 10_000,
+  maxPendingCalls: 1_000,
+};
+
 /** A configuration for tests: every port taken freely on the loopback, no limit that a test meets by accident, no log. */
 export function testConfig(overrides: Partial<Config> = {}): Config {
   const rest = { prefix: 'api/rest/v0', rules: [], defaultRules: true };
@@ -17,15 +41,16 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
     applications: ['smartWeb'],
     dataPath: 'auto',
     forwarded: 'append',
-    monitor: { host: '127.0.0.1', port: 0, auth: undefined, readyWithUpstream: false },
+    monitor: { host: '127.0.0.1', port: 0, auth: undefined, hosts: [], readyWithUpstream: false },
     metrics: {
       windowMs: 300_000,
       durationUnit: 'seconds',
       maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
       maxNamesPerSession: 200,
     },
-    sessions: { idleMs: HOUR_MS, max: 10_000, apiKeys: [] },
+    sessions: testSessions,
     rest,
+    comet: testComet,
     jvm: {
       source: 'none',
       intervalMs: 5_000,

@@ -33,7 +33,8 @@ export function toRequest(command: AttachCommand): string {
 /**
  * The text that the JVM answers, without the line of its result code. Each command has a connection of its own.
  * Rejects with D2S_ERR_JVM_GONE where nobody listens, D2S_ERR_JVM_ACCESS where the JVM turns us away, D2S_ERR_JVM_TIMEOUT
- * when `signal` aborts, D2S_ERR_JVM_FORMAT for a result other than 0 and for more than `MAX_ANSWER_BYTES`.
+ * when `signal` aborts, D2S_ERR_JVM_FORMAT for a result other than 0, for an answer that was cut short and for more than
+ * `MAX_ANSWER_BYTES`.
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
   const request = toRequest(command);
@@ -42,7 +43,12 @@ export async function askJvm(socketPath: string, command: AttachCommand, signal:
   if (answer === '') throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `${REFUSED}.`);
   const end = answer.indexOf('\n');
   const result = end < 0 ? answer : answer.slice(0, end);
-  if (result.trim() === '0') return answer.slice(end < 0 ? answer.length : end + 1);
+  if (result.trim() === '0') {
+    // A JVM that dies while it answers may leave us the beginning of a number.
+    if (!answer.endsWith('\n'))
+      throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `The JVM’s answer to ${command} was cut short.`);
+    return answer.slice(end + 1);
+  }
   // The rest is the text of an exception; what it says is up to the JVM, so it is not repeated.
   const code = /^-?\d{1,9}$/.test(result) ? `result ${result}` : 'no result code';
   throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `The JVM answered ${command} with ${code} instead of 0.`);
@@ -92,6 +98,7 @@ function converse(socketPath: string, request: string | undefined, signal: Abort
     socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
     // Stays for as long as the socket does: an error may come behind the first, e.g. EPIPE and then ECONNRESET.
     socket.on('error', (cause) => end(() => reject(toAttachError(cause))));
+    socket.once('close', () => end(() => reject(timedOut())));
   });
 }
 

@@ -18,16 +18,19 @@ export interface AttachOverlayOptions {
   readonly mayOpen: boolean;
   /** For all four questions together. Has to be less than what a reading may take. Default 500 ms; they take 2 to 3. */
   readonly timeoutMs?: number;
-  /** What a JVM may take to open its socket, over several readings. Default 5 s. */
+  /** What a JVM may take to open its socket, over several readings. Default 60 s. */
   readonly openTimeoutMs?: number;
   /** What tests replace. */
   readonly system?: AttachSystem;
 }
 
 const TIMEOUT_MS = 500;
+/** The clock may have been set by so much between the JVM's start and its socket's. */
+const CLOCK_TOLERANCE_MS = 10_000;
 
 const NOT_OPENED =
   'the JVM has no attach socket: set jvm.attach to true, or start the JVM with -XX:+StartAttachListener';
+const REMOVED_AGAIN = 'the attach socket was removed as soon as it was there';
 const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
 
 export class AttachOverlay {
@@ -90,7 +93,9 @@ export class AttachOverlay {
     let socket: AttachSocket | undefined;
     try {
       socket = await openAttachSocket(jvm, this.#system);
-      return socket && (await isListening(socket.connectPath, deadline.signal));
+      // Left by one before it, e.g. in a container where every JVM has the same pid: says nothing of this one.
+      if (socket === undefined || isOlder(socket, jvm)) return undefined;
+      return await isListening(socket.connectPath, deadline.signal);
     } catch {
       // Closed to us, or no answer: nothing known.
       return undefined;
@@ -112,11 +117,19 @@ export class AttachOverlay {
       this.#reason = NOT_OPENED;
       return undefined;
     }
-    // The JVM takes its time for it; this reading does not.
+    // One reading waits, for as long as it may; those that come behind it neither wait nor leave anything to be called back.
+    if (this.#opener.isOpening(jvm)) {
+      this.#reason = STILL_OPENING;
+      return undefined;
+    }
     const opened = await Promise.race([this.#opener.open(jvm), aborted(deadline)]);
     if (opened === undefined) this.#reason = STILL_OPENING;
     else if (opened.kind === 'closed') this.#reason = opened.reason;
-    else return await openAttachSocket(jvm, this.#system);
+    else {
+      const itsSocket = await openAttachSocket(jvm, this.#system);
+      if (itsSocket === undefined) this.#reason = REMOVED_AGAIN;
+      return itsSocket;
+    }
     return undefined;
   }
 
@@ -135,6 +148,7 @@ export class AttachOverlay {
       const flags = await ask('VM.flags', parseFlags);
       this.#flags = flags && { of: identity, flags };
     }
+    checkSameJvm(reading, this.#flags?.flags);
     // G1's counters are as fresh as its text, and nearer to the bean.
     const { used, committed } = reading.heap;
     const knowsHeap = jvm.collector === 'G1' && used !== undefined && committed !== undefined;
@@ -147,6 +161,22 @@ export class AttachOverlay {
     const codeHeaps = await ask('Compiler.codecache', parseCodeCache);
     return { heap, metaspace, codeHeaps, flags: this.#flags?.flags };
   }
+}
+
+/**
+ * Two containers' JVMs that share a /tmp have the same pid and one name for their sockets: the one that answers may not be the one
+ * that was counted. No collector has a larger heap than its flag says; MXBean and counters leave out a survivor space at most.
+ */
+function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void {
+  if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;
+  throw new JvmSourceError(
+    'D2S_ERR_JVM_FORMAT',
+    'The attach socket is another JVM’s than the counters file: its heap is smaller. Give each container a /tmp of its own.',
+  );
+}
+
+function isOlder({ madeEpochMs }: AttachSocket, { startedEpochMs }: AttachTarget): boolean {
+  return startedEpochMs !== undefined && madeEpochMs < startedEpochMs - CLOCK_TOLERANCE_MS;
 }
 
 /** `undefined` for an answer that this JVM does not give, or in another form; the others may be as good as ever. */

@@ -7,6 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { JvmSourceError } from '../jvm-source.ts';
 import { type AttachSystem, type AttachTarget, hasOurRoot, tmpPathOf } from './attach-target.ts';
+import { readProcessState } from './process-state.ts';
 
 /** Linux: a name for the file without opening it. Node has no constant for it; the same on x86-64 and arm64. */
 export const O_PATH = 0o10000000;
@@ -16,6 +17,8 @@ export interface AttachSocket {
   readonly connectPath: string;
   /** Another one for each socket made, so also for each start of a JVM. */
   readonly identity: string;
+  /** ms since 1970. */
+  readonly madeEpochMs: number;
   close(): Promise<void>;
 }
 
@@ -35,7 +38,10 @@ export function socketNameOf({ nspid }: AttachTarget): string {
   return `.java_pid${nspid}`;
 }
 
-/** `undefined` if there is none (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be looked at or is not the JVM's. */
+/**
+ * `undefined` if there is none (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be looked at or is not the JVM's, with
+ * D2S_ERR_JVM_GONE if it was reached by way of a process that is no longer the JVM's.
+ */
 export async function openAttachSocket(target: AttachTarget, system: AttachSystem): Promise<AttachSocket | undefined> {
   const name = socketNameOf(target);
   const shownPath = path.join(tmpPathOf(target, system), name);
@@ -44,7 +50,10 @@ export async function openAttachSocket(target: AttachTarget, system: AttachSyste
   let found: Stats;
   try {
     found = await handle.stat();
-    checkOwner(found, target, shownPath);
+    const why = whyNotOf(found, target);
+    if (why !== undefined)
+      throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The attach socket ${shownPath} ${why}; not used.`);
+    checkProcess(target, system);
   } catch (error) {
     await handle.close();
     throw error;
@@ -52,6 +61,7 @@ export async function openAttachSocket(target: AttachTarget, system: AttachSyste
   return {
     connectPath: `/proc/self/fd/${handle.fd}`,
     identity: `${found.dev}:${found.ino}:${found.ctimeMs}`,
+    madeEpochMs: found.ctimeMs,
     close: () => handle.close(),
   };
 }
@@ -80,15 +90,22 @@ async function openSocketFile(
   }
 }
 
-function checkOwner(found: Stats, { uid }: AttachTarget, shownPath: string): void {
-  if (!found.isSocket()) {
-    throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `${shownPath} is not a socket (links are not followed); not used.`);
-  }
-  if (found.uid === uid || found.uid === 0) return;
-  throw new JvmSourceError(
-    'D2S_ERR_JVM_ACCESS',
-    `The attach socket ${shownPath} belongs to user ${found.uid}, not to the JVM’s user ${uid} or root; not used.`,
-  );
+/**
+ * Why it cannot be the socket of that JVM, for people. HotSpot gives it to its own user, keeps everybody else out, and has no
+ * second name for it: with one, it may be somebody's link to a socket of another program.
+ */
+export function whyNotOf(found: Stats, { uid }: AttachTarget): string | undefined {
+  if (!found.isSocket()) return 'is not a socket (links are not followed)';
+  if (found.uid !== uid) return `belongs to user ${found.uid}, not to the JVM’s user ${uid}`;
+  if ((found.mode & 0o077) !== 0) return 'is open to other users';
+  return found.nlink === 1 ? undefined : 'has another name elsewhere';
+}
+
+/** Its pid may have become another's, and with it `/proc/<pid>/root`, since the JVM was found. */
+function checkProcess({ pid, startTicks }: AttachTarget, { procPath }: AttachSystem): void {
+  if (pid === undefined || startTicks === undefined) return;
+  if (readProcessState(procPath, pid)?.startTicks === startTicks) return;
+  throw new JvmSourceError('D2S_ERR_JVM_GONE', `Process ${pid} is no longer the JVM that was found.`);
 }
 
 /** `EACCES`, or what there is. */

@@ -11,6 +11,10 @@ export interface AttachTarget {
   /** Effective ids. */
   readonly uid: number;
   readonly gid: number;
+  /** With the pid, names its process for ever: field 22 of /proc/<pid>/stat. Where it is given, no other process will do. */
+  readonly startTicks?: number | undefined;
+  /** When it says that it started: ms since 1970. */
+  readonly startedEpochMs?: number | undefined;
   /** What to put before its own paths: empty, or e.g. `/proc/812/root`. */
   readonly rootPath: string;
   /** Its /tmp as we reach it. Default: that of the system below `rootPath`. */
@@ -29,6 +33,8 @@ export interface AttachSystem {
   /** Our own effective ids. */
   readonly uid: number;
   readonly gid: number;
+  /** Our own, in the namespace that `kill` takes numbers of. */
+  readonly pid: number;
   /** As `process.arch`, e.g. `x64`. */
   readonly architecture: string;
   kill(pid: number, signal: 'SIGQUIT'): void;
@@ -51,6 +57,7 @@ export function createAttachSystem(replaced: Partial<AttachSystem> = {}): Attach
     // Absent on Windows, where there is no such socket either.
     uid: process.geteuid?.() ?? -1,
     gid: process.getegid?.() ?? -1,
+    pid: process.pid,
     architecture: process.arch,
     kill: (pid, signal) => void process.kill(pid, signal),
     ...replaced,

@@ -12,7 +12,7 @@ export interface LiveValues {
   readonly flags?: FlagsInfo | undefined;
 }
 
-export interface LiveJvm extends Pick<AttachTarget, 'collector'> {
+export interface LiveJvm extends Pick<AttachTarget, 'collector' | 'jdkMajor'> {
   /** As `process.arch`. */
   readonly architecture: string;
 }
@@ -21,6 +21,11 @@ type Usage = { readonly [Key in keyof PoolUsage]: PoolUsage[Key] | undefined };
 
 const METASPACE = 'Metaspace';
 const CLASS_SPACE = 'Compressed Class Space';
+const SHENANDOAH = 'Shenandoah';
+/** Those without generations. */
+const SHENANDOAH_MODES_OF_ONE_POOL = ['satb', 'iu', 'passive'];
+/** The last JDK of which it is known that its own choice is one of them. */
+const SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK = 25;
 const NO_LIMIT = -1;
 /** What a code heap has at the JVM's start unless InitialCodeCacheSize says otherwise: 2496 KiB. */
 const INITIAL_CODE_HEAP_BYTES_X64 = 2_555_904;
@@ -44,6 +49,7 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
 
   const pools = new Map(reading.pools);
   for (const [name, usage] of heapPoolsOf(info, reading)) lay(pools, name, usage);
+  if (jvm.collector === 'Shenandoah') layShenandoah(pools, heap, jvm, live.flags);
   const nonHeapPools = nonHeapPoolsOf(live, jvm);
   if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
   for (const [name, usage] of nonHeapPools) lay(pools, name, usage);
@@ -108,15 +114,32 @@ function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): readonl
         ['PS Old Gen', info.old],
       ];
     case 'Z':
-    case 'Shenandoah': {
       // With generations there are other pools, and only the heap as a whole is told.
-      const name = info.kind === 'Z' ? 'ZHeap' : 'Shenandoah';
-      return pools.has(name) ? [[name, { used: info.used, committed: info.committed }]] : [];
-    }
+      return pools.has('ZHeap') ? [['ZHeap', { used: info.used, committed: info.committed }]] : [];
     case 'G1':
+    case 'Shenandoah':
     case undefined:
       return [];
   }
+}
+
+/** Its one pool is the heap itself. In the generational mode there are two others, of which nobody tells. */
+function layShenandoah(
+  pools: Map<string, PoolUsage>,
+  heap: MemoryUsage,
+  jvm: LiveJvm,
+  flags: FlagsInfo | undefined,
+): void {
+  if (hasOnePool(jvm, flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
+  else pools.delete(SHENANDOAH);
+}
+
+/** `undefined` where the flags do not tell. */
+function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolean | undefined {
+  const mode = flags?.shenandoahMode;
+  if (mode === undefined) return undefined;
+  if (mode !== 'default') return SHENANDOAH_MODES_OF_ONE_POOL.includes(mode);
+  return jdkMajor !== undefined && jdkMajor <= SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK ? true : undefined;
 }
 
 function nonHeapPoolsOf(

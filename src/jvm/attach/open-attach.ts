@@ -3,23 +3,35 @@
  * handle it, and makes a JVM that does not expect it print all its threads. So everything is checked before, most of it once
  * more right before the signal, and a JVM that does not open its socket is never asked again.
  */
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { below, openTmp, socketNameOf, toErrno } from './attach-socket.ts';
+import { below, openTmp, socketNameOf, toErrno, whyNotOf } from './attach-socket.ts';
 import type { AttachSystem, AttachTarget } from './attach-target.ts';
-import { placeMarker } from './marker.ts';
-import { isAttachDisabled, isJvm, type ProcessState, readProcessState } from './process-state.ts';
+import { type Marker, placeMarker } from './marker.ts';
+import {
+  hasOwnUserNamespace,
+  hasSignalDispatcher,
+  isAboutToListen,
+  isAttachDisabled,
+  isHotSpot,
+  isOwnProc,
+  type ProcessState,
+  readProcessState,
+} from './process-state.ts';
 
 export type OpenResult = { readonly kind: 'open' } | { readonly kind: 'closed'; readonly reason: string };
 
 export interface AttachOpenerOptions {
   readonly system: AttachSystem;
-  /** What the JVM may take for it; measured: 16 ms, but a long collection comes first. Default 5 s. */
+  /**
+   * What the JVM may take for it; measured: 16 ms, but a collection comes first, and those of large heaps take many seconds. If
+   * the marker went before it is through, it would print its threads. Default 60 s.
+   */
   readonly openTimeoutMs?: number;
 }
 
-const OPEN_TIMEOUT_MS = 5_000;
+const OPEN_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
 /** Starts of JVMs that are remembered; the oldest is forgotten first. */
@@ -40,7 +52,8 @@ export class AttachOpener {
   /** By pid and start time. */
   readonly #histories = new Map<string, History>();
   readonly #closing = new AbortController();
-  #underWay: Promise<OpenResult> | undefined;
+  #underWay: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
+  #marker: Marker | undefined;
   #signals = 0;
 
   constructor({ system, openTimeoutMs = OPEN_TIMEOUT_MS }: AttachOpenerOptions) {
@@ -53,23 +66,38 @@ export class AttachOpener {
     return this.#signals;
   }
 
-  /**
-   * To be called when there is no socket. Never rejects. May take `openTimeoutMs`: the marker has to stay until the JVM has
-   * seen it, whoever still waits; a second call joins the first.
-   */
-  open(target: AttachTarget): Promise<OpenResult> {
-    this.#underWay ??= this.#open(target)
-      .catch((cause: unknown) => closed(`the attach socket cannot be opened (${toErrno(cause)})`))
-      .finally(() => {
-        this.#underWay = undefined;
-      });
-    return this.#underWay;
+  /** Whether this JVM has been asked, and has neither done it nor had its time. */
+  isOpening(target: AttachTarget): boolean {
+    return this.#underWay?.key === keyOf(target);
   }
 
-  /** Ends a wait under way, and takes its marker away. */
-  async close(): Promise<void> {
+  /**
+   * To be called when there is no socket. Never rejects. May take `openTimeoutMs`, and more for a JVM that is stopped: the
+   * marker has to stay until the JVM has seen it, whoever still waits. A second call for the same JVM joins the first; another
+   * JVM is not asked meanwhile.
+   */
+  open(target: AttachTarget): Promise<OpenResult> {
+    const key = keyOf(target);
+    if (this.#underWay !== undefined && this.#underWay.key !== key)
+      return Promise.resolve(
+        closed(`process ${this.#underWay.key.split(':')[0]} is still being asked for its attach socket`),
+      );
+    this.#underWay ??= {
+      key,
+      result: this.#open(target)
+        .catch((cause: unknown) => closed(`the attach socket cannot be opened (${toErrno(cause)})`))
+        .finally(() => {
+          this.#underWay = undefined;
+        }),
+    };
+    return this.#underWay.result;
+  }
+
+  /** Ends a wait under way. Its marker is gone when this returns, not only when it resolves: the process may end at once. */
+  close(): Promise<void> {
     this.#closing.abort();
-    await this.#underWay;
+    this.#marker?.removeNow();
+    return this.#underWay?.result.then(() => undefined) ?? Promise.resolve();
   }
 
   async #open(target: AttachTarget): Promise<OpenResult> {
@@ -83,18 +111,25 @@ export class AttachOpener {
     const state = readProcessState(this.#system.procPath, pid);
     const history = this.#historyOf(pid, state);
     const reason =
-      history.refusal ?? this.#whyNotNow(target, state) ?? this.#whyNever(pid, history) ?? this.#whyNoMore(history);
+      history.refusal ??
+      this.#whyNotNow(target, state) ??
+      this.#whyNoMore(history) ??
+      (await this.#whyNever(pid, history)) ??
+      (await this.#whyNotReady(pid, state));
     if (reason !== undefined || state === undefined) return closed(reason ?? GONE);
 
+    if (this.#closing.signal.aborted) return closed(STOPPING);
     const marker = await placeMarker(pid, target, this.#system);
     if (typeof marker === 'string') return closed(marker);
+    this.#marker = marker;
     let folder: FileHandle | undefined;
     try {
       folder = await openTmp(target, this.#system);
       const socketPath = below(folder, socketNameOf(target));
-      const refused = this.#signal(pid, target, state, history, socketPath);
-      return refused ?? (await this.#awaitSocket(pid, socketPath, history));
+      const refused = this.#signal(target, state, history, socketPath);
+      return refused ?? (await this.#awaitSocket(target, state, socketPath, history));
     } finally {
+      this.#marker = undefined;
       await marker.remove();
       await folder?.close();
     }
@@ -116,8 +151,11 @@ export class AttachOpener {
   #whyNotNow(target: AttachTarget, state: ProcessState | undefined): string | undefined {
     const { uid, gid } = this.#system;
     if (state === undefined || state.state === 'Z' || state.state === 'X') return GONE;
-    if (state.nspid !== target.nspid || state.uid !== target.uid)
+    const isFound = target.startTicks === undefined || target.startTicks === state.startTicks;
+    if (state.nspid !== target.nspid || state.uid !== target.uid || !isFound)
       return `process ${target.pid} is not the JVM that was found`;
+    if (!isOwnProc(this.#system.procPath, this.#system.pid))
+      return 'the processes of /proc have other numbers than ours, so that a signal would reach another process: mount its own /proc';
     // The JVM itself asks for both.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
       return `the JVM lets only its own user and group attach (${state.uid}:${state.gid}), or root; the sidecar runs as ${uid}:${gid}`;
@@ -128,14 +166,26 @@ export class AttachOpener {
     return undefined;
   }
 
-  /** Reasons that stay for as long as this process lives. Looked for once, as they take some reading. */
-  #whyNever(pid: number, history: History): string | undefined {
-    if (history.openings > 0) return undefined;
-    const { procPath } = this.#system;
-    if (!isJvm(procPath, pid)) history.refusal = `process ${pid} does not run HotSpot (no libjvm.so in it)`;
-    else if (isAttachDisabled(procPath, pid))
+  /** Reasons that stay for as long as this process lives. */
+  async #whyNever(pid: number, history: History): Promise<string | undefined> {
+    const { procPath, uid } = this.#system;
+    if (!(await isHotSpot(procPath, pid)))
+      history.refusal = `process ${pid} does not run HotSpot (no libjvm.so of it in its memory)`;
+    else if (await isAttachDisabled(procPath, pid))
       history.refusal = 'the JVM runs with -XX:+DisableAttachMechanism: remove it';
+    else if (uid === 0 && !(await hasOwnUserNamespace(procPath, pid)))
+      history.refusal =
+        'the JVM is in another user namespace, where our root is nobody: run the sidecar as the JVM’s user';
     return history.refusal;
+  }
+
+  async #whyNotReady(pid: number, state: ProcessState | undefined): Promise<string | undefined> {
+    const { procPath } = this.#system;
+    if (state === undefined) return GONE;
+    if (!(await hasSignalDispatcher(procPath, pid)))
+      return 'SIGQUIT would go to a handler that is not the JVM’s: it is just starting, or runs with -Xrs and has to be restarted';
+    const isStarting = await isAboutToListen(procPath, pid, state);
+    return isStarting ? 'the JVM is just starting, and about to open its attach socket' : undefined;
   }
 
   #whyNoMore({ openings }: History): string | undefined {
@@ -144,20 +194,17 @@ export class AttachOpener {
   }
 
   /** From the last look at the process to the signal nothing else runs. */
-  #signal(
-    pid: number,
-    target: AttachTarget,
-    checked: ProcessState,
-    history: History,
-    socketPath: string,
-  ): OpenResult | undefined {
-    if (this.#closing.signal.aborted) return closed('the sidecar stops');
+  #signal(target: AttachTarget, checked: ProcessState, history: History, socketPath: string): OpenResult | undefined {
+    const pid = target.pid as number;
+    if (this.#closing.signal.aborted) return closed(STOPPING);
     const now = readProcessState(this.#system.procPath, pid);
     if (now?.startTicks !== checked.startTicks) return closed(GONE);
     const reason = this.#whyNotNow(target, now);
     if (reason !== undefined) return closed(reason);
     // Another program's doing. A JVM that has its socket answers SIGQUIT with its threads, marker or not.
-    if (exists(socketPath)) return { kind: 'open' };
+    const found = lstatSync(socketPath, { throwIfNoEntry: false });
+    if (found !== undefined) return isSocketOf(found, target) ? { kind: 'open' } : closed(OCCUPIED);
+    if (this.#marker?.isInPlace() !== true) return closed('something has removed the marker file at once');
     // Before the signal: whatever comes of it, there is no second try.
     history.refusal =
       `no attach socket ${this.#openTimeoutMs} ms after SIGQUIT, which is not tried again until the JVM is restarted. Does it run ` +
@@ -172,22 +219,29 @@ export class AttachOpener {
     return undefined;
   }
 
-  async #awaitSocket(pid: number, socketPath: string, history: History): Promise<OpenResult> {
+  async #awaitSocket(
+    target: AttachTarget,
+    checked: ProcessState,
+    socketPath: string,
+    history: History,
+  ): Promise<OpenResult> {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;
     while (waitedMs < this.#openTimeoutMs && !signal.aborted) {
       // Closing ends the pause, too.
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-      if (exists(socketPath)) {
+      // Anything else of that name is somebody's who wants the marker gone before the JVM has seen it.
+      if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), target)) {
         history.openings += 1;
         history.refusal = undefined;
         return { kind: 'open' };
       }
-      const state = readProcessState(this.#system.procPath, pid)?.state;
-      if (state === undefined || state === 'Z') return closed(GONE);
+      const now = readProcessState(this.#system.procPath, target.pid as number);
+      if (now?.startTicks !== checked.startTicks || now.state === 'Z' || now.state === 'X') return closed(GONE);
       // While it is stopped its time does not run: it sees the signal when it goes on, and must find the marker then.
-      waitedMs = state === 'T' || state === 't' ? 0 : waitedMs + pauseMs;
+      const isStopped = now.state === 'T' || now.state === 't' || now.isQuitPending;
+      waitedMs = isStopped ? 0 : waitedMs + pauseMs;
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     return closed(history.refusal ?? GONE);
@@ -195,11 +249,17 @@ export class AttachOpener {
 }
 
 const GONE = 'the JVM’s process has ended';
+const STOPPING = 'the sidecar stops';
+const OCCUPIED = 'something else has the name of the attach socket: see who made it, and remove it';
+
+function keyOf({ pid, startTicks }: AttachTarget): string {
+  return `${pid}:${startTicks}`;
+}
 
 function closed(reason: string): OpenResult {
   return { kind: 'closed', reason };
 }
 
-function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+function isSocketOf(found: Stats | undefined, target: AttachTarget): boolean {
+  return found !== undefined && whyNotOf(found, target) === undefined;
 }

@@ -26,6 +26,8 @@ export interface FlagsInfo {
   readonly maxHeapSize?: number;
   /** Only where it is not the platform's own. */
   readonly initialCodeCacheSize?: number;
+  /** E.g. `generational`, or `default` where the JVM was told none. Absent with other collectors. */
+  readonly shenandoahMode?: string;
   /** Code heaps then grow by larger pages than usual. */
   readonly hasLargePages: boolean;
 }
@@ -152,8 +154,17 @@ export function parseFlags(text: string): FlagsInfo {
   return {
     ...(isPossible ? { initialHeapSize, maxHeapSize } : {}),
     ...(initialCodeCacheSize === undefined ? {} : { initialCodeCacheSize }),
+    ...shenandoahModeIn(text),
     hasLargePages: /-XX:\+Use(?:LargePages|TransparentHugePages)(?=\s|$)/.test(text),
   };
+}
+
+/** Flags are in the order of their names: behind that of the collector, its mode cannot have been cut off. */
+function shenandoahModeIn(text: string): { readonly shenandoahMode?: string } {
+  if (!/(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text)) return {};
+  // More than one make a mode that there is not.
+  const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
+  return { shenandoahMode: modes.length === 0 ? 'default' : modes.join(' ') };
 }
 
 function numberIn(text: string, pattern: string): number | undefined {

@@ -4,6 +4,7 @@ import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } fro
 import { fileNameOf, listPerfFiles, type PerfFile, type PerfFilePath } from './perf-file.ts';
 import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
 import { type ReadCountersResult, readCounters } from './read-counters.ts';
+import type { SearchBounds } from './search-bounds.ts';
 
 export interface Candidate {
   readonly path: PerfFilePath;
@@ -19,6 +20,7 @@ export interface Surroundings {
   readonly tmpPath: string;
   readonly processes: readonly ProcessInfo[];
   readonly nowNs: () => number;
+  readonly bounds: SearchBounds;
   readonly signal: AbortSignal;
 }
 
@@ -35,12 +37,12 @@ const START_TOLERANCE_MS = 10_000;
 
 /** The counters file of a process, in the /tmp that it shares with us or in its own. */
 export async function findOfProcess(around: Surroundings, process: ProcessInfo): Promise<CandidateResult> {
-  const { procPath, tmpPath } = around;
+  const { procPath, tmpPath, bounds } = around;
   const ownNamespace = mountNamespaceOf(procPath, 'self');
   const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
   let worst: CandidateResult = { kind: 'absent' };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
-    const list = listPerfFiles(tmp);
+    const list = listPerfFiles(tmp, bounds);
     if (list.kind === 'denied') {
       if (tmp !== tmpPath) worst = { kind: 'denied' };
       continue;
@@ -64,12 +66,13 @@ export async function toCandidate(
   path: PerfFilePath,
   processes: readonly ProcessInfo[] = around.processes,
 ): Promise<CandidateResult> {
-  const result = await readCounters(path, around.signal);
+  const { procPath, bounds, signal } = around;
+  const result = await readCounters(path, bounds, signal);
   if (result.kind === 'absent') return { kind: 'absent' };
   if (result.kind !== 'counters') return { kind: 'failed', path, result };
   const { file, counters } = result;
-  const process = processes.find((one) => isOf(around.procPath, one, path, file, counters));
-  const question = { procPath: around.procPath, process, file, counters, previous: undefined, nowNs: around.nowNs() };
+  const process = processes.find((one) => isOf(around, one, path, file, counters));
+  const question = { procPath, process, file, counters, previous: undefined, nowNs: around.nowNs(), bounds };
   return { kind: 'candidate', candidate: { path, file, counters, process, ...toLiveness(question) } };
 }
 
@@ -78,15 +81,15 @@ export async function toCandidate(
  * another container where the same pids are in use.
  */
 function isOf(
-  procPath: string,
+  { procPath, bounds }: Surroundings,
   process: ProcessInfo,
   path: PerfFilePath,
   file: PerfFile,
   { startedEpochMs }: Counters,
 ): boolean {
   if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
-  if (findLockHolders(procPath, file).includes(process.pid)) return true;
-  const mapped = hasMapped(procPath, process.pid, fileNameOf(path));
+  if (findLockHolders(procPath, file, bounds).includes(process.pid)) return true;
+  const mapped = hasMapped(procPath, process.pid, fileNameOf(path), bounds);
   if (mapped !== undefined) return mapped;
   const processStart = startedEpochMsOf(procPath, process);
   if (processStart === undefined || startedEpochMs === undefined) return true;
@@ -128,8 +131,8 @@ function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate):
 async function listEverywhere(
   around: Surroundings,
 ): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
-  const { procPath, tmpPath, processes, signal } = around;
-  const own = listPerfFiles(tmpPath);
+  const { procPath, tmpPath, processes, bounds, signal } = around;
+  const own = listPerfFiles(tmpPath, bounds);
   const paths = own.kind === 'listed' ? [...own.paths] : [];
   const deniedProcesses: ProcessInfo[] = [];
   const seen = new Set([mountNamespaceOf(procPath, 'self')]);
@@ -137,19 +140,16 @@ async function listEverywhere(
     await pause(index, signal);
     const namespace = mountNamespaceOf(procPath, process.pid);
     if (namespace !== undefined && seen.has(namespace)) continue;
-    const list = listPerfFiles(`${procPath}/${process.pid}/root/tmp`);
+    const list = listPerfFiles(`${procPath}/${process.pid}/root/tmp`, bounds);
     if (list.kind === 'denied') {
       deniedProcesses.push(process);
       continue;
     }
-    paths.push(...list.paths.slice(0, Math.max(0, MAX_PATHS - paths.length)));
+    paths.push(...bounds.cut(list.paths, 'filesInAll', paths.length));
     if (namespace !== undefined) seen.add(namespace);
   }
   return { paths, deniedProcesses };
 }
-
-/** More are not looked at. */
-const MAX_PATHS = 4096;
 
 /** For messages: the pid that `jvm.pid` takes. */
 export function toNamed({ path, process, counters }: Candidate) {

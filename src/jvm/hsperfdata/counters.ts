@@ -24,9 +24,6 @@ export type CountersResult =
   | { readonly kind: 'starting' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
-/** What is read of a file: HotSpot's default is 32 KiB, of which 14 are in use; -XX:PerfDataMemorySize may make it larger. */
-export const MAX_FILE_BYTES = 1_048_576;
-
 const NONE = 1;
 const BYTES = 2;
 const TICKS = 3;

@@ -19,6 +19,7 @@ import { listPerfFiles, type PerfFilePath, pathOf } from './perf-file.ts';
 import { findHolders, looksLikeJvm, type ProcessInfo, readProcess, readProcesses } from './processes.ts';
 import { readCounters } from './read-counters.ts';
 import { ambiguous, denied, deniedToUser, noFile, type OwnRights, refused, toList, unreadable } from './refusals.ts';
+import type { SearchBounds } from './search-bounds.ts';
 
 export interface FindJvmOptions {
   /** `jvm.pid`: in our own pid namespace, or in the JVM's where its processes are not visible. */
@@ -33,6 +34,8 @@ export interface FindJvmOptions {
   readonly tmpPath?: string | undefined;
   /** Monotonic. */
   readonly nowNs: () => number;
+  /** Where it is counted what was not looked at. */
+  readonly bounds: SearchBounds;
 }
 
 export interface FoundJvm {
@@ -51,8 +54,8 @@ interface Search {
 
 /** Rejects with a `JvmSourceError` that says what to change: `_NOT_FOUND`, `_AMBIGUOUS`, `_ACCESS`, `_FORMAT`. */
 export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Promise<FoundJvm> {
-  const { procPath = '/proc', tmpPath = '/tmp', nowNs } = options;
-  const processes = await readProcesses(procPath, signal);
+  const { procPath = '/proc', tmpPath = '/tmp', nowNs, bounds } = options;
+  const processes = await readProcesses(procPath, bounds, signal);
   const own = readProcess(procPath, 'self') ?? {
     uid: process.geteuid?.() ?? -1,
     gid: process.getegid?.() ?? -1,
@@ -61,7 +64,7 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
   const search: Search = {
     options,
     own,
-    around: { procPath, tmpPath, processes, nowNs, signal },
+    around: { procPath, tmpPath, processes, nowNs, bounds, signal },
     listeners: listenersOf(options),
   };
   const candidate = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
@@ -70,8 +73,8 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
 
 /** Of the upstream's port now; `undefined` where a port is not ours to look at. */
 export function listenersOf(options: Omit<FindJvmOptions, 'nowNs'>): Listener[] | undefined {
-  const { procPath = '/proc', upstreamHost, upstreamPort } = options;
-  return upstreamPort === undefined ? undefined : findListeners(procPath, upstreamHost ?? 'localhost', upstreamPort);
+  const { procPath = '/proc', upstreamHost = 'localhost', upstreamPort, bounds } = options;
+  return upstreamPort === undefined ? undefined : findListeners(procPath, upstreamHost, upstreamPort, bounds);
 }
 
 function inodesOf(listeners: readonly Listener[] | undefined): ReadonlySet<string> {
@@ -97,7 +100,7 @@ async function findByPid(search: Search, pid: number): Promise<Candidate> {
 }
 
 async function findInvisible({ around, options }: Search, nspid: number): Promise<Candidate[]> {
-  const list = listPerfFiles(around.tmpPath);
+  const list = listPerfFiles(around.tmpPath, around.bounds);
   const paths = list.kind === 'listed' ? list.paths.filter((path) => path.nspid === nspid) : [];
   const candidates: Candidate[] = [];
   for (const path of paths) {
@@ -213,13 +216,13 @@ function describePort({ upstreamHost, upstreamPort }: FindJvmOptions, listeners:
 /** Compares the ticks of those of which nothing is known yet with their ticks a moment later. */
 async function withoutDead(around: Surroundings, candidates: readonly Candidate[]): Promise<Candidate[]> {
   const isInDoubt = ({ liveness, evidence }: Candidate) => liveness === 'unknown' && evidence.ticks !== undefined;
-  const { procPath, signal, nowNs } = around;
+  const { procPath, bounds, signal, nowNs } = around;
   if (candidates.some(isInDoubt)) await delay(TICKS_MOVE_WITHIN_MS + 10, undefined, { signal });
   const living: Candidate[] = [];
   for (const candidate of candidates) {
     const { evidence, process, path } = candidate;
-    const again = isInDoubt(candidate) ? await readCounters(path, signal) : undefined;
-    const question = { procPath, process, previous: evidence, nowNs: nowNs() };
+    const again = isInDoubt(candidate) ? await readCounters(path, bounds, signal) : undefined;
+    const question = { procPath, process, previous: evidence, nowNs: nowNs(), bounds };
     const checked = again?.kind === 'counters' ? { ...candidate, ...toLiveness({ ...question, ...again }) } : candidate;
     if (checked.liveness !== 'gone') living.push(checked);
   }

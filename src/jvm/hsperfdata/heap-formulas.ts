@@ -16,6 +16,8 @@ export interface HeapReading {
 
 const NOTHING: HeapReading = { heap: {}, pools: new Map(), memory: 'after-gc' };
 const NO_LIMIT = -1;
+/** The first with -XX:ShenandoahGCMode=generational (JEP 404). */
+const SHENANDOAH_GENERATIONS_JDK = 24;
 
 export function toHeap(counters: Counters, collector: Collector): HeapReading {
   switch (collector) {
@@ -99,10 +101,18 @@ function g1(counters: Counters): HeapReading {
   });
 }
 
+/**
+ * Of JDKs up to 23. The pool's bean calls the smallest size its initial one, as the counter does; the heap's bean does not, and
+ * without -Xms began with more (96 MiB in place of 8). Until the first cycle the counter of what is committed says the smallest
+ * size, too. Both are known only where the heap can have but one size.
+ */
 function zgc(counters: Counters): HeapReading {
   const { capacity, initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
-  const usage: Usage = { init: initCapacity, used, committed: capacity, max: maxCapacity };
-  return toReading(toPools([['ZHeap', usage]]), 'after-gc', hasNoCollectionYet(counters, [2]), usage);
+  const isFixed = initCapacity !== undefined && initCapacity === maxCapacity;
+  const isUnknown = hasNoCollectionYet(counters, [2]);
+  const usage: Usage = { used, committed: isUnknown && !isFixed ? undefined : capacity, max: maxCapacity };
+  const pools = toPools([['ZHeap', { ...usage, init: initCapacity }]]);
+  return toReading(pools, 'after-gc', isUnknown, { ...usage, init: isFixed ? initCapacity : undefined });
 }
 
 function generationalZgc(counters: Counters): HeapReading {
@@ -129,13 +139,18 @@ function generationalZgc(counters: Counters): HeapReading {
   });
 }
 
-/** Refreshed by a thread of its own, with or without collections. */
+/**
+ * Refreshed by a thread of its own, with or without collections. The file is the same in the generational mode, where the JVM has
+ * two other pools: with a JDK that has that mode, there is only the heap to be told.
+ */
 function shenandoah(counters: Counters): HeapReading {
   const { initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
   // The space's own capacity says the maximum.
   const committed = generationOf(counters, 1).capacity;
   const usage: Usage = { init: initCapacity, used, committed, max: maxCapacity };
-  return toReading(toPools([['Shenandoah', usage]]), 'live', false, usage);
+  const { jdkMajor } = counters;
+  const hasOneMode = jdkMajor !== undefined && jdkMajor < SHENANDOAH_GENERATIONS_JDK;
+  return toReading(toPools(hasOneMode ? [['Shenandoah', usage]] : []), 'live', false, usage);
 }
 
 interface Space {

@@ -13,8 +13,9 @@ import { type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts'
 import { type PerfFilePath, pathOf } from './perf-file.ts';
 import { readCounters } from './read-counters.ts';
 import { refused, unreadable } from './refusals.ts';
+import { SearchBounds } from './search-bounds.ts';
 
-export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs'> {
+export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
   readonly clock?: Clock | undefined;
   /**
    * Asked when neither the process nor a lock nor a counter shows whether the JVM lives, e.g. by connecting to its attach
@@ -55,6 +56,7 @@ export class HsperfdataSource implements JvmSource {
   readonly name = 'hsperfdata';
   readonly #options: HsperfdataOptions;
   readonly #clock: Clock;
+  readonly #bounds = new SearchBounds();
   #current: Current | undefined;
   #found: VisibleJvm | undefined;
   /** The JVM that was read last and is no longer, until one is found again. */
@@ -68,6 +70,10 @@ export class HsperfdataSource implements JvmSource {
   /** The JVM of the last reading; `undefined` before the first, and when it could not be read. */
   get found(): VisibleJvm | undefined {
     return this.#found;
+  }
+
+  get boundsHit(): ReadonlyMap<string, number> {
+    return this.#bounds.hits;
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
@@ -111,7 +117,7 @@ export class HsperfdataSource implements JvmSource {
     const gone = this.#lost?.why.code === 'D2S_ERR_JVM_GONE' ? this.#lost : undefined;
     let found: FoundJvm;
     try {
-      found = await findJvm({ ...this.#options, nowNs: () => this.#clock.nowNs() }, signal);
+      found = await findJvm({ ...this.#options, nowNs: () => this.#clock.nowNs(), bounds: this.#bounds }, signal);
     } catch (cause) {
       if (gone !== undefined && cause instanceof JvmSourceError && cause.code === 'D2S_ERR_JVM_NOT_FOUND')
         throw gone.why;
@@ -126,14 +132,14 @@ export class HsperfdataSource implements JvmSource {
   /** Nobody listening is no reason to leave a JVM; somebody else is. */
   #hasListenerChanged({ listenerInodes }: Current): boolean {
     if (this.#options.pid !== undefined) return false;
-    const now = listenersOf(this.#options) ?? [];
+    const now = listenersOf({ ...this.#options, bounds: this.#bounds }) ?? [];
     return now.length > 0 && !now.some(({ inode }) => listenerInodes.has(inode));
   }
 
   /** By its path, as a kept descriptor would read a dead JVM's file for ever. An error is returned if it is no longer there. */
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current;
-    const result = await readCounters(path, signal);
+    const result = await readCounters(path, this.#bounds, signal);
     if (result.kind === 'absent') return this.#gone(current, 'its counters file has been removed, as at its end');
     // Its /proc/<pid>/root closes with it, and another user may have got the name.
     if (result.kind === 'denied') return this.#gone(current, 'its counters file may no longer be read');
@@ -143,7 +149,8 @@ export class HsperfdataSource implements JvmSource {
     if (!isSameJvm(current, result)) return this.#gone(current, 'another one has taken its place');
     const { procPath = '/proc' } = this.#options;
     const previous = current.evidence;
-    const answer = toLiveness({ procPath, process, file, counters, previous, nowNs: this.#clock.nowNs() });
+    const nowNs = this.#clock.nowNs();
+    const answer = toLiveness({ procPath, process, file, counters, previous, nowNs, bounds: this.#bounds });
     current.evidence = answer.evidence;
     const { reading, collector } = toReading(counters);
     const jvm = toVisible(current, file, counters, collector, procPath);

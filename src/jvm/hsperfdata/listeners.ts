@@ -3,6 +3,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { endianness, hostname, networkInterfaces } from 'node:os';
+import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface Listener {
   /** Of the socket, e.g. `34512`. */
@@ -10,8 +11,6 @@ export interface Listener {
   readonly uid: number;
 }
 
-/** The kernel lists listening sockets before all others: this much holds 6,000 of them. */
-const MAX_TABLE_BYTES = 1_048_576;
 /** One page of the kernel's. */
 const PIECE_BYTES = 4096;
 const LISTEN = '0A';
@@ -21,14 +20,19 @@ const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
  * The listening sockets that a connection to `host`:`port` can reach; `undefined` if that host is not this machine (or this
  * pod), so that its port says nothing about the processes here.
  */
-export function findListeners(procPath: string, host: string, port: number): Listener[] | undefined {
+export function findListeners(
+  procPath: string,
+  host: string,
+  port: number,
+  bounds: SearchBounds,
+): Listener[] | undefined {
   const addresses = localAddressesOf(host);
   if (addresses === undefined) return undefined;
   const wanted = new Set(addresses.map(normalised));
   const exact: Listener[] = [];
   const any: Listener[] = [];
   for (const table of ['tcp', 'tcp6']) {
-    for (const { address, port: localPort, listener } of readTable(`${procPath}/net/${table}`)) {
+    for (const { address, port: localPort, listener } of readTable(`${procPath}/net/${table}`, bounds)) {
       if (localPort !== port) continue;
       if (wanted.has(address)) exact.push(listener);
       else if (ANY.has(address)) any.push(listener);
@@ -38,8 +42,11 @@ export function findListeners(procPath: string, host: string, port: number): Lis
   return exact.length > 0 ? exact : any;
 }
 
-function* readTable(path: string): Generator<{ address: string; port: number; listener: Listener }> {
-  for (const line of readListening(path)) {
+function* readTable(
+  path: string,
+  bounds: SearchBounds,
+): Generator<{ address: string; port: number; listener: Listener }> {
+  for (const line of readListening(path, bounds)) {
     const [, local, , , , , , uid, , inode] = line.trim().split(/\s+/);
     if (local === undefined || inode === undefined) continue;
     const [hexAddress = '', hexPort = ''] = local.split(':');
@@ -51,8 +58,8 @@ function* readTable(path: string): Generator<{ address: string; port: number; li
  * The lines of listening sockets, up to the first of another: behind it come the connections, of which a proxy has many, and
  * making the kernel print 10,000 of them would block for 30 ms.
  */
-function readListening(path: string): string[] {
-  let text = '';
+function readListening(path: string, bounds: SearchBounds): string[] {
+  const lines: string[] = [];
   let descriptor: number;
   try {
     descriptor = openSync(path, 'r');
@@ -62,22 +69,30 @@ function readListening(path: string): string[] {
   }
   try {
     const piece = Buffer.alloc(PIECE_BYTES);
-    for (let isDone = false; !isDone && text.length < MAX_TABLE_BYTES; ) {
+    let rest = '';
+    let isHeading = true;
+    for (let total = 0; ; ) {
       const length = readSync(descriptor, piece);
-      text += piece.toString('latin1', 0, length);
-      isDone =
-        length === 0 ||
-        text
-          .split('\n')
-          .slice(1, -1)
-          .some((line) => !isListening(line));
+      if (length === 0) break;
+      if (total >= SEARCH_LIMITS.socketTableBytes) {
+        bounds.hit('socketTableBytes');
+        break;
+      }
+      total += length;
+      const whole = (rest + piece.toString('latin1', 0, length)).split('\n');
+      rest = whole.pop() ?? '';
+      const found = isHeading ? whole.slice(1) : whole;
+      isHeading &&= whole.length === 0;
+      const end = found.findIndex((line) => !isListening(line));
+      lines.push(...(end === -1 ? found : found.slice(0, end)));
+      if (end !== -1) break;
     }
   } catch {
     // What has been read counts.
   } finally {
     closeSync(descriptor);
   }
-  return text.split('\n').slice(1).filter(isListening);
+  return lines;
 }
 
 function isListening(line: string): boolean {

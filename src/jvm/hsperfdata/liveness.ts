@@ -5,6 +5,7 @@
 import type { Counters } from './counters.ts';
 import type { PerfFile } from './perf-file.ts';
 import { readProcess, readSmall } from './processes.ts';
+import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
 
@@ -27,17 +28,18 @@ export interface LivenessQuestion {
   readonly counters: Counters;
   readonly previous: LivenessEvidence | undefined;
   readonly nowNs: number;
+  readonly bounds: SearchBounds;
 }
 
 export function toLiveness(question: LivenessQuestion): { liveness: Liveness; evidence: LivenessEvidence } {
-  const { procPath, process, file, counters, previous, nowNs } = question;
+  const { procPath, process, file, counters, previous, nowNs, bounds } = question;
   if (process !== undefined) {
     return {
       liveness: ofProcess(procPath, process, file.uid),
       evidence: { hadLock: false, ticks: undefined, atNs: nowNs },
     };
   }
-  const hasLock = findLockHolders(procPath, file).length > 0;
+  const hasLock = findLockHolders(procPath, file, bounds).length > 0;
   const ticks = counters.numbers.get('sun.os.hrt.ticks');
   const isTimeToCompare = previous !== undefined && nowNs - previous.atNs >= TICKS_MOVE_WITHIN_MS * 1e6;
   const hasMoved =
@@ -70,10 +72,11 @@ function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefi
  * The processes that hold a lock on the file (HotSpot does, 17.0.15 and 25 at least), by their pid in our namespace. Locks of
  * processes that are not visible there are not listed.
  */
-export function findLockHolders(procPath: string, { device, inode }: PerfFile): number[] {
+export function findLockHolders(procPath: string, { device, inode }: PerfFile, bounds: SearchBounds): number[] {
   const exact: number[] = [];
   const sameInode: number[] = [];
-  for (const line of (readSmall(`${procPath}/locks`) ?? '').split('\n')) {
+  const locks = readSmall(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));
+  for (const line of (locks ?? '').split('\n')) {
     // `1: FLOCK  ADVISORY  WRITE 9740 fe:00:2154626 0 EOF`
     const [, kind, , mode, pid, place] = line.trim().split(/\s+/);
     const [major, minor, number] = place?.split(':') ?? [];

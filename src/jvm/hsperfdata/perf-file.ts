@@ -1,6 +1,6 @@
 /** The counters files themselves: where they lie, and reading one without being led astray by whoever else may write to /tmp. */
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs';
-import { MAX_FILE_BYTES } from './counters.ts';
+import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface PerfFilePath {
   /** The JVM's /tmp as we reach it, e.g. `/tmp` or `/proc/812/root/tmp`. */
@@ -26,8 +26,6 @@ export type PerfFileResult =
   | { readonly kind: 'denied'; readonly uid: number | undefined }
   | { readonly kind: 'refused'; readonly reason: string };
 
-const MAX_DIRECTORIES = 256;
-const MAX_FILES = 1024;
 const PREFIX = 'hsperfdata_';
 /** O_NONBLOCK: opening a FIFO of that name would else wait for its writer. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
@@ -46,17 +44,16 @@ export type PerfFileList =
   | { readonly kind: 'denied' };
 
 /** All names of counters files below a /tmp; `denied` if that may not be looked into. */
-export function listPerfFiles(tmp: string): PerfFileList {
+export function listPerfFiles(tmp: string, bounds: SearchBounds): PerfFileList {
   const directories = list(tmp);
   if (directories === 'denied') return { kind: 'denied' };
   const users = directories.filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
   const paths: PerfFilePath[] = [];
-  for (const user of users.slice(0, MAX_DIRECTORIES)) {
+  for (const user of bounds.cut(users, 'directories')) {
     const names = list(`${tmp}/${PREFIX}${user}`);
     if (names === 'denied') continue;
-    for (const name of names) {
-      if (/^[1-9]\d{0,9}$/.test(name) && paths.length < MAX_FILES) paths.push({ tmp, user, nspid: Number(name) });
-    }
+    const numbers = names.filter((name) => /^[1-9]\d{0,9}$/.test(name));
+    for (const name of bounds.cut(numbers, 'files', paths.length)) paths.push({ tmp, user, nspid: Number(name) });
   }
   return { kind: 'listed', paths };
 }
@@ -65,7 +62,7 @@ export function listPerfFiles(tmp: string): PerfFileList {
  * Reads one as a whole. Never through a symbolic link; only a regular file in a directory of the same owner that nobody else
  * may write to, as HotSpot itself demands.
  */
-export function readPerfFile(path: PerfFilePath): PerfFileResult {
+export function readPerfFile(path: PerfFilePath, bounds: SearchBounds): PerfFileResult {
   const fullPath = pathOf(path);
   let directory: BigIntStats;
   let fd: number;
@@ -80,7 +77,10 @@ export function readPerfFile(path: PerfFilePath): PerfFileResult {
     const reason = whyRefused(directory, stats);
     if (reason !== undefined) return { kind: 'refused', reason };
     const { dev: device, ino: inode, uid, gid } = stats;
-    return { kind: 'read', file: { bytes: readAll(fd), device, inode, uid: Number(uid), gid: Number(gid) } };
+    return {
+      kind: 'read',
+      file: { bytes: readAll(fd, stats.size, bounds), device, inode, uid: Number(uid), gid: Number(gid) },
+    };
   } catch (cause) {
     return toFailure(cause, fullPath);
   } finally {
@@ -97,8 +97,9 @@ function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefin
 }
 
 /** The file's pages are shared with the JVM, so that one read(2) is enough; it is repeated only if it was cut short. */
-function readAll(fd: number): Buffer {
-  const buffer = Buffer.allocUnsafe(Math.min(Number(fstatSync(fd).size), MAX_FILE_BYTES));
+function readAll(fd: number, size: bigint, bounds: SearchBounds): Buffer {
+  if (size > SEARCH_LIMITS.fileBytes) bounds.hit('fileBytes');
+  const buffer = Buffer.allocUnsafe(Math.min(Number(size), SEARCH_LIMITS.fileBytes));
   let length = 0;
   while (length < buffer.length) {
     const count = readSync(fd, buffer, length, buffer.length - length, length);

@@ -1,6 +1,7 @@
 /** What /proc tells of processes. Everything here is small and in the kernel's memory, so it is read synchronously. */
 import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface ProcessInfo {
   /** In our own pid namespace. */
@@ -22,9 +23,6 @@ export interface ProcessInfo {
   readonly startTicks: number;
 }
 
-/** More are not looked at. */
-export const MAX_PROCESSES = 32_768;
-const MAX_MAPS_BYTES = 16 * 1_048_576;
 /** So many are looked at between two turns of the event loop: about a millisecond. */
 const PROCESSES_PER_TURN = 32;
 
@@ -51,10 +49,14 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
 }
 
 /** All that are visible, those that look like a JVM first. */
-export async function readProcesses(procPath: string, signal: AbortSignal): Promise<ProcessInfo[]> {
+export async function readProcesses(
+  procPath: string,
+  bounds: SearchBounds,
+  signal: AbortSignal,
+): Promise<ProcessInfo[]> {
   const processes: ProcessInfo[] = [];
   const pids = listDirectory(procPath).filter((name) => /^\d+$/.test(name));
-  for (const [index, pid] of pids.slice(0, MAX_PROCESSES).entries()) {
+  for (const [index, pid] of bounds.cut(pids, 'processes').entries()) {
     await pause(index, signal);
     const info = readProcess(procPath, Number(pid));
     // This process is no JVM, and in a container it may have the same pid as one in another.
@@ -99,9 +101,14 @@ export function mountNamespaceOf(procPath: string, pid: number | 'self'): string
 }
 
 /** Whether the process has the file mapped into its memory, e.g. `hsperfdata_tomcat/812`; `undefined` where we may not know. */
-export function hasMapped(procPath: string, pid: number, fileName: string): boolean | undefined {
-  const maps = readSmall(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);
-  return maps?.split('\n').some((line) => line.endsWith(`/${fileName}`));
+export function hasMapped(procPath: string, pid: number, fileName: string, bounds: SearchBounds): boolean | undefined {
+  let isCut = false;
+  const maps = readSmall(`${procPath}/${pid}/maps`, SEARCH_LIMITS.mapsBytes, () => {
+    isCut = true;
+    bounds.hit('mapsBytes');
+  });
+  const isThere = maps?.split('\n').some((line) => line.endsWith(`/${fileName}`));
+  return isCut && isThere === false ? undefined : isThere;
 }
 
 /** When a process started: ms since 1970, within a second if the clock has not been set since. */
@@ -135,16 +142,20 @@ function readLink(path: string): string | undefined {
   }
 }
 
-/** A file of /proc, up to `maxBytes` of it. */
-export function readSmall(path: string, maxBytes = 1_048_576): string | undefined {
+/** A file of /proc, up to `maxBytes` of it; `onCut` is called if there was more. */
+export function readSmall(path: string, maxBytes = 1_048_576, onCut?: () => void): string | undefined {
   try {
     const fd = openSync(path, 'r');
     try {
       const chunks: Buffer[] = [];
-      for (let total = 0; total < maxBytes; ) {
+      for (let total = 0; ; ) {
         const chunk = Buffer.allocUnsafe(65_536);
         const length = readSync(fd, chunk, 0, chunk.length, null);
         if (length === 0) break;
+        if (total >= maxBytes) {
+          onCut?.();
+          break;
+        }
         chunks.push(chunk.subarray(0, length));
         total += length;
       }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Counters, toCounters } from './counters.ts';
 import { type PerfFile, type PerfFilePath, type PerfFileResult, readPerfFile } from './perf-file.ts';
+import type { SearchBounds } from './search-bounds.ts';
 
 export type ReadCountersResult =
   | { readonly kind: 'counters'; readonly file: PerfFile; readonly counters: Counters }
@@ -15,9 +16,13 @@ const INVALID_RETRIES = 2;
 const RETRY_AFTER_MS = 20;
 
 /** Reads and parses, and once more where a moment later it may be well. Rejects only when `signal` aborts. */
-export async function readCounters(path: PerfFilePath, signal: AbortSignal): Promise<ReadCountersResult> {
+export async function readCounters(
+  path: PerfFilePath,
+  bounds: SearchBounds,
+  signal: AbortSignal,
+): Promise<ReadCountersResult> {
   for (let attempt = 0; ; attempt += 1) {
-    const read = readPerfFile(path);
+    const read = readPerfFile(path, bounds);
     if (read.kind !== 'read') return read;
     const result = toCounters(read.file.bytes);
     if (result.kind === 'counters') return { ...result, file: read.file };

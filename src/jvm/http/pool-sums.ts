@@ -7,15 +7,18 @@ export interface NamedUsage extends RawUsage {
 }
 
 /**
- * Used and committed are the beans' to the byte in a quiet moment. Initial size: of the heap only where no survivor space is
- * left out of the pools (G1, ZGC, Shenandoah). Maximum: see below.
+ * Used and committed are the beans' to the byte in a quiet moment, but for the generations of Shenandoah, whose pools leave out
+ * what is committed and free. Initial size: of the heap only where it is the sum of the pools' (G1, Shenandoah without
+ * generations); in others a survivor space is in no pool (Serial, Parallel), or the pools know the smallest size (ZGC) or none
+ * (generations of Shenandoah). Maximum: see below.
  */
 export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'non-heap'): RawUsage {
-  const isExact = area === 'non-heap' || pools.every(({ name }) => /^(G1 |Z|Shenandoah)/.test(String(name)));
+  const isInitExact = area === 'non-heap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));
+  const hasGenerations = pools.some(({ name }) => /^Shenandoah .* Gen$/.test(String(name)));
   return {
-    init: isExact ? sumOf(pools, 'init') : undefined,
+    init: isInitExact ? sumOf(pools, 'init') : undefined,
     used: sumOf(pools, 'used'),
-    committed: sumOf(pools, 'committed'),
+    committed: hasGenerations ? undefined : sumOf(pools, 'committed'),
     max: area === 'heap' ? maxOfHeap(pools) : maxOfNonHeap(pools),
   };
 }

@@ -71,8 +71,8 @@ describe('the list of commands', () => {
 
 describe('askJvm', () => {
   it.each(ATTACH_COMMANDS)('sends %s with two empty arguments behind it, in protocol 1', async (command) => {
-    const path = await serve((socket, request) => socket.end(`0\n${request.replaceAll('\0', '|')}`));
-    expect(await askJvm(path, command, NEVER)).toBe(`1|jcmd|${command}|||`);
+    const path = await serve((socket, request) => socket.end(`0\n${request.replaceAll('\0', '|')}\n`));
+    expect(await askJvm(path, command, NEVER)).toBe(`1|jcmd|${command}|||\n`);
   });
 
   it('puts an answer together that comes in pieces, even within a character', async () => {
@@ -80,13 +80,14 @@ describe('askJvm', () => {
       socket.write('0');
       socket.write('\nab');
       socket.write(Buffer.from([0xc3]));
-      socket.end(Buffer.from([0xa9]));
+      socket.end(Buffer.from([0xa9, 0x0a]));
     });
-    expect(await askJvm(path, 'VM.flags', NEVER)).toBe('abé');
+    expect(await askJvm(path, 'VM.flags', NEVER)).toBe('abé\n');
   });
 
   it.each([
     ['an exception', '-1\njava.lang.SecretException: password=x', 'result -1'],
+    ['the beginning of an answer', '0\n-XX:MaxHeapSize=4294967', 'cut short'],
     ['no result', 'HTTP/1.1 400 Bad Request\r\n', 'no result code'],
   ])('rejects %s without repeating it', async (_, answer, told) => {
     const path = await serve((socket) => socket.end(answer));
@@ -97,9 +98,9 @@ describe('askJvm', () => {
   });
 
   it('takes an answer of exactly the largest size, and no byte more', async () => {
-    const longest = 'x'.repeat(MAX_ANSWER_BYTES - 2);
-    const path = await serve((socket, request) => socket.end(`0\n${longest}${request.includes('flags') ? '' : 'x'}`));
-    expect(await askJvm(path, 'VM.flags', NEVER)).toHaveLength(longest.length);
+    const longest = 'x'.repeat(MAX_ANSWER_BYTES - 3);
+    const path = await serve((socket, request) => socket.end(`0\n${longest}${request.includes('flags') ? '' : 'x'}\n`));
+    expect(await askJvm(path, 'VM.flags', NEVER)).toHaveLength(longest.length + 1);
     await expect(askJvm(path, 'GC.heap_info', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
   });
 

@@ -1,7 +1,18 @@
-import { chownSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../src/jvm/attach/attach-overlay.ts';
+import type { AttachTarget } from '../../../src/jvm/attach/attach-target.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { FakeJvm } from './fake-jvm.ts';
 import { MIB } from './samples.ts';
@@ -116,12 +127,32 @@ describe('AttachOverlay', () => {
   });
 
   it('does not wait longer for the socket than a reading may take, and uses it later', async () => {
-    overlay = overlayOf({ mayOpen: true, timeoutMs: 20, openTimeoutMs: 60_000 });
+    overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
     await expectUntouched(/has not done so yet/);
-    await expectUntouched(/has not done so yet/);
+    const before = performance.now();
+    for (let times = 0; times < 5; times += 1) await expectUntouched(/has not done so yet/);
+    // Only the first waited.
+    expect(performance.now() - before).toBeLessThan(5 * 250);
     expect(jvm.signals).toHaveLength(1);
     await jvm.listen();
     expect((await overlay.apply(BASE, jvm.target, NEVER)).memory).toBe('live');
+  });
+
+  it('says that a socket was removed as soon as it was there', async () => {
+    overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
+    jvm.onSignal = () => void jvm.listen();
+    let isHere = true;
+    const { tmpPath } = jvm;
+    const hiding: AttachTarget = {
+      ...jvm.target,
+      // The first look is before the signal, the second waits for the socket, the third is after it.
+      get tmpPath() {
+        if (existsSync(jvm.socketPath)) isHere = false;
+        return isHere ? tmpPath : jvm.cwd;
+      },
+    };
+    expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
+    expect(overlay.reason).toContain('removed as soon as');
   });
 
   it('says why the socket was not opened', async () => {
@@ -167,8 +198,46 @@ describe('AttachOverlay', () => {
     // As root, whose sockets are always trusted, give it away first.
     if (process.geteuid?.() === 0) chownSync(jvm.socketPath, 54_322, 54_322);
     expect(await overlay.apply(BASE, target, NEVER)).toBe(BASE);
-    expect(overlay.reason).toMatch(/belongs to user \d+, not to the JVM’s user 54321 or root/);
+    expect(overlay.reason).toMatch(/belongs to user \d+, not to the JVM’s user 54321/);
     expect(jvm.requests).toEqual([]);
+  });
+
+  it.runIf(process.geteuid?.() === 0)('does not even connect to root’s socket, unless the JVM is root’s', async () => {
+    await jvm.listen();
+    expect(await overlay.apply(BASE, { ...jvm.target, uid: 54_321 }, NEVER)).toBe(BASE);
+    expect(overlay.reason).toMatch(/belongs to user 0, not to/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not connect to a socket that others may write to: no JVM has such a one', async () => {
+    await jvm.listen(jvm.socketPath, 0o620);
+    await expectUntouched(/open to other users/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not connect to what has a second name: a link to another program’s socket', async () => {
+    await jvm.listen(`${jvm.socketPath}.another`);
+    linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
+    await expectUntouched(/another name/);
+    expect(jvm.requests).toEqual([]);
+    rmSync(`${jvm.socketPath}.another`);
+  });
+
+  it('does not use what it reached by way of a process that is another one by now', async () => {
+    await jvm.listen();
+    expect(await overlay.apply(BASE, { ...jvm.target, startTicks: 499 }, NEVER)).toBe(BASE);
+    expect(overlay.reason).toContain('no longer the JVM');
+    expect(jvm.requests).toEqual([]);
+    expect((await overlay.apply(BASE, { ...jvm.target, startTicks: 500 }, NEVER)).memory).toBe('live');
+  });
+
+  it('does not mix two JVMs: one whose heap is smaller than what was counted is another one', async () => {
+    await jvm.listen();
+    const counted = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB + 1 } };
+    expect(await overlay.apply(counted, jvm.target, NEVER)).toBe(counted);
+    expect(overlay.reason).toContain('another JVM’s');
+    const same = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB } };
+    expect((await overlay.apply(same, jvm.target, NEVER)).memory).toBe('live');
   });
 
   it('does not follow a link out of the JVM’s root', async () => {
@@ -199,6 +268,17 @@ describe('AttachOverlay.isAlive', () => {
     expect(jvm.requests).toEqual([]);
     await jvm.die();
     expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
+  });
+
+  it('does not take the socket of the one before it, which lies there still, for the end of this one', async () => {
+    await jvm.listen();
+    await jvm.die();
+    const madeEpochMs = lstatSync(jvm.socketPath).ctimeMs;
+    const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
+    expect(await started(madeEpochMs + 60_000)).toBeUndefined();
+    // It has its socket from a moment after its start, by a clock that may have been set.
+    expect(await started(madeEpochMs + 1_000)).toBe(false);
+    expect(await started(madeEpochMs - 60_000)).toBe(false);
   });
 
   it('knows nothing of a socket that is not the JVM’s', async () => {

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -30,6 +31,11 @@ export interface FakeState {
   /** Hexadecimal. Default: a JVM's, with SIGQUIT. */
   readonly caught?: string;
   readonly startTicks?: number;
+  /** Hexadecimal: signals that wait for the process, or for its first thread. */
+  readonly pending?: string;
+  readonly pendingOnThread?: string;
+  /** Names of its threads. */
+  readonly threads?: readonly string[];
   readonly cmdline?: readonly string[];
   /** `undefined`: may not be read. */
   readonly maps?: string | undefined;
@@ -51,11 +57,16 @@ export class FakeJvm {
   onSignal: () => void = () => undefined;
   /** By command; without one, the sample of a real JVM. `undefined` hangs. */
   answer: (command: string) => string | undefined = answerOfSample;
-  #server: Server | undefined;
+  readonly #servers = new Set<Server>();
   readonly #sockets = new Set<Socket>();
 
   constructor(state: FakeState = {}) {
-    mkdirSync(join(this.procPath, String(PID)), { recursive: true });
+    mkdirSync(join(this.procPath, String(PID), 'ns'), { recursive: true });
+    mkdirSync(join(this.procPath, 'self/ns'), { recursive: true });
+    writeFileSync(join(this.procPath, 'self/status'), `Pid:\t${process.pid}\nNSpid:\t${process.pid}\n`);
+    writeFileSync(join(this.procPath, 'uptime'), '1000.50 3000.00\n');
+    this.setUserNamespace('self', 'user:[1]');
+    this.setUserNamespace(PID, 'user:[1]');
     mkdirSync(this.tmpPath, { recursive: true });
     mkdirSync(this.cwd);
     symlinkSync(this.cwd, join(this.procPath, String(PID), 'cwd'));
@@ -84,6 +95,8 @@ export class FakeJvm {
       `Uid:\t${ids(uid)}`,
       `Gid:\t${ids(gid)}`,
       `NSpid:\t${PID}\t${nspid}`,
+      `SigPnd:\t${state.pendingOnThread ?? '0000000000000000'}`,
+      `ShdPnd:\t${state.pending ?? '0000000000000000'}`,
       `SigCgt:\t${caught}`,
     ];
     this.#write('status', `${lines.join('\n')}\n`);
@@ -94,6 +107,20 @@ export class FakeJvm {
     const maps = '7f0-7f8 r-xp 0 fe:00 12    /opt/jdk/lib/server/libjvm.so\n7f9-7fa rw-p 0 00:00 0 \n';
     if ('maps' in state && state.maps === undefined) rmSync(join(this.procPath, String(PID), 'maps'), { force: true });
     else this.#write('maps', state.maps ?? maps);
+    const tasks = join(this.procPath, String(PID), 'task');
+    rmSync(tasks, { recursive: true, force: true });
+    for (const [index, name] of (state.threads ?? ['java', 'java', 'VM Thread', 'Signal Dispatch']).entries()) {
+      mkdirSync(join(tasks, String(PID + index)), { recursive: true });
+      writeFileSync(join(tasks, String(PID + index), 'comm'), `${name}\n`);
+    }
+  }
+
+  /** `undefined`: may not be read. */
+  setUserNamespace(of: number | 'self', name: string | undefined, map = '         0          0 4294967295\n'): void {
+    const folder = join(this.procPath, String(of));
+    rmSync(join(folder, 'ns/user'), { force: true });
+    if (name !== undefined) symlinkSync(name, join(folder, 'ns/user'));
+    writeFileSync(join(folder, 'uid_map'), map);
   }
 
   end(): void {
@@ -109,9 +136,11 @@ export class FakeJvm {
     );
   }
 
-  async listen(path = this.socketPath): Promise<void> {
+  /** The socket is there when this returns, and answers when it resolves. */
+  async listen(path = this.socketPath, mode = 0o600): Promise<void> {
     const server = createServer((socket) => this.#serve(socket)).listen(path);
-    this.#server = server;
+    this.#servers.add(server);
+    chmodSync(path, mode);
     await once(server, 'listening');
   }
 
@@ -131,14 +160,15 @@ export class FakeJvm {
   /** Like SIGKILL: the socket's file stays. */
   async die(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
-    const server = this.#server;
-    if (server === undefined) return;
-    this.#server = undefined;
+    const servers = [...this.#servers];
+    this.#servers.clear();
     // Node removes the file of a server that it closes. A name that is elsewhere meanwhile stays.
     const isThere = existsSync(this.socketPath);
     if (isThere) renameSync(this.socketPath, `${this.socketPath}.kept`);
-    server.close();
-    await once(server, 'close');
+    for (const server of servers) {
+      server.close();
+      await once(server, 'close');
+    }
     if (isThere) renameSync(`${this.socketPath}.kept`, this.socketPath);
   }
 

@@ -30,13 +30,14 @@ function fileOf(name: string): JvmReading {
   return toReading(countersOf(sampleBytes(name))).reading;
 }
 
-function laidOver(base: JvmReading, name: string, collector?: Collector, architecture = 'x64'): JvmReading {
-  return layOver(base, liveOf(name), { collector, architecture });
+function laidOver(base: JvmReading, name: string, collector?: Collector, jdkMajor?: number): JvmReading {
+  return layOver(base, liveOf(name), { collector, jdkMajor, architecture: 'x64' });
 }
 
-describe.each(SAMPLES)('$name: the counters file with the attach socket laid over it', ({ name, collector }) => {
+describe.each(SAMPLES)('$name: the counters file with the attach socket laid over it', (sample) => {
+  const { name, collector, jdkMajor } = sample;
   const base = fileOf(name);
-  const laid = laidOver(base, name, collector);
+  const laid = laidOver(base, name, collector, jdkMajor);
   const beans = beansOf(name);
 
   it('has the heap of the beans, live', () => {
@@ -119,11 +120,55 @@ describe('layOver', () => {
     expect(laid.heap.used).toBe(24 * MIB);
   });
 
-  it('knows no pool of Shenandoah’s with generations', () => {
-    const base = { ...EMPTY, pools: new Map([['Shenandoah Young Gen', { used: 7 }]]) };
-    const laid = laidOver(base, 'jdk25-shenandoah', 'Shenandoah');
-    expect(laid.pools.has('Shenandoah')).toBe(false);
-    expect(laid.heap.used).toBe(23_153 * KIB);
+  describe('the one pool of Shenandoah', () => {
+    const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined, base = EMPTY) => {
+      const live = liveOf('jdk25-shenandoah');
+      const flags = { ...live.flags, hasLargePages: false, shenandoahMode };
+      return layOver(base, { ...live, flags } as LiveValues, {
+        collector: 'Shenandoah',
+        jdkMajor,
+        architecture: 'x64',
+      });
+    };
+
+    it.each([
+      ['default', 25],
+      ['default', 17],
+      ['satb', 25],
+      ['satb', 99],
+      ['iu', 17],
+      ['passive', undefined],
+    ])('is the heap, in the mode %s of JDK %s', (mode, jdkMajor) => {
+      const { heap, pools } = laidWith(mode, jdkMajor);
+      expect(pools.get('Shenandoah')).toEqual(heap);
+      expect(heap).toEqual({
+        init: beansOf('jdk25-shenandoah').heap.init,
+        used: 23_153 * KIB,
+        committed: beansOf('jdk25-shenandoah').heap.committed,
+        max: 192 * MIB,
+      });
+    });
+
+    it.each([
+      ['generational', 25],
+      ['satb generational', 25],
+      ['a mode of the future', 25],
+    ])('is not there in the mode %s, even if the file has it', (mode, jdkMajor) => {
+      const base = { ...EMPTY, pools: new Map([['Shenandoah', { used: 7 }]]) };
+      const { heap, pools } = laidWith(mode, jdkMajor, base);
+      expect(pools.has('Shenandoah')).toBe(false);
+      expect(heap.used).toBe(23_153 * KIB);
+    });
+
+    it.each([
+      ['by a JDK whose own choice is not known', 'default', 26],
+      ['by a JVM whose release is not known', 'default', undefined],
+      ['where the flags could not be read', undefined, 25],
+    ])('is there only if the file has it %s', (_, mode, jdkMajor) => {
+      expect(laidWith(mode, jdkMajor).pools.has('Shenandoah')).toBe(false);
+      const base = { ...EMPTY, pools: new Map([['Shenandoah', { used: 7 }]]) };
+      expect(laidWith(mode, jdkMajor, base).pools.get('Shenandoah')?.used).toBe(23_153 * KIB);
+    });
   });
 
   it('keeps what a pool had after its last collection', () => {

@@ -128,12 +128,24 @@ function swap(from: string | RegExp, to: string): string {
 }
 
 describe('parseFlags', () => {
-  it.each(SAMPLES)('$name: knows the sizes that the heap begins and ends with', ({ name }) => {
+  it.each(SAMPLES)('$name: knows the sizes that the heap begins and ends with', ({ name, collector }) => {
     expect(parseFlags(answerOf(name, 'flags'))).toEqual({
       initialHeapSize: beansOf(name).heap.init,
       maxHeapSize: 192 * MIB,
       hasLargePages: false,
+      ...(collector === 'Shenandoah' ? { shenandoahMode: 'default' } : {}),
     });
+  });
+
+  it.each([
+    ['-XX:ShenandoahGCMode=generational -XX:+UseShenandoahGC ', 'generational'],
+    ['-XX:+UseShenandoahGC', 'default'],
+    ['-XX:ShenandoahGCMode=satb -XX:ShenandoahGCMode=iu -XX:+UseShenandoahGC', 'satb iu'],
+    ['-XX:-UseShenandoahGC', undefined],
+    ['-XX:ShenandoahGCMode=generational -XX:+UseG1GC', undefined],
+    ['-XX:SoftMaxHeapSize=1 -XX:+UseShen', undefined],
+  ])('takes from %j the mode %s', (text, mode) => {
+    expect(parseFlags(text).shenandoahMode).toBe(mode);
   });
 
   it('knows what changes the code heaps', () => {

@@ -159,6 +159,9 @@ interface Program {
   output(): string;
 }
 
+/** Also of a `start` that has not resolved yet. */
+let lastStarted: ChildProcess | undefined;
+
 /** Truth with its output as it is, as a dump of threads is no answer. */
 async function start(jvm: Jvm, options: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Program> {
   const env = { ...process.env, JAVA_TOOL_OPTIONS: undefined, JDK_JAVA_OPTIONS: undefined, ...environment };
@@ -167,6 +170,7 @@ async function start(jvm: Jvm, options: readonly string[], environment: NodeJS.P
     stdio: ['pipe', 'pipe', 'ignore'],
     env,
   });
+  lastStarted = child;
   onTestFinished(async () => {
     child.stdin?.end();
     await exited(child);
@@ -242,6 +246,21 @@ describe.each(jvms)('JDK $major', (jvm) => {
     expect(overlay.reason).toMatch(/SIGQUIT would kill the JVM/);
     expect(kills).toEqual([]);
     expect(await answerOf(program)).toContain('"heap"');
+  });
+
+  it.each([
+    ['as usual', '-XX:-StartAttachListener'],
+    ['with StartAttachListener', '-XX:+StartAttachListener'],
+  ])('started %s, and asked from its first moment on: opens its socket and prints no threads', async (_, option) => {
+    for (let times = 0; times < 2; times += 1) {
+      const program = start(jvm, [option]);
+      const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: 100 });
+      const pid = lastStarted?.pid as number;
+      let memory = '';
+      while (memory !== 'live') ({ memory } = await overlay.apply(EMPTY, targetOf(pid), NEVER));
+      expect(dumpsIn(await answerOf(await program))).toBe(0);
+      await overlay.close();
+    }
   });
 
   it('with StartAttachListener: needs neither a signal nor its process to be visible', async () => {

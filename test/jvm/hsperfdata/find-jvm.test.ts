@@ -2,6 +2,7 @@ import { chmodSync, linkSync, mkdirSync, renameSync, rmSync, statSync, symlinkSy
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FindJvmOptions, findJvm } from '../../../src/jvm/hsperfdata/find-jvm.ts';
+import { SearchBounds } from '../../../src/jvm/hsperfdata/search-bounds.ts';
 import type { JvmErrorCode, JvmSourceError } from '../../../src/jvm/jvm-source.ts';
 import { FakeMachine, OWN_UID } from './fake-proc.ts';
 import { entryOf, sampleBytes, withEntry } from './samples.ts';
@@ -28,7 +29,8 @@ function fileOf(command: string, sample = 'jdk17-g1'): Buffer {
 function find(options: Partial<FindJvmOptions> = {}) {
   const { procPath, tmpPath } = machine;
   const nowNs = () => performance.now() * 1e6;
-  const all = { procPath, tmpPath, upstreamHost: '127.0.0.1', upstreamPort: 8080, nowNs, ...options };
+  const bounds = new SearchBounds();
+  const all = { procPath, tmpPath, upstreamHost: '127.0.0.1', upstreamPort: 8080, nowNs, bounds, ...options };
   return findJvm(all, new AbortController().signal);
 }
 
@@ -344,6 +346,9 @@ describe('files that a JVM does not leave', () => {
 it('ends when nobody waits for it any more', async () => {
   for (let pid = 100; pid < 200; pid += 1) machine.addProcess({ pid, name: 'sh' });
   const { procPath, tmpPath } = machine;
-  const search = findJvm({ procPath, tmpPath, nowNs: () => 0 }, AbortSignal.abort(new Error('too late')));
+  const search = findJvm(
+    { procPath, tmpPath, nowNs: () => 0, bounds: new SearchBounds() },
+    AbortSignal.abort(new Error('too late')),
+  );
   await expect(search).rejects.toThrow('too late');
 });

@@ -77,6 +77,8 @@ const EXCEPTIONS: Record<string, Record<string, number | string>> = {
   'jdk25-g1': { ...noMetaspaceLimit, ...staleMetaspace(-126696, -393216, -32640, -131072) },
   'jdk17-z': {
     ...noMetaspaceLimit,
+    // The counter is the smallest heap, not the one to begin with.
+    'heap.init': 'absent',
     'Metaspace.used': -968,
     // As of the last cycle, before which there was more.
     'heap.used': 4194304,
@@ -107,6 +109,11 @@ const EXCEPTIONS: Record<string, Record<string, number | string>> = {
   },
   'jdk25-shenandoah': {
     ...noMetaspaceLimit,
+    // The same file is that of a JVM with generations, which has no such pool.
+    'Shenandoah.init': 'absent',
+    'Shenandoah.used': 'absent',
+    'Shenandoah.committed': 'absent',
+    'Shenandoah.max': 'absent',
     'Shenandoah Pauses.count': 'absent',
     'Shenandoah Pauses.time': 'absent',
     'Shenandoah Cycles.count': 'absent',
@@ -186,6 +193,44 @@ it('gives no memory in use of JDK 25 before the first collection, as nothing has
   const reading = read(bytes);
   expect(reading.heap).toEqual({ committed: 48758784, max: 194641920 });
   expect(reading.pools.get('Tenured Gen')).toEqual({ init: 33554432, committed: 33554432, max: 134217728 });
+});
+
+describe('ZGC without generations', () => {
+  const SPACE = 'sun.gc.generation.1.space.0';
+  const MIB = 1_048_576n;
+  const sample = sampleBytes('jdk17-z');
+  const beans = beansOf('jdk17-z');
+  const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
+  const withSmallest = (bytes: Buffer, smallest: bigint) => withNumber(bytes, `${SPACE}.initCapacity`, smallest);
+
+  it('does not take the smallest size of the heap for that which it began with; its pool’s bean does', () => {
+    const reading = read(withSmallest(sample, 8n * MIB));
+    expect(reading.heap).not.toHaveProperty('init');
+    expect(reading.pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
+    expect(reading.heap.committed).toBe(beans.heap.committed);
+  });
+
+  it('does not take the smallest size for what is committed before the first cycle', () => {
+    const { heap, pools } = read(withoutCycle(withNumber(sample, `${SPACE}.capacity`, 8n * MIB)));
+    expect(heap).toEqual({ max: beans.heap.max });
+    expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
+  });
+
+  it('knows both of a heap that has but one size', () => {
+    const max = BigInt(beans.heap.max as number);
+    const fixed = withNumber(withSmallest(sample, max), `${SPACE}.capacity`, max);
+    expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
+  });
+});
+
+it('gives the pool of Shenandoah only for JDKs that have no generational mode', () => {
+  expect(read(sampleBytes('jdk17-shenandoah')).pools.has('Shenandoah')).toBe(true);
+  const { pools, heap } = read(sampleBytes('jdk25-shenandoah'));
+  expect(pools.has('Shenandoah')).toBe(false);
+  expect(heap).toEqual(beansOf('jdk25-shenandoah').heap);
+  // A release that the file does not say may have that mode.
+  const counters = { ...countersOf(sampleBytes('jdk17-shenandoah')), jdkMajor: undefined };
+  expect(toReading(counters).reading.pools.has('Shenandoah')).toBe(false);
 });
 
 it('gives no Metaspace in use before the first collection', () => {

@@ -1,7 +1,7 @@
 /** What the tests of the sources over HTTP share: making one, and looking at what it says. */
 import { inspect } from 'node:util';
 import type { Clock } from '../../../src/clock.ts';
-import { toMetricSet } from '../../../src/jvm/gauges.ts';
+import { toJvmGauges, toMetricSet } from '../../../src/jvm/gauges.ts';
 import type { Credentials } from '../../../src/jvm/http/credentials.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../../src/jvm/jvm-source.ts';
@@ -34,7 +34,7 @@ export function soon(): AbortSignal {
 
 /** The values of all gauges by their names. */
 export function gaugesOf(reading: JvmReading): Map<string, number> {
-  return new Map([...toMetricSet(reading).gauges].map(([name, gauge]) => [name, Number(gauge.read())]));
+  return new Map([...toMetricSet(toJvmGauges(reading)).gauges].map(([name, gauge]) => [name, Number(gauge.read())]));
 }
 
 /** The error of a reading that must fail. */

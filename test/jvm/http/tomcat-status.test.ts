@@ -23,6 +23,14 @@ describe('readTomcatStatus', () => {
     expect(readTomcatStatus(serial).heap).toEqual({ used: 14519672, committed: 67108864, max: 268435456 });
   });
 
+  it.each([
+    ['ZHeap', 'knows the smallest size only', { committed: 67108864 }],
+    ['Shenandoah Young Gen', 'leaves out what is committed and free', {}],
+  ])('gives no size of the heap that the pool %s, which %s, would make wrong', (pool, _, committed) => {
+    const { heap } = readTomcatStatus(RECORDED.replace('G1 Old Gen', pool));
+    expect(heap).toEqual({ used: 14519672, max: 268435456, ...committed });
+  });
+
   it('leaves a sum out of which one part is missing', () => {
     const { heap, nonHeap } = readTomcatStatus(RECORDED.replace('"usageUsed":11373944', '"usageUsed":null'));
     expect([heap.used, heap.committed, nonHeap.used]).toEqual([undefined, 67108864, 37708560]);

@@ -13,8 +13,8 @@ export interface Exception {
   readonly collectors: readonly Collector[] | 'all';
   /** First release that it holds for. Default: all. */
   readonly sinceJdk?: number;
-  /** `absent`: never given. `differs`: may differ from the bean by `atMost`. `unexpected`: no bean has it. */
-  readonly kind: 'absent' | 'differs' | 'unexpected';
+  /** `absent`: never given. `differs`: may differ from the bean by `atMost`. A gauge that no bean has is never excused. */
+  readonly kind: 'absent' | 'differs';
   /** Holds until the first collection only. */
   readonly isBeforeFirstGc?: boolean;
   /** Holds only for readings that say themselves that their memory is as of the last collection. */
@@ -194,20 +194,18 @@ export const EXCEPTIONS: readonly Exception[] = [
     gauges: ['memory.heap.init'],
     sources: FILE,
     collectors: ['z'],
-    kind: 'differs',
-    atMost: 92 * MIB,
-    measured: 'exact with -Xms; without it 8 MB in place of 101 MB (-Xmx96m)',
-    reason: 'the counter is the smallest heap, not the initial one',
+    kind: 'absent',
+    measured: 'left out, unless the heap has but one size (-Xms as -Xmx)',
+    reason: 'the counter is the smallest heap: without -Xms 8 MB in place of 101 MB (-Xmx96m)',
   },
   {
     gauges: ['memory.heap.committed', 'memory.pools.ZHeap.committed'],
     sources: FILE,
     collectors: ['z'],
-    kind: 'differs',
+    kind: 'absent',
     isBeforeFirstGc: true,
-    atMost: 92 * MIB,
-    measured: 'until the first cycle, without -Xms: 8 MB in place of 101 MB (-Xmx96m)',
-    reason: 'ZGC writes these counters at its cycles',
+    measured: 'left out until the first cycle, unless the heap has but one size',
+    reason: 'until then, the counter is the smallest heap',
   },
   {
     gauges: ['memory.pools.Shenandoah-{Young,Old}-Gen.*'],
@@ -219,11 +217,12 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     gauges: ['memory.pools.Shenandoah.*'],
-    sources: BOTH,
-    collectors: ['shenandoah-generational'],
-    kind: 'unexpected',
-    measured: 'a pool that the JVM does not have in this mode, with the numbers of the heap',
-    reason: 'the file does not tell the mode',
+    sources: FILE,
+    collectors: ['shenandoah'],
+    sinceJdk: 24,
+    kind: 'absent',
+    measured: 'left out; the heap, which is the same, is live',
+    reason: 'the file does not tell the mode, and with generations there is no such pool',
   },
   {
     gauges: ['garbagecollector.Shenandoah-*'],

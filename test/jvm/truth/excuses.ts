@@ -48,7 +48,6 @@ export class Excuses {
 
 function isWithin({ kind, atMost = 0 }: Exception, deviation: Deviation): boolean {
   if (kind === 'absent') return deviation.kind === 'missing';
-  if (kind === 'unexpected') return deviation.kind === 'unexpected';
   return deviation.kind === 'differs' && Math.abs(deviation.difference) <= atMost;
 }
 

@@ -1,0 +1,100 @@
+/**
+ * The load benchmarks: `npm run bench`. Starts every peer that is installed and loads them in turn, in rounds, in one run.
+ * Progress goes to standard error, tables to standard output. This folder is compiled into dist-bench/ on its own, and knows
+ * the sidecar only as dist/ and by what it answers. To be read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describeMachine, takeCores } from './machine.js';
+import { parseOptions, USAGE } from './options.js';
+import { ALL_PEERS } from './peers/all-peers.js';
+import { findFile } from './peers/peer.js';
+import { Processes } from './processes.js';
+import { isReached, renderReport } from './report.js';
+import { figure, ratio, valuesOf } from './results.js';
+import { Rig } from './rig.js';
+import { runWorkload } from './run-workload.js';
+import { spreadOf, toText } from './statistics.js';
+import { ALL_WORKLOADS } from './workloads/all-workloads.js';
+/** Gross loss, far above all noise: the sidecar is at about a fifth of plain http-proxy. */
+const SHORT_LIMIT = 0.5;
+async function run(args) {
+    const options = parseOptions(args);
+    if (options.help) {
+        process.stdout.write(`${USAGE}\npeers: direct, ${namesOf(ALL_PEERS)}\nworkloads: ${namesOf(ALL_WORKLOADS)}\n`);
+        return 0;
+    }
+    const workloads = chooseWorkloads(options);
+    checkPeers(options);
+    if (findFile('wrk') === undefined)
+        throw new Error('wrk is not installed: apt-get install wrk');
+    const all = await measureAll(workloads, options);
+    return options.short ? judge(all) : 0;
+}
+async function measureAll(workloads, options) {
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'd2-bench-'));
+    const peerCore = takeCores();
+    const processes = new Processes(folder);
+    const clear = async () => {
+        await processes.close();
+        rmSync(folder, { recursive: true, force: true });
+    };
+    const interrupt = () => void clear().finally(() => process.exit(130));
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+        process.on(signal, interrupt);
+    const rig = new Rig({ processes, folder, peerCore });
+    const machine = describeMachine(peerCore);
+    const all = [];
+    try {
+        for (const workload of workloads) {
+            const result = await runWorkload(workload, {
+                rig,
+                options,
+                progress: (line) => process.stderr.write(`${line}\n`),
+            });
+            all.push({ workload, result });
+        }
+    }
+    finally {
+        await clear();
+    }
+    const report = renderReport(all, machine, options);
+    process.stdout.write(report);
+    if (options.markdown !== undefined)
+        writeFileSync(options.markdown, report);
+    return all;
+}
+/** The exit code of the short form. */
+function judge(all) {
+    const read = ratio(figure('sidecar', 'cpuUs'), figure('http-proxy', 'cpuUs'));
+    const spread = spreadOf(all.flatMap(({ result }) => valuesOf(result, read)));
+    if (spread === undefined)
+        throw new Error('the sidecar or plain http-proxy could not be measured');
+    const isWell = isReached('at most', SHORT_LIMIT, spread);
+    const verdict = `${toText(spread, 2)} of the processor time of plain http-proxy, at most ${SHORT_LIMIT}`;
+    process.stderr.write(`${isWell ? 'good' : 'gross loss'}: ${verdict}\n`);
+    return isWell ? 0 : 1;
+}
+function chooseWorkloads({ workloads }) {
+    refuseUnknown('--workload', workloads, ALL_WORKLOADS);
+    return ALL_WORKLOADS.filter(({ name }) => workloads?.includes(name) ?? true);
+}
+function checkPeers({ only }) {
+    refuseUnknown('--only', only, [{ name: 'direct' }, ...ALL_PEERS]);
+}
+function refuseUnknown(option, given = [], known = []) {
+    const unknown = given.find((name) => known.every((other) => other.name !== name));
+    if (unknown !== undefined)
+        throw new Error(`${option}: got ${unknown}, expected some of ${namesOf(known)}`);
+}
+function namesOf(list) {
+    return list.map(({ name }) => name).join(', ');
+}
+try {
+    process.exitCode = await run(process.argv.slice(2));
+}
+catch (error) {
+    process.stderr.write(`bench: ${error.message}\n`);
+    process.exitCode = 1;
+}

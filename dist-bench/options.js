@@ -1,0 +1,47 @@
+/** The command line of the load benchmarks. */
+import { parseArgs } from 'node:util';
+export const USAGE = `npm run bench -- [options]
+  --rounds N          measurements of each peer in each workload (default 7)
+  --seconds S         length of one measurement (default 3)
+  --only a,b          only these peers
+  --workload x,y      only these workloads
+  --markdown FILE     write the tables there as well
+  --short             20 s: sidecar and plain http-proxy; exit code 1 when their ratio is above 0.5
+  --help              this, and the names of peers and workloads
+`;
+/** Throws for options that are none, and numbers that are not whole and positive. */
+export function parseOptions(args) {
+    const { values } = parseArgs({
+        args: [...args],
+        options: {
+            rounds: { type: 'string' },
+            seconds: { type: 'string' },
+            only: { type: 'string' },
+            workload: { type: 'string' },
+            markdown: { type: 'string' },
+            short: { type: 'boolean', default: false },
+            help: { type: 'boolean', default: false },
+        },
+    });
+    const { short } = values;
+    return {
+        rounds: toCount('rounds', values.rounds, short ? 3 : 7),
+        seconds: toCount('seconds', values.seconds, short ? 2 : 3),
+        only: toNames(values.only) ?? (short ? ['sidecar', 'http-proxy'] : undefined),
+        workloads: toNames(values.workload) ?? (short ? ['rpc'] : undefined),
+        markdown: values.markdown,
+        short,
+        help: values.help,
+    };
+}
+function toCount(name, text, fallback) {
+    if (text === undefined)
+        return fallback;
+    // wrk takes whole seconds only.
+    if (!/^[1-9]\d{0,3}$/.test(text))
+        throw new Error(`--${name}: got ${text}, expected a whole number from 1 to 9999`);
+    return Number(text);
+}
+function toNames(text) {
+    return text?.split(',').map((name) => name.trim());
+}

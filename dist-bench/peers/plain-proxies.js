@@ -1,0 +1,57 @@
+/** haproxy and caddy. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { findFile } from './peer.js';
+export const HAPROXY = {
+    name: 'haproxy',
+    title: 'haproxy',
+    packages: ['haproxy'],
+    needs: ['haproxy'],
+    command: ({ port, upstreamPort, folder }) => {
+        const file = path.join(folder, 'haproxy.cfg');
+        writeFileSync(file, `
+global
+  nbthread 1
+  maxconn 8000
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 600s
+  timeout server 600s
+  http-reuse always
+  option forwardfor
+frontend clients
+  bind 127.0.0.1:${port} backlog 4096
+  http-request set-header X-Forwarded-Proto http
+  http-request set-header X-Forwarded-Host %[req.hdr(host)]
+  default_backend servers
+backend servers
+  server upstream 127.0.0.1:${upstreamPort}
+`);
+        return { file: findFile('haproxy') ?? 'haproxy', args: ['-db', '-f', file] };
+    },
+};
+export const CADDY = {
+    name: 'caddy',
+    title: 'caddy with metrics',
+    packages: ['caddy'],
+    needs: ['caddy'],
+    command: ({ port, monitorPort, upstreamPort, folder }) => {
+        const file = path.join(folder, 'Caddyfile');
+        writeFileSync(file, `
+{
+  admin 127.0.0.1:${monitorPort}
+  auto_https off
+  servers {
+    metrics
+  }
+}
+http://:${port} {
+  bind 127.0.0.1
+  reverse_proxy 127.0.0.1:${upstreamPort}
+}
+`);
+        const env = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
+        return { file: findFile('caddy') ?? 'caddy', args: ['run', '--config', file, '--adapter', 'caddyfile'], env };
+    },
+};

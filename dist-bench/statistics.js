@@ -1,0 +1,18 @@
+/** Undefined for no values at all. The median of an even count is the mean of the middle two. */
+export function spreadOf(values) {
+    const sorted = [...values].sort((a, b) => a - b);
+    const [min, max] = [sorted[0], sorted.at(-1)];
+    if (min === undefined || max === undefined)
+        return undefined;
+    const middle = sorted.length >> 1;
+    const upper = sorted[middle];
+    const median = sorted.length % 2 === 1 ? upper : (upper + sorted[middle - 1]) / 2;
+    return { median, min, max, count: sorted.length };
+}
+/** `35.1 (34.0–36.2)`; without brackets when there is one value only. */
+export function toText(spread, digits) {
+    const text = (value) => value.toFixed(digits);
+    if (spread.count === 1)
+        return text(spread.median);
+    return `${text(spread.median)} (${text(spread.min)}–${text(spread.max)})`;
+}

@@ -1,0 +1,23 @@
+import { cpuUsOf, residentBytesOf } from '../proc.js';
+import { runWrk } from '../wrk.js';
+const MB = 2 ** 20;
+/** Loads the contestant with wrk for the turn's time. */
+export async function measureLoad({ rig, running, seconds }, load) {
+    const before = cpuUsOf(running.pid);
+    const { requests, durationUs, errors, p50Us, p99Us } = await runWrk(rig.processes, running.spot.port, load, seconds);
+    const cpuUs = cpuUsOf(running.pid) - before;
+    if (requests === 0)
+        throw new Error('answered no request at all');
+    return {
+        requests,
+        errors,
+        cpuUs: cpuUs / requests,
+        perSecond: requests / (durationUs / 1e6),
+        p50Us,
+        p99Us,
+        rssMb: residentMb(running.pid),
+    };
+}
+export function residentMb(pid) {
+    return residentBytesOf(pid) / MB;
+}

@@ -1,0 +1,159 @@
+/** Workloads of full tables: what they take, and what reading all of them costs the calls that pass meanwhile. */
+import { once } from 'node:events';
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ADMIN_PATH } from '../answers.js';
+import { PROBED_SIDECAR, SIDECAR } from '../peers/node-peers.js';
+import { figure, ratio } from '../results.js';
+import { fewNames, fill, manyNames, manyObjects } from '../small-client.js';
+import { CPU, column, P50, P99, SIDECAR_NAME } from './columns.js';
+import { measureLoad, residentMb } from './measure-load.js';
+import { toContestants } from './workload.js';
+const WARM_UP_REQUESTS = 100_000;
+const SCRAPE_EVERY_MS = 5_000;
+const FIRST_SCRAPE_MS = 500;
+async function fillTables(port) {
+    await fill(port, manyNames());
+    await fill(port, manyObjects());
+}
+const MEMORY = {
+    name: 'memory',
+    title: 'Memory',
+    how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, and 10,000 objects.',
+    upstream: 'nginx',
+    contestants: toContestants([SIDECAR]),
+    isFresh: true,
+    columns: [column('rssMb', 'MB after 100,000 requests'), column('fullMb', 'MB with full tables')],
+    targets: [
+        {
+            text: 'memory after 100,000 requests, MB',
+            bound: 'at most',
+            limit: 90,
+            digits: 1,
+            read: figure(SIDECAR_NAME, 'rssMb'),
+        },
+        {
+            text: 'memory with 2,000 RPCs, 10,000 objects, 10,000 sessions of 10 RPCs each, MB',
+            bound: 'at most',
+            limit: 300,
+            digits: 1,
+            read: figure(SIDECAR_NAME, 'fullMb'),
+        },
+    ],
+    measure: async ({ running: { pid, spot } }) => {
+        await fill(spot.port, fewNames(WARM_UP_REQUESTS));
+        const rssMb = residentMb(pid);
+        await fillTables(spot.port);
+        return { rssMb, fullMb: residentMb(pid) };
+    },
+};
+const NO_SCRAPE = 'no-scrape';
+const SCRAPES = {
+    dropwizard: { title: 'metrics/d2 (JSON)', path: `${ADMIN_PATH}/metrics/d2`, accept: 'application/json' },
+    sessions: { title: 'd2/sessions (JSON)', path: `${ADMIN_PATH}/d2/sessions`, accept: 'application/json' },
+    prometheus: { title: '/metrics (Prometheus)', path: '/metrics', accept: 'text/plain;version=0.0.4' },
+    openmetrics: {
+        title: '/metrics (OpenMetrics)',
+        path: '/metrics',
+        accept: 'application/openmetrics-text;version=1.0.0',
+    },
+};
+function createContestant(name, title) {
+    return { name, title, peer: PROBED_SIDECAR, processKey: 'sidecar' };
+}
+function createTargets([name, { title }]) {
+    return [
+        {
+            text: `scrape of ${title}: loop blocked at most, ms`,
+            bound: 'at most',
+            limit: 10,
+            digits: 1,
+            read: figure(name, 'blockedMs'),
+        },
+        {
+            text: `scrape of ${title}: p99 of relayed calls, to that without`,
+            bound: 'at most',
+            limit: 1.2,
+            digits: 2,
+            read: ratio(figure(name, 'p99Us'), figure(NO_SCRAPE, 'p99Us')),
+        },
+    ];
+}
+const SCRAPE_LOAD = { kind: 'rpc', connections: 100, thinkMs: 100, users: 10_000, names: 2_000 };
+const SCRAPE = {
+    name: 'scrape',
+    title: 'Scrape of full tables',
+    how: 'The tables of the memory workload, 1,000 small RPCs each second over all of them, and everything read after 0.5 s and ' +
+        'then every 5 s; twice the usual time. "Blocked" is the longest that a timer of the event loop came late meanwhile.',
+    upstream: 'nginx',
+    contestants: [
+        createContestant(NO_SCRAPE, 'no scrape'),
+        ...Object.entries(SCRAPES).map(([name, { title }]) => createContestant(name, title)),
+    ],
+    columns: [
+        column('blockedMs', 'blocked ms'),
+        P50,
+        P99,
+        CPU,
+        column('scrapeMs', 'scrape ms', 0),
+        column('scrapeMb', 'scrape MB', 2),
+    ],
+    targets: Object.entries(SCRAPES).flatMap(createTargets),
+    prepare: async ({ running }) => {
+        await fillTables(running.spot.port);
+        for (const scraped of Object.values(SCRAPES))
+            await scrape(running.spot.monitorPort, scraped).catch(() => undefined);
+    },
+    measure: async (turn) => {
+        const longer = { ...turn, seconds: turn.seconds * 2 };
+        const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer)]);
+        return { ...sample, ...extra };
+    },
+};
+/** Scrapes as long as the load runs, and tells how long the loop was blocked at most while it did. */
+async function watch({ running, contestant, seconds }) {
+    const scraped = SCRAPES[contestant.name];
+    const endMs = performance.now() + seconds * 1000;
+    await sleep(FIRST_SCRAPE_MS);
+    let worst = {};
+    for (let nextMs = performance.now(); nextMs < endMs; nextMs += SCRAPE_EVERY_MS) {
+        await sleep(Math.max(0, nextMs - performance.now()));
+        running.child.send('reset');
+        // Without a scrape the same stretch of time is looked at, for what the load itself does to the loop.
+        const seen = scraped === undefined ? await pause() : await scrape(running.spot.monitorPort, scraped);
+        worst = highest(worst, { ...seen, blockedMs: await readBlockedMs(running) });
+    }
+    return worst;
+}
+async function pause() {
+    await sleep(FIRST_SCRAPE_MS);
+    return {};
+}
+function highest(one, other) {
+    return {
+        ...other,
+        blockedMs: Math.max(one.blockedMs ?? 0, other.blockedMs ?? 0),
+        ...(other.scrapeMs === undefined ? {} : { scrapeMs: Math.max(one.scrapeMs ?? 0, other.scrapeMs) }),
+    };
+}
+async function readBlockedMs({ child }) {
+    const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
+    child.send('read');
+    const [{ blockedMs }] = (await answered);
+    return blockedMs;
+}
+/** Reads without looking: the harness shares its core with the upstream. Throws for any status but 200. */
+async function scrape(port, { path, accept }) {
+    const startedMs = performance.now();
+    const request = http.get({ port, host: '127.0.0.1', path, headers: { accept }, agent: false });
+    const [response] = (await once(request, 'response'));
+    let bytes = 0;
+    response.on('data', (chunk) => {
+        bytes += chunk.length;
+    });
+    await once(response, 'end');
+    if (response.statusCode !== 200)
+        throw new Error(`${path} answers ${response.statusCode}`);
+    return { scrapeMs: performance.now() - startedMs, scrapeMb: bytes / 2 ** 20 };
+}
+export const TABLES = [MEMORY, SCRAPE];

@@ -1,0 +1,126 @@
+/**
+ * Whether a credential is right. Costs nothing worth counting for a credential that was right before; nobody learns from the time
+ * it takes whether there is a user of a name; and a flood of wrong ones keeps no right one out (see `check`).
+ */
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { TokenEntry, UserEntry } from './access-lines.ts';
+import type { AccessList } from './access-list.ts';
+import { FailureLimit, toLimitKey } from './failure-limit.ts';
+import { createDecoy, isPassword, type PasswordHash } from './password-hash.ts';
+import { type Credential, parseAuthorization } from './presented.ts';
+import type { Reader } from './reader.ts';
+import { toTokenHash } from './token-hash.ts';
+import { VerificationQueue } from './verification-queue.ts';
+
+/** All of a request that may tell who sends it. */
+export interface Presented {
+  /** The `Authorization` field as it came. */
+  readonly authorization: string | undefined;
+  /** Of the other end of the connection, e.g. `127.0.0.1`; never from a field, which anybody can write. */
+  readonly address: string;
+}
+
+export type Verdict =
+  | { readonly kind: 'known'; readonly reader: Reader }
+  /** No credential, or none that can be read. */
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'wrong' }
+  /** Wrong, or not to be verified now: the address had too many wrong ones, or there is no room. */
+  | { readonly kind: 'limited'; readonly retryAfterS: number };
+
+/** For one that was refused because others wait. */
+const BUSY_RETRY_S = 1;
+
+export class AccessControl {
+  readonly #list: AccessList;
+  readonly #verifyHash: typeof isPassword;
+  readonly #limit: FailureLimit;
+  readonly #queue = new VerificationQueue();
+  /** Dies with the process, so that what is remembered can be compared with nothing else. */
+  readonly #key = randomBytes(32);
+  /** Right passwords as keyed hashes; at most one for each entry of the list, and gone with it. */
+  readonly #right = new WeakMap<UserEntry, Buffer>();
+  #wrongCount = 0;
+  #limitedCount = 0;
+
+  /** `verify` is there for tests, which look at what is verified. */
+  constructor(list: AccessList, clock: Clock, verify: typeof isPassword = isPassword) {
+    this.#list = list;
+    this.#verifyHash = verify;
+    this.#limit = new FailureLimit(clock);
+  }
+
+  /** Counted since start: wrong credentials, and requests that were told to come later. */
+  get counts(): { readonly wrong: number; readonly limited: number } {
+    return { wrong: this.#wrongCount, limited: this.#limitedCount };
+  }
+
+  /** Which kinds of credential could be right: what a challenge has to ask for. */
+  get schemes(): { readonly hasUsers: boolean; readonly hasTokens: boolean } {
+    return { hasUsers: this.#list.users.size > 0, hasTokens: this.#list.tokens.length > 0 };
+  }
+
+  /**
+   * A token, and a password that was right before, are let in at once, whatever their address has done. Another password waits for its
+   * turn to be verified; only where the turns that one address can wait for are all taken is it refused unseen.
+   */
+  async check({ authorization, address }: Presented): Promise<Verdict> {
+    const credential = parseAuthorization(authorization);
+    if (credential === undefined) return { kind: 'missing' };
+    const key = toLimitKey(address);
+    const reader =
+      credential.kind === 'token' ? this.#findToken(credential.token) : await this.#verify(credential, key);
+    if (reader === 'no-room') return this.#limited(this.#limit.retryAfterS(key) || BUSY_RETRY_S);
+    if (reader !== undefined) return { kind: 'known', reader };
+    this.#wrongCount++;
+    const retryAfterS = this.#limit.retryAfterS(key);
+    this.#limit.add(key);
+    return retryAfterS > 0 ? this.#limited(retryAfterS) : { kind: 'wrong' };
+  }
+
+  #limited(retryAfterS: number): Verdict {
+    this.#limitedCount++;
+    return { kind: 'limited', retryAfterS };
+  }
+
+  /** Looks at all of them, so that time tells nothing of where it was found. */
+  #findToken(token: string): Reader | undefined {
+    const tokenHash = toTokenHash(token);
+    let found: TokenEntry | undefined;
+    for (const entry of this.#list.tokens) if (timingSafeEqual(entry.tokenHash, tokenHash)) found = entry;
+    return found && toReader(found);
+  }
+
+  async #verify(
+    { name, password }: Credential & { kind: 'password' },
+    address: string,
+  ): Promise<Reader | 'no-room' | undefined> {
+    const entry = this.#list.users.get(name);
+    const fingerprint = createHmac('sha256', this.#key).update(password, 'utf8').digest();
+    const right = entry && this.#right.get(entry);
+    if (entry !== undefined && right !== undefined && timingSafeEqual(right, fingerprint)) return toReader(entry);
+    // Nobody has a password: nothing to hide, and nothing to verify.
+    const expected = entry?.password ?? this.#decoyFor(name);
+    if (expected === undefined) return undefined;
+    const turn = { address, isLimited: this.#limit.retryAfterS(address) > 0 };
+    const isRight = await this.#queue.run(turn, () => this.#verifyHash(password, expected));
+    if (isRight === undefined) return 'no-room';
+    // The list may have been read again meanwhile, and the user be gone or have another password.
+    if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) return undefined;
+    this.#right.set(entry, fingerprint);
+    return toReader(entry);
+  }
+
+  /** As costly as the real ones; where these differ, each unknown name always is as costly as the same one of them. */
+  #decoyFor(name: string): PasswordHash | undefined {
+    const users = [...this.#list.users.values()];
+    const pick = Buffer.from(hash('sha256', `${this.#key.toString('base64')}${name}`, 'hex'), 'hex').readUInt32BE();
+    const like = users[pick % users.length];
+    return like && createDecoy(like.password);
+  }
+}
+
+function toReader({ name, role }: Reader): Reader {
+  return { name, role };
+}

@@ -1,0 +1,80 @@
+/**
+ * Counts wrong credentials by the address that they come from. It only says that an address has had its share: what becomes of its
+ * requests then is access-control.ts's matter, so that it cannot lock out anybody whose credential is right.
+ */
+import net from 'node:net';
+import { type Clock, NS_PER_S } from '../clock.ts';
+
+/** Wrong credentials in a row that are a person's slips. */
+const BURST = 10;
+/** One more for each of these. */
+const REFILL_S = 6;
+/** About 1 MB. */
+const MAX_ADDRESSES = 10_000;
+
+interface Failures {
+  /** Fills up to `BURST`, which is when it is over. */
+  readonly count: number;
+  readonly atNs: number;
+}
+
+export class FailureLimit {
+  readonly #clock: Clock;
+  /** The one that failed last is last. */
+  readonly #failures = new Map<string, Failures>();
+  #evicted = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Addresses that were forgotten to make room for others. */
+  get evicted(): number {
+    return this.#evicted;
+  }
+
+  get size(): number {
+    return this.#failures.size;
+  }
+
+  /** Seconds until one more wrong credential would be taken as a slip, at least 1; 0 if it would now. */
+  retryAfterS(address: string): number {
+    const excess = this.#countOf(address) - (BURST - 1);
+    return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess * REFILL_S));
+  }
+
+  add(address: string): void {
+    // Never above BURST: whoever goes on for an hour waits no longer than who has just begun.
+    const count = Math.min(BURST, this.#countOf(address) + 1);
+    this.#failures.delete(address);
+    if (this.#failures.size >= MAX_ADDRESSES) {
+      const [oldest] = this.#failures.keys();
+      if (oldest !== undefined) this.#failures.delete(oldest);
+      this.#evicted++;
+    }
+    this.#failures.set(address, { count, atNs: this.#clock.nowNs() });
+  }
+
+  #countOf(address: string): number {
+    const found = this.#failures.get(address);
+    if (found === undefined) return 0;
+    return Math.max(0, found.count - (this.#clock.nowNs() - found.atNs) / (REFILL_S * NS_PER_S));
+  }
+}
+
+/** Who shares a count: an IPv4 address, also where it is written as IPv6, and the /64 that one IPv6 host has to choose from. */
+export function toLimitKey(address: string): string {
+  const v4 = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+  if (net.isIPv4(v4)) return v4;
+  if (!net.isIPv6(address)) return 'unknown';
+  const [plain = ''] = address.split('%');
+  const [front = '', back] = plain.split('::');
+  const groups = front === '' ? [] : front.split(':');
+  const behind = back === undefined || back === '' ? 0 : back.split(':').length;
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind);
+  const all = [...groups, ...Array<string>(zeros).fill('0'), ...(back ?? '').split(':')];
+  return all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group || '0', 16).toString(16))
+    .join(':');
+}

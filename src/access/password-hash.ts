@@ -1,0 +1,75 @@
+/** Hashes of passwords: scrypt (RFC 7914), written as `scrypt$N$r$p$salt$hash` with salt and hash in base64. */
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+
+/** What one verification costs: memory is 128 * N * r bytes, time rises with N * r * p. */
+export interface ScryptCost {
+  readonly N: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+export interface PasswordHash extends ScryptCost {
+  readonly salt: Buffer;
+  readonly hash: Buffer;
+}
+
+/**
+ * 32 MiB and about 0.2 s. OWASP's Password Storage Cheat Sheet holds this as strong as N = 2^17 with p = 1, which takes 128 MiB: too
+ * much to ask of a sidecar.
+ */
+export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 };
+
+/** Below, a graphics card guesses too fast. */
+const MIN_N = 16_384;
+/** Above, one request takes what a small container has. */
+const MAX_MEMORY_BYTES = 256 * 1024 * 1024;
+const MAX_P = 16;
+const MIN_R = 8;
+
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+
+/** What `parsePasswordHash` takes, in words. */
+export const PASSWORD_HASH_FORM = 'scrypt$N$r$p$salt$hash as d2-sidecar passwd makes it';
+
+export async function createPasswordHash(password: string, cost: ScryptCost = DEFAULT_COST): Promise<PasswordHash> {
+  const salt = randomBytes(SALT_BYTES);
+  const { N, r, p } = cost;
+  return { N, r, p, salt, hash: await derive(password, salt, cost) };
+}
+
+export function toPasswordHashText({ N, r, p, salt, hash }: PasswordHash): string {
+  return `scrypt$${N}$${r}$${p}$${salt.toString('base64')}$${hash.toString('base64')}`;
+}
+
+/** Undefined if `text` is not of the form, or asks for too little or too much work. */
+export function parsePasswordHash(text: string): PasswordHash | undefined {
+  const match = /^scrypt\$(\d{1,9})\$(\d{1,3})\$(\d{1,3})\$([A-Za-z0-9+/]+={0,2})\$([A-Za-z0-9+/]+={0,2})$/.exec(text);
+  if (match === null) return undefined;
+  const [N, r, p] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const salt = Buffer.from(match[4] ?? '', 'base64');
+  const hash = Buffer.from(match[5] ?? '', 'base64');
+  const isPowerOfTwo = (N & (N - 1)) === 0;
+  const isBounded = N >= MIN_N && isPowerOfTwo && r >= MIN_R && p >= 1 && p <= MAX_P && 128 * N * r <= MAX_MEMORY_BYTES;
+  if (!isBounded || salt.length < SALT_BYTES || hash.length !== HASH_BYTES) return undefined;
+  return { N, r, p, salt, hash };
+}
+
+/** Takes as long for a wrong password as for the right one. Runs in the thread pool. */
+export async function isPassword(password: string, expected: PasswordHash): Promise<boolean> {
+  return timingSafeEqual(await derive(password, expected.salt, expected), expected.hash);
+}
+
+/** A hash of nothing, to be compared with when there is no such user: it takes the same time and fits no password. */
+export function createDecoy({ N, r, p }: ScryptCost): PasswordHash {
+  return { N, r, p, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
+}
+
+function derive(password: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    // OpenSSL counts a little more than 128 * N * r.
+    scrypt(password, salt, HASH_BYTES, { N, r, p, maxmem: 2 * 128 * N * r }, (error, key) =>
+      error === null ? resolve(key) : reject(error),
+    );
+  });
+}

@@ -1,0 +1,51 @@
+/**
+ * What a request presents to be let in, read from its `Authorization` field: Basic (RFC 7617) or Bearer (RFC 6750). Without regular
+ * expressions, which would keep the last credential they saw as `RegExp.input`.
+ */
+export type Credential =
+  | { readonly kind: 'password'; readonly name: string; readonly password: string }
+  | { readonly kind: 'token'; readonly token: string };
+
+const COLON = 0x3a;
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Undefined for no field, another scheme, and what is not of its scheme's form: none of these can be a guess. */
+export function parseAuthorization(field: string | undefined): Credential | undefined {
+  if (field === undefined) return undefined;
+  const blankAt = field.indexOf(' ');
+  if (blankAt === -1) return undefined;
+  const value = field.slice(blankAt + 1).trim();
+  if (value === '') return undefined;
+  switch (field.slice(0, blankAt).toLowerCase()) {
+    case 'basic':
+      return parseBasic(value);
+    case 'bearer':
+      return { kind: 'token', token: value };
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * A password in the one form in which it is hashed and compared: a letter outside ASCII is UTF-8 with most clients, latin1 with
+ * old ones, and may be written in two ways in Unicode (RFC 8265 §4.2 asks for NFC).
+ */
+export function toPasswordText(bytes: Uint8Array): string {
+  return decode(bytes).normalize('NFC');
+}
+
+function parseBasic(value: string): Credential | undefined {
+  const bytes = Buffer.from(value, 'base64');
+  const colonAt = bytes.indexOf(COLON);
+  if (colonAt === -1) return undefined;
+  const password = toPasswordText(bytes.subarray(colonAt + 1));
+  return { kind: 'password', name: decode(bytes.subarray(0, colonAt)), password };
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return Buffer.from(bytes).toString('latin1');
+  }
+}

@@ -1,0 +1,53 @@
+import { type BayeuxMessage, parseMessages } from './message.ts';
+
+/**
+ * The messages of a response's body, decoded as UTF-8: JSON, or with `callback` also a call of that function with the
+ * messages as its one argument, `cb([...]);`, behind a comment or not. Undefined: not Bayeux, as in `parseMessages`.
+ *
+ * The comment keeps the body from being taken for something else than a script, the semicolon is a matter of taste; both
+ * may be missing. A callback other than the one asked for is not read. The Bayeux Protocol 1.0, "The callback-polling
+ * response messages".
+ */
+export function parseResponseText(body: string, callback: string | undefined): readonly BayeuxMessage[] | undefined {
+  if (callback === undefined) return parseMessages(body);
+  const argument = toArgument(body, callback);
+  // Servers answer errors, and some of them everything, without the call.
+  return parseMessages(argument ?? body);
+}
+
+/** What stands between the parentheses; undefined if the text is not a call of `callback`. */
+function toArgument(body: string, callback: string): string | undefined {
+  let at = skipSpace(body, 0);
+  if (body.startsWith('/*', at)) {
+    const commentEnd = body.indexOf('*/', at + 2);
+    if (commentEnd < 0) return undefined;
+    at = skipSpace(body, commentEnd + 2);
+  }
+  if (!body.startsWith(callback, at)) return undefined;
+  at = skipSpace(body, at + callback.length);
+  if (body.charCodeAt(at) !== OPEN) return undefined;
+  let end = backOverSpace(body, body.length);
+  if (body.charCodeAt(end - 1) === SEMICOLON) end = backOverSpace(body, end - 1);
+  if (end - 1 <= at || body.charCodeAt(end - 1) !== CLOSE) return undefined;
+  return body.slice(at + 1, end - 1);
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (isSpace(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function backOverSpace(text: string, from: number): number {
+  let at = from;
+  while (isSpace(text.charCodeAt(at - 1))) at -= 1;
+  return at;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+}
+
+const OPEN = 0x28;
+const CLOSE = 0x29;
+const SEMICOLON = 0x3b;

@@ -1,0 +1,68 @@
+import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
+
+/** A request that is no call in itself, but says something: to the Comet endpoint, or with a login form. */
+export interface CometRoute {
+  /** As in the configuration, e.g. `smartWeb`. */
+  readonly application: string;
+  readonly kind: 'comet' | 'login';
+}
+
+interface Context {
+  /** `/smartWeb`, decoded; empty for the root context. */
+  readonly start: string;
+  readonly comet: CometRoute;
+  readonly login: CometRoute;
+}
+
+/** Finds the requests whose bodies are read. */
+export class CometRoutes {
+  readonly #contexts: readonly Context[];
+  readonly #cometStart: string;
+  readonly #loginEnd: string;
+
+  /** `cometPath` and `loginPath` are below each application, without slashes at their ends. */
+  constructor(applications: readonly string[], cometPath: string, loginPath: string) {
+    this.#contexts = applications
+      .map(
+        (application): Context => ({
+          start: toPath(toConfigSegments(application)),
+          comet: { application, kind: 'comet' },
+          login: { application, kind: 'login' },
+        }),
+      )
+      // The longest context wins, as in the server.
+      .sort((a, b) => b.start.length - a.start.length);
+    this.#cometStart = toPath(toConfigSegments(cometPath));
+    this.#loginEnd = toPath(toConfigSegments(loginPath));
+  }
+
+  /**
+   * `/smartWeb/api/cometd`, and what is below it (CometD's clients append `/handshake`, `/connect`); for a login any path in
+   * the application that ends with the configured one, as servers have it (Tomcat's FormAuthenticator).
+   */
+  find(method: string, target: string): CometRoute | undefined {
+    const path = toPlainPath(target);
+    if (path === undefined) return undefined;
+    const context = this.#contexts.find(({ start }) => isAtOrBelow(path, start));
+    if (context === undefined) return undefined;
+    const rest = path.slice(context.start.length);
+    if (isAtOrBelow(rest, this.#cometStart)) return context.comet;
+    return method === 'POST' && rest.endsWith(this.#loginEnd) ? context.login : undefined;
+  }
+}
+
+/** Decoded, without dot segments, doubled slashes and a slash at the end. */
+function toPlainPath(target: string): string | undefined {
+  const raw = toRawPath(target);
+  if (raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'))) return raw;
+  const segments = toSegments(raw);
+  return segments && toPath(segments);
+}
+
+function toPath(segments: readonly string[]): string {
+  return segments.map((segment) => `/${segment}`).join('');
+}
+
+function isAtOrBelow(path: string, start: string): boolean {
+  return path.startsWith(start) && (path.length === start.length || path[start.length] === '/');
+}

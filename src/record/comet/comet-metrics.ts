@@ -1,0 +1,123 @@
+/**
+ * What is counted of Comet beside the statistics of calls and objects: holds, which are no calls, signs of trouble between
+ * clients and server, and what passed unread.
+ */
+import type { Clock } from '../../clock.ts';
+import { NS_PER_S } from '../../clock.ts';
+import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
+import type { TimerReading } from '../../metrics/timer.ts';
+
+/** What ended a `/meta/connect`: something to tell the client, the server's time limit, or a break of either side. */
+export type HoldEnding = 'delivery' | 'empty' | 'broken';
+
+/** Why something passed unread. The bytes were passed on as always. */
+export type UnreadReason =
+  | 'body-too-large'
+  | 'not-bayeux'
+  | 'content-coding'
+  | 'too-large'
+  | 'inflated-too-large'
+  | 'malformed'
+  | 'extension'
+  | 'budget'
+  | 'text'
+  | 'binary';
+
+/** What a table had no place for. */
+export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
+
+/** Plain numbers since the start, at the moment of reading. */
+export interface CometNumbers {
+  readonly messages: { readonly client: number; readonly upstream: number };
+  readonly holds: {
+    readonly now: number;
+    readonly ended: Readonly<Record<HoldEnding, number>>;
+    /** Their durations, in no timer of calls. */
+    readonly duration: TimerReading;
+  };
+  readonly handshakes: { readonly accepted: number; readonly refused: number; readonly storms: number };
+  /** Answers `402`: the server does not know the client any more. */
+  readonly unknownClients: number;
+  /** Clients that went on by long-polling where WebSocket had been offered or used before. */
+  readonly fallbacks: number;
+  /** Connects that came later than the server had advised. */
+  readonly connectGaps: number;
+  /** Clients that were there before the sidecar. */
+  readonly adopted: number;
+  readonly unread: Readonly<Partial<Record<UnreadReason, number>>>;
+  readonly untracked: Readonly<Record<CometTable, number>>;
+  /** Calls without an answer, by what became of them. */
+  readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
+}
+
+/** So many handshakes within so long are a storm, e.g. all browsers after the server's restart. */
+export const STORM_HANDSHAKES = 50;
+const STORM_WITHIN_NS = 10 * NS_PER_S;
+
+export class CometMetrics {
+  readonly #holdDuration: LifetimeTimer;
+  readonly #ended: Record<HoldEnding, number> = { delivery: 0, empty: 0, broken: 0 };
+  readonly #unread: Partial<Record<UnreadReason, number>> = {};
+  readonly #untracked: Record<CometTable, number> = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
+  #holdsNow = 0;
+  #stormBeganNs = Number.NEGATIVE_INFINITY;
+  #stormHandshakes = 0;
+  #storms = 0;
+  clientMessages = 0;
+  upstreamMessages = 0;
+  accepted = 0;
+  refused = 0;
+  unknownClients = 0;
+  fallbacks = 0;
+  connectGaps = 0;
+  adopted = 0;
+  timedOut = 0;
+  abandoned = 0;
+
+  constructor(clock: Clock) {
+    this.#holdDuration = new LifetimeTimer(clock);
+  }
+
+  holdBegan(): void {
+    this.#holdsNow += 1;
+  }
+
+  holdEnded(ending: HoldEnding, durationNs: number, nowNs: number): void {
+    this.#holdsNow -= 1;
+    this.#ended[ending] += 1;
+    this.#holdDuration.update(durationNs, nowNs);
+  }
+
+  /** Every handshake that a client asks for, whatever the answer. */
+  handshakeAsked(nowNs: number): void {
+    if (nowNs - this.#stormBeganNs > STORM_WITHIN_NS) {
+      this.#stormBeganNs = nowNs;
+      this.#stormHandshakes = 0;
+    }
+    this.#stormHandshakes += 1;
+    if (this.#stormHandshakes === STORM_HANDSHAKES) this.#storms += 1;
+  }
+
+  passedUnread(reason: UnreadReason): void {
+    this.#unread[reason] = (this.#unread[reason] ?? 0) + 1;
+  }
+
+  tableFull(table: CometTable): void {
+    this.#untracked[table] += 1;
+  }
+
+  read(): CometNumbers {
+    return {
+      messages: { client: this.clientMessages, upstream: this.upstreamMessages },
+      holds: { now: this.#holdsNow, ended: { ...this.#ended }, duration: this.#holdDuration },
+      handshakes: { accepted: this.accepted, refused: this.refused, storms: this.#storms },
+      unknownClients: this.unknownClients,
+      fallbacks: this.fallbacks,
+      connectGaps: this.connectGaps,
+      adopted: this.adopted,
+      unread: { ...this.#unread },
+      untracked: { ...this.#untracked },
+      unanswered: { timedOut: this.timedOut, abandoned: this.abandoned },
+    };
+  }
+}

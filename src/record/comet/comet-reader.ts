@@ -1,0 +1,49 @@
+/**
+ * Reads Comet traffic: which exchanges are Comet's or a login form's, and what each of them is read with. What is read never
+ * changes, delays or ends what passes; see exchange/ for the rules of observing.
+ */
+import type { CometRoutes } from '../../classify/comet-route.ts';
+import type { Exchange } from '../../exchange/exchange.ts';
+import type { CometApplication } from './comet-application.ts';
+import { CometExchange } from './comet-exchange.ts';
+import type { CometMetrics, CometNumbers } from './comet-metrics.ts';
+import type { CometTunnelServices } from './comet-tunnel.ts';
+import type { ExchangeReading } from './exchange-reading.ts';
+import { FormLogin } from './form-login.ts';
+
+export interface CometReaderParts {
+  readonly routes: CometRoutes;
+  readonly applications: ReadonlyMap<string, CometApplication>;
+  readonly tunnels: CometTunnelServices;
+  readonly metrics: CometMetrics;
+  /** Field of the login form with the user's name. */
+  readonly userField: string;
+}
+
+export class CometReader {
+  readonly #parts: CometReaderParts;
+
+  constructor(parts: CometReaderParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins to read an exchange, at its beginning; undefined for one that is none of Comet's. */
+  begin(exchange: Exchange): ExchangeReading | undefined {
+    const { routes, applications, tunnels, userField } = this.#parts;
+    const route = routes.find(exchange.request.method, exchange.request.target);
+    const application = route && applications.get(route.application);
+    if (route === undefined || application === undefined) return undefined;
+    return route.kind === 'comet'
+      ? new CometExchange(application, tunnels, exchange)
+      : new FormLogin(application, userField, exchange);
+  }
+
+  read(): CometNumbers {
+    return this.#parts.metrics.read();
+  }
+
+  /** Ends what waits for too long. For a timer of seconds. */
+  sweep(): void {
+    for (const { clients } of this.#parts.applications.values()) clients.sweep();
+  }
+}

@@ -1,0 +1,75 @@
+/** How one direction compresses, RFC 7692 §7.1. */
+export interface DeflateParameters {
+  /** Messages may refer back to earlier ones. */
+  readonly contextTakeover: boolean;
+  /** Base-2 logarithm of the window, 8 to 15; 15 unless less was agreed. */
+  readonly windowBits: number;
+}
+
+/** `deflate` is absent where messages are not compressed. */
+export interface AgreedExtensions {
+  readonly deflate?: { readonly client: DeflateParameters; readonly upstream: DeflateParameters };
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const PERMESSAGE_DEFLATE = 'permessage-deflate';
+const WINDOW_BITS = /^(?:[89]|1[0-5])$/;
+const MAX_WINDOW_BITS = 15;
+
+/**
+ * What the 101 agreed on. `values` are its Sec-WebSocket-Extensions fields, e.g.
+ * `['permessage-deflate; client_max_window_bits=12; server_no_context_takeover']`; none, or empty ones, are no extension.
+ * `unknown` for all else: an extension that is not known may give payloads any meaning, and so may a parameter.
+ * RFC 6455 §9.1, RFC 7692 §7.1.
+ */
+export function parseExtensions(values: readonly string[]): AgreedExtensions | 'unknown' {
+  // No value of permessage-deflate, not even a quoted one, has a comma or semicolon; where one does, a part is no token.
+  const extensions = values.flatMap((value) => value.split(',')).filter((extension) => extension.trim() !== '');
+  const [extension] = extensions;
+  if (extension === undefined) return {};
+  if (extensions.length > 1) return 'unknown';
+  const [name = '', ...written] = extension.split(';').map((part) => part.trim());
+  const parameters = toParameters(written);
+  if (name.toLowerCase() !== PERMESSAGE_DEFLATE || parameters === undefined) return 'unknown';
+  const isMissing = (side: string): boolean => !parameters.has(`${side}_no_context_takeover`);
+  const bits = (side: string): number => Number(parameters.get(`${side}_max_window_bits`) ?? MAX_WINDOW_BITS);
+  return {
+    deflate: {
+      client: { contextTakeover: isMissing('client'), windowBits: bits('client') },
+      upstream: { contextTakeover: isMissing('server'), windowBits: bits('server') },
+    },
+  };
+}
+
+/** `undefined` when one is unknown, comes twice, or has a value that it cannot have in an answer. */
+function toParameters(written: readonly string[]): ReadonlyMap<string, string> | undefined {
+  const parameters = new Map<string, string>();
+  for (const parameter of written) {
+    const equals = parameter.indexOf('=');
+    const name = (equals < 0 ? parameter : parameter.slice(0, equals)).trim().toLowerCase();
+    const value = equals < 0 ? undefined : unquoted(parameter.slice(equals + 1).trim());
+    if (parameters.has(name) || !isParameter(name, value)) return undefined;
+    parameters.set(name, value ?? '');
+  }
+  return parameters;
+}
+
+function isParameter(name: string, value: string | undefined): boolean {
+  switch (name) {
+    case 'client_no_context_takeover':
+    case 'server_no_context_takeover':
+      return value === undefined;
+    // A client may offer its own without a value; an answer has one (§7.1.2.2).
+    case 'client_max_window_bits':
+    case 'server_max_window_bits':
+      return value !== undefined && WINDOW_BITS.test(value);
+    default:
+      return false;
+  }
+}
+
+/** A quoted value must be a token once its quotes are off (RFC 6455 §9.1). */
+function unquoted(value: string): string {
+  const inner = value.startsWith('"') && value.endsWith('"') && value.length > 2 ? value.slice(1, -1) : value;
+  return TOKEN.test(inner) ? inner : '';
+}

@@ -1,0 +1,188 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AccessControl } from '../../src/access/access-control.ts';
+import { AccessList } from '../../src/access/access-list.ts';
+import { isPassword, type PasswordHash } from '../../src/access/password-hash.ts';
+import { basic, CHEAP, Folder, StillClock, tokenLine, userLine } from './access-files.ts';
+
+const HERE = '192.0.2.1';
+const { line: PROMETHEUS, token: TOKEN } = tokenLine('prometheus', 'metrics');
+const ANN = basic('ann', 'annannann');
+const KNOWN_ANN = { kind: 'known', reader: { name: 'ann', role: 'sessions' } };
+
+let annLine: string;
+let bobLine: string;
+beforeAll(async () => {
+  annLine = await userLine('ann', 'sessions', 'annannann');
+  bobLine = await userLine('bob', 'metrics', 'bobbobbob');
+});
+
+let folder: Folder;
+let clock: StillClock;
+let list: AccessList;
+let control: AccessControl;
+/** What passwords were compared with, right ones and decoys. */
+let verified: PasswordHash[];
+beforeEach(() => {
+  folder = new Folder();
+  clock = new StillClock();
+  list = new AccessList({
+    usersFile: folder.write('users', `${annLine}\n${bobLine}\n`),
+    tokensFile: folder.write('tokens', PROMETHEUS),
+  });
+  verified = [];
+  control = new AccessControl(list, clock, (password, expected) => {
+    verified.push(expected);
+    return isPassword(password, expected);
+  });
+});
+afterEach(() => folder.remove());
+
+const check = (authorization: string | undefined, address = HERE) => control.check({ authorization, address });
+
+/** Wrong tokens cost nothing to find wrong, and count as wrong passwords do. */
+async function fail(times: number, address = HERE): Promise<void> {
+  for (let count = 0; count < times; count++) await check(`Bearer wrong${count}`, address);
+}
+
+describe('a credential', () => {
+  it('tells who it is of, and what he may read', async () => {
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(await check(basic('bob', 'bobbobbob'))).toEqual({
+      kind: 'known',
+      reader: { name: 'bob', role: 'metrics' },
+    });
+    expect(await check(`Bearer ${TOKEN}`)).toEqual({
+      kind: 'known',
+      reader: { name: 'prometheus', role: 'metrics' },
+    });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0 });
+  });
+
+  it('is missing, and no wrong one, where nothing can be read', async () => {
+    for (let count = 0; count < 20; count++) expect(await check(undefined)).toEqual({ kind: 'missing' });
+    expect(await check('Digest x')).toEqual({ kind: 'missing' });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0 });
+  });
+
+  it.each([
+    ['a wrong password', basic('ann', 'annannanm')],
+    ['the password of another', basic('ann', 'bobbobbob')],
+    ['an unknown user', basic('eve', 'annannann')],
+    ['a user called like a part of every object', basic('constructor', 'annannann')],
+    ['the name of a token as user', basic('prometheus', TOKEN)],
+    ['a wrong token', `Bearer ${TOKEN.slice(0, -1)}`],
+    ['a password as token', 'Bearer annannann'],
+    ['a hash as password', basic('ann', annLineHash())],
+  ])('is wrong with %s, also after the right one', async (_what, field) => {
+    expect(await check(field)).toEqual({ kind: 'wrong' });
+    await check(ANN);
+    expect(await check(field)).toEqual({ kind: 'wrong' });
+    expect(control.counts.wrong).toBe(2);
+  });
+
+  function annLineHash(): string {
+    return 'scrypt$16384$8$1$AAAA$AAAA';
+  }
+
+  it('costs nothing once it was right', async () => {
+    for (let count = 0; count < 100; count++) expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(verified).toHaveLength(1);
+  });
+
+  it('takes the same work with an unknown user as with a known one, whether he was here before or not', async () => {
+    await check(ANN);
+    verified = [];
+    for (const name of ['ann', 'bob', 'eve', '']) await check(basic(name, 'wrong'));
+    expect(verified.map(({ N, r, p, hash }) => [N, r, p, hash.length])).toEqual(Array(4).fill([16_384, 8, 1, 32]));
+  });
+
+  it('takes for an unknown user the work of always the same known one, where these differ', async () => {
+    const dear = { ...CHEAP, p: 2 };
+    folder.write('users', `${annLine}\n${await userLine('cy', 'metrics', 'cycycycycy', dear)}\n`);
+    list.reload();
+    verified = [];
+    const names = Array.from({ length: 40 }, (_, index) => `eve${index}`);
+    const quick = new AccessControl(list, clock, (_password, expected) => {
+      verified.push(expected);
+      return Promise.resolve(false);
+    });
+    for (const name of [...names, ...names]) await quick.check({ authorization: basic(name, 'x'), address: HERE });
+    const costs = verified.map(({ p }) => p);
+    expect(new Set(costs)).toEqual(new Set([1, 2]));
+    expect(costs.slice(40)).toEqual(costs.slice(0, 40));
+  });
+});
+
+describe('an address with too many wrong credentials', () => {
+  it('is told when to come again, by the next wrong one', async () => {
+    await fail(10);
+    expect(await check('Bearer wrong')).toEqual({ kind: 'limited', retryAfterS: 6 });
+    expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'limited', retryAfterS: 6 });
+    expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
+    expect(control.counts).toEqual({ wrong: 13, limited: 2 });
+    clock.pass(6);
+    expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
+  });
+
+  it('locks nobody out: not by token, not by a password seen before, not by one never seen', async () => {
+    await check(ANN);
+    await fail(200);
+    expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(await check(basic('bob', 'bobbobbob'))).toMatchObject({ kind: 'known' });
+  });
+
+  it('locks nobody out by a flood: who was right before gets in at once, others from elsewhere in their turn', async () => {
+    await check(ANN);
+    await fail(10);
+    verified = [];
+    const flood = Array.from({ length: 200 }, (_, index) => check(basic('ann', `wrong${index}`)));
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(verified.length, 'before the flood is through').toBeLessThan(4);
+    expect(await check(basic('bob', 'bobbobbob'), '192.0.2.2')).toMatchObject({ kind: 'known' });
+    const verdicts = await Promise.all(flood);
+    expect(verdicts.every(({ kind }) => kind === 'limited')).toBe(true);
+    // All but the one that was verified and the four that waited were refused unseen.
+    expect(control.counts.wrong).toBe(10 + 5);
+    expect(control.counts.limited).toBe(200);
+  });
+});
+
+describe('a list that is read again', () => {
+  it('lets out who is gone and in who is new, and keeps what is remembered of the others', async () => {
+    await check(ANN);
+    await check(basic('bob', 'bobbobbob'));
+    folder.write('users', `${annLine}\n${await userLine('bob', 'metrics', 'other password')}\n`);
+    folder.write('tokens', tokenLine('grafana', 'metrics').line);
+    expect(list.reload()).toBeUndefined();
+    verified = [];
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(verified).toEqual([]);
+    expect(await check(basic('bob', 'bobbobbob'))).toEqual({ kind: 'wrong' });
+    expect(await check(basic('bob', 'other password'))).toMatchObject({ kind: 'known' });
+    expect(await check(`Bearer ${TOKEN}`)).toEqual({ kind: 'wrong' });
+  });
+
+  it('gives a changed role at once', async () => {
+    await check(ANN);
+    folder.write('users', annLine.replace(':sessions:', ':metrics:'));
+    list.reload();
+    expect(await check(ANN)).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
+  });
+
+  it('does not let in who went while his password was verified', async () => {
+    const verdict = check(ANN);
+    folder.write('users', bobLine);
+    list.reload();
+    expect(await verdict).toEqual({ kind: 'wrong' });
+  });
+});
+
+describe('without users', () => {
+  it('verifies no password', async () => {
+    const tokensOnly = new AccessList({ usersFile: undefined, tokensFile: folder.write('tokens', PROMETHEUS) });
+    const only = new AccessControl(tokensOnly, clock);
+    expect(only.schemes).toEqual({ hasUsers: false, hasTokens: true });
+    expect(await only.check({ authorization: ANN, address: HERE })).toEqual({ kind: 'wrong' });
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { FailureLimit, toLimitKey } from '../../src/access/failure-limit.ts';
+import { StillClock } from './access-files.ts';
+
+describe('the limit on failures', () => {
+  it('takes ten of an address, then one every six seconds', () => {
+    const clock = new StillClock();
+    const limit = new FailureLimit(clock);
+    for (let count = 0; count < 10; count++) {
+      expect(limit.retryAfterS('a')).toBe(0);
+      limit.add('a');
+    }
+    expect(limit.retryAfterS('a')).toBe(6);
+    expect(limit.retryAfterS('b')).toBe(0);
+    clock.pass(5.5);
+    expect(limit.retryAfterS('a')).toBe(1);
+    clock.pass(0.5);
+    expect(limit.retryAfterS('a')).toBe(0);
+    limit.add('a');
+    expect(limit.retryAfterS('a')).toBe(6);
+  });
+
+  it('lets nobody wait longer for having gone on', () => {
+    const clock = new StillClock();
+    const limit = new FailureLimit(clock);
+    for (let count = 0; count < 1_000; count++) limit.add('a');
+    expect(limit.retryAfterS('a')).toBe(6);
+    clock.pass(60);
+    for (let count = 0; count < 10; count++) {
+      expect(limit.retryAfterS('a')).toBe(0);
+      limit.add('a');
+    }
+  });
+
+  it('remembers a bounded number of addresses, and forgets the one that failed longest ago', () => {
+    const limit = new FailureLimit(new StillClock());
+    for (let count = 0; count < 10; count++) {
+      limit.add('first');
+      limit.add('second');
+    }
+    for (let index = 0; index < 9_998; index++) limit.add(`a${index}`);
+    limit.add('first');
+    expect([limit.size, limit.evicted]).toEqual([10_000, 0]);
+    limit.add('one more');
+    expect([limit.size, limit.evicted]).toEqual([10_000, 1]);
+    expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
+  });
+});
+
+describe('the key of an address', () => {
+  it.each([
+    ['10.0.0.1', '10.0.0.1'],
+    ['::ffff:10.0.0.1', '10.0.0.1'],
+    ['::FFFF:10.0.0.1', '10.0.0.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:0db8:0001:0002::1', '2001:db8:1:2'],
+    ['2001:db8::1', '2001:db8:0:0'],
+    ['2001:db8::', '2001:db8:0:0'],
+    ['fe80::1%eth0', 'fe80:0:0:0'],
+    ['::1', '0:0:0:0'],
+    ['::', '0:0:0:0'],
+    ['', 'unknown'],
+    ['nonsense', 'unknown'],
+  ])('of %j is %j', (address, key) => {
+    expect(toLimitKey(address)).toBe(key);
+  });
+});

@@ -1,0 +1,75 @@
+/** The machine that is measured on, and who runs where. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { ROOT_FOLDER } from './folders.ts';
+import { findFile } from './peers/peer.ts';
+import type { Machine } from './report.ts';
+
+const VERSIONS: readonly (readonly [program: string, argument: string])[] = [
+  ['nginx', '-v'],
+  ['haproxy', '-v'],
+  ['caddy', 'version'],
+  ['wrk', '-v'],
+];
+
+export function describeMachine(peerCore: number | undefined): Machine {
+  const model = os.cpus()[0]?.model ?? 'unknown';
+  const programs = VERSIONS.flatMap(([program, argument]) => {
+    const version = versionOf(program, argument);
+    return version === undefined ? [] : [[program, version] as const];
+  });
+  const packages = ['http-proxy', 'undici'].map((name) => [name, packageVersion(name)] as const);
+  return [
+    ['date', new Date().toISOString().slice(0, 10)],
+    ['processor', `${model}, ${os.cpus().length} cores`],
+    ['memory', `${Math.round(os.totalmem() / 2 ** 30)} GB`],
+    ['kernel', `${os.type()} ${os.release()}`],
+    ['pinned', peerCore === undefined ? 'no' : `peers to core ${peerCore}, the rest elsewhere`],
+    ['Node.js', process.version],
+    ...packages,
+    ...programs,
+  ];
+}
+
+/** What a program says of itself, e.g. `1.22.1`; nginx says it on standard error, and wrk calls it a failure. */
+function versionOf(program: string, argument: string): string | undefined {
+  const file = findFile(program);
+  if (file === undefined) return undefined;
+  const { stdout, stderr } = spawnSync(file, [argument], { encoding: 'utf8', timeout: 5_000 });
+  return /\d+\.\d+[\w.+-]*/.exec(`${stdout}${stderr}`)?.[0] ?? 'unknown';
+}
+
+function packageVersion(name: string): string {
+  const text = readFileSync(path.join(ROOT_FOLDER, 'node_modules', name, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/**
+ * Leaves one core to the peers and takes the harness, with all that it will start, to the others. The core for peers;
+ * undefined where there is one only, or no `taskset`.
+ */
+export function takeCores(): number | undefined {
+  const cores = readCores();
+  const [peerCore, ...others] = cores;
+  if (peerCore === undefined || others.length === 0 || findFile('taskset') === undefined) return undefined;
+  const { status } = spawnSync('taskset', ['-acp', String(others[0]), String(process.pid)]);
+  return status === 0 ? peerCore : undefined;
+}
+
+function readCores(): number[] {
+  const status = readFileSync('/proc/self/status', 'latin1');
+  return parseCores(/^Cpus_allowed_list:\s+(.+)$/m.exec(status)?.[1] ?? '');
+}
+
+/** Numbers of a list as the kernel writes it: `0-2,5` gives 0, 1, 2, 5. */
+export function parseCores(list: string): number[] {
+  return list
+    .split(',')
+    .filter((part) => part !== '')
+    .flatMap((part) => {
+      const [first = Number.NaN, last = first] = part.split('-').map(Number);
+      return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    });
+}

@@ -1,0 +1,110 @@
+/** nginx: as a plain proxy, with Lua that counts what the sidecar counts, and as the upstream of everybody. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ANSWER_1M, ANSWER_64K, SMALL_ANSWER } from '../answers.ts';
+import { SOURCE_FOLDER } from '../folders.ts';
+import type { Command } from '../processes.ts';
+import { findFile, type Peer, type Spot } from './peer.ts';
+
+const MODULES = '/usr/lib/nginx/modules';
+const LUA_MODULES = ['ndk_http_module.so', 'ngx_http_lua_module.so'].map((file) => path.join(MODULES, file));
+
+/** Keep-alive both ways without an end, streaming in place of files on disk, and the fields that the sidecar adds. */
+const PROXY = `
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_set_header Host $http_host;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    proxy_set_header X-Forwarded-Proto $scheme;
+    proxy_set_header X-Forwarded-Host $http_host;
+    proxy_request_buffering off;
+    proxy_max_temp_file_size 0;
+    proxy_read_timeout 600s;
+    proxy_pass http://upstream_server;`;
+
+export const NGINX: Peer = {
+  name: 'nginx',
+  title: 'nginx',
+  packages: ['nginx'],
+  needs: ['nginx'],
+  command: (spot) => createCommand(spot.folder, '', createProxy(spot, '')),
+};
+
+export const NGINX_LUA: Peer = {
+  name: 'nginx-lua',
+  title: 'nginx + Lua that counts',
+  packages: ['nginx', 'libnginx-mod-http-lua'],
+  needs: ['nginx', ...LUA_MODULES],
+  isMeasuring: true,
+  command: (spot) => {
+    const http = `
+  lua_package_path "${SOURCE_FOLDER}/peers/?.lua;;";
+  init_worker_by_lua_block { record = require("nginx-record") }
+  server {
+    listen 127.0.0.1:${spot.monitorPort};
+    location / { content_by_lua_block { record.tell() } }
+  }
+  ${createProxy(spot, 'log_by_lua_block { record.count() }')}`;
+    return createCommand(spot.folder, LUA_MODULES.map((file) => `load_module ${file};`).join('\n'), http);
+  },
+  countCalls: async ({ monitorPort }) => {
+    const text = await (await fetch(`http://127.0.0.1:${monitorPort}/`)).text();
+    return Number(/^calls (\d+)$/m.exec(text)?.[1]);
+  },
+};
+
+/** The upstream: the small answer to everything, and files for large ones. */
+export function nginxUpstream(port: number, folder: string): Command {
+  writeFileSync(path.join(folder, 'answer-64k'), ANSWER_64K);
+  writeFileSync(path.join(folder, 'answer-1m'), ANSWER_1M);
+  const server = `
+  default_type application/json;
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    root ${folder};
+    location / { return 200 '${SMALL_ANSWER}'; }
+    location ~ Answer64K { try_files /answer-64k =404; }
+    location ~ Answer1M { try_files /answer-1m =404; }
+  }`;
+  return createCommand(folder, '', server);
+}
+
+function createProxy({ port, upstreamPort }: Spot, location: string): string {
+  return `
+  upstream upstream_server {
+    server 127.0.0.1:${upstreamPort};
+    keepalive 256;
+    keepalive_requests 1000000000;
+  }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    client_max_body_size 0;
+    location / { ${location} ${PROXY} }
+  }`;
+}
+
+function createCommand(folder: string, modules: string, http: string): Command {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const text = `
+${modules}
+${process.getuid?.() === 0 ? 'user root;' : ''}
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid ${folder}/nginx.pid;
+error_log stderr error;
+events { worker_connections 16384; }
+http {
+  access_log off;
+  sendfile on;
+  tcp_nodelay on;
+  keepalive_timeout 300s;
+  keepalive_requests 1000000000;
+  ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  ${http}
+}
+`;
+  const file = path.join(folder, 'nginx.conf');
+  writeFileSync(file, text);
+  return { file: findFile('nginx') ?? 'nginx', args: ['-p', folder, '-e', 'stderr', '-c', file] };
+}

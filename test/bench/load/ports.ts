@@ -1,0 +1,34 @@
+/** Ports of this machine: free ones, and when somebody listens there. */
+import { once } from 'node:events';
+import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const POLL_MS = 2;
+const LISTEN_TIMEOUT_MS = 15_000;
+
+/** Ports that nobody listens on, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => server.listening || once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+/** Waits until somebody listens; throws when `hasEnded` says that nobody will, or after 15 s. */
+export async function untilListening(port: number, hasEnded: () => boolean): Promise<void> {
+  const deadline = performance.now() + LISTEN_TIMEOUT_MS;
+  while (!(await canConnect(port))) {
+    if (hasEnded()) throw new Error('ended before it listened');
+    if (performance.now() > deadline) throw new Error(`does not listen after ${LISTEN_TIMEOUT_MS} ms`);
+    await sleep(POLL_MS);
+  }
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1');
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}

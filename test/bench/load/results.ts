@@ -1,0 +1,57 @@
+/** What is measured, by round and contestant, and how tables and targets read it. */
+export type Figure =
+  | 'requests'
+  | 'errors'
+  | 'cpuUs'
+  | 'perSecond'
+  | 'p50Us'
+  | 'p99Us'
+  | 'rssMb'
+  | 'fullMb'
+  | 'kbPerConnection'
+  | 'startMs'
+  | 'blockedMs'
+  | 'scrapeMs'
+  | 'scrapeMb';
+
+/** One measurement. `cpuUs` is for each request; memory is in units of 2^20 and 2^10 bytes. */
+export type Sample = Readonly<Partial<Record<Figure, number>>>;
+
+/** Samples of one round, by the contestant's name. */
+export type Round = ReadonlyMap<string, Sample>;
+
+export interface Result {
+  readonly rounds: readonly Round[];
+  /** Why contestants have no samples, by name. */
+  readonly missing: ReadonlyMap<string, string>;
+  /** What a reader of the numbers has to know. */
+  readonly notes: readonly string[];
+}
+
+/** Reads one value out of a round; undefined where it cannot be had. */
+export type Read = (round: Round) => number | undefined;
+
+/** The values of all rounds that have one. */
+export function valuesOf(result: Result, read: Read): number[] {
+  return result.rounds.map(read).filter((value) => value !== undefined);
+}
+
+export function figure(name: string, key: Figure): Read {
+  return (round) => round.get(name)?.[key];
+}
+
+/** One value to another of the same round, so that what slows down all of a round cancels out. */
+export function ratio(over: Read, under: Read): Read {
+  return (round) => {
+    const [a, b] = [over(round), under(round)];
+    // A share of nothing, or of less than nothing (an added latency below the noise), says nothing.
+    return a === undefined || b === undefined || b <= 0 ? undefined : a / b;
+  };
+}
+
+export function difference(left: Read, right: Read): Read {
+  return (round) => {
+    const [a, b] = [left(round), right(round)];
+    return a === undefined || b === undefined ? undefined : a - b;
+  };
+}

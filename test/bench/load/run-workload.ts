@@ -1,0 +1,145 @@
+/** Runs one workload: all its contestants in turn, in rounds, so that what the machine does meanwhile hits all alike. */
+
+import type { Options } from './options.ts';
+import { whyMissing } from './peers/peer.ts';
+import type { Result, Sample } from './results.ts';
+import type { Rig, Running } from './rig.ts';
+import type { Contestant, Turn, Workload } from './workloads/workload.ts';
+
+export type Progress = (line: string) => void;
+
+export interface RunParts {
+  readonly rig: Rig;
+  readonly options: Pick<Options, 'rounds' | 'seconds' | 'only'>;
+  readonly progress: Progress;
+}
+
+export async function runWorkload(workload: Workload, parts: RunParts): Promise<Result> {
+  const run = new WorkloadRun(workload, parts);
+  try {
+    return await run.run();
+  } finally {
+    await run.stop();
+  }
+}
+
+/** The list, begun one further in each round: nobody always follows the same one. */
+export function rotated<T>(list: readonly T[], by: number): T[] {
+  const at = list.length === 0 ? 0 : by % list.length;
+  return [...list.slice(at), ...list.slice(0, at)];
+}
+
+class WorkloadRun {
+  readonly #workload: Workload;
+  readonly #parts: RunParts;
+  readonly #missing = new Map<string, string>();
+  readonly #notes: string[] = [];
+  /** By the key of the process. */
+  readonly #running = new Map<string, Running>();
+  #upstream: Running | undefined;
+
+  constructor(workload: Workload, parts: RunParts) {
+    this.#workload = workload;
+    this.#parts = parts;
+  }
+
+  async run(): Promise<Result> {
+    this.#upstream = await this.#parts.rig.startUpstream(this.#workload.upstream);
+    const contestants = this.#takingPart();
+    if (!this.#workload.isFresh) {
+      for (const contestant of contestants) await this.#guarded(contestant, () => this.#prepare(contestant));
+    }
+    const rounds: Map<string, Sample>[] = [];
+    for (let round = 0; round < this.#parts.options.rounds; round += 1) {
+      const samples = new Map<string, Sample>();
+      for (const contestant of rotated(contestants, round)) {
+        const sample = await this.#guarded(contestant, () => this.#measure(contestant));
+        if (sample !== undefined) samples.set(contestant.name, sample);
+        this.#tell(round, contestant, sample);
+      }
+      rounds.push(samples);
+    }
+    for (const contestant of contestants) await this.#guarded(contestant, () => this.#inspect(contestant));
+    return { rounds, missing: this.#missing, notes: this.#notes };
+  }
+
+  async stop(): Promise<void> {
+    const all = [...this.#running.values(), ...(this.#upstream === undefined ? [] : [this.#upstream])];
+    await Promise.all(all.map((running) => this.#parts.rig.stop(running)));
+  }
+
+  #takingPart(): Contestant[] {
+    const { only } = this.#parts.options;
+    return this.#workload.contestants.filter(({ name, peer }) => {
+      if (only !== undefined && !only.includes(peer?.name ?? name)) return false;
+      const reason = peer === undefined ? undefined : whyMissing(peer);
+      if (reason !== undefined) this.#missing.set(name, reason);
+      return reason === undefined;
+    });
+  }
+
+  /** One contestant's failure is its own: it takes no further part, and its row says why. */
+  async #guarded<T>(contestant: Contestant, act: () => Promise<T>): Promise<T | undefined> {
+    if (this.#missing.has(contestant.name)) return undefined;
+    try {
+      return await act();
+    } catch (cause) {
+      if (this.#parts.rig.processes.isClosed) throw cause;
+      this.#missing.set(contestant.name, (cause as Error).message);
+      return undefined;
+    }
+  }
+
+  async #start({ peer }: Contestant): Promise<Running> {
+    const upstream = this.#upstream as Running;
+    return peer === undefined ? upstream : await this.#parts.rig.startPeer(peer, upstream.spot.port);
+  }
+
+  async #prepare(contestant: Contestant): Promise<void> {
+    const key = contestant.processKey ?? contestant.name;
+    if (this.#running.has(key)) return;
+    const running = await this.#start(contestant);
+    this.#running.set(key, running);
+    this.#parts.progress(`[${this.#workload.name}] warming up ${contestant.title}`);
+    await this.#workload.prepare?.(this.#turn(contestant, running));
+  }
+
+  async #measure(contestant: Contestant): Promise<Sample> {
+    if (!this.#workload.isFresh) return await this.#workload.measure(this.#turn(contestant));
+    const running = await this.#start(contestant);
+    try {
+      return await this.#workload.measure(this.#turn(contestant, running));
+    } finally {
+      await this.#parts.rig.stop(running);
+    }
+  }
+
+  async #inspect(contestant: Contestant): Promise<void> {
+    if (this.#workload.isFresh || this.#workload.inspect === undefined) return;
+    this.#notes.push(...(await this.#workload.inspect(this.#turn(contestant))));
+  }
+
+  #turn(contestant: Contestant, given?: Running): Turn {
+    const running = given ?? this.#running.get(contestant.processKey ?? contestant.name);
+    if (running === undefined) throw new Error('is not running');
+    const { rig, options } = this.#parts;
+    return { rig, running, contestant, seconds: options.seconds };
+  }
+
+  #tell(round: number, contestant: Contestant, sample: Sample | undefined): void {
+    const { columns, name } = this.#workload;
+    const place = `[${name} ${round + 1}/${this.#parts.options.rounds}] ${contestant.title}`;
+    if (sample === undefined) {
+      this.#parts.progress(`${place}: ${this.#missing.get(contestant.name)}`);
+      return;
+    }
+    const alone = new Map([[contestant.name, sample]]);
+    const figures = columns.flatMap(({ title, digits, read }) => {
+      const value = read(contestant.name)(alone);
+      // To itself, everything is 1.
+      return value === undefined || title === 'sidecar to it' ? [] : [`${title} ${value.toFixed(digits)}`];
+    });
+    this.#parts.progress(`${place}: ${figures.join(', ')}`);
+    if (sample.errors) this.#notes.push(`${contestant.title}: ${sample.errors} errors in round ${round + 1}.`);
+  }
+}

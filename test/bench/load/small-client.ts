@@ -1,0 +1,120 @@
+/** A client for many connections with few requests on each, where wrk will not do: idle ones, held polls, exact numbers. */
+import { once } from 'node:events';
+import net from 'node:net';
+import { HELD_PATH, OBJECT_PATH, RPC_PATH } from './answers.ts';
+
+const HEAD_END = '\r\n\r\n';
+
+/** One connection, one request at a time; answers need a Content-Length. */
+export class SmallClient {
+  readonly #socket: net.Socket;
+  #received = '';
+  #settle: ((error?: Error) => void) | undefined;
+
+  private constructor(socket: net.Socket) {
+    this.#socket = socket;
+    socket.setEncoding('latin1').on('data', (text: string) => this.#onText(text));
+    socket.on('error', (cause) => this.#end(cause));
+    socket.on('close', () => this.#end(new Error('the connection was closed')));
+  }
+
+  static async connect(port: number): Promise<SmallClient> {
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+    await once(socket, 'connect');
+    return new SmallClient(socket);
+  }
+
+  /** Resolves when the answer is there. Throws for any status but 200. */
+  exchange(request: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#settle = (error) => (error === undefined ? resolve() : reject(error));
+      this.#socket.write(request);
+    });
+  }
+
+  /** Sends, and waits for nothing. */
+  send(request: string): void {
+    this.#socket.write(request);
+  }
+
+  close(): void {
+    this.#settle = undefined;
+    this.#socket.destroy();
+  }
+
+  #onText(text: string): void {
+    this.#received += text;
+    const headEnd = this.#received.indexOf(HEAD_END);
+    if (headEnd < 0) return;
+    const head = this.#received.slice(0, headEnd);
+    const bodyBytes = Number(/^content-length: *(\d+)$/im.exec(head)?.[1]);
+    if (this.#received.length < headEnd + HEAD_END.length + bodyBytes) return;
+    this.#received = '';
+    const line = head.slice(0, head.indexOf('\r\n'));
+    this.#end(line.startsWith('HTTP/1.1 200') ? undefined : new Error(`answered ${line}`));
+  }
+
+  #end(error: Error | undefined): void {
+    const settle = this.#settle;
+    this.#settle = undefined;
+    settle?.(error);
+  }
+}
+
+/** That many connections, opened a few at a time so that no backlog overflows. */
+export async function connectMany(port: number, count: number): Promise<SmallClient[]> {
+  const clients: SmallClient[] = [];
+  while (clients.length < count) {
+    const batch = Math.min(100, count - clients.length);
+    clients.push(...(await Promise.all(Array.from({ length: batch }, () => SmallClient.connect(port)))));
+  }
+  return clients;
+}
+
+/** Makes all requests over 64 connections and ends them. */
+export async function fill(port: number, requests: Iterable<string>): Promise<void> {
+  const clients = await connectMany(port, 64);
+  const left = requests[Symbol.iterator]();
+  try {
+    await Promise.all(
+      clients.map(async (client) => {
+        for (let next = left.next(); !next.done; next = left.next()) await client.exchange(next.value);
+      }),
+    );
+  } finally {
+    for (const client of clients) client.close();
+  }
+}
+
+function toRequest(line: string, user: number, body: string): string {
+  const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
+  return (
+    `${line} HTTP/1.1\r\nHost: plant.example\r\nAccept: application/json\r\nContent-Type: application/json\r\n` +
+    `Authorization: Basic ${credentials}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  );
+}
+
+export function rpcRequest(name: number, user: number): string {
+  return toRequest(`POST ${RPC_PATH}/Call${name}`, user, '{"parameters":[{"type":"INT","value":42}]}');
+}
+
+/** A poll as a Comet client holds it. */
+export function pollRequest(user: number): string {
+  const body = `[{"channel":"/meta/connect","clientId":"client${user}","connectionType":"long-polling","id":"1"}]`;
+  return toRequest(`POST ${HELD_PATH}/connect`, user, body);
+}
+
+/** `count` calls of 10 names by 10 users. */
+export function* fewNames(count: number): Generator<string> {
+  for (let i = 0; i < count; i += 1) yield rpcRequest(i % 10, Math.floor(i / 10) % 10);
+}
+
+/** 10,000 users with ten RPCs each out of 2,000: 100,000 calls, the same as wrk.lua makes. */
+export function* manyNames(): Generator<string> {
+  for (let i = 0; i < 100_000; i += 1) yield rpcRequest(i % 2_000, Math.floor(i / 10));
+}
+
+/** Reads of 10,000 objects. */
+export function* manyObjects(): Generator<string> {
+  for (let i = 0; i < 10_000; i += 1) yield toRequest(`GET ${OBJECT_PATH}/H.Object${i}`, i, '');
+}

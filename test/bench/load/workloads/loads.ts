@@ -1,0 +1,162 @@
+/** Workloads that wrk makes alone. */
+import { ALL_PEERS } from '../peers/all-peers.ts';
+import { SIDECAR } from '../peers/node-peers.ts';
+import { figure, ratio } from '../results.ts';
+import type { UpstreamKind } from '../rig.ts';
+import { fill, manyNames } from '../small-client.ts';
+import type { Load } from '../wrk.ts';
+import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
+import { measureLoad } from './measure-load.ts';
+import { type Contestant, DIRECT, type Target, type Turn, toContestants, type Workload } from './workload.ts';
+
+const EVERYBODY: readonly Contestant[] = [DIRECT, ...toContestants(ALL_PEERS)];
+const COLUMNS = [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY];
+/** Long enough for a JIT to have seen everything. */
+const WARM_UP_S = 2;
+
+interface LoadParts {
+  readonly name: string;
+  readonly title: string;
+  readonly how: string;
+  readonly upstream?: UpstreamKind;
+  readonly load: Load;
+  readonly targets?: readonly Target[];
+}
+
+function createLoad({ name, title, how, upstream = 'nginx', load, targets = [] }: LoadParts): Workload {
+  return {
+    name,
+    title,
+    how,
+    upstream,
+    contestants: EVERYBODY,
+    columns: COLUMNS,
+    targets,
+    prepare: async (turn) => {
+      await measureLoad({ ...turn, seconds: WARM_UP_S }, load);
+    },
+    measure: (turn) => measureLoad(turn, load),
+  };
+}
+
+function cpuTarget(other: string, text: string, limit: number): Target {
+  const read = ratio(figure(SIDECAR_NAME, 'cpuUs'), figure(other, 'cpuUs'));
+  return { text: `small RPC: processor time to ${text}`, bound: 'at most', limit, digits: 2, read };
+}
+
+const RPC_LOAD: Load = { kind: 'rpc', connections: 64 };
+
+const RPC: Workload = {
+  ...createLoad({
+    name: 'rpc',
+    title: 'Small RPC',
+    how: 'POST of 84 bytes, answered with 87, over 64 connections that are kept: 10 RPCs, 10 users.',
+    load: RPC_LOAD,
+    targets: [
+      cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3),
+      cpuTarget('nginx-lua', 'nginx + Lua', 1.5),
+      cpuTarget('http-proxy', 'plain http-proxy', 0.25),
+      cpuTarget('caddy', 'caddy with metrics', 0.3),
+      cpuTarget('sidecar-unmeasured', 'the same sidecar with measuring off', 1.15),
+    ],
+  }),
+  inspect: inspectCount,
+};
+
+/** A peer that is to measure must have counted all that came, and one that is not, nothing. */
+async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
+  const { peer } = contestant;
+  if (peer?.countCalls === undefined) return [];
+  const counted = await peer.countCalls(running.spot);
+  if (peer.isMeasuring === counted > 0) return [];
+  return [`${contestant.title}: has counted ${counted} calls; its numbers are not what they are said to be.`];
+}
+
+function throughputTarget(text: string): Target {
+  const read = ratio(figure(SIDECAR_NAME, 'perSecond'), figure('raw-relay', 'perSecond'));
+  return { text: `${text}: throughput to the raw TCP relay`, bound: 'at least', limit: 0.85, digits: 2, read };
+}
+
+const NAMES_LOADS: Readonly<Record<string, Load>> = {
+  few: { ...RPC_LOAD, users: 10, names: 10 },
+  many: { ...RPC_LOAD, users: 10_000, names: 2_000 },
+};
+const loadOf = ({ contestant }: Turn): Load => NAMES_LOADS[contestant.name] ?? RPC_LOAD;
+
+const NAMES: Workload = {
+  name: 'names',
+  title: 'Many names and sessions',
+  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user.',
+  upstream: 'nginx',
+  contestants: [
+    { name: 'few', title: 'sidecar, 10 names and 10 sessions', peer: SIDECAR },
+    { name: 'many', title: 'sidecar, 2,000 names and 10,000 sessions', peer: SIDECAR },
+  ],
+  columns: [CPU, PER_SECOND, P50, P99, MEMORY],
+  targets: [
+    {
+      text: 'small RPC: processor time with 2,000 names and 10,000 sessions, to 10 and 10',
+      bound: 'at most',
+      limit: 1.1,
+      digits: 2,
+      read: ratio(figure('many', 'cpuUs'), figure('few', 'cpuUs')),
+    },
+  ],
+  prepare: async (turn) => {
+    if (turn.contestant.name === 'many') await fill(turn.running.spot.port, manyNames());
+    await measureLoad({ ...turn, seconds: WARM_UP_S }, loadOf(turn));
+  },
+  measure: (turn) => measureLoad(turn, loadOf(turn)),
+};
+
+const RATE: Workload = {
+  ...createLoad({
+    name: 'rate',
+    title: 'Small RPC, 1,000 each second',
+    how: '100 connections, each with a pause of 50 to 150 ms before its next request: what a peer adds when it is not busy.',
+    load: { kind: 'rpc', connections: 100, thinkMs: 100 },
+    targets: [
+      {
+        text: '1,000 requests/s: added p50, to what haproxy adds',
+        bound: 'at most',
+        limit: 1.5,
+        digits: 2,
+        read: ratio(addedP50(SIDECAR_NAME), addedP50('haproxy')),
+      },
+    ],
+  }),
+  columns: [ADDED_P50, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
+};
+
+export const LOADS: readonly Workload[] = [
+  RPC,
+  NAMES,
+  RATE,
+  createLoad({
+    name: 'answer64k',
+    title: 'Answers of 64 KB',
+    how: 'GET of an archive over 32 connections.',
+    load: { kind: 'answer64k', connections: 32 },
+  }),
+  createLoad({
+    name: 'answer1m',
+    title: 'SBA, 1 MB down',
+    how: 'GET over 16 connections.',
+    load: { kind: 'answer1m', connections: 16 },
+    targets: [throughputTarget('1 MB down')],
+  }),
+  createLoad({
+    name: 'upload1m',
+    title: 'SBA, 1 MB up',
+    how: 'POST over 16 connections, read to its end by the upstream before it answers.',
+    upstream: 'stand',
+    load: { kind: 'upload', connections: 16 },
+    targets: [throughputTarget('1 MB up')],
+  }),
+  createLoad({
+    name: 'close',
+    title: 'A connection for each request',
+    how: 'The small RPC with `Connection: close`, 64 at a time.',
+    load: { ...RPC_LOAD, close: 1 },
+  }),
+];

@@ -1,0 +1,27 @@
+import { cpuUsOf, residentBytesOf } from '../proc.ts';
+import type { Sample } from '../results.ts';
+import { type Load, runWrk } from '../wrk.ts';
+import type { Turn } from './workload.ts';
+
+const MB = 2 ** 20;
+
+/** Loads the contestant with wrk for the turn's time. */
+export async function measureLoad({ rig, running, seconds }: Turn, load: Load): Promise<Sample> {
+  const before = cpuUsOf(running.pid);
+  const { requests, durationUs, errors, p50Us, p99Us } = await runWrk(rig.processes, running.spot.port, load, seconds);
+  const cpuUs = cpuUsOf(running.pid) - before;
+  if (requests === 0) throw new Error('answered no request at all');
+  return {
+    requests,
+    errors,
+    cpuUs: cpuUs / requests,
+    perSecond: requests / (durationUs / 1e6),
+    p50Us,
+    p99Us,
+    rssMb: residentMb(running.pid),
+  };
+}
+
+export function residentMb(pid: number): number {
+  return residentBytesOf(pid) / MB;
+}

@@ -1,0 +1,67 @@
+/** What one kind of load is, who takes part, and what is told of it. */
+import type { Peer } from '../peers/peer.ts';
+import type { Read, Result, Sample } from '../results.ts';
+import type { Rig, Running, UpstreamKind } from '../rig.ts';
+
+export interface Contestant {
+  /** In results; that of the peer unless the peer takes part more than once. */
+  readonly name: string;
+  readonly title: string;
+  /** Undefined: the upstream itself. */
+  readonly peer: Peer | undefined;
+  /** Contestants of the same key share a process; default: the name. */
+  readonly processKey?: string;
+}
+
+/** One measurement that is to be made. */
+export interface Turn {
+  readonly rig: Rig;
+  readonly running: Running;
+  readonly contestant: Contestant;
+  readonly seconds: number;
+}
+
+export interface Column {
+  readonly title: string;
+  readonly digits: number;
+  read(name: string): Read;
+}
+
+/** Something that must be reached. */
+export interface Target {
+  readonly text: string;
+  readonly bound: 'at most' | 'at least';
+  readonly limit: number;
+  readonly digits: number;
+  readonly read: Read;
+}
+
+export interface Workload {
+  /** For `--workload`. */
+  readonly name: string;
+  readonly title: string;
+  /** How it is made, a sentence or two. */
+  readonly how: string;
+  readonly upstream: UpstreamKind;
+  readonly contestants: readonly Contestant[];
+  /** A new process for each measurement. */
+  readonly isFresh?: boolean;
+  readonly columns: readonly Column[];
+  readonly targets: readonly Target[];
+  /** Once for each process, before its first measurement. */
+  prepare?(turn: Turn): Promise<void>;
+  measure(turn: Turn): Promise<Sample>;
+  /** Notes about the process after its last measurement, e.g. that it did not do what it was measured for. */
+  inspect?(turn: Turn): Promise<string[]>;
+}
+
+export interface Measured {
+  readonly workload: Workload;
+  readonly result: Result;
+}
+
+export const DIRECT: Contestant = { name: 'direct', title: 'direct (the upstream itself)', peer: undefined };
+
+export function toContestants(peers: readonly Peer[]): Contestant[] {
+  return peers.map((peer) => ({ name: peer.name, title: peer.title, peer }));
+}

@@ -1,0 +1,51 @@
+/** The load generator: https://github.com/wg/wrk with wrk.lua, and what it prints. */
+import path from 'node:path';
+import { SOURCE_FOLDER } from './folders.ts';
+import type { Processes } from './processes.ts';
+
+/** What wrk.lua makes of it; see there. */
+export interface Load {
+  readonly kind: 'rpc' | 'answer64k' | 'answer1m' | 'upload';
+  readonly connections: number;
+  readonly users?: number;
+  readonly names?: number;
+  readonly each?: number;
+  readonly thinkMs?: number;
+  readonly close?: 1;
+}
+
+export interface WrkFigures {
+  readonly requests: number;
+  readonly durationUs: number;
+  /** Received, heads included. */
+  readonly bytes: number;
+  /** Connections refused or reset, answers of 400 and above, time-outs of 10 s. */
+  readonly errors: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly maxUs: number;
+}
+
+const KEYS = ['requests', 'durationUs', 'bytes', 'errors', 'p50Us', 'p99Us', 'maxUs'] as const;
+
+/** The line `figures requests=12 durationUs=1000 ...` of wrk's output. Throws when it is missing or lacks a figure. */
+export function parseFigures(output: string): WrkFigures {
+  const line = /^figures (.*)$/m.exec(output)?.[1];
+  if (line === undefined) throw new Error(`wrk printed no figures: ${output.trim().slice(-500)}`);
+  const found = new Map(line.split(' ').map((pair) => pair.split('=') as [string, string]));
+  const entries = KEYS.map((key) => {
+    const value = Number.parseFloat(found.get(key) ?? '');
+    if (!Number.isFinite(value)) throw new Error(`wrk printed no ${key}: ${line}`);
+    return [key, value] as const;
+  });
+  return Object.fromEntries(entries) as unknown as WrkFigures;
+}
+
+/** Loads `port` of this machine for `seconds` with one thread. */
+export async function runWrk(processes: Processes, port: number, load: Load, seconds: number): Promise<WrkFigures> {
+  const { connections, ...settings } = load;
+  const script = path.join(SOURCE_FOLDER, 'wrk.lua');
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
+  const pairs = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
+  return parseFigures(await processes.run('wrk', [...args, `http://127.0.0.1:${port}`, '--', ...pairs]));
+}

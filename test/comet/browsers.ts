@@ -1,0 +1,73 @@
+/** Twenty users in front of their browsers: fifty tabs, of which some share one login. */
+import { LOGIN_PATH, LOGOUT_PATH, RIGHT_PASSWORD } from './login-desk.ts';
+import { type Browser, fieldsOf, keepCookies } from './peer.ts';
+
+/** How a user says who he is: by form login, straight away or from a page that has set a cookie before, or without a cookie. */
+export type LoginManner = 'form' | 'form-on-page' | 'ext' | 'basic';
+
+export interface BrowserPlan {
+  readonly browser: Browser;
+  readonly login: LoginManner;
+  readonly tabs: 1 | 2;
+}
+
+/** 35 browsers of 20 users with 50 tabs. */
+export function planBrowsers(): BrowserPlan[] {
+  return Array.from({ length: 20 }, (_, user) => {
+    const userName = user === 4 ? 'žofia' : `user${user}`;
+    const first = user < 15 ? 2 : 1;
+    const plans: BrowserPlan[] = [toPlan(userName, toLogin(user, 0), first)];
+    // A second browser of the same user, with a login of its own.
+    if (user < 10 || user >= 15) plans.push(toPlan(userName, toLogin(user, 1), 1));
+    return plans;
+  }).flat();
+}
+
+function toLogin(user: number, browser: number): LoginManner {
+  if (user === 18) return 'ext';
+  if (user === 19) return 'basic';
+  return (user + browser) % 3 === 0 ? 'form' : 'form-on-page';
+}
+
+function toPlan(userName: string, login: LoginManner, tabs: 1 | 2): BrowserPlan {
+  const basic = `Basic ${Buffer.from(`${userName}:${RIGHT_PASSWORD}`).toString('base64')}`;
+  const browser: Browser = {
+    userName,
+    cookies: new Map(),
+    fields: login === 'basic' ? { Authorization: basic } : {},
+    ext: login === 'ext' ? { authentication: { user: userName, credentials: RIGHT_PASSWORD } } : undefined,
+  };
+  return { browser, login, tabs };
+}
+
+/** Logs in as the plan says; every third form login has a wrong password first. */
+export async function logIn(origin: string, { browser, login }: BrowserPlan, number: number): Promise<void> {
+  if (login === 'ext' || login === 'basic') return;
+  if (login === 'form-on-page') await visit(origin, browser, '/smartWeb/');
+  if (number % 3 === 0) await post(origin, browser, 'wrong', 403);
+  await post(origin, browser, RIGHT_PASSWORD, 303);
+}
+
+export async function logOut(origin: string, browser: Browser): Promise<void> {
+  await visit(origin, browser, LOGOUT_PATH);
+}
+
+async function visit(origin: string, browser: Browser, path: string): Promise<void> {
+  const response = await fetch(`${origin}${path}`, { headers: fieldsOf(browser) });
+  await response.arrayBuffer();
+  if (response.status !== 200) throw new Error(`${path}: ${response.status}`);
+  keepCookies(browser, response.headers.getSetCookie());
+}
+
+async function post(origin: string, browser: Browser, password: string, expected: number): Promise<void> {
+  const form = new URLSearchParams({ lang: 'sk', j_username: browser.userName, j_password: password });
+  const response = await fetch(`${origin}${LOGIN_PATH}`, {
+    method: 'POST',
+    headers: fieldsOf(browser),
+    body: form,
+    redirect: 'manual',
+  });
+  await response.arrayBuffer();
+  if (response.status !== expected) throw new Error(`login: ${response.status} instead of ${expected}`);
+  keepCookies(browser, response.headers.getSetCookie());
+}

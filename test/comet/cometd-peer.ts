@@ -1,0 +1,221 @@
+/** The real `cometd` client as a peer: long-polling or WebSocket. */
+import { CometD, type Message, type SubscriptionHandle } from 'cometd';
+import type { ClientOptions, WebSocket } from 'ws';
+import { type AbortableRequest, openWindow, sendingFrom, type TabConnections } from './cometd-window.ts';
+import { COMET_PATH } from './login-desk.ts';
+import { type Browser, fieldsOf, keepCookies, type MonitorManner, type Peer } from './peer.ts';
+import { DELIVERY_CHANNEL, OBJECT_PREFIX, objectOf, SUBSCRIBE_CHANNEL, UNSUBSCRIBE_CHANNEL } from './plant.ts';
+import { channelOf, dataOf, isFailure, metricNameOf, type PlantCall } from './plant-call.ts';
+import { Tally } from './tally.ts';
+import { until } from './until.ts';
+
+openWindow();
+
+export interface CometdPeerOptions {
+  readonly transport: 'long-polling' | 'websocket';
+  /** Of the sockets, e.g. how they compress. Default: `ws`'s own. */
+  readonly webSocket?: ClientOptions;
+  /** Content coding that it asks for. It polls by `fetch` then, since the requests of `cometd-nodejs-client` cannot decode. */
+  readonly contentCoding?: string;
+}
+
+interface SendingTransport {
+  context: unknown;
+  send(...args: unknown[]): void;
+  xhrSend(packet: Packet): object;
+}
+
+/** What the library wants to have sent, and whom to tell of it. */
+interface Packet {
+  readonly url: string;
+  readonly body: string;
+  readonly onSuccess: (text: string) => void;
+  readonly onError: (reason: string) => void;
+}
+
+export class CometdPeer implements Peer {
+  readonly browser: Browser;
+  readonly tally = new Tally();
+  readonly #cometd = new CometD();
+  readonly #tab: TabConnections & { readonly requests: Set<AbortableRequest>; readonly sockets: Set<WebSocket> };
+  readonly #subscriptions = new Map<string, SubscriptionHandle>();
+  readonly #manners = new Map<string, MonitorManner>();
+  #handshakes = 0;
+  #connects = 0;
+  #isKilled = false;
+
+  constructor(origin: string, browser: Browser, options: CometdPeerOptions) {
+    this.browser = browser;
+    this.#tab = {
+      fields: () => fieldsOf(browser),
+      keepCookies: (setCookies) => keepCookies(browser, setCookies),
+      requests: new Set(),
+      sockets: new Set(),
+      webSocketOptions: options.webSocket ?? {},
+    };
+    const cometd = this.#cometd;
+    cometd.configure({
+      url: `${origin}${COMET_PATH}`,
+      logLevel: 'warn',
+      backoffIncrement: 10,
+      // Without its own path for each message, as WebSocket has it in any case; long-polling is told as CometD does it.
+      appendMessageTypeToURL: options.transport === 'long-polling',
+    });
+    for (const type of cometd.getTransportTypes()) if (type !== options.transport) cometd.unregisterTransport(type);
+    const transport = cometd.getTransportRegistry().find(options.transport) as unknown as SendingTransport;
+    this.#watchTransport(transport);
+    const { contentCoding } = options;
+    if (contentCoding !== undefined) transport.xhrSend = (packet) => this.#fetch(packet, contentCoding);
+    cometd.addListener('/meta/handshake', (message) => this.#onHandshake(message));
+    cometd.addListener('/meta/connect', ({ successful }) => {
+      if (successful === true) this.#connects += 1;
+    });
+    cometd.addListener(DELIVERY_CHANNEL, (message) => this.#onValue(message));
+  }
+
+  get clientId(): string | undefined {
+    return this.#cometd.getClientId() ?? undefined;
+  }
+
+  get handshakes(): number {
+    return this.#handshakes;
+  }
+
+  get connects(): number {
+    return this.#connects;
+  }
+
+  async connect(): Promise<void> {
+    const { ext } = this.browser;
+    const shaken = new Promise<Message>((resolve) => this.#cometd.handshake(ext === undefined ? {} : { ext }, resolve));
+    const { successful, error } = await shaken;
+    if (successful !== true) throw new Error(`the handshake was refused: ${error}`);
+    await until('the first connect is answered', () => this.#connects > 0);
+  }
+
+  async monitor(object: string, manner: MonitorManner): Promise<boolean> {
+    const reply = await this.#monitor(object, manner);
+    if (reply.successful === true) {
+      this.tally.monitored.add(object);
+      this.#manners.set(object, manner);
+    }
+    return reply.successful === true;
+  }
+
+  async unmonitor(object: string): Promise<void> {
+    const manner = this.#manners.get(object);
+    this.#manners.delete(object);
+    const { successful } = await new Promise<Message>((resolve) => {
+      const handle = this.#subscriptions.get(object);
+      if (manner === 'service') this.#cometd.publish(UNSUBSCRIBE_CHANNEL, { objectName: object }, resolve);
+      else if (handle !== undefined) this.#cometd.unsubscribe(handle, resolve);
+    });
+    if (successful !== true) throw new Error(`cannot stop monitoring ${object}`);
+    this.tally.monitored.delete(object);
+  }
+
+  async call(...calls: readonly PlantCall[]): Promise<void> {
+    const answers: Promise<void>[] = [];
+    this.#cometd.batch(() => {
+      for (const call of calls) answers.push(this.#call(call));
+    });
+    await Promise.all(answers);
+  }
+
+  async breakConnection(): Promise<void> {
+    const [id, connects] = [this.clientId, this.#connects];
+    for (const request of this.#tab.requests) if (request.isConnect) request.abort();
+    for (const socket of this.#tab.sockets) socket.terminate();
+    await until('the client is back after its connection broke', () => this.#connects > connects);
+    if (this.clientId !== id) throw new Error('the client came back as another');
+  }
+
+  async recovered(handshakesBefore: number): Promise<void> {
+    await until('the client has shaken hands anew', () => this.#handshakes > handshakesBefore);
+    await until('the client is connected anew', () => this.#connects > 0);
+    const wanted = [...this.#manners.keys()];
+    await until('the client monitors again', () => wanted.every((object) => this.tally.monitored.has(object)));
+  }
+
+  async disconnect(): Promise<void> {
+    const { successful } = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
+    if (successful !== true) throw new Error('cannot disconnect');
+    this.tally.monitored.clear();
+    for (const socket of this.#tab.sockets) socket.close();
+  }
+
+  kill(): void {
+    // It may be between two requests, with the next one on a timer.
+    this.#isKilled = true;
+    this.tally.monitored.clear();
+    const cometd = this.#cometd as CometD & { onTransportFailure: unknown };
+    cometd.onTransportFailure = (_message: Message, info: object, handle: (info: object) => void) =>
+      handle.call(cometd, { ...info, action: 'none' });
+    for (const socket of [...this.#tab.sockets]) socket.terminate();
+    for (const request of [...this.#tab.requests]) request.abort();
+  }
+
+  #watchTransport(transport: SendingTransport): void {
+    transport.context = this.#tab;
+    const send = transport.send.bind(transport);
+    transport.send = (...args) => {
+      if (!this.#isKilled) sendingFrom(this.#tab, () => send(...args));
+    };
+  }
+
+  #fetch({ url, body, onSuccess, onError }: Packet, contentCoding: string): object {
+    const controller = new AbortController();
+    const request = { isConnect: body.includes('"/meta/connect"'), abort: () => controller.abort() };
+    this.#tab.requests.add(request);
+    const headers = { ...this.#tab.fields(), 'Content-Type': 'application/json', 'Accept-Encoding': contentCoding };
+    const fetched = fetch(url, { method: 'POST', headers, body, signal: controller.signal }).then(async (response) => {
+      this.#tab.keepCookies(response.headers.getSetCookie());
+      if (response.headers.get('content-encoding') !== contentCoding) throw new Error('the response is not compressed');
+      return response.text();
+    });
+    fetched
+      .finally(() => this.#tab.requests.delete(request))
+      .then(onSuccess, (cause: unknown) => onError(String(cause)));
+    // As much of an XMLHttpRequest as the library looks at.
+    return { readyState: 1, status: 0, abort: request.abort };
+  }
+
+  #onHandshake({ successful }: Message): void {
+    if (successful !== true) return;
+    this.#handshakes += 1;
+    this.#connects = 0;
+    // The server knows nothing of a client's past: what was monitored has to be monitored anew.
+    this.tally.monitored.clear();
+    this.#subscriptions.clear();
+    for (const [object, manner] of this.#manners) void this.monitor(object, manner);
+  }
+
+  #monitor(object: string, manner: MonitorManner): Promise<Message> {
+    return new Promise((resolve) => {
+      if (manner === 'service') {
+        this.#cometd.publish(SUBSCRIBE_CHANNEL, { objectName: object }, resolve);
+      } else {
+        const onValue = (message: Message) => this.#onValue(message);
+        this.#subscriptions.set(object, this.#cometd.subscribe(`${OBJECT_PREFIX}${object}`, onValue, resolve));
+      }
+    });
+  }
+
+  #onValue({ channel, data }: Message): void {
+    const object = objectOf(channel, data);
+    if (object !== undefined) this.tally.countValue(object);
+  }
+
+  #call(call: PlantCall): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAnswer = ({ successful, data, error }: Message) => {
+        const isFailed = successful === false;
+        if (isFailed !== isFailure(call)) reject(new Error(`${metricNameOf(call)}: ${error} ${JSON.stringify(data)}`));
+        this.tally.countCall(metricNameOf(call), isFailed);
+        resolve();
+      };
+      if (call.manner === 'ack') this.#cometd.publish(channelOf(call), dataOf(call), onAnswer);
+      else this.#cometd.remoteCall(channelOf(call).slice('/service/'.length), dataOf(call), onAnswer);
+    });
+  }
+}

@@ -1,0 +1,179 @@
+/** A plant on `cometd-nodejs-server`: long-polling, channel names with dots, remote calls as CometD answers them. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import cometd, { type ServerMessage, type ServerSession } from 'cometd-nodejs-server';
+import { type Identity, Ledger } from './ledger.ts';
+import { COMET_PATH, LoginDesk } from './login-desk.ts';
+import {
+  DELIVERY_CHANNEL,
+  FORBIDDEN_OBJECT,
+  HOLD_MS,
+  listen,
+  newValue,
+  OBJECT_PREFIX,
+  objectOf,
+  type Plant,
+  SUBSCRIBE_CHANNEL,
+  UNSUBSCRIBE_CHANNEL,
+} from './plant.ts';
+import { answerOf, isFailure, metricNameOf, toPlantCall } from './plant-call.ts';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+type Done = (error?: Error, result?: boolean) => void;
+
+/** Data of a delivery that is to become a whole message: `deliver` itself knows channel and data only, not the call's id. */
+class WholeMessage {
+  readonly message: ServerMessage;
+
+  constructor(message: ServerMessage) {
+    this.message = message;
+  }
+}
+
+/** `wrap` may put a handler of its own around Comet's, e.g. one that compresses. */
+export async function startCometdPlant(wrap: (handler: Handler) => Handler = (handler) => handler): Promise<Plant> {
+  const plant = new CometdPlant();
+  const comet = wrap((request, response) => plant.server.handle(request, response));
+  const http = createServer((request, response) => {
+    if (request.url?.startsWith(COMET_PATH)) comet(request, response);
+    else plant.desk.serve(request, response);
+  });
+  const { port, cut } = await listen(http);
+  return {
+    port,
+    ledger: plant.ledger,
+    push: (object) => plant.push(object),
+    forget: (clientId) => plant.forget(clientId),
+    close: async () => {
+      plant.server.close();
+      await cut();
+    },
+  };
+}
+
+class CometdPlant {
+  readonly server = cometd.createCometDServer({
+    timeout: HOLD_MS,
+    maxInterval: HOLD_MS,
+    sweepPeriod: 100,
+    // Several tabs of one browser may hold a connect each.
+    maxSessionsPerBrowser: -1,
+  });
+  readonly desk = new LoginDesk((cookie) => {
+    for (const clientId of this.ledger.clientsOn(cookie)) this.dismiss(clientId);
+  });
+  readonly ledger = new Ledger(this.desk);
+  readonly #identities = new WeakMap<ServerSession, Identity>();
+  readonly #forgotten = new Set<string>();
+  /** Who monitors an object by the service channel. */
+  readonly #monitoring = new Map<string, Set<ServerSession>>();
+
+  constructor() {
+    this.server.policy = {
+      canHandshake: (session, message, callback) => callback(undefined, this.#identify(session, message)),
+      canSubscribe: (_session, _message, channel, callback) =>
+        callback(undefined, objectOf(channel.name) !== FORBIDDEN_OBJECT),
+    };
+    this.server.addListener('sessionAdded', (session: ServerSession) => this.#begin(session));
+    this.server.addListener('sessionRemoved', (session: ServerSession) => this.#end(session));
+    this.server.addListener('subscribed', ({ name }: { name: string }, { id }: ServerSession) => {
+      this.ledger.tallyOf(id).monitored.add(objectOf(name) ?? name);
+    });
+    this.server.addListener('unsubscribed', ({ name }: { name: string }, { id }: ServerSession) => {
+      this.ledger.tallyOf(id).monitored.delete(objectOf(name) ?? name);
+    });
+    for (const name of ['rpc', 'rpcJava', 'rpcSBA']) {
+      this.#serve(`/service/d2/${name}`, (session, message, done) => this.#answer(session, message, done));
+    }
+    this.#serve(SUBSCRIBE_CHANNEL, (session, message, done) => this.#monitor(session, message, done));
+    this.#serve(UNSUBSCRIBE_CHANNEL, (session, { data }, done) => {
+      this.#monitoring.get(data.objectName)?.delete(session);
+      this.ledger.tallyOf(session.id).monitored.delete(data.objectName);
+      done();
+    });
+  }
+
+  push(object: string): void {
+    const value = newValue(object);
+    this.server.getServerChannel(`${OBJECT_PREFIX}${object}`)?.publish(null, value);
+    for (const session of this.#monitoring.get(object) ?? []) session.deliver(null, DELIVERY_CHANNEL, value);
+  }
+
+  forget(clientId: string): void {
+    this.#forgotten.add(clientId);
+    this.dismiss(clientId);
+  }
+
+  /** Ends a client, and tells it. */
+  dismiss(clientId: string): void {
+    this.server.getServerSession(clientId).disconnect();
+  }
+
+  #identify(session: ServerSession, message: ServerMessage): boolean {
+    const identity = this.ledger.identify(this.server.context.request, message.ext);
+    if (identity !== undefined) this.#identities.set(session, identity);
+    return identity !== undefined;
+  }
+
+  #begin(session: ServerSession): void {
+    this.ledger.begin(session.id, this.#identities.get(session) as Identity);
+    session.addExtension({
+      outgoing: (_sender, _session, message, callback) => {
+        // What is forgotten gets no farewell; `null` drops a message, which the library's types do not know.
+        const isDropped = message.channel === '/meta/disconnect' && this.#forgotten.has(session.id);
+        const whole = message.data instanceof WholeMessage ? message.data.message : message;
+        callback(undefined, isDropped ? (null as unknown as ServerMessage) : whole);
+      },
+    });
+    // The queue is drained into the response that is being written, so this is what really leaves.
+    session.addListener('queueDrain', (_session: ServerSession, queue: ServerMessage[]) => {
+      for (const { channel, data } of queue) {
+        const object = objectOf(channel, data);
+        if (object !== undefined) this.ledger.tallyOf(session.id).countValue(object);
+      }
+    });
+  }
+
+  #end(session: ServerSession): void {
+    for (const sessions of this.#monitoring.values()) sessions.delete(session);
+    // The library gives the channels' subscriptions back after this event; both are the end of them.
+    this.ledger.end(session.id);
+  }
+
+  #serve(channel: string, serve: (session: ServerSession, message: ServerMessage, done: Done) => void): void {
+    const listener = (session: ServerSession, _channel: unknown, message: ServerMessage, done: Done) =>
+      serve(session, message, done);
+    this.server.createServerChannel(channel).addListener('message', listener);
+  }
+
+  #monitor(session: ServerSession, { data, reply }: ServerMessage, done: Done): void {
+    const { objectName } = data as { objectName: string };
+    if (objectName === FORBIDDEN_OBJECT) {
+      Object.assign(reply as ServerMessage, { successful: false, error: '403::denied' });
+    } else {
+      const sessions = this.#monitoring.get(objectName) ?? new Set();
+      this.#monitoring.set(objectName, sessions.add(session));
+      this.ledger.tallyOf(session.id).monitored.add(objectName);
+    }
+    done();
+  }
+
+  #answer(session: ServerSession, { id, channel, data, reply }: ServerMessage, done: Done): void {
+    const call = toPlantCall(channel, data);
+    if (call === undefined) throw new Error(`not a call: ${channel}`);
+    const isLate = call.manner === 'late' || call.manner === 'refused-late';
+    const answer = () => {
+      this.ledger.tallyOf(session.id).countCall(metricNameOf(call), isFailure(call));
+      if (isLate) {
+        const message = { id: id as string, channel, successful: !isFailure(call), data: answerOf(call) };
+        session.deliver(null, channel, new WholeMessage(message));
+        return;
+      }
+      if (call.manner === 'refused') Object.assign(reply as ServerMessage, { successful: false, error: '500::failed' });
+      if (call.manner === 'data') Object.assign(reply as ServerMessage, { data: answerOf(call) });
+      done();
+    };
+    void wait(call.workMs).then(answer);
+    if (isLate) done();
+  }
+}

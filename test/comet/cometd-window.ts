@@ -1,0 +1,99 @@
+/**
+ * The browser's window that the `cometd` client expects, from `cometd-nodejs-client`, with what tests need to know: which tab
+ * sends a request or opens a socket, so that every tab has its own cookies and can be cut off.
+ */
+import { adapt } from 'cometd-nodejs-client';
+import { type ClientOptions, WebSocket } from 'ws';
+
+/** What a tab has open. */
+export interface TabConnections {
+  fields(): Record<string, string>;
+  keepCookies(setCookies: readonly string[]): void;
+  readonly requests: Set<AbortableRequest>;
+  readonly sockets: Set<WebSocket>;
+  readonly webSocketOptions: ClientOptions;
+}
+
+export interface AbortableRequest {
+  readonly isConnect: boolean;
+  abort(): void;
+}
+
+interface Window {
+  XMLHttpRequest: new () => XhrLike;
+  WebSocket: unknown;
+}
+
+interface XhrLike {
+  readonly readyState: number;
+  context: TabConnections;
+  onload?: () => void;
+  onerror?: (cause: unknown) => void;
+  setRequestHeader(name: string, value: string): void;
+  send(body: string): void;
+  abort(): void;
+}
+
+let opening: TabConnections | undefined;
+
+/** Runs `send`; sockets that it opens belong to the tab. */
+export function sendingFrom<T>(tab: TabConnections, send: () => T): T {
+  opening = tab;
+  try {
+    return send();
+  } finally {
+    opening = undefined;
+  }
+}
+
+/** To be called once, before `cometd` makes its first client. */
+export function openWindow(): void {
+  const tabs = new WeakMap<object, TabConnections>();
+  adapt({
+    cookies: {
+      // Asked first, with the tab; the request's URL is the same object when its response brings cookies.
+      retrieveCookies: (tab: TabConnections, url: object, callback) => {
+        tabs.set(url, tab);
+        for (const [name, value] of Object.entries(tab.fields())) {
+          if (name !== 'Cookie') Object.assign((url as { headers: object }).headers, { [name]: value });
+        }
+        callback(
+          null,
+          [tab.fields().Cookie ?? ''].filter((cookie) => cookie !== ''),
+        );
+      },
+      storeCookie: (url: object, setCookie, callback) => {
+        tabs.get(url)?.keepCookies([setCookie]);
+        callback(null, undefined);
+      },
+    },
+  });
+  const window = (globalThis as unknown as { window: Window }).window;
+  const Adapted = window.XMLHttpRequest;
+  window.XMLHttpRequest = class extends Adapted {
+    override send(body: string): void {
+      const { requests } = this.context;
+      const request = { isConnect: body.includes('"/meta/connect"'), abort: () => this.abort() };
+      requests.add(request);
+      const { onload, onerror } = this;
+      this.onload = () => {
+        requests.delete(request);
+        onload?.();
+      };
+      // One failure is told several times, by `abort` and by `error`; the transport takes each for another request's.
+      this.onerror = (cause) => {
+        if (requests.delete(request)) onerror?.(cause);
+      };
+      super.send(body);
+    }
+  };
+  window.WebSocket = class extends WebSocket {
+    constructor(url: string) {
+      if (opening === undefined) throw new Error('a socket that belongs to no tab');
+      const { sockets, webSocketOptions, fields } = opening;
+      super(url, { ...webSocketOptions, headers: fields() });
+      sockets.add(this);
+      this.on('close', () => sockets.delete(this));
+    }
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * The part of the application server's HTTP side that Comet users meet: form login, cookie sessions, logout, and one REST call
+ * for whoever works beside them.
+ *
+ *   GET  /smartWeb/                    a page; sets an anonymous cookie where there is none
+ *   POST /smartWeb/j_security_check    303 after a right password, and 403 after a wrong one
+ *   GET  .../d2/auth/logout            200, and the cookie's session is over
+ *   POST .../d2/rpc/...                200
+ */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+export const APPLICATION_PATH = '/smartWeb';
+export const COMET_PATH = `${APPLICATION_PATH}/api/cometd`;
+const COOKIE = 'JSESSIONID';
+const REST_PATH = `${APPLICATION_PATH}/api/rest/v0/d2/`;
+export const LOGIN_PATH = `${APPLICATION_PATH}/j_security_check`;
+export const LOGOUT_PATH = `${REST_PATH}auth/logout`;
+export const RIGHT_PASSWORD = 'right & proper';
+
+export class LoginDesk {
+  /** Users by the value of their cookie. */
+  readonly #users = new Map<string, string>();
+  readonly #onLogout: (cookie: string) => void;
+  #accepted = 0;
+
+  constructor(onLogout: (cookie: string) => void) {
+    this.#onLogout = onLogout;
+  }
+
+  /** How many logins were accepted so far. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** Who is logged in on that cookie. */
+  userOf(cookie: string | undefined): string | undefined {
+    return cookie === undefined ? undefined : this.#users.get(cookie);
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    this.#serve(request, response).catch(() => response.destroy());
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url?.split('?')[0];
+    const cookie = cookieOf(request);
+    const body = await text(request);
+    if (path === LOGIN_PATH) {
+      this.#login(new URLSearchParams(body), cookie, response);
+    } else if (path === LOGOUT_PATH) {
+      if (cookie !== undefined && this.#users.delete(cookie)) this.#onLogout(cookie);
+      response.end('{}');
+    } else if (path?.startsWith(`${REST_PATH}rpc/`)) {
+      response.setHeader('Content-Type', 'application/json').end('{"result":1}');
+    } else {
+      if (cookie === undefined) response.setHeader('Set-Cookie', toSetCookie(newCookie()));
+      response.end('<form>');
+    }
+  }
+
+  /**
+   * As servers differ, every second login that comes with a cookie keeps it, and every other one gets a new one
+   * (Tomcat's protection against session fixation).
+   */
+  #login(form: URLSearchParams, cookie: string | undefined, response: ServerResponse): void {
+    const user = form.get('j_username');
+    if (user === null || form.get('j_password') !== RIGHT_PASSWORD) {
+      response.writeHead(403).end();
+      return;
+    }
+    this.#accepted += 1;
+    const isKept = cookie !== undefined && this.#accepted % 2 === 0;
+    const session = isKept ? cookie : newCookie();
+    this.#users.set(session, user);
+    if (!isKept) response.setHeader('Set-Cookie', [toSetCookie(session), 'lang=sk; Path=/']);
+    response.writeHead(303, { Location: `${APPLICATION_PATH}/` }).end();
+  }
+}
+
+/** The value of the session's cookie in a request. */
+export function cookieOf({ headers }: IncomingMessage): string | undefined {
+  return /(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1];
+}
+
+function newCookie(): string {
+  return `${randomBytes(16).toString('hex').toUpperCase()}.node1`;
+}
+
+function toSetCookie(value: string): string {
+  return `${COOKIE}=${value}; Path=${APPLICATION_PATH}; HttpOnly`;
+}

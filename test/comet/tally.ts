@@ -1,0 +1,66 @@
+/**
+ * What one peer has counted by itself: the truth that the sidecar's statistics are compared with. Servers and clients keep
+ * tallies of the same shape, so that they can be compared with each other first.
+ */
+
+/** Calls of one name, e.g. of `rpc.E.Boiler.ReadState`: how many were answered, and how many of these were failures. */
+export interface CallCount {
+  answered: number;
+  failed: number;
+}
+
+export class Tally {
+  /** Values by the name of their object. */
+  readonly values = new Map<string, number>();
+  /** Objects that are monitored now. */
+  readonly monitored = new Set<string>();
+  readonly calls = new Map<string, CallCount>();
+
+  #valueCount = 0;
+
+  /** Values of all objects. */
+  get valueCount(): number {
+    return this.#valueCount;
+  }
+
+  countValue(object: string): void {
+    this.#valueCount += 1;
+    this.values.set(object, (this.values.get(object) ?? 0) + 1);
+  }
+
+  countCall(name: string, isFailed: boolean): void {
+    const count = this.calls.get(name) ?? { answered: 0, failed: 0 };
+    this.calls.set(name, { answered: count.answered + 1, failed: count.failed + (isFailed ? 1 : 0) });
+  }
+}
+
+/** Tallies added up, with sorted names and without zeros, so that two of them can be compared by `toEqual`. */
+export interface Counts {
+  readonly subscriptions: Readonly<Record<string, number>>;
+  readonly values: Readonly<Record<string, number>>;
+  readonly calls: Readonly<Record<string, CallCount>>;
+}
+
+export function sumOf(tallies: Iterable<Tally>): Counts {
+  const subscriptions = new Map<string, number>();
+  const values = new Map<string, number>();
+  const calls = new Map<string, CallCount>();
+  for (const tally of tallies) {
+    for (const object of tally.monitored) subscriptions.set(object, (subscriptions.get(object) ?? 0) + 1);
+    for (const [object, count] of tally.values) values.set(object, (values.get(object) ?? 0) + count);
+    for (const [name, { answered, failed }] of tally.calls) {
+      const sum = calls.get(name) ?? { answered: 0, failed: 0 };
+      calls.set(name, { answered: sum.answered + answered, failed: sum.failed + failed });
+    }
+  }
+  return { subscriptions: sorted(subscriptions), values: sorted(values), calls: sorted(calls) };
+}
+
+/** An object with the names in order, which makes its JSON the same for the same content. */
+export function sorted<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
+  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export function totalOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,266 @@
+/**
+ * A plant that speaks Bayeux over WebSocket by itself, on the real `ws`.
+ *
+ * For what no server package does: `cometd-nodejs-server` knows long-polling only, and `faye` neither compresses by itself nor
+ * takes channel names with a dot, as the objects of a control system have them. Here `permessage-deflate` is as the test wants
+ * it, with its context taken over or not; values come in batches, in fragments, and with pings in between.
+ */
+import { createServer, type IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type PerMessageDeflateOptions, type WebSocket, WebSocketServer } from 'ws';
+import { Ledger } from './ledger.ts';
+import { COMET_PATH, LoginDesk } from './login-desk.ts';
+import {
+  DELIVERY_CHANNEL,
+  FORBIDDEN_OBJECT,
+  HOLD_MS,
+  listen,
+  newValue,
+  OBJECT_PREFIX,
+  objectOf,
+  type Plant,
+  SUBSCRIBE_CHANNEL,
+  UNSUBSCRIBE_CHANNEL,
+} from './plant.ts';
+import { answerOf, isFailure, metricNameOf, type PlantCall, toPlantCall } from './plant-call.ts';
+
+export interface WebSocketPlantOptions {
+  readonly deflate: PerMessageDeflateOptions | false;
+  /** How long a connect is held; default `HOLD_MS`. */
+  readonly holdMs?: number;
+}
+
+export interface WebSocketPlant extends Plant {
+  /** Pushes a value of each object, all values for one client in one WebSocket message. */
+  pushTogether(objects: readonly string[]): void;
+  /** Bytes that wait in the sockets of all clients. */
+  readonly bufferedBytes: number;
+  /** What was agreed with clients, e.g. `permessage-deflate; client_max_window_bits=10`; empty where nothing was. */
+  readonly extensions: ReadonlySet<string>;
+}
+
+interface Message {
+  readonly channel: string;
+  readonly id?: string;
+  readonly clientId?: string;
+  readonly data?: { readonly objectName: string };
+  readonly subscription?: string | readonly string[];
+  readonly advice?: { readonly timeout?: number };
+  readonly ext?: unknown;
+}
+
+type Reply = Readonly<Record<string, unknown>>;
+
+interface Client {
+  readonly id: string;
+  socket: WebSocket | undefined;
+  /** Objects by the channel on which their values are delivered. */
+  readonly monitored: Map<string, string>;
+  /** Ends the connect that is held. */
+  answerConnect: (() => void) | undefined;
+  expiry: NodeJS.Timeout | undefined;
+}
+
+/** Every so many sent messages, one goes in fragments, with a ping between them. */
+const FRAGMENTED_EVERY = 5;
+const FRAGMENT_CHARS = 100;
+
+export async function startWebSocketPlant(options: WebSocketPlantOptions): Promise<WebSocketPlant> {
+  const plant = new Bayeux(options.holdMs ?? HOLD_MS);
+  const http = createServer((request, response) => plant.desk.serve(request, response));
+  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: options.deflate });
+  const extensions = new Set<string>();
+  sockets.on('headers', (lines) => {
+    const field = lines.find((line) => line.startsWith('Sec-WebSocket-Extensions: '));
+    extensions.add(field?.slice(field.indexOf(' ') + 1) ?? '');
+  });
+  http.on('upgrade', (request, socket, head) => {
+    if (request.url?.startsWith(COMET_PATH) !== true) socket.destroy();
+    else sockets.handleUpgrade(request, socket, head, (webSocket) => plant.accept(webSocket, request));
+  });
+  const { port, cut } = await listen(http);
+  return {
+    port,
+    ledger: plant.ledger,
+    extensions,
+    push: (object) => plant.push([object]),
+    pushTogether: (objects) => plant.push(objects),
+    forget: (clientId) => plant.end(clientId),
+    get bufferedBytes() {
+      return [...sockets.clients].reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
+    },
+    close: async () => {
+      plant.close();
+      for (const socket of sockets.clients) socket.terminate();
+      await cut();
+    },
+  };
+}
+
+class Bayeux {
+  readonly desk = new LoginDesk((cookie) => {
+    for (const clientId of this.ledger.clientsOn(cookie)) this.end(clientId);
+  });
+  readonly ledger = new Ledger(this.desk);
+  readonly #clients = new Map<string, Client>();
+  readonly #holdMs: number;
+  #ids = 0;
+  #sent = 0;
+
+  constructor(holdMs: number) {
+    this.#holdMs = holdMs;
+  }
+
+  accept(socket: WebSocket, request: IncomingMessage): void {
+    socket.on('error', () => undefined);
+    socket.on('message', (bytes: Buffer) => {
+      const messages = [JSON.parse(bytes.toString('utf8')) as Message | Message[]].flat();
+      // Answers that are there at once go back together, as the messages came.
+      const replies = messages
+        .map((message) => this.#reply(message, socket, request))
+        .filter((reply) => reply !== undefined);
+      if (replies.length > 0) this.#send(socket, replies);
+    });
+    socket.on('close', () => {
+      for (const client of this.#clients.values()) if (client.socket === socket) this.#lose(client);
+    });
+  }
+
+  push(objects: readonly string[]): void {
+    for (const client of this.#clients.values()) {
+      const values = [...client.monitored].filter(([, object]) => objects.includes(object));
+      if (client.socket === undefined || values.length === 0) continue;
+      const tally = this.ledger.tallyOf(client.id);
+      for (const [, object] of values) tally.countValue(object);
+      this.#send(
+        client.socket,
+        values.map(([key, object]) => ({ channel: toDeliveryChannel(key), data: newValue(object) })),
+      );
+    }
+  }
+
+  end(clientId: string): void {
+    const client = this.#clients.get(clientId);
+    if (client === undefined) return;
+    clearTimeout(client.expiry);
+    this.#clients.delete(clientId);
+    this.ledger.end(clientId);
+    client.answerConnect?.();
+  }
+
+  close(): void {
+    for (const id of [...this.#clients.keys()]) this.end(id);
+  }
+
+  #lose(client: Client): void {
+    client.socket = undefined;
+    client.answerConnect?.();
+    client.expiry = setTimeout(() => this.end(client.id), this.#holdMs);
+  }
+
+  /** Undefined when the answer comes later. */
+  #reply(message: Message, socket: WebSocket, request: IncomingMessage): Reply | undefined {
+    const { channel, id } = message;
+    if (channel === '/meta/handshake') return this.#handshake(message, request);
+    const client = this.#clients.get(message.clientId ?? '');
+    if (client === undefined) {
+      return { channel, id, successful: false, error: '402::unknown client', advice: { reconnect: 'handshake' } };
+    }
+    if (channel === '/meta/connect') return this.#connect(client, message, socket);
+    const base = { channel, id, clientId: client.id };
+    if (channel === '/meta/disconnect') {
+      this.end(client.id);
+      return { ...base, successful: true };
+    }
+    if (channel === '/meta/subscribe' || channel === '/meta/unsubscribe') {
+      const subscriptions = [message.subscription ?? []].flat();
+      const isGranted = subscriptions.every((name) => this.#monitor(client, name, channel === '/meta/subscribe'));
+      return { ...base, subscription: message.subscription, ...outcome(isGranted) };
+    }
+    if (channel === SUBSCRIBE_CHANNEL || channel === UNSUBSCRIBE_CHANNEL) {
+      const key = message.data?.objectName ?? '';
+      return { ...base, ...outcome(this.#monitor(client, key, channel === SUBSCRIBE_CHANNEL)) };
+    }
+    const call = toPlantCall(channel, message.data);
+    return call === undefined ? { ...base, ...outcome(false) } : this.#answer(client, call, base);
+  }
+
+  #handshake({ channel, id, ext }: Message, request: IncomingMessage): Reply {
+    const identity = this.ledger.identify(request, ext);
+    if (identity === undefined) {
+      return { channel, id, successful: false, error: '403::handshake denied', advice: { reconnect: 'none' } };
+    }
+    this.#ids += 1;
+    const clientId = `c${this.#ids}`;
+    const expiry = setTimeout(() => this.end(clientId), this.#holdMs);
+    const none = { socket: undefined, answerConnect: undefined };
+    this.#clients.set(clientId, { id: clientId, monitored: new Map(), expiry, ...none });
+    this.ledger.begin(clientId, identity);
+    const supportedConnectionTypes = ['websocket'];
+    const advice = { reconnect: 'retry', interval: 0, timeout: this.#holdMs };
+    return { channel, id, clientId, version: '1.0', supportedConnectionTypes, successful: true, advice };
+  }
+
+  #connect(client: Client, { channel, id, advice }: Message, socket: WebSocket): Reply | undefined {
+    clearTimeout(client.expiry);
+    client.answerConnect?.();
+    client.socket = socket;
+    const reply = { channel, id, clientId: client.id, successful: true };
+    if (advice?.timeout === 0) return reply;
+    const answer = () => {
+      clearTimeout(timer);
+      client.answerConnect = undefined;
+      if (client.socket === socket) this.#send(socket, [reply]);
+    };
+    const timer = setTimeout(answer, this.#holdMs);
+    client.answerConnect = answer;
+    return undefined;
+  }
+
+  /** `key`: the channel that is subscribed to, or the object's name as the service is told it. */
+  #monitor(client: Client, key: string, isWanted: boolean): boolean {
+    const object = objectOf(key) ?? key;
+    if (object === FORBIDDEN_OBJECT) return false;
+    const { monitored } = this.ledger.tallyOf(client.id);
+    if (isWanted) {
+      client.monitored.set(key, object);
+      monitored.add(object);
+    } else {
+      client.monitored.delete(key);
+      monitored.delete(object);
+    }
+    return true;
+  }
+
+  #answer(client: Client, call: PlantCall, base: Reply): Reply | undefined {
+    const isLate = call.manner === 'late' || call.manner === 'refused-late';
+    const finish = () => {
+      this.ledger.tallyOf(client.id).countCall(metricNameOf(call), isFailure(call));
+      const data = call.manner === 'ack' || call.manner === 'refused' ? {} : { data: answerOf(call) };
+      if (client.socket !== undefined) this.#send(client.socket, [{ ...base, ...outcome(!isFailure(call)), ...data }]);
+    };
+    void wait(call.workMs).then(finish);
+    return isLate ? { ...base, successful: true } : undefined;
+  }
+
+  #send(socket: WebSocket, messages: readonly Reply[]): void {
+    const text = JSON.stringify(messages);
+    this.#sent += 1;
+    if (this.#sent % FRAGMENTED_EVERY !== 0) {
+      socket.send(text);
+      return;
+    }
+    for (let at = 0; at < text.length; at += FRAGMENT_CHARS) {
+      socket.send(text.slice(at, at + FRAGMENT_CHARS), { fin: at + FRAGMENT_CHARS >= text.length });
+      socket.ping();
+    }
+  }
+}
+
+function outcome(isGranted: boolean): Reply {
+  return isGranted ? { successful: true } : { successful: false, error: '403::denied' };
+}
+
+function toDeliveryChannel(key: string): string {
+  return key.startsWith(OBJECT_PREFIX) ? key : DELIVERY_CHANNEL;
+}

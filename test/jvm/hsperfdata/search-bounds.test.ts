@@ -1,0 +1,207 @@
+/** The bounds of the search for a JVM: what lies within is found, what lies beyond is passed over and counted. */
+import { appendFileSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import { AttachOverlay } from '../../../src/jvm/attach/attach-overlay.ts';
+import { HsperfdataSource } from '../../../src/jvm/hsperfdata/hsperfdata-source.ts';
+import { SEARCH_LIMITS, type SearchBound } from '../../../src/jvm/hsperfdata/search-bounds.ts';
+import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
+import type { JvmSource } from '../../../src/jvm/jvm-source.ts';
+import { LocalSource } from '../../../src/jvm/local-source.ts';
+import { PairedSource } from '../../../src/jvm/paired-source.ts';
+import { FakeMachine } from './fake-proc.ts';
+import { entryOf, sampleBytes, withEntry } from './samples.ts';
+
+/** By the files alone, as no port says anything about this machine. */
+const ELSEWHERE = { upstreamHost: 'app.example.com', upstreamPort: 8080 };
+const HERE = { upstreamHost: '127.0.0.1', upstreamPort: 8080 };
+const LOOPBACK_8080 = '0100007F:1F90';
+const JVM = 812;
+
+let machine: FakeMachine;
+beforeEach(() => {
+  machine = new FakeMachine();
+});
+afterEach(() => machine.remove());
+
+/** Of a JDK that has no ticks: nothing shows that it does not live. */
+function tomcat(): Buffer {
+  const bytes = sampleBytes('jdk25-g1');
+  bytes.write('X', entryOf(bytes, 'sun.rt.javaCommand').dataOffset - 2, 'latin1');
+  return withEntry(bytes, 'sun.rt.javaCommand', 'org.apache.catalina.startup.Bootstrap start');
+}
+
+function sourceOf(where: object = ELSEWHERE): HsperfdataSource {
+  return new HsperfdataSource({ procPath: machine.procPath, tmpPath: machine.tmpPath, ...where });
+}
+
+/** Whether the JVM was found, and which bounds were hit. */
+async function search(where?: object): Promise<{ pid: number | undefined; hit: Partial<Record<SearchBound, number>> }> {
+  const source = sourceOf(where);
+  await source.read(new AbortController().signal).catch(() => undefined);
+  const hit = Object.fromEntries([...source.boundsHit].filter(([, times]) => times > 0));
+  return { pid: source.found?.nspid, hit };
+}
+
+/** Names of files that are refused at once: links that lead nowhere. */
+function addLinks(tmp: string, user: string, count: number): void {
+  const directory = join(tmp, `hsperfdata_${user}`);
+  mkdirSync(directory, { recursive: true, mode: 0o755 });
+  for (let number = 1; number <= count; number += 1) symlinkSync('nowhere', join(directory, String(100_000 + number)));
+}
+
+function socketLine(address: string, inode: number): string {
+  return `   0: ${address} 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 ${inode} 1 0000000000000000 100 0 0 10 0\n`;
+}
+
+describe('a search for the JVM', () => {
+  it('looks at so many processes', async () => {
+    // In the order of the letters of their names, this is the last.
+    const pid = 99_999;
+    // No application server by its file: only its process tells that it is the one.
+    machine.addFile('tomcat', pid, sampleBytes('jdk25-g1'));
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid, sockets: [4711] });
+    // Such as have just ended, with nothing in them; links to one file are made far sooner than directories.
+    const ended = join(machine.directory, 'ended');
+    writeFileSync(ended, '');
+    for (let index = 1; index < SEARCH_LIMITS.processes; index += 1)
+      linkSync(ended, join(machine.procPath, String(100_000 + index)));
+    expect(await search(HERE)).toEqual({ pid, hit: {} });
+    linkSync(ended, join(machine.procPath, '200000'));
+    expect(await search(HERE)).toEqual({ pid: undefined, hit: { processes: 1 } });
+  });
+
+  it.each([
+    ['first', 'aaa', JVM],
+    ['last', 'zzz', undefined],
+  ])('looks at so many directories of one /tmp: finds the %s', async (_, user, pid) => {
+    machine.addFile(user, JVM, tomcat());
+    for (let index = 1; index < SEARCH_LIMITS.directories; index += 1)
+      mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    mkdirSync(join(machine.tmpPath, 'hsperfdata_more'));
+    expect(await search()).toEqual({ pid, hit: { directories: 1 } });
+  });
+
+  it.each([
+    ['first', 'aaa', JVM],
+    ['last', 'zzz', undefined],
+  ])('looks at so many files of one /tmp: finds the %s', async (_, user, pid) => {
+    machine.addFile(user, JVM, tomcat());
+    addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    addLinks(machine.tmpPath, 'n', 1);
+    const { hit, ...found } = await search();
+    expect(found).toEqual({ pid });
+    // A directory after another without room for it.
+    expect(hit).toEqual({ files: 1 });
+  });
+
+  it('looks at so many files of all /tmp together', async () => {
+    const inEach = SEARCH_LIMITS.files;
+    for (let index = 1; index < SEARCH_LIMITS.filesInAll / inEach; index += 1) {
+      machine.addProcess({ pid: index, mountNamespace: `mnt:[10${index}]` });
+      addLinks(machine.tmpOf(index), 'm', inEach);
+    }
+    addLinks(machine.tmpPath, 'm', inEach - 1);
+    machine.addProcess({ pid: 9, nspid: JVM, mountNamespace: 'mnt:[109]' });
+    machine.addFile('tomcat', JVM, tomcat(), machine.tmpOf(9));
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    addLinks(machine.tmpPath, 'n', 1);
+    expect(await search()).toEqual({ pid: undefined, hit: { filesInAll: 1 } });
+  });
+
+  it('reads so much of a file', async () => {
+    const padded = (bytes: number) => Buffer.concat([tomcat(), Buffer.alloc(bytes)]).subarray(0, bytes);
+    machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes));
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes + 1));
+    // When it is found, and when it is read.
+    expect(await search()).toEqual({ pid: JVM, hit: { fileBytes: 2 } });
+  });
+
+  it('reads so much of a process’s memory map, and knows nothing where the file is not in that', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: JVM, sockets: [4711], mapped: '/usr/lib/other' });
+    const maps = join(machine.procPath, String(JVM), 'maps');
+    expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
+    writeFileSync(maps, Buffer.alloc(SEARCH_LIMITS.mapsBytes, 'x'));
+    expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
+    appendFileSync(maps, `\n/tmp/hsperfdata_tomcat/${JVM}\n`);
+    const { pid, hit } = await search(HERE);
+    expect([pid, hit.mapsBytes]).toEqual([JVM, 1]);
+  });
+
+  it('reads so much of the list of locks', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.addProcess({ pid: JVM });
+    const line = '1: POSIX  ADVISORY  WRITE 1 fe:00:99 0 EOF\n';
+    const fill = (bytes: number) => line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes - 1);
+    const locks = join(machine.procPath, 'locks');
+    writeFileSync(locks, `${fill(SEARCH_LIMITS.locksBytes)}\n`);
+    expect((await search()).hit).toEqual({});
+    appendFileSync(locks, line);
+    expect((await search()).hit.locksBytes).toBeGreaterThanOrEqual(1);
+  });
+
+  it.each([
+    ['first', true],
+    ['last', false],
+  ])('reads so much of the table of sockets: finds the %s', async (_, isFirst) => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.addProcess({ pid: JVM, sockets: [4711] });
+    const wanted = socketLine(LOOPBACK_8080, 4711);
+    const other = socketLine('0100007F:0050', 1);
+    const table = (count: number) => {
+      const others = other.repeat(count);
+      writeFileSync(join(machine.procPath, 'net/tcp'), `  sl\n${isFirst ? wanted + others : others + wanted}`);
+    };
+    const fitting = Math.floor(SEARCH_LIMITS.socketTableBytes / other.length) - 2;
+    table(fitting);
+    expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
+    table(fitting + 100);
+    const { pid, hit } = await search(HERE);
+    expect(pid).toBe(isFirst ? JVM : undefined);
+    expect(hit.socketTableBytes).toBeGreaterThanOrEqual(1);
+  });
+});
+
+describe('the bounds of a search', () => {
+  const nothing: JvmSource = {
+    name: 'nothing',
+    read: () => Promise.reject(new Error('nothing')),
+    close: () => undefined,
+  };
+
+  function monitorOf(source: JvmSource): JvmMonitor {
+    const logger = pino({ level: 'silent' });
+    return new JvmMonitor({ source, clock: systemClock, logger, intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 });
+  }
+
+  it.each([
+    ['the counters file', (counters: HsperfdataSource) => counters],
+    [
+      'the attach socket over it',
+      (counters: HsperfdataSource) => new LocalSource(counters, new AttachOverlay({ mayOpen: false })),
+    ],
+    ['a second source', (counters: HsperfdataSource) => new PairedSource(nothing, counters)],
+  ])('are told by the monitor of %s, all of them from the start', async (_, toSource) => {
+    const monitor = monitorOf(toSource(sourceOf()));
+    const names = Object.keys(SEARCH_LIMITS);
+    expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, 0]));
+    for (let index = 0; index <= SEARCH_LIMITS.directories; index += 1)
+      mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+    await monitor.refresh();
+    await monitor.refresh();
+    expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, name === 'directories' ? 2 : 0]));
+    monitor.stop();
+  });
+
+  it('are none of a source that has none', () => {
+    expect([...monitorOf(nothing).boundsHit]).toEqual([]);
+  });
+});

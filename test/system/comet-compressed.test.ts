@@ -1,0 +1,60 @@
+/** The real `cometd` client where what it sends and gets is compressed: the sidecar counts what the peers count. */
+import { expect } from 'vitest';
+import type { PerMessageDeflateOptions } from 'ws';
+import { CometdPeer } from '../comet/cometd-peer.ts';
+import { startCometdPlant } from '../comet/cometd-plant.ts';
+import { compare } from '../comet/comparison.ts';
+import { compressing } from '../comet/compressing.ts';
+import { startWebSocketPlant } from '../comet/websocket-plant.ts';
+
+const OBJECTS = {
+  channel: Array.from({ length: 18 }, (_, i) => `H.Turbine${i}.Speed`),
+  service: ['H.Kotolňa.Výkon', 'S.100%', 'S.a b/c?d', 'S.{name}', 'S.1', 'S.2'],
+};
+
+/** An endless round of the list's items. */
+function taking<T>(...list: readonly T[]): () => T {
+  let taken = 0;
+  return () => {
+    taken += 1;
+    return list[taken % list.length] as T;
+  };
+}
+
+// What clients ask for; the server agrees to all of it, and compresses everything where it is agreed.
+const nextDeflate = taking<PerMessageDeflateOptions | false>(
+  { threshold: 0 },
+  { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
+  { threshold: 0, serverNoContextTakeover: true },
+  { threshold: 150, serverMaxWindowBits: 9, clientMaxWindowBits: 10 },
+  false,
+);
+
+compare('cometd over compressed WebSocket', {
+  startPlant: () => startWebSocketPlant({ deflate: { threshold: 0 } }),
+  createPeer: (origin, browser) =>
+    new CometdPeer(origin, browser, { transport: 'websocket', webSocket: { perMessageDeflate: nextDeflate() } }),
+  objects: OBJECTS,
+  connectionType: 'COMET_WEBSOCKET',
+  ways: ['direct', 'auto', 'gateway'],
+  onArrival: ({ extensions }) => {
+    expect([...extensions].sort()).toEqual([
+      '',
+      'permessage-deflate',
+      'permessage-deflate; server_max_window_bits=9; client_max_window_bits=10',
+      'permessage-deflate; server_no_context_takeover',
+      'permessage-deflate; server_no_context_takeover; client_no_context_takeover',
+    ]);
+  },
+});
+
+const nextCoding = taking('gzip', 'deflate', 'br');
+
+compare('cometd over compressed long-polling', {
+  startPlant: () => startCometdPlant(compressing),
+  createPeer: (origin, browser) =>
+    new CometdPeer(origin, browser, { transport: 'long-polling', contentCoding: nextCoding() }),
+  objects: OBJECTS,
+  connectionType: 'COMET_LONG_POLLING',
+  ways: ['auto'],
+});

@@ -1,0 +1,27 @@
+/** The real `cometd` client and server over long-polling: the sidecar counts what they count. */
+import { CometdPeer } from '../comet/cometd-peer.ts';
+import { startCometdPlant } from '../comet/cometd-plant.ts';
+import { compare } from '../comet/comparison.ts';
+
+const CHANNELS = Array.from({ length: 18 }, (_, i) => `H.Boiler${i}.Temperature`);
+
+compare('cometd over long-polling', {
+  startPlant: () => startCometdPlant(),
+  createPeer: (origin, browser) => new CometdPeer(origin, browser, { transport: 'long-polling' }),
+  objects: {
+    channel: [...CHANNELS, 'U.Sum(1)', 'U.a-b_c~d!e$f@g'],
+    // Names that no channel of this client can have.
+    service: [
+      'H.Kotolňa.Výkon',
+      'S.100%',
+      'S.a b/c?d',
+      'S."quoted"',
+      'S.{name}',
+      'S.subscriptions',
+      'S.newValues',
+      'S.1',
+    ],
+  },
+  connectionType: 'COMET_LONG_POLLING',
+  ways: ['direct', 'auto', 'gateway'],
+});

@@ -1,0 +1,257 @@
+/**
+ * A source of the JVM's condition that hangs, and one that answers 100 MB of nonsense, before a running sidecar: endpoints 10 to
+ * 13 say 503 with the reason and since when, the proxied traffic does not notice, and memory stays as it was.
+ */
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Agent, request } from 'undici';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Config, JvmHttpKind } from '../../src/config/config.ts';
+import { type Script, type ScriptedServer, startScripted } from '../jvm/http/scripted-server.ts';
+import { answering, OK, type Stand, startStand } from '../wire/stand.ts';
+
+const WELL = readFileSync(new URL('../fixtures/jvm/http/jolokia/bulk-response.json', import.meta.url), 'utf8');
+const KINDS: readonly JvmHttpKind[] = ['tomcat-jmxproxy', 'tomcat-status', 'jolokia', 'prometheus', 'wildfly'];
+const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];
+
+const MB = 1_000_000;
+const NONSENSE_BYTES = 100 * MB;
+/** No line is one of a source's, and no end of a line comes at all: what is read has to be held until its bound. */
+const NONSENSE = Buffer.alloc(65_536, '{"jvm_memory_used_bytes{<html>');
+/** What may be on its way when the sidecar closes the connection: buffers of the server and of the kernel. */
+const MAX_TAKEN_BYTES = 20 * MB;
+/** Of all that Node has: far less than one such answer. */
+const MAX_PEAK_BYTES = 50 * MB;
+const MAX_GROWTH_BYTES = 4 * MB;
+const MAX_LATENCY_MS = 1_000;
+
+const INTERVAL_MS = 5;
+const READS = 4;
+const CALLS = 50;
+const WAIT_MS = 10_000;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly detail: string;
+  readonly since: string;
+}
+
+/** Accepts what it is asked, and says nothing. */
+const hang: Script = () => undefined;
+
+/** Begins its answer well, and never ends it. */
+const hangHalfWay: Script = (_request, response) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.write(WELL.slice(0, WELL.length / 2));
+};
+
+const answerWell: Script = (_request, response) => {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(WELL);
+};
+
+/** As fast as they are taken, with or without saying how many there will be. */
+function answerNonsense(response: ServerResponse, isAnnounced: boolean): void {
+  response.writeHead(200, {
+    'content-type': 'text/plain; version=0.0.4',
+    ...(isAnnounced ? { 'content-length': NONSENSE_BYTES } : {}),
+  });
+  let left = NONSENSE_BYTES;
+  const go = () => {
+    while (left > 0 && !response.destroyed) {
+      const piece = NONSENSE.subarray(0, Math.min(left, NONSENSE.length));
+      left -= piece.length;
+      if (!response.write(piece)) {
+        response.once('drain', go);
+        return;
+      }
+    }
+    response.end();
+  };
+  go();
+}
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+interface Setup {
+  readonly stand: Stand;
+  readonly server: ScriptedServer;
+  /** All connections that the source has taken. */
+  readonly taken: readonly Socket[];
+}
+
+async function start(kind: JvmHttpKind, script: Script, jvm: Partial<Config['jvm']> = {}): Promise<Setup> {
+  const taken: Socket[] = [];
+  const server = await startScripted((seen, response) => {
+    if (response.socket !== null) taken.push(response.socket);
+    script(seen, response);
+  });
+  closers.push(() => server.close());
+  const http = { kind, url: server.origin, username: undefined, passwordFile: undefined, passwordEnv: undefined };
+  const tls = { caFile: undefined, serverName: undefined };
+  const stand = await startStand({
+    onConnection: answering(OK),
+    config: (base) => ({
+      jvm: { ...base.jvm, source: 'auto', http: { ...http, ...tls }, intervalMs: INTERVAL_MS, ...jvm },
+    }),
+  });
+  closers.push(() => stand.close());
+  return { stand, server, taken };
+}
+
+async function ask({ monitorPort }: Stand, endpoint: string): Promise<Answer> {
+  const url = `http://127.0.0.1:${monitorPort}/smartWeb/api/rest/v0/admin/metrics/jvm${endpoint}`;
+  const { statusCode, headers, body } = await request(url);
+  const { detail = '', since = '' } = (await body.json()) as Partial<Answer>;
+  return { status: statusCode, headers, detail, since };
+}
+
+async function askAll(stand: Stand): Promise<Answer[]> {
+  return await Promise.all(ENDPOINTS.map((endpoint) => ask(stand, endpoint)));
+}
+
+async function until(isDone: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadlineMs = performance.now() + WAIT_MS;
+  while (!(await isDone())) {
+    if (performance.now() > deadlineMs) throw new Error(`not in ${WAIT_MS} ms: ${what}`);
+    await delay(5);
+  }
+}
+
+/** Calls through the sidecar, one behind the other on two connections, until `stop`. */
+function startTraffic({ port }: Stand): {
+  calls(): number;
+  stop(): Promise<{ statuses: Set<number>; slowestMs: number }>;
+} {
+  const dispatcher = new Agent({ connections: 2 });
+  const statuses = new Set<number>();
+  let [calls, slowestMs, isOver] = [0, 0, false];
+  const client = async () => {
+    while (!isOver) {
+      const startedMs = performance.now();
+      const { statusCode, body } = await request(`http://127.0.0.1:${port}/smartWeb/api/rest/v0/d2/x`, { dispatcher });
+      expect(await body.text()).toBe('ok');
+      statuses.add(statusCode);
+      calls += 1;
+      slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+      await delay(1);
+    }
+  };
+  const clients = [client(), client()];
+  return {
+    calls: () => calls,
+    stop: async () => {
+      isOver = true;
+      await Promise.all(clients);
+      await dispatcher.close();
+      return { statuses, slowestMs };
+    },
+  };
+}
+
+async function expectUndisturbed(traffic: ReturnType<typeof startTraffic>): Promise<void> {
+  const { statuses, slowestMs } = await traffic.stop();
+  expect([...statuses]).toEqual([200]);
+  expect(slowestMs).toBeLessThan(MAX_LATENCY_MS);
+}
+
+/** Since its start, as it has never been read. */
+function expectUnavailable(answers: readonly Answer[], startedMs: number, reason: RegExp): void {
+  for (const { status, headers, detail, since } of answers) {
+    expect(status).toBe(503);
+    expect(headers['content-type']).toBe('application/problem+json');
+    expect(detail).toMatch(reason);
+    expect(Date.parse(since)).toBeGreaterThanOrEqual(Math.floor(startedMs));
+    expect(since).toBe(answers[0]?.since);
+  }
+  expect(answers).toHaveLength(ENDPOINTS.length);
+}
+
+const nowMs = () => performance.timeOrigin + performance.now();
+
+describe.each(KINDS)('a source of the kind %s', (kind) => {
+  it.each([
+    ['says nothing', hang],
+    ['stops in the middle of its answer', hangHalfWay],
+  ])('that %s is given up each time, and harms nothing', async (_, script) => {
+    const startedMs = nowMs();
+    const { stand, server, taken } = await start(kind, script, { timeoutMs: 60, staleAfterMs: 100 });
+    const traffic = startTraffic(stand);
+    await until(() => taken.length > READS && traffic.calls() > CALLS, 'readings and calls');
+    expectUnavailable(await askAll(stand), startedMs, /did not answer (?:in time|within 60 ms) \(jvm\.timeout\)/);
+    // Each is given up before the next one begins, so that connections do not add up.
+    expect(server.sockets.size).toBeLessThanOrEqual(2);
+    await expectUndisturbed(traffic);
+  });
+
+  it.each([
+    ['announced', true],
+    ['without an end in sight', false],
+  ])('that answers 100 MB of nonsense, %s, is given up each time, and harms nothing', async (_, isAnnounced) => {
+    const startedMs = nowMs();
+    const answer: Script = (_request, response) => answerNonsense(response, isAnnounced);
+    const { stand, server, taken } = await start(kind, answer, { timeoutMs: 5_000 });
+    const traffic = startTraffic(stand);
+    await until(() => taken.length > READS && traffic.calls() > CALLS, 'readings and calls');
+    expectUnavailable(await askAll(stand), startedMs, /answered more than a source of this kind does/);
+    expect(server.sockets.size).toBeLessThanOrEqual(2);
+    for (const socket of taken) expect(socket.bytesWritten).toBeLessThan(MAX_TAKEN_BYTES);
+    await expectUndisturbed(traffic);
+  });
+});
+
+describe('a source that was well', () => {
+  it('is shown until it is stale once it hangs, then no more, and again when it answers again', async () => {
+    let script = answerWell;
+    const jvm = { timeoutMs: 60, staleAfterMs: 400 };
+    const { stand } = await start('jolokia', (seen, response) => script(seen, response), jvm);
+    const traffic = startTraffic(stand);
+    const isAll = (status: number) => async () => (await askAll(stand)).every((answer) => answer.status === status);
+    await until(isAll(200), 'its first reading');
+    script = hang;
+    const hungMs = nowMs();
+    expect((await askAll(stand)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    await until(isAll(503), 'a stale reading');
+    expect(nowMs() - hungMs).toBeGreaterThan(jvm.staleAfterMs - jvm.timeoutMs - 100);
+    for (const { detail, since } of await askAll(stand)) {
+      expect(detail).toContain('jvm.timeout');
+      // The last good reading, which may have been under way.
+      expect(Math.abs(Date.parse(since) - hungMs)).toBeLessThan(jvm.timeoutMs + 100);
+    }
+    script = answerWell;
+    await until(isAll(200), 'the next good reading');
+    await expectUndisturbed(traffic);
+  });
+});
+
+describe('100 MB of nonsense at each of many readings', () => {
+  it('take no memory: neither at once nor in the long run', async () => {
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc') as () => void;
+    const inUse = () => {
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const answer: Script = (_request, response) => answerNonsense(response, false);
+    const { taken } = await start('prometheus', answer, { timeoutMs: 5_000 });
+    await until(() => taken.length > 10, 'the first readings');
+    gc();
+    const before = inUse();
+    let peak = before;
+    const readings = taken.length + 60;
+    await until(() => {
+      peak = Math.max(peak, inUse());
+      return taken.length > readings;
+    }, 'many readings');
+    gc();
+    expect(peak - before).toBeLessThan(MAX_PEAK_BYTES);
+    expect(inUse() - before).toBeLessThan(MAX_GROWTH_BYTES);
+  });
+});
