@@ -7,13 +7,14 @@ Usage
   d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
   d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
   d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving
+  d2-sidecar passwd NAME             the line of a user, or of a token, who may read on the monitoring port
   d2-sidecar shutdown                stops a running sidecar and waits until it has gone
 
 Flags
   --upstream URL     the application server, http://host[:port][/application]; required, here or in the configuration
   --listen ADDRESS   where clients connect: host:port, :port, [v6]:port or a port; 0 takes a free one  (0.0.0.0:8081)
   --monitor ADDRESS  where statistics are read, in the same forms  (127.0.0.1:9280)
-                     not on loopback: monitor.auth has to be set
+                     not on loopback: monitor.auth has to be set, to files that passwd writes or to none
   --config FILE      configuration file, YAML or JSON
   --help, --version
 
@@ -22,6 +23,11 @@ Flags of drain and shutdown
   --pid N            its process id; neither is needed where only one runs
   --config FILE      its configuration file, for control.socket
   --wait TIME        drain only: wait until no exchange is open, at most this long (500ms, 20s, 1m)
+
+Flags of passwd
+  --role ROLE        metrics (the default: no names of users, no addresses, no sessions) or sessions
+  --token            a random token, shown once, instead of a password, which is read from standard input
+  --file F           puts the line into that file, in place of the one of the same name
 
 Every key of the configuration can be set in the environment as well: upstream.url is D2_SIDECAR_UPSTREAM_URL,
 monitor.port is D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A flag wins over the environment,

@@ -83,9 +83,17 @@ export class ExchangeReporter {
     return observer && new TunnelGuard(observer, (cause) => this.#observerFailed(cause));
   }
 
-  /** Reports the ending; a second one is ignored, so callers may report from every event that could be the last. */
-  end(exchange: Exchange, ending: Ending): void {
-    if (!exchange.markEnded(this.#clock.nowNs())) return;
+  /** Now, as `end` takes it. */
+  nowNs(): number {
+    return this.#clock.nowNs();
+  }
+
+  /**
+   * Reports the ending; a second one is ignored, so callers may report from every event that could be the last. `endedNs`:
+   * when it came, where something was done before it is reported.
+   */
+  end(exchange: Exchange, ending: Ending, endedNs: number = this.#clock.nowNs()): void {
+    if (!exchange.markEnded(endedNs)) return;
     this.#open -= 1;
     try {
       this.#observer.onEnd(exchange, ending);

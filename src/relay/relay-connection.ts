@@ -166,11 +166,11 @@ export class RelayConnection implements UpstreamListener {
     if (this.#response.headEnd > 0) this.#onResponseHead(this.#exchange);
     // The upstream has begun to answer; 100 only says that it has begun to read.
     else if (this.#response.interimStatus > 100) this.#stopTimer();
-    this.#observed?.onResponse(this.#response, progress === 'complete');
-    // Before the client has it: what the client takes to read is not the call's duration.
-    if (progress === 'complete') this.#endExchange(COMPLETED);
+    // The call ends here, at its last byte from the upstream; it is measured once the client has it.
+    const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
     const canGoOn = this.#passResponse();
-    if (progress === 'complete') this.#afterResponse();
+    this.#observed?.onResponse(this.#response, progress === 'complete');
+    if (progress === 'complete') this.#completed(endedNs);
     else if (progress === 'malformed') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
     else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
     return canGoOn;
@@ -192,7 +192,8 @@ export class RelayConnection implements UpstreamListener {
     return this.#socket.write(Buffer.from(bytes.subarray(0, end)));
   }
 
-  #afterResponse(): void {
+  #completed(endedNs: number): void {
+    this.#endExchange(COMPLETED, endedNs);
     // Bytes behind the response answer nothing, as above.
     if (this.#response.end < this.#response.bytes.length) this.#dropUpstream(true);
     const isLast =
@@ -318,13 +319,13 @@ export class RelayConnection implements UpstreamListener {
     return this.#request.unread.length > this.#services.options.headBytes || typeof this.#request.peek() === 'string';
   }
 
-  #endExchange(ending: Ending): void {
+  #endExchange(ending: Ending, endedNs?: number): void {
     if (this.#exchange === undefined) return;
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#observed = undefined;
     this.#stopTimer();
-    this.#services.reporter.end(exchange, ending);
+    this.#services.reporter.end(exchange, ending, endedNs);
   }
 
   #answerAndClose(answer: Buffer): void {

@@ -28,6 +28,8 @@ export interface WebSocketPlantOptions {
   readonly deflate: PerMessageDeflateOptions | false;
   /** How long a connect is held; default `HOLD_MS`. */
   readonly holdMs?: number;
+  /** Whether every message goes in one frame, without pings between; default false. */
+  readonly isPlain?: boolean;
 }
 
 export interface WebSocketPlant extends Plant {
@@ -54,8 +56,8 @@ type Reply = Readonly<Record<string, unknown>>;
 interface Client {
   readonly id: string;
   socket: WebSocket | undefined;
-  /** Objects by the channel on which their values are delivered. */
-  readonly monitored: Map<string, string>;
+  /** What is monitored: channels, and names of objects that the service was told. */
+  readonly monitored: Set<string>;
   /** Ends the connect that is held. */
   answerConnect: (() => void) | undefined;
   expiry: NodeJS.Timeout | undefined;
@@ -66,7 +68,7 @@ const FRAGMENTED_EVERY = 5;
 const FRAGMENT_CHARS = 100;
 
 export async function startWebSocketPlant(options: WebSocketPlantOptions): Promise<WebSocketPlant> {
-  const plant = new Bayeux(options.holdMs ?? HOLD_MS);
+  const plant = new Bayeux(options.holdMs ?? HOLD_MS, options.isPlain ?? false);
   const http = createServer((request, response) => plant.desk.serve(request, response));
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: options.deflate });
   const extensions = new Set<string>();
@@ -104,11 +106,13 @@ class Bayeux {
   readonly ledger = new Ledger(this.desk);
   readonly #clients = new Map<string, Client>();
   readonly #holdMs: number;
+  readonly #isPlain: boolean;
   #ids = 0;
   #sent = 0;
 
-  constructor(holdMs: number) {
+  constructor(holdMs: number, isPlain: boolean) {
     this.#holdMs = holdMs;
+    this.#isPlain = isPlain;
   }
 
   accept(socket: WebSocket, request: IncomingMessage): void {
@@ -128,7 +132,11 @@ class Bayeux {
 
   push(objects: readonly string[]): void {
     for (const client of this.#clients.values()) {
-      const values = [...client.monitored].filter(([, object]) => objects.includes(object));
+      const values = objects.flatMap((object) =>
+        [`${OBJECT_PREFIX}${object}`, object]
+          .filter((key) => client.monitored.has(key))
+          .map((key) => [key, object] as const),
+      );
       if (client.socket === undefined || values.length === 0) continue;
       const tally = this.ledger.tallyOf(client.id);
       for (const [, object] of values) tally.countValue(object);
@@ -194,7 +202,7 @@ class Bayeux {
     const clientId = `c${this.#ids}`;
     const expiry = setTimeout(() => this.end(clientId), this.#holdMs);
     const none = { socket: undefined, answerConnect: undefined };
-    this.#clients.set(clientId, { id: clientId, monitored: new Map(), expiry, ...none });
+    this.#clients.set(clientId, { id: clientId, monitored: new Set(), expiry, ...none });
     this.ledger.begin(clientId, identity);
     const supportedConnectionTypes = ['websocket'];
     const advice = { reconnect: 'retry', interval: 0, timeout: this.#holdMs };
@@ -223,7 +231,7 @@ class Bayeux {
     if (object === FORBIDDEN_OBJECT) return false;
     const { monitored } = this.ledger.tallyOf(client.id);
     if (isWanted) {
-      client.monitored.set(key, object);
+      client.monitored.add(key);
       monitored.add(object);
     } else {
       client.monitored.delete(key);
@@ -246,7 +254,7 @@ class Bayeux {
   #send(socket: WebSocket, messages: readonly Reply[]): void {
     const text = JSON.stringify(messages);
     this.#sent += 1;
-    if (this.#sent % FRAGMENTED_EVERY !== 0) {
+    if (this.#isPlain || this.#sent % FRAGMENTED_EVERY !== 0) {
       socket.send(text);
       return;
     }

@@ -104,7 +104,7 @@ describe('undefined is the answer to', () => {
       ['br', zlib.brotliCompressSync(zeros, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } })],
       ['gzip, gzip', zlib.gzipSync(zlib.gzipSync(zeros))],
     ] as const) {
-      expect(decodeContent(bytes, coding, 50_000), coding).toEqual(zeros);
+      expect(decodeContent(bytes, coding, 50_000)?.equals(zeros), coding).toBe(true);
       expect(decodeContent(bytes, coding, 49_999), coding).toBeUndefined();
     }
   });

@@ -54,7 +54,7 @@ export function takeCores(): number | undefined {
   const cores = readCores();
   const [peerCore, ...others] = cores;
   if (peerCore === undefined || others.length === 0 || findFile('taskset') === undefined) return undefined;
-  const { status } = spawnSync('taskset', ['-acp', String(others[0]), String(process.pid)]);
+  const { status } = spawnSync('taskset', ['-acp', others.join(','), String(process.pid)]);
   return status === 0 ? peerCore : undefined;
 }
 

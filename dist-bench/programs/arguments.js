@@ -1,9 +1,0 @@
-/** What the Node programs are started with: `node raw-relay.js <port> <upstream port>`. */
-export function readPorts() {
-    const [port, upstreamPort] = process.argv.slice(2).map(Number);
-    return { port: port ?? 0, upstreamPort: upstreamPort ?? 0 };
-}
-export const HOST = '127.0.0.1';
-/** As the sidecar's own (`timeouts.idle`), so that idle connections stay open in every peer. */
-export const IDLE_TIMEOUT_MS = 300_000;
-export const BACKLOG = 4_096;

@@ -1,0 +1,64 @@
+import type { Writable } from 'node:stream';
+import * as ws from 'ws';
+import type { Said } from './websocket-corpus.ts';
+
+/** What the `ws` package's own receiver makes of a stream. */
+export interface Heard {
+  readonly messages: readonly { readonly data: Buffer; readonly isBinary: boolean }[];
+  /** Code of the error at which it gave up, e.g. `Z_DATA_ERROR`. */
+  readonly error: string | undefined;
+  /** A compressed stream ended within a message (BFINAL). What it holds behind that is dropped there, but not here. */
+  readonly hasEndedStream: boolean;
+}
+
+type Inflate = { readonly _readableState: { readonly ended: boolean } } | null;
+
+interface PerMessageDeflate {
+  readonly _inflate: Inflate;
+  accept(offers: readonly object[]): object;
+  cleanup(): void;
+  decompress(data: Buffer, fin: boolean, callback: (error: Error | null, data?: Buffer) => void): void;
+}
+
+// The package exports both, its types do not.
+const Receiver = Reflect.get(ws, 'Receiver') as new (options: object) => Writable;
+const Deflate = Reflect.get(ws, 'PerMessageDeflate') as new (options: object) => PerMessageDeflate;
+
+function createDeflate(said: Said): PerMessageDeflate | undefined {
+  if (said.deflate === undefined) return undefined;
+  const deflate = new Deflate({ isServer: said.from === 'client' });
+  const side = said.from === 'client' ? 'client' : 'server';
+  const offer: Record<string, readonly unknown[]> = { [`${side}_max_window_bits`]: [said.deflate.windowBits] };
+  if (!said.deflate.contextTakeover) offer[`${side}_no_context_takeover`] = [true];
+  deflate.accept([offer]);
+  return deflate;
+}
+
+export async function readWithWs(said: Said, bytes: Buffer): Promise<Heard> {
+  const deflate = createDeflate(said);
+  const messages: { data: Buffer; isBinary: boolean }[] = [];
+  let hasEndedStream = false;
+  if (deflate !== undefined) {
+    const decompress = deflate.decompress.bind(deflate);
+    deflate.decompress = (data, fin, callback) =>
+      decompress(data, fin, (error, inflated) => {
+        const { _inflate: inflate } = deflate;
+        if (inflate === null || inflate._readableState.ended) hasEndedStream = true;
+        callback(error, inflated);
+      });
+  }
+  const receiver = new Receiver({
+    isServer: said.from === 'client',
+    extensions: deflate === undefined ? {} : { 'permessage-deflate': deflate },
+    // It would end the connection there; what comes behind such a text is of interest too.
+    skipUTF8Validation: true,
+  });
+  receiver.on('message', (data: Buffer, isBinary: boolean) => messages.push({ data: Buffer.from(data), isBinary }));
+  receiver.on('error', () => undefined);
+  // It unmasks in place.
+  const error = await new Promise<unknown>((resolve) => receiver.write(Buffer.from(bytes), resolve));
+  receiver.destroy();
+  deflate?.cleanup();
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  return { messages, error: code ?? (error instanceof Error ? error.message : undefined), hasEndedStream };
+}
