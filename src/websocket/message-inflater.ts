@@ -52,16 +52,14 @@ export class MessageInflater {
     return this.#window?.heldBytes ?? 0;
   }
 
-  /** Why no later message can be inflated, even if the last one could. */
+  /** Why no later message can be inflated, although the last one could. */
   get brokenBy(): InflateFailure | undefined {
     return this.#brokenBy;
   }
 
-  /** A whole message. After a failure, context takeover is at its end: `brokenBy`. */
+  /** A whole message. After a failure, nothing more can be inflated where there is context takeover. */
   inflate(payload: Buffer): Buffer | InflateFailure {
-    const result = payload.length === 0 ? this.#inflateNothing() : this.#inflateStreams(payload);
-    if (this.#window !== undefined && typeof result === 'string') this.#brokenBy = result;
-    return result;
+    return payload.length === 0 ? this.#inflateNothing() : this.#inflateStreams(payload);
   }
 
   release(): void {
@@ -130,6 +128,8 @@ export class MessageInflater {
   }
 }
 
+/** A stored block that was cut off takes the tail for its content: then all of it comes out, not the mark alone. */
 function isMarked(output: Buffer): boolean {
-  return output.length >= MARK_BYTES && output.readUInt32BE(output.length - MARK_BYTES) === MARK;
+  if (output.length < MARK_BYTES || output.readUInt32BE(output.length - MARK_BYTES) !== MARK) return false;
+  return !output.subarray(-TAIL.length).equals(TAIL);
 }

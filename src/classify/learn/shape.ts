@@ -1,0 +1,260 @@
+/** The shape of data: which fields there are, of which types, and in how many messages. Never what is in them. */
+import { Bounds, MAX_DEPTH, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
+import { DistinctValues, hashOf } from './distinct.ts';
+import { looksLikeField, withoutNumbers } from './looks.ts';
+
+export type DataType = 'text' | 'number' | 'boolean' | 'null' | 'object' | 'list';
+
+/** Values of one field that are told apart. */
+export const MAX_DISTINCT = 64;
+
+/** A place in the data: the data itself, a field of an object, or any entry of a list. */
+export class ShapeNode {
+  /** Messages that have something here. */
+  present = 0;
+  /** Messages with null, false or an empty text here. */
+  blank = 0;
+  readonly types = new Set<DataType>();
+  /** Of texts and numbers. */
+  readonly distinct = new DistinctValues(MAX_DISTINCT);
+  /** Fields with a name that may be shown. */
+  readonly fields = new Map<string, ShapeNode>();
+  /** All fields whose names are data. */
+  anyKey: ShapeNode | undefined;
+  /** All entries of lists. */
+  items: ShapeNode | undefined;
+  /** More names than a programmer would have given: all of them are data. */
+  #isKeyedByData = false;
+  #lastMessage = 0;
+
+  /** Undefined where there is no place for one more field. */
+  fieldOf(key: string, bounds: Bounds): ShapeNode | undefined {
+    const present = this.fields.get(key);
+    if (present !== undefined) return present;
+    if (this.#isKeyedByData || !looksLikeField(key)) return this.#anyKeyOf(bounds);
+    if (this.fields.size >= MAX_KEYS) {
+      this.#foldAll(bounds);
+      return this.#anyKeyOf(bounds);
+    }
+    if (!bounds.takeField()) return undefined;
+    const made = new ShapeNode();
+    // A short key is no view of the text of a whole message; a longer one would keep all of it.
+    this.fields.set(Buffer.from(key, 'utf8').toString('utf8'), made);
+    return made;
+  }
+
+  itemsOf(bounds: Bounds): ShapeNode | undefined {
+    if (this.items === undefined && bounds.takeField()) this.items = new ShapeNode();
+    return this.items;
+  }
+
+  /** `message`: a number from 1 for each message, so that what a message has several times is counted once. */
+  see(type: DataType, isBlank: boolean, message: number): void {
+    this.types.add(type);
+    if (this.#lastMessage === message) return;
+    this.#lastMessage = message;
+    this.present += 1;
+    if (isBlank) this.blank += 1;
+  }
+
+  addAll(other: ShapeNode, bounds: Bounds): void {
+    this.present += other.present;
+    this.blank += other.blank;
+    for (const type of other.types) this.types.add(type);
+    this.distinct.addAll(other.distinct);
+    for (const [key, node] of other.fields) this.fieldOf(key, bounds)?.addAll(node, bounds);
+    if (other.anyKey !== undefined) this.#anyKeyOf(bounds)?.addAll(other.anyKey, bounds);
+    if (other.items !== undefined) this.itemsOf(bounds)?.addAll(other.items, bounds);
+  }
+
+  /** Looks at the names once more, now that all are known: those that turn out to be data are shown no more. */
+  settle(isKnownData: (text: string) => boolean, bounds: Bounds): void {
+    for (const key of this.#keysThatAreData(isKnownData)) this.#fold(key, bounds);
+    for (const node of [...this.fields.values(), this.anyKey, this.items]) node?.settle(isKnownData, bounds);
+  }
+
+  #keysThatAreData(isKnownData: (text: string) => boolean): string[] {
+    const keys = [...this.fields.keys()];
+    const families = new Map<string, number>();
+    for (const key of keys) families.set(withoutNumbers(key), (families.get(withoutNumbers(key)) ?? 0) + 1);
+    const isNumbered = (key: string) => (families.get(withoutNumbers(key)) ?? 0) >= MIN_NUMBERED;
+    const data = keys.filter((key) => isKnownData(key) || isNumbered(key));
+    return this.#isMap() ? keys : data;
+  }
+
+  /** Many names, each in few messages, all for the same: `{ "smith": {…} }`, `{ "jones": {…} }`. */
+  #isMap(): boolean {
+    const nodes = [...this.fields.values()];
+    if (nodes.length < MIN_MAP_KEYS || nodes.some(({ present }) => present * 2 > this.present)) return false;
+    return new Set(nodes.map(outlineOf)).size === 1;
+  }
+
+  #foldAll(bounds: Bounds): void {
+    this.#isKeyedByData = true;
+    for (const key of [...this.fields.keys()]) this.#fold(key, bounds);
+  }
+
+  #fold(key: string, bounds: Bounds): void {
+    const node = this.fields.get(key);
+    this.fields.delete(key);
+    if (node === undefined) return;
+    if (this.anyKey === undefined) this.anyKey = node;
+    else this.anyKey.addAll(node, bounds);
+    // Several of them may have been in one message.
+    this.anyKey.present = Math.min(this.anyKey.present, this.present);
+  }
+
+  #anyKeyOf(bounds: Bounds): ShapeNode | undefined {
+    if (this.anyKey === undefined && bounds.takeField()) this.anyKey = new ShapeNode();
+    return this.anyKey;
+  }
+}
+
+/** A text or number somewhere in the data, where a pointer of a rule can find it. */
+export interface Scalar {
+  /** `/call/method`. */
+  readonly pointer: string;
+  /** `method`. */
+  readonly name: string;
+  readonly type: 'text' | 'number';
+  /** Of the text, or of the number as text. */
+  readonly hash: number;
+}
+
+/** What was found in one message. */
+export interface Look {
+  readonly scalars: readonly Scalar[];
+  /** The same for the same data, as far as it was looked at. */
+  readonly fingerprint: number;
+}
+
+const NOTHING_SEEN: Look = { scalars: [], fingerprint: 0 };
+
+/** What data looks like in all messages of a kind. */
+export class Shape {
+  readonly root = new ShapeNode();
+  readonly #bounds: Bounds;
+  #messages = 0;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  get messages(): number {
+    return this.#messages;
+  }
+
+  /** `data` of one message; undefined where it has none. */
+  add(data: unknown): Look {
+    this.#messages += 1;
+    if (data === undefined) return NOTHING_SEEN;
+    return new Walk(this.#bounds, this.#messages).look(data, this.root);
+  }
+
+  addAll(other: Shape): void {
+    this.#messages += other.#messages;
+    this.root.addAll(other.root, this.#bounds);
+  }
+
+  settle(isKnownData: (text: string) => boolean): void {
+    this.root.settle(isKnownData, this.#bounds);
+  }
+}
+
+/** One walk through the data of one message. */
+class Walk {
+  readonly #bounds: Bounds;
+  readonly #message: number;
+  readonly #scalars: Scalar[] = [];
+  #fingerprint = 0;
+  #parts = 0;
+
+  constructor(bounds: Bounds, message: number) {
+    this.#bounds = bounds;
+    this.#message = message;
+  }
+
+  look(data: unknown, root: ShapeNode): Look {
+    this.#visit(data, root, 0, '', '');
+    return { scalars: this.#scalars, fingerprint: this.#fingerprint };
+  }
+
+  /** `pointer`: undefined where no rule could name the place. */
+  #visit(value: unknown, node: ShapeNode, depth: number, pointer: string | undefined, name: string): void {
+    this.#parts += 1;
+    const type = typeOf(value);
+    node.see(type, value === null || value === false || value === '', this.#message);
+    if (type === 'text' || type === 'number') {
+      this.#visitScalar(String(value), type, node, pointer, name);
+    } else if (type === 'list') {
+      this.#visitList(value as readonly unknown[], node, depth);
+    } else if (type === 'object') {
+      this.#visitObject(value as Readonly<Record<string, unknown>>, node, depth, pointer);
+    }
+  }
+
+  #visitScalar(
+    text: string,
+    type: 'text' | 'number',
+    node: ShapeNode,
+    pointer: string | undefined,
+    name: string,
+  ): void {
+    const hash = hashOf(text);
+    node.distinct.add(hash);
+    this.#fingerprint = hashOf(`${this.#fingerprint} ${name} ${hash}`);
+    if (pointer === undefined || pointer === '' || text === '' || this.#scalars.length >= MAX_SCALARS) return;
+    this.#scalars.push({ pointer, name, type, hash });
+  }
+
+  #visitList(values: readonly unknown[], node: ShapeNode, depth: number): void {
+    if (values.length === 0) return;
+    const items = this.#canGoOn(depth) ? node.itemsOf(this.#bounds) : undefined;
+    if (items === undefined) return;
+    for (const value of values.slice(0, MAX_ITEMS)) {
+      if (!this.#canGoOn(depth)) return;
+      this.#visit(value, items, depth + 1, undefined, '');
+    }
+    if (values.length > MAX_ITEMS) this.#bounds.hit.parts += 1;
+  }
+
+  #visitObject(
+    value: Readonly<Record<string, unknown>>,
+    node: ShapeNode,
+    depth: number,
+    pointer: string | undefined,
+  ): void {
+    for (const key in value) {
+      if (!this.#canGoOn(depth)) return;
+      const field = node.fieldOf(key, this.#bounds);
+      if (field === undefined) continue;
+      const isNamed = pointer !== undefined && field !== node.anyKey;
+      this.#visit(value[key], field, depth + 1, isNamed ? `${pointer}/${key}` : undefined, key);
+    }
+  }
+
+  #canGoOn(depth: number): boolean {
+    if (depth < MAX_DEPTH && this.#parts < MAX_PARTS) return true;
+    this.#bounds.hit.parts += 1;
+    return false;
+  }
+}
+
+function typeOf(value: unknown): DataType {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'list';
+  if (typeof value === 'string') return 'text';
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'boolean' ? 'boolean' : 'object';
+}
+
+/** Equal for places that hold the same kind of thing. */
+function outlineOf({ types, fields }: ShapeNode): string {
+  return `${[...types].sort().join()} ${[...fields.keys()].sort().join()}`;
+}
+
+/** Names that differ in their numbers only, from which on these are taken for data. */
+const MIN_NUMBERED = 2;
+/** Keys from which on an object may be taken for one that is keyed by data. */
+const MIN_MAP_KEYS = 3;
+const MAX_SCALARS = 32;
