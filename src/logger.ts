@@ -1,15 +1,19 @@
-import { type Logger as PinoLogger, pino } from 'pino';
+import { destination, type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 
 /** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
+const STANDARD_ERROR = 2;
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-export function createLogger(level: LogLevel): Logger {
-  return pino({
+/** `to`: standard output unless something else is printed there. */
+export function createLogger(level: LogLevel, to: 'stdout' | 'stderr' = 'stdout'): Logger {
+  const options: LoggerOptions = {
     level,
     base: { name: 'd2-sidecar', pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-  });
+  };
+  return to === 'stdout' ? pino(options) : pino(options, destination({ dest: STANDARD_ERROR, sync: true }));
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** The command line: which command, and the exit code. What a command does is in commands/. */
-import { readFileSync } from 'node:fs';
 import { type Command, parseCommandLine } from './commands/command-line.ts';
 import { processOutput } from './commands/output.ts';
+import { readVersion } from './commands/version.ts';
 import type { Environment } from './config/environment.ts';
 import type { ConfigFlags } from './config/flags.ts';
 import { ConfigError, SidecarError } from './errors.ts';
@@ -35,6 +35,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       const { check } = await import('./commands/check.ts');
       return await check({ flags: command.flags, env }, processOutput);
     }
+    case 'learn':
+      return await startLearning(command.flags, command.minutes, env);
     case 'demo': {
       const { runDemo } = await import('./demo/demo.ts');
       return await runDemo();
@@ -73,6 +75,27 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   }
 }
 
+async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {
+  const { loadConfig } = await import('./config/load-config.ts');
+  const { config, warnings } = await loadConfig({ flags, env });
+  const { createLogger } = await import('./logger.ts');
+  // What is printed on standard output is a document.
+  const logger = createLogger(config.log.level, 'stderr');
+  for (const warning of warnings) logger.warn(warning);
+  const { learn } = await import('./commands/learn.ts');
+  const { systemClock } = await import('./clock.ts');
+  const { Sidecar } = await import('./sidecar.ts');
+  return await learn({
+    config,
+    minutes,
+    logger,
+    clock: systemClock,
+    signals: process,
+    output: processOutput,
+    createSidecar: (survey) => Sidecar.create(config, logger, systemClock, survey),
+  });
+}
+
 function report(error: unknown): number {
   if (!(error instanceof SidecarError)) {
     // Not one of ours, so a mistake in the program: its place is what helps.
@@ -87,11 +110,6 @@ function report(error: unknown): number {
   processOutput.err(lines.join(''));
   processOutput.err('d2-sidecar --help tells what can be set.\n');
   return EXIT_USAGE;
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 process.exit(await run(process.argv.slice(2), process.env));

@@ -5,6 +5,7 @@
 import { AccessControl } from './access/access-control.ts';
 import { AccessList } from './access/access-list.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { readVersion } from './commands/version.ts';
 import type { Config, HostPort } from './config/config.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { ExchangeReporter } from './exchange/exchange-reporter.ts';
@@ -15,8 +16,11 @@ import type { Logger } from './logger.ts';
 import { initMetrics } from './metrics/histogram-pool.ts';
 import { Guard } from './monitor/guard.ts';
 import { HostCheck } from './monitor/host-check.ts';
+import { LoopDelay } from './monitor/loop-delay.ts';
 import { Monitor } from './monitor/monitor.ts';
 import type { Monitored } from './monitor/monitored.ts';
+import { readProcess } from './monitor/process-reading.ts';
+import type { CometListener } from './record/comet/comet-listener.ts';
 import { createRecorder } from './record/create-recorder.ts';
 import type { Recorder } from './record/recorder.ts';
 import { Upstream } from './upstream/upstream.ts';
@@ -25,6 +29,13 @@ import { Upstream } from './upstream/upstream.ts';
 export interface BoundAddresses {
   readonly listen: string;
   readonly monitor: string;
+}
+
+interface SidecarParts {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Hears the Comet messages that are read. */
+  readonly listener: CometListener | undefined;
 }
 
 /** How often ended sessions and calls without an answer are looked for. */
@@ -44,6 +55,8 @@ export class Sidecar {
   readonly #config: Config;
   readonly #clock: Clock;
   readonly #upstream: Upstream;
+  readonly #accessControl: AccessControl | undefined;
+  readonly #loopDelay: LoopDelay;
   readonly #monitor: Monitor;
   readonly #jvm: JvmMonitor | undefined;
   readonly #startedEpochMs: number;
@@ -52,25 +65,32 @@ export class Sidecar {
   #sweeper: NodeJS.Timeout | undefined;
 
   /** Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules or entries that cannot be used, `D2S_ERR_ACCESS_FILE`. */
-  static async create(config: Config, logger: Logger, clock: Clock = systemClock): Promise<Sidecar> {
+  static async create(
+    config: Config,
+    logger: Logger,
+    clock: Clock = systemClock,
+    listener?: CometListener,
+  ): Promise<Sidecar> {
     await initMetrics();
     const { auth } = config.monitor;
     const access = typeof auth === 'object' ? new AccessList(auth) : undefined;
-    return new Sidecar(config, access, logger, clock);
+    return new Sidecar(config, access, { logger, clock, listener });
   }
 
-  private constructor(config: Config, access: AccessList | undefined, logger: Logger, clock: Clock) {
+  private constructor(config: Config, access: AccessList | undefined, { logger, clock, listener }: SidecarParts) {
     this.access = access;
     this.#config = config;
     this.#clock = clock;
     this.#startedEpochMs = clock.epochMs();
-    this.recorder = createRecorder(config, clock);
+    this.recorder = createRecorder(config, clock, listener);
     this.reporter = new ExchangeReporter(clock, this.recorder, logger);
     this.#upstream = new Upstream(config.upstream, clock);
     this.gateway = createGateway(config, this.reporter, clock, logger);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, clock, logger);
     this.#jvm = createJvmMonitor(config, clock, logger);
-    this.#monitor = new Monitor(this.#monitored(), config.metrics, createGuard(config, access, clock), logger);
+    this.#accessControl = access && new AccessControl(access, clock);
+    this.#loopDelay = new LoopDelay(clock);
+    this.#monitor = new Monitor(this.#monitored(), config.metrics, createGuard(config, this.#accessControl), logger);
   }
 
   /** Exchanges begun and not yet ended. */
@@ -85,6 +105,7 @@ export class Sidecar {
       const monitor = await this.#monitor.listen(this.#config.monitor);
       this.#sweeper = setInterval(() => this.recorder.sweep(), SWEEP_MS).unref();
       this.#jvm?.start();
+      this.#loopDelay.start();
       this.#isStarted = true;
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
@@ -110,6 +131,7 @@ export class Sidecar {
     }
     clearInterval(this.#sweeper);
     this.#jvm?.stop();
+    this.#loopDelay.stop();
     this.dispatcher.destroy();
     await this.#monitor.close();
     this.recorder.destroy();
@@ -126,6 +148,17 @@ export class Sidecar {
         isReady: () => this.#isReady(),
       },
       jvm: this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } },
+      sidecar: {
+        version: readVersion(),
+        own: this.recorder.own,
+        reporter: this.reporter,
+        dispatcher: this.dispatcher,
+        gateway: this.gateway,
+        upstream: this.#upstream,
+        access: this.#accessControl,
+        loopDelay: this.#loopDelay,
+        readProcess,
+      },
     };
   }
 
@@ -135,12 +168,9 @@ export class Sidecar {
   }
 }
 
-function createGuard(config: Config, access: AccessList | undefined, clock: Clock): Guard {
+function createGuard(config: Config, access: AccessControl | undefined): Guard {
   const { host, hosts } = config.monitor;
-  return new Guard({
-    access: access && new AccessControl(access, clock),
-    hosts: new HostCheck([host, ...hosts]),
-  });
+  return new Guard({ access, hosts: new HostCheck([host, ...hosts]) });
 }
 
 function createGateway(config: Config, reporter: ExchangeReporter, clock: Clock, logger: Logger): Gateway {

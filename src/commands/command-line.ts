@@ -25,6 +25,7 @@ export interface PasswdFlags {
 export type Command =
   | { readonly kind: 'help' | 'version' | 'demo' }
   | { readonly kind: 'serve' | 'check'; readonly flags: ConfigFlags }
+  | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
   | { readonly kind: 'shutdown'; readonly flags: TargetFlags }
   | ({ readonly kind: 'passwd' } & PasswdFlags);
@@ -37,6 +38,7 @@ const OPTIONS = {
   control: { type: 'string' },
   pid: { type: 'string' },
   wait: { type: 'string' },
+  minutes: { type: 'string' },
   role: { type: 'string' },
   file: { type: 'string' },
   token: { type: 'boolean' },
@@ -49,9 +51,12 @@ type OptionName = keyof typeof OPTIONS;
 const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
 
 /** The options of each command, besides --help and --version. */
-const TAKES: Readonly<Record<'serve' | 'check' | 'demo' | 'drain' | 'shutdown' | 'passwd', readonly OptionName[]>> = {
+const TAKES: Readonly<
+  Record<'serve' | 'check' | 'learn' | 'demo' | 'drain' | 'shutdown' | 'passwd', readonly OptionName[]>
+> = {
   serve: SERVE_OPTIONS,
   check: SERVE_OPTIONS,
+  learn: [...SERVE_OPTIONS, 'minutes'],
   demo: [],
   drain: ['control', 'pid', 'config', 'wait'],
   shutdown: ['control', 'pid', 'config'],
@@ -59,6 +64,10 @@ const TAKES: Readonly<Record<'serve' | 'check' | 'demo' | 'drain' | 'shutdown' |
 };
 
 type CommandName = keyof typeof TAKES;
+
+/** How long `learn` listens. The most is a week. */
+const DEFAULT_MINUTES = 5;
+const MAX_MINUTES = 10_080;
 
 /** The least, so that more has to be asked for. */
 const DEFAULT_ROLE: Role = 'metrics';
@@ -103,6 +112,7 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   );
   if (name === 'demo') return { kind: 'demo' };
   if (name === 'serve' || name === 'check') return { kind: name, flags };
+  if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
   const control = values.get('control');
   const pid = values.get('pid');
   if (control !== undefined && pid !== undefined)
@@ -178,6 +188,13 @@ function toWaitMs(text: string): number {
   const ms = toDurationMs(text);
   if (ms !== undefined) return ms;
   throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
+}
+
+function toMinutes(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_MINUTES;
+  const minutes = /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : 0;
+  if (minutes > 0 && minutes <= MAX_MINUTES) return minutes;
+  throw new ConfigError(`--minutes: got ${quote(text)}, expected a number such as 5 or 0.5, of at most ${MAX_MINUTES}`);
 }
 
 /** What was typed, on one line; never the part of an address that may be a password. */

@@ -1,13 +1,11 @@
 /** From the checked keys to the Config that the program works with, and the rules that concern more than one key. */
+import { buildListenerTls, buildUpstreamTls, findTlsConflicts } from './build-tls.ts';
 import type { Config } from './config.ts';
+import type { Conflict } from './conflict.ts';
 import { isLoopback, isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
 import type { ParsedConfig } from './schema.ts';
 
-/** A rule that several keys break together. */
-export interface Conflict {
-  readonly keys: readonly string[];
-  readonly line: string;
-}
+type AccessGroup = Exclude<ParsedConfig['monitor']['auth'], 'none' | undefined>;
 
 export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
   const { listen, upstream, monitor, sessions } = parsed;
@@ -32,13 +30,19 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
       'everybody, or monitor.host: 127.0.0.1';
     conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
   }
-  if (typeof monitor.auth === 'object' && (monitor.auth.usersFile ?? monitor.auth.tokensFile) === undefined) {
-    const line = 'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile';
+  if (typeof monitor.auth === 'object' && isNobody(monitor.auth)) {
+    const line =
+      'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile, or monitor.auth.certificates';
     conflicts.push({ keys: ['monitor.auth', 'monitor.auth.usersFile', 'monitor.auth.tokensFile'], line });
   }
+  conflicts.push(...findTlsConflicts(parsed));
   conflicts.push(...findJvmConflicts(parsed.jvm));
   conflicts.push(...findSharedKeys(sessions.apiKeys));
   return conflicts;
+}
+
+function isNobody({ usersFile, tokensFile, certificates = [] }: AccessGroup): boolean {
+  return (usersFile ?? tokensFile) === undefined && certificates.length === 0;
 }
 
 function findJvmConflicts({ source, http }: ParsedConfig['jvm']): readonly Conflict[] {
@@ -85,22 +89,23 @@ function findSharedKeys(apiKeys: ParsedConfig['sessions']['apiKeys']): readonly 
 export function buildConfig(parsed: ParsedConfig): Config {
   const { upstream, metrics, sessions, timeouts } = parsed;
   if (upstream.url === undefined) throw new TypeError('upstream.url is checked before');
-  const { host, port, origin, application } = upstream.url;
+  const { host, port, origin, isSecure, application } = upstream.url;
   const listed = application === undefined ? parsed.applications : [application, ...parsed.applications];
   const config: Config = {
-    listen: parsed.listen,
+    listen: { ...parsed.listen, tls: buildListenerTls(parsed.listen.tls) },
     upstream: {
       host,
       port,
       origin,
       connectTimeoutMs: upstream.connectTimeout,
       responseTimeoutMs: upstream.responseTimeout,
+      tls: isSecure ? buildUpstreamTls(upstream.tls) : undefined,
     },
     // Without a path and without a list there is one application, and it is at the root.
     applications: listed.length === 0 ? [''] : [...new Set(listed)],
     dataPath: parsed.dataPath,
     forwarded: parsed.forwarded,
-    monitor: { ...parsed.monitor, auth: buildAuth(parsed.monitor.auth), hosts: [...new Set(parsed.monitor.hosts)] },
+    monitor: buildMonitor(parsed.monitor),
     metrics: {
       windowMs: metrics.window,
       durationUnit: metrics.durationUnit,
@@ -128,8 +133,14 @@ function buildComet({ ackWait, callTimeout, ...rest }: ParsedConfig['comet']): C
   return { ...rest, ackWaitMs: ackWait, callTimeoutMs: callTimeout };
 }
 
+function buildMonitor({ auth, tls, hosts, ...monitor }: ParsedConfig['monitor']): Config['monitor'] {
+  return { ...monitor, tls: buildListenerTls(tls), auth: buildAuth(auth), hosts: [...new Set(hosts)] };
+}
+
 function buildAuth(auth: ParsedConfig['monitor']['auth']): Config['monitor']['auth'] {
-  return typeof auth === 'object' ? { usersFile: auth.usersFile, tokensFile: auth.tokensFile } : auth;
+  if (typeof auth !== 'object') return auth;
+  const { usersFile, tokensFile, certificates } = auth;
+  return { usersFile, tokensFile, ...(certificates === undefined ? {} : { certificates }) };
 }
 
 function buildJvm(jvm: ParsedConfig['jvm']): Config['jvm'] {

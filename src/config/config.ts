@@ -73,12 +73,45 @@ export interface JvmHttpSource {
   readonly caFile: string | undefined;
 }
 
-/** Who may read on the monitoring port; one of the two at least. access/ says what is in these files. */
+/** Whose client certificate lets him read on the monitoring port. */
+export interface CertificateReader {
+  /** Common name of its subject, e.g. `prometheus`. */
+  readonly name: string;
+  readonly role: 'metrics' | 'sessions';
+}
+
+/** Who may read on the monitoring port; one of the three at least. access/ says what is in these files. */
 export interface AccessFiles {
   /** Path of the file with users and the hashes of their passwords. */
   readonly usersFile: string | undefined;
   /** Path of the file with the hashes of tokens. */
   readonly tokensFile: string | undefined;
+  readonly certificates?: readonly CertificateReader[] | undefined;
+}
+
+/** TLS on a listener: PEM files. */
+export interface ListenerTls {
+  /** Certificate of the server, and behind it those that lead to its authority. */
+  readonly certFile: string;
+  /** Private key of that certificate, without a passphrase. */
+  readonly keyFile: string;
+  /** Authorities of clients' certificates. */
+  readonly clientCaFile: string | undefined;
+  /** `request`: a client may present a certificate; `require`: one without is refused. */
+  readonly clientAuth: 'none' | 'request' | 'require';
+}
+
+/** TLS to the upstream. */
+export interface UpstreamTls {
+  /** PEM file with the authorities that may have signed the upstream's certificate; undefined: Node's own. */
+  readonly caFile: string | undefined;
+  /** The name that the certificate must hold, where it is not the host's of the address. */
+  readonly serverName: string | undefined;
+  /** False: any certificate will do. */
+  readonly verify: boolean;
+  /** PEM files with a certificate of ours, and its key, for an upstream that asks for one. */
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
 }
 
 export interface HostPort {
@@ -87,13 +120,18 @@ export interface HostPort {
 }
 
 export interface Config {
-  readonly listen: HostPort;
+  readonly listen: HostPort & {
+    /** Undefined: plain HTTP. */
+    readonly tls?: ListenerTls | undefined;
+  };
   readonly upstream: HostPort & {
     /** As shown to people, e.g. `http://127.0.0.1:8080`. */
     readonly origin: string;
     readonly connectTimeoutMs: number;
     /** From the end of the request to the first byte of the response; 0 is no limit, so that long polls may be held. */
     readonly responseTimeoutMs: number;
+    /** Undefined: plain HTTP. */
+    readonly tls?: UpstreamTls | undefined;
   };
   /** Context paths without slashes at their ends, e.g. `['smartWeb']`; `''` is the root context. At least one. */
   readonly applications: readonly string[];
@@ -102,6 +140,8 @@ export interface Config {
   /** What happens to X-Forwarded-For, -Proto and -Host. */
   readonly forwarded: 'append' | 'replace' | 'off';
   readonly monitor: HostPort & {
+    /** Undefined: plain HTTP. */
+    readonly tls?: ListenerTls | undefined;
     /** `none`: everybody; undefined: the same, on loopback. */
     readonly auth: 'none' | AccessFiles | undefined;
     /** Names in lower case that requests may ask for, besides addresses, localhost and `host`; e.g. `['d2-sidecar.plant']`. */

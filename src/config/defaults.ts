@@ -4,8 +4,11 @@
 export const DEFAULT_LISTEN_HOST = '0.0.0.0';
 export const DEFAULT_LISTEN_PORT = 8081;
 
-/** Of a URL without a port (RFC 9110 section 4.2.1). */
+/** Of a URL without a port (RFC 9110 sections 4.2.1 and 4.2.2). */
 export const DEFAULT_UPSTREAM_PORT = 80;
+export const DEFAULT_UPSTREAM_TLS_PORT = 443;
+export const DEFAULT_VERIFY_UPSTREAM = true;
+export const DEFAULT_CLIENT_AUTH = 'none';
 export const DEFAULT_CONNECT_TIMEOUT = '5s';
 /** No limit: a long poll is silent for as long as the server holds it. */
 export const DEFAULT_RESPONSE_TIMEOUT = 0;

@@ -1,5 +1,5 @@
 /** The effective configuration as a file that would give it again, for people to read: without secrets. */
-import type { AccessFiles, Config } from './config.ts';
+import type { AccessFiles, Config, ListenerTls, UpstreamTls } from './config.ts';
 import { toDurationText } from './duration.ts';
 
 const HIDDEN = '[hidden]';
@@ -13,11 +13,12 @@ export async function toYaml(config: Config): Promise<string> {
 function toGroup(config: Config): object {
   const { upstream, monitor, metrics, sessions, timeouts } = config;
   return {
-    listen: { host: config.listen.host, port: config.listen.port },
+    listen: { host: config.listen.host, port: config.listen.port, ...toTls(config.listen.tls) },
     upstream: {
       url: upstream.origin,
       connectTimeout: toDurationText(upstream.connectTimeoutMs),
       responseTimeout: toDurationText(upstream.responseTimeoutMs),
+      ...toTls(upstream.tls),
     },
     applications: config.applications.map((path) => (path === '' ? '/' : path)),
     dataPath: config.dataPath,
@@ -25,6 +26,7 @@ function toGroup(config: Config): object {
     monitor: {
       host: monitor.host,
       port: monitor.port,
+      ...toTls(monitor.tls),
       ...(monitor.auth === undefined ? {} : { auth: toAuth(monitor.auth) }),
       hosts: [...monitor.hosts],
       readyWithUpstream: monitor.readyWithUpstream,
@@ -63,7 +65,13 @@ function toGroup(config: Config): object {
 }
 
 function toAuth(auth: 'none' | AccessFiles): 'none' | object {
-  return auth === 'none' ? auth : defined({ ...auth });
+  if (auth === 'none') return auth;
+  const { certificates, ...files } = auth;
+  return defined({ ...files, certificates: certificates?.map((reader) => ({ ...reader })) });
+}
+
+function toTls(tls: ListenerTls | UpstreamTls | undefined): object {
+  return tls === undefined ? {} : { tls: defined({ ...tls }) };
 }
 
 function toCometGroup({ rules, userPointers, ackWaitMs, callTimeoutMs, ...comet }: Config['comet']): object {

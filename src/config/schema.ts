@@ -8,7 +8,8 @@ import * as defaults from './defaults.ts';
 import { jvm } from './jvm-schema.ts';
 import { restRuleSchema, trimSlashes } from './rest-rules.ts';
 import { duration, keyForms, oneOf, parsedText, port, section, wholeNumber, yesOrNo } from './schema-keys.ts';
-import { parseContextPath, parseUpstreamUrl } from './upstream-url.ts';
+import { listenerTls, upstreamTls } from './tls-schema.ts';
+import { parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
 
 const HOST_FORM = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost';
 const NAMES = { min: 1, max: 1_000_000 };
@@ -29,15 +30,16 @@ const listen = section(
   {
     host: host(defaults.DEFAULT_LISTEN_HOST, 'Address to take clients on.'),
     port: port(defaults.DEFAULT_LISTEN_PORT, 'Port to take clients on; 0 takes a free one.'),
+    tls: listenerTls('the port for clients'),
   },
   'Where clients connect.',
 );
 
 const upstream = section(
   {
-    url: parsedText(parseUpstreamUrl, 'http://host[:port][/application]')
+    url: parsedText(parseUpstreamUrl, UPSTREAM_URL_FORM)
       .optional()
-      .describe('The application server, http://host[:port][/application]. Required, here or as --upstream.')
+      .describe(`The application server, ${UPSTREAM_URL_FORM}. Required, here or as --upstream.`)
       .register(keyForms, { form: 'text' }),
     connectTimeout: duration(
       defaults.DEFAULT_CONNECT_TIMEOUT,
@@ -48,6 +50,7 @@ const upstream = section(
       'From the end of a request to the first byte of its response; 0 is no limit, so that long polls may be held.',
       { zero: 'no limit' },
     ),
+    tls: upstreamTls,
   },
   'The application server.',
 );
@@ -60,7 +63,9 @@ const applications = z
   .describe('Context paths whose requests are classified, besides the one in upstream.url; / is the root context.')
   .register(keyForms, { form: 'texts' });
 
-const AUTH_FORM = 'none, or a group of usersFile and tokensFile';
+const AUTH_FORM = 'none, or a group of usersFile, tokensFile and certificates';
+const CERTIFICATE_NAME_FORM = 'the common name of a certificate, 1 to 64 characters';
+const ROLE_FORM = 'metrics or sessions';
 const ACCESS_FILE_FORM = 'the path of a file';
 const HOST_NAME_FORM = 'a host name without a port, such as d2-sidecar.plant.example';
 
@@ -77,10 +82,27 @@ function accessFile(description: string) {
   );
 }
 
+const certificateReader = z.strictObject(
+  {
+    name: z
+      .string({ error: CERTIFICATE_NAME_FORM })
+      // RFC 5280 appendix A.1: ub-common-name. Nothing that is not seen, or that turns text around.
+      .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u, { error: CERTIFICATE_NAME_FORM })
+      .describe('Common name of the subject of the certificate.'),
+    role: z.enum(['metrics', 'sessions'], { error: ROLE_FORM }).describe('What it may read.'),
+  },
+  { error: 'a pair of name and role' },
+);
+
 const accessFiles = z.strictObject(
   {
     usersFile: accessFile('File of users and the hashes of their passwords; d2-sidecar passwd writes it.'),
     tokensFile: accessFile('File of the hashes of tokens; d2-sidecar passwd --token writes it.'),
+    certificates: z
+      .array(certificateReader, { error: 'a list of pairs of name and role' })
+      .optional()
+      .describe('Clients known by their certificate, which monitor.tls has to ask for.')
+      .register(keyForms, { form: 'yaml' }),
   },
   { error: 'a group of keys' },
 );
@@ -92,6 +114,7 @@ const monitor = section(
       'Address of the monitoring port. Not loopback: monitor.auth has to be set.',
     ),
     port: port(defaults.DEFAULT_MONITOR_PORT, 'The monitoring port; 0 takes a free one.'),
+    tls: listenerTls('the monitoring port'),
     auth: z
       .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
       .optional()

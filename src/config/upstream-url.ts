@@ -1,11 +1,13 @@
 /** The address of the application server, and the context paths below it. */
-import { DEFAULT_UPSTREAM_PORT } from './defaults.ts';
+import { DEFAULT_UPSTREAM_PORT, DEFAULT_UPSTREAM_TLS_PORT } from './defaults.ts';
 
 export interface UpstreamAddress {
   readonly host: string;
   readonly port: number;
   /** `http://127.0.0.1:8080` */
   readonly origin: string;
+  /** https */
+  readonly isSecure: boolean;
   /** Context path of the URL without outer slashes, `smartWeb`; undefined if the URL has no path. */
   readonly application: string | undefined;
 }
@@ -17,21 +19,24 @@ export type Parsed<T> =
 
 const FORM = 'http://host[:port][/application]';
 
-/** `http://host[:port][/application]` and nothing else: it is a place, not a request. */
+export const UPSTREAM_URL_FORM = `${FORM} or https://...`;
+
+/** `http://host[:port][/application]`, or the same with https, and nothing else: it is a place, not a request. */
 export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
-  if (/^https:/i.test(text)) return bad(`${FORM}: https to the upstream is not supported yet`);
   // new URL() would repair all of these silently: it takes http:host, back slashes, and strips tabs and line ends.
-  if (!/^http:\/\/[^/\\]/i.test(text) || /[\s\\]/.test(text)) return bad(FORM);
+  if (!/^https?:\/\/[^/\\]/i.test(text) || /[\s\\]/.test(text)) return bad(UPSTREAM_URL_FORM);
   if (text.includes('@')) return bad(`${FORM}, without user name and password: every client brings its own`);
   if (/[?#]/.test(text)) return bad(`${FORM}, without query and fragment`);
   if (!URL.canParse(text)) return bad(`${FORM} with a valid host and a port from 1 to 65535`);
   const url = new URL(text);
-  const port = url.port === '' ? DEFAULT_UPSTREAM_PORT : Number(url.port);
+  const isSecure = url.protocol === 'https:';
+  const byDefault = isSecure ? DEFAULT_UPSTREAM_TLS_PORT : DEFAULT_UPSTREAM_PORT;
+  const port = url.port === '' ? byDefault : Number(url.port);
   if (port === 0) return bad(`${FORM} with a port from 1 to 65535`);
-  const path = parseContextPath(text.replace(/^http:\/\/[^/]*/i, ''));
+  const path = parseContextPath(text.replace(/^https?:\/\/[^/]*/i, ''));
   if (path.kind === 'bad') return path;
   const application = path.value === '' ? undefined : path.value;
-  return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, origin: url.origin, application });
+  return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, origin: url.origin, isSecure, application });
 }
 
 /** A context path as clients send it, without outer slashes: `smartWeb`; `''` is the root context. */

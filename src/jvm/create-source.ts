@@ -37,7 +37,7 @@ function createLocalSource(parts: JvmSourceParts): JvmSource {
   const { attach, timeoutMs } = parts.config.jvm;
   // Its failing must leave time for the reading that it is laid over.
   const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
-  return new LocalSource(createCounters(parts, overlay), overlay);
+  return new LocalSource(createCounters(parts, overlay), overlay, parts.logger);
 }
 
 function createCounters({ config, clock }: JvmSourceParts, overlay?: AttachOverlay): HsperfdataSource {

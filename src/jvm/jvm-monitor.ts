@@ -25,6 +25,8 @@ export interface JvmMonitorOptions {
 export type JvmState =
   | {
       readonly kind: 'available';
+      readonly reading: JvmReading;
+      /** The same as gauges. */
       readonly gauges: JvmGauges;
       readonly ageMs: number;
       /** E.g. `hsperfdata+attach`. */
@@ -82,7 +84,7 @@ export class JvmMonitor {
     const ageMs = (clock.nowNs() - last.atNs) / NS_PER_MS;
     if (ageMs > staleAfterMs) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: last.atEpochMs };
     const { gauges, source, reading } = last;
-    return { kind: 'available', gauges, ageMs, source, memory: reading.memory };
+    return { kind: 'available', reading, gauges, ageMs, source, memory: reading.memory };
   }
 
   /** Reads now, and again and again until `stop`. */

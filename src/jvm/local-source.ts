@@ -1,3 +1,4 @@
+import type { Logger } from '../logger.ts';
 import type { AttachOverlay } from './attach/attach-overlay.ts';
 import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from './jvm-reading.ts';
@@ -7,10 +8,13 @@ import type { JvmSource } from './jvm-source.ts';
 export class LocalSource implements JvmSource {
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
+  readonly #logger: Logger;
+  #toldReason: string | undefined;
 
-  constructor(counters: HsperfdataSource, attach: AttachOverlay) {
+  constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
     this.#counters = counters;
     this.#attach = attach;
+    this.#logger = logger;
   }
 
   get name(): string {
@@ -24,7 +28,17 @@ export class LocalSource implements JvmSource {
   async read(signal: AbortSignal): Promise<JvmReading> {
     const reading = await this.#counters.read(signal);
     const jvm = this.#counters.found;
-    return jvm === undefined ? reading : await this.#attach.apply(reading, jvm, signal);
+    if (jvm === undefined) return reading;
+    const laid = await this.#attach.apply(reading, jvm, signal);
+    this.#tell(this.#attach.reason);
+    return laid;
+  }
+
+  /** Once for each change: it is read every few seconds. Reasons hold paths and ids, and nothing that a JVM has answered. */
+  #tell(reason: string | undefined): void {
+    if (reason === this.#toldReason) return;
+    this.#toldReason = reason;
+    if (reason !== undefined) this.#logger.info({ reason }, 'live memory of the JVM is not read; its counters are');
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
 import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
@@ -12,10 +13,13 @@ export type CreateTimer = (createdNs: number) => Timer;
  */
 class TimedCalls implements MeterReading {
   readonly timer: Timer;
+  /** Absent on totals, which are the sum of all names, and where nobody asks for it. */
+  readonly counts: CallCounts | undefined;
   #errors: Meter | undefined;
 
-  constructor(timer: Timer) {
+  constructor(timer: Timer, counts: CallCounts | undefined) {
     this.timer = timer;
+    this.counts = counts;
   }
 
   get count(): number {
@@ -49,6 +53,9 @@ export class CallStatistics {
   readonly #clock: Clock;
   readonly #total: TimedCalls;
   readonly #names: NameTable<TimedCalls>;
+  /** By name, and under `''` what counts on no name; undefined where it is not kept. */
+  readonly #counts: Map<string, CallCounts> | undefined;
+  readonly #unnamed: CallCounts | undefined;
   /** Made when first asked for: most sessions never are. */
   #shown: Shown | undefined;
 
@@ -58,13 +65,17 @@ export class CallStatistics {
     createTimer: CreateTimer;
     budget: NameBudget;
     createdNs?: number;
+    /** Keeps `counts`, too: 250 bytes for each name. */
+    keepsCounts?: boolean;
   }) {
-    const { prefix, clock, createTimer, budget } = options;
+    const { prefix, clock, createTimer, budget, keepsCounts = false } = options;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#total = new TimedCalls(createTimer(options.createdNs ?? clock.nowNs()));
+    this.#total = new TimedCalls(createTimer(options.createdNs ?? clock.nowNs()), undefined);
+    this.#unnamed = keepsCounts ? new CallCounts() : undefined;
+    this.#counts = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, (name) => {
-      const calls = new TimedCalls(createTimer(clock.nowNs()));
+      const calls = new TimedCalls(createTimer(clock.nowNs()), this.#countsFor(name));
       if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
       return calls;
     });
@@ -75,6 +86,19 @@ export class CallStatistics {
     return this.#names.foldedCount;
   }
 
+  /** Names that have an entry, `(other)` included. */
+  get nameCount(): number {
+    return this.#names.entries.size;
+  }
+
+  /**
+   * Counters since the start by name, in the order in which names came; `''` is what counts on the totals only. Their sum is
+   * the total. Empty unless `keepsCounts`. Names that come later appear in it.
+   */
+  get counts(): ReadonlyMap<string, CallCountsReading> {
+    return this.#counts ?? new Map();
+  }
+
   /** A call that the upstream answered. `name`, e.g. `E.Demo.TestInOut`, is undefined where the call has none. */
   recordAnswered(name: string | undefined, status: number, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
@@ -82,6 +106,7 @@ export class CallStatistics {
     const named = name === undefined ? undefined : this.#names.forAnswer(name, status);
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
+    this.#countsOf(named)?.answered(status, durationNs);
     if (!isError) return;
     this.#total.markError(this.#clock, nowNs);
     named?.markError(this.#clock, nowNs);
@@ -90,7 +115,9 @@ export class CallStatistics {
   /** A call that was answered with an error of the caller's own making: counts as an error, but creates no name. */
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
-    for (const calls of [this.#total, this.#names.find(name)]) {
+    const named = this.#names.find(name);
+    this.#countsOf(named)?.refused(durationNs);
+    for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
       calls?.markError(this.#clock, nowNs);
     }
@@ -99,8 +126,10 @@ export class CallStatistics {
   /** A call that the upstream did not answer: an error without a duration, which creates no name. */
   recordFailed(name: string | undefined): void {
     const nowNs = this.#clock.nowNs();
+    const named = name === undefined ? undefined : this.#names.find(name);
+    this.#countsOf(named)?.failed();
     this.#total.markError(this.#clock, nowNs);
-    if (name !== undefined) this.#names.find(name)?.markError(this.#clock, nowNs);
+    named?.markError(this.#clock, nowNs);
   }
 
   /** The totals and all names. Names that come later appear in it. */
@@ -114,6 +143,18 @@ export class CallStatistics {
     const calls = this.#names.entries.get(name);
     if (calls === undefined) return undefined;
     return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
+  }
+
+  #countsFor(name: string): CallCounts | undefined {
+    if (this.#counts === undefined) return undefined;
+    // A rule may give an empty name, which then shares what is there for no name.
+    const counts = this.#counts.get(name) ?? new CallCounts();
+    this.#counts.set(name, counts);
+    return counts;
+  }
+
+  #countsOf(named: TimedCalls | undefined): CallCounts | undefined {
+    return named === undefined ? this.#unnamed : named.counts;
   }
 
   #showAll(): Shown {

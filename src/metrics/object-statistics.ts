@@ -16,6 +16,12 @@ class ObservedObject {
   }
 }
 
+/** What a reader may do with one object. */
+export interface ObservedObjectReading {
+  readonly subscriptions: CounterReading;
+  readonly newValues: MeterReading;
+}
+
 /** The metrics of all objects so far; kept because building 20,000 names anew for each answer would take 7 ms at once. */
 interface Shown {
   readonly counters: Map<string, CounterReading>;
@@ -52,6 +58,21 @@ export class ObjectStatistics {
   /** What was counted under `(other)` although it had a name. */
   get foldedCount(): number {
     return this.#names.foldedCount;
+  }
+
+  /** Objects with something to monitor now; `(other)` is one. */
+  get monitored(): number {
+    return this.#monitored;
+  }
+
+  /** Names that have an entry, `(other)` included. */
+  get nameCount(): number {
+    return this.#names.entries.size;
+  }
+
+  /** By name, in the order in which names came. Names that come later appear in it. */
+  get objects(): ReadonlyMap<string, ObservedObjectReading> {
+    return this.#names.entries;
   }
 
   /** A read over REST: one received value if its answer is below 400. */

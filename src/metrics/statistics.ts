@@ -6,6 +6,7 @@
 import { type Clock, NS_PER_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { CallStatistics } from './call-statistics.ts';
+import { DurationBuckets } from './duration-buckets.ts';
 import { HistogramPool } from './histogram-pool.ts';
 import { LifetimeTimer } from './lifetime-timer.ts';
 import { NameBudget } from './name-table.ts';
@@ -20,7 +21,7 @@ export interface Statistics {
 }
 
 export interface ApplicationStatistics extends Statistics {
-  /** One more timer over the same window, e.g. for `sessions.created`. */
+  /** One more timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
   createTimer(): Timer;
   /** Frees memory that the garbage collector does not see. Nothing may be recorded or read after it. */
   destroy(): void;
@@ -32,11 +33,12 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
   const windowNs = options.windowMs * NS_PER_MS;
   const createTimer = (createdNs: number): Timer => new WindowTimer({ clock, windowNs, histograms, createdNs });
   const { rpc, sba, object } = options.maxNames;
+  const calls = { clock, createTimer, keepsCounts: true };
   return {
-    rpc: new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(rpc) }),
-    sba: new CallStatistics({ prefix: 'sba', clock, createTimer, budget: new NameBudget(sba) }),
+    rpc: new CallStatistics({ prefix: 'rpc', ...calls, budget: new NameBudget(rpc) }),
+    sba: new CallStatistics({ prefix: 'sba', ...calls, budget: new NameBudget(sba) }),
     object: new ObjectStatistics({ clock, budget: new NameBudget(object) }),
-    createTimer: () => createTimer(clock.nowNs()),
+    createTimer: () => new WindowTimer({ clock, windowNs, histograms, durations: new DurationBuckets() }),
     destroy: () => histograms.destroy(),
   };
 }

@@ -1,4 +1,5 @@
 import { NS_PER_S } from '../clock.ts';
+import type { DurationBucketsReading } from './duration-buckets.ts';
 import type { DurationMoments } from './duration-moments.ts';
 import type { MeterSnapshot } from './meter.ts';
 
@@ -25,6 +26,8 @@ export interface TimerSnapshot {
 /** What a reader may do with a timer. */
 export interface TimerReading {
   readonly count: number;
+  /** All durations since the creation in buckets; absent where they are not kept. */
+  readonly durations?: DurationBucketsReading | undefined;
   snapshot(): TimerSnapshot;
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Histogram } from 'hdr-histogram-js';
 import { type Clock, NS_PER_US } from '../clock.ts';
 import { type BucketCounts, bucketOf, countInto, forEachBucket, middleOf } from './bucket-counts.ts';
+import type { DurationBuckets } from './duration-buckets.ts';
 import { DurationMoments } from './duration-moments.ts';
 import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 import { Meter } from './meter.ts';
@@ -31,6 +32,7 @@ class Slice {
  * Measured in test/bench/metrics.bench.ts.
  */
 export class WindowTimer implements Timer {
+  readonly durations: DurationBuckets | undefined;
   readonly #clock: Clock;
   readonly #windowNs: number;
   readonly #histograms: HistogramPool;
@@ -40,7 +42,15 @@ export class WindowTimer implements Timer {
   /** Holds what is in the slices; undefined while there is none. */
   #histogram: Histogram | undefined;
 
-  constructor(options: { clock: Clock; windowNs: number; histograms: HistogramPool; createdNs?: number }) {
+  /** `durations`: where all durations are counted as well, beyond the window. */
+  constructor(options: {
+    clock: Clock;
+    windowNs: number;
+    histograms: HistogramPool;
+    createdNs?: number;
+    durations?: DurationBuckets;
+  }) {
+    this.durations = options.durations;
     this.#clock = options.clock;
     this.#windowNs = options.windowNs;
     this.#histograms = options.histograms;
@@ -60,6 +70,7 @@ export class WindowTimer implements Timer {
     const cutNs = Math.min(durationNs, MAX_DURATION_NS);
     const us = Math.round(cutNs / NS_PER_US);
     this.#meter.mark(1, nowNs);
+    this.durations?.add(cutNs);
     this.#expire(nowNs);
     const slice = this.#currentSlice(nowNs);
     slice.moments.add(cutNs);

@@ -1,9 +1,12 @@
 /** What the monitoring server reads: the rest of the program as it needs to see it. */
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
+import type { DurationBucketsReading } from '../metrics/duration-buckets.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
-import type { SessionEntry } from '../sessions/session.ts';
+import type { TimerReading } from '../metrics/timer.ts';
+import type { ConnectionType, SessionEntry } from '../sessions/session.ts';
+import type { ProcessReading } from './process-reading.ts';
 
 /** Statistics of one application, or of one session in it. */
 export interface MonitoredStatistics {
@@ -17,12 +20,24 @@ export interface MonitoredSession {
   metrics(): MetricSet;
 }
 
+type CountedCalls = Pick<CallStatistics, 'counts' | 'nameCount' | 'foldedCount'>;
+type CountedObjects = Pick<ObjectStatistics, 'objects' | 'monitored' | 'nameCount' | 'foldedCount'>;
+
+/** Statistics of a whole application: these have counters since the start, too. */
+export interface MonitoredTotals extends MonitoredStatistics {
+  readonly rpc: MonitoredStatistics['rpc'] & CountedCalls;
+  readonly sba: MonitoredStatistics['sba'] & CountedCalls;
+  readonly object: MonitoredStatistics['object'] & CountedObjects;
+}
+
 export interface MonitoredApplication {
   /** Context path without slashes at its ends, e.g. `smartWeb`; `''` is the root context. */
   readonly name: string;
-  readonly statistics: MonitoredStatistics;
+  readonly statistics: MonitoredTotals;
   readonly sessions: {
+    readonly created: TimerReading;
     list(): readonly SessionEntry[];
+    countsByType(): Readonly<Record<ConnectionType, number>>;
     find(id: string): MonitoredSession | undefined;
     metrics(): MetricSet;
   };
@@ -35,9 +50,68 @@ export interface MonitoredHealth {
   isReady(): Promise<boolean>;
 }
 
+/** The last reading of the JVM's condition, or why there is none. What is optional is absent where no source is configured. */
+export interface MonitoredJvm {
+  readonly state: JvmState;
+  /** Readings tried since the start, and those of them that failed. */
+  readonly reads?: number;
+  readonly failures?: number;
+  readonly boundsHit?: ReadonlyMap<string, number>;
+}
+
+type Counts = Readonly<Record<string, number>>;
+
+/** Counters since the start that belong to no application. */
+export interface MonitoredNumbers {
+  /** Exchanges by data path and ending. */
+  readonly exchanges: Readonly<Record<string, Counts>>;
+  readonly upgrades: number;
+  /** By kind of call. */
+  readonly aborted: Counts;
+  readonly failed: Counts;
+  readonly unclassified: number;
+  readonly cometExchanges: number;
+  readonly sessionsUntracked: number;
+  readonly comet: MonitoredComet;
+}
+
+export interface MonitoredComet {
+  readonly messages: Counts;
+  readonly holds: { readonly now: number; readonly ended: Counts; readonly duration: TimerReading };
+  readonly handshakes: { readonly accepted: number; readonly refused: number; readonly storms: number };
+  readonly unknownClients: number;
+  readonly fallbacks: number;
+  readonly connectGaps: number;
+  readonly adopted: number;
+  readonly unread: Counts;
+  readonly untracked: Counts;
+  readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
+}
+
+/** The sidecar itself. */
+export interface MonitoredSidecar {
+  /** E.g. `1.4.0`. */
+  readonly version: string;
+  readonly own: { read(): MonitoredNumbers };
+  readonly reporter: { readonly open: number; readonly observerErrors: number };
+  readonly dispatcher: {
+    readonly openConnections: number;
+    readonly acceptedConnections: number;
+    readonly refusedConnections: number;
+    /** By what was irregular. */
+    readonly handedOver: ReadonlyMap<string, number>;
+  };
+  readonly gateway: { readonly upgradedConnections: number; readonly overflowedConnections: number };
+  readonly upstream: { readonly reachability: { readonly kind: 'unknown' | 'reachable' | 'unreachable' } };
+  /** Undefined where everybody may read. */
+  readonly access: { readonly counts: { readonly wrong: number; readonly limited: number } } | undefined;
+  readonly loopDelay: { readonly durations: DurationBucketsReading };
+  readProcess(): Promise<ProcessReading>;
+}
+
 export interface Monitored {
   readonly applications: readonly MonitoredApplication[];
   readonly health: MonitoredHealth;
-  /** The last reading of the JVM's condition, or why there is none. */
-  readonly jvm: { readonly state: JvmState };
+  readonly jvm: MonitoredJvm;
+  readonly sidecar: MonitoredSidecar;
 }

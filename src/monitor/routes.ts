@@ -13,9 +13,10 @@
  * | 8 | `{base}/metrics/d2/object` | monitored objects, all and each |
  * | 9 | `{base}/metrics/d2/object/<name>` | one object |
  * | 10–13 | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
+ * | – | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 to who asks for it |
  * | – | `/livez`, `/readyz`, `/startupz` | health, without details |
  *
- * 2 to 9 take `?session=<id>` for one session, and all `?pretty=true`. With `monitor.auth`, 1 and `?session=` need the role `sessions`,
+ * 2 to 9 take `?session=<id>` for one session, and these and 10 to 13 `?pretty=true`. With `monitor.auth`, 1 and `?session=` need the role `sessions`,
  * health needs nothing, everything else the role `metrics`.
  */
 import { Readable } from 'node:stream';
@@ -25,15 +26,19 @@ import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import { renderMetrics } from './dropwizard/render.ts';
-import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
+import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession, MonitoredStatistics } from './monitored.ts';
 import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
+import { renderTables } from './prometheus/exposition.ts';
+import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
+import { toTables } from './prometheus/tables.ts';
 
 export type MetricsOptions = Pick<Config['metrics'], 'windowMs' | 'durationUnit'>;
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 /** What an answer speaks of: the whole application, or one session of it. */
-interface Scope extends Pick<MonitoredApplication, 'statistics'> {
+interface Scope {
+  readonly statistics: MonitoredStatistics;
   readonly session: MonitoredSession | undefined;
   sessionMetrics(): MetricSet;
 }
@@ -71,6 +76,7 @@ const ALL = { config: { access: 'sessions' } } as const;
 
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
   addHealthRoutes(server, monitored.health);
+  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored));
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
     server.get(`${base}/d2/sessions`, ALL, (request, reply) => sendSessions(request, reply, application));
@@ -96,6 +102,17 @@ function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void
   server.get('/livez', OPEN, (_request, reply) => send(reply, true));
   server.get('/readyz', OPEN, async (_request, reply) => send(reply, await health.isReady()));
   server.get('/startupz', OPEN, (_request, reply) => send(reply, health.isStarted));
+}
+
+async function sendExposition(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  monitored: Monitored,
+): Promise<FastifyReply> {
+  const format = negotiate(request.headers.accept);
+  const tables = toTables(monitored, await monitored.sidecar.readProcess());
+  reply.headers({ 'content-type': CONTENT_TYPES[format], 'cache-control': NO_CACHE, vary: 'accept' });
+  return reply.send(Readable.from(renderTables(tables, format)));
 }
 
 function sendSessions(request: FastifyRequest, reply: FastifyReply, application: MonitoredApplication): FastifyReply {

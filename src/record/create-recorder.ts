@@ -6,6 +6,7 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import { createSessionStatistics, createStatistics } from '../metrics/statistics.ts';
 import { Credentials } from '../sessions/credentials.ts';
 import { SessionTable } from '../sessions/session-table.ts';
+import type { CometListener } from './comet/comet-listener.ts';
 import { CometMetrics } from './comet/comet-metrics.ts';
 import { createCometReader } from './comet/create-comet-reader.ts';
 import { OwnMetrics } from './own-metrics.ts';
@@ -16,8 +17,9 @@ export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'comet' | 'm
 /**
  * The recorder with everything behind it, from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for a rule in
  * `rest.rules` or `comet.rules` that cannot be used. `sessions.max` and `metrics.maxNames` hold for each application.
+ * `listener` hears all Comet messages that are read.
  */
-export function createRecorder(config: RecorderConfig, clock: Clock): Recorder {
+export function createRecorder(config: RecorderConfig, clock: Clock, listener?: CometListener): Recorder {
   const classifier = new Classifier(config);
   const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
   const applications = config.applications.map((name) => createApplication(name, config, clock));
@@ -26,7 +28,9 @@ export function createRecorder(config: RecorderConfig, clock: Clock): Recorder {
     classifier,
     credentials,
     applications: new Map(applications.map((application) => [application.name, application])),
-    comet: config.comet.enabled ? createCometReader(config, clock, applications, credentials, cometMetrics) : undefined,
+    comet: config.comet.enabled
+      ? createCometReader(config, clock, applications, credentials, cometMetrics, listener)
+      : undefined,
     own: new OwnMetrics(
       applications.map(({ sessions }) => sessions),
       cometMetrics,

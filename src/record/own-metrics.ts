@@ -8,6 +8,8 @@ export type EndingKind = Ending['kind'];
 export interface OwnNumbers {
   /** Exchanges by data path and ending, those that are no calls included, e.g. `exchanges.relay.completed`. */
   readonly exchanges: Readonly<Record<DataPath, Readonly<Record<EndingKind, number>>>>;
+  /** Upgrades that the upstream accepted, i.e. WebSockets. */
+  readonly upgrades: number;
   /** Calls by kind whose client left before the answer was complete: in no timer, and no error. */
   readonly aborted: Readonly<Record<CallKind, number>>;
   /** Calls by kind that the upstream did not answer, or not to the end. */
@@ -31,6 +33,7 @@ export class OwnMetrics {
   readonly #failed: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #tables: readonly { readonly untracked: number }[];
   readonly #comet: { read(): CometNumbers };
+  #upgrades = 0;
   #unclassified = 0;
   #cometExchanges = 0;
 
@@ -39,8 +42,10 @@ export class OwnMetrics {
     this.#comet = comet;
   }
 
-  exchangeEnded(path: DataPath, ending: EndingKind): void {
+  /** `status`: of the final response, 101 for an accepted upgrade, 0 without any. */
+  exchangeEnded(path: DataPath, ending: EndingKind, status: number): void {
     this.#exchanges[path][ending] += 1;
+    if (status === 101) this.#upgrades += 1;
   }
 
   callEnded(kind: CallKind, ending: EndingKind): void {
@@ -59,6 +64,7 @@ export class OwnMetrics {
   read(): OwnNumbers {
     return {
       exchanges: { relay: { ...this.#exchanges.relay }, gateway: { ...this.#exchanges.gateway } },
+      upgrades: this.#upgrades,
       aborted: { ...this.#aborted },
       failed: { ...this.#failed },
       unclassified: this.#unclassified,

@@ -91,7 +91,7 @@ export class Recorder implements ExchangeObserver {
     const note = exchange.note as Note | undefined;
     if (note === undefined) return;
     exchange.note = undefined;
-    this.own.exchangeEnded(exchange.path, ending.kind);
+    this.own.exchangeEnded(exchange.path, ending.kind, exchange.status);
     if (note === NO_CALL) {
       this.own.exchangeUnclassified();
       return;

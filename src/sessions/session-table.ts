@@ -9,8 +9,15 @@ import type { Clock } from '../clock.ts';
 import { NS_PER_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
-import type { Timer } from '../metrics/timer.ts';
-import { Session, type SessionEntry, type SessionLimits, type SessionMetrics, type SessionOrigin } from './session.ts';
+import type { Timer, TimerReading } from '../metrics/timer.ts';
+import {
+  type ConnectionType,
+  Session,
+  type SessionEntry,
+  type SessionLimits,
+  type SessionMetrics,
+  type SessionOrigin,
+} from './session.ts';
 
 /** Tokens by which one session is recognised; past that the oldest is forgotten, and has to be accepted again. */
 export const MAX_TOKENS_PER_SESSION = 8;
@@ -74,6 +81,19 @@ export class SessionTable {
   list(): SessionEntry[] {
     this.sweep();
     return Array.from(this.#byId.values(), ({ session }) => session.toEntry());
+  }
+
+  /** Sessions now by what their clients connect with; all three are there. */
+  countsByType(): Readonly<Record<ConnectionType, number>> {
+    this.sweep();
+    const counts: Record<ConnectionType, number> = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
+    for (const { session } of this.#byId.values()) counts[session.connectionType] += 1;
+    return counts;
+  }
+
+  /** Sessions begun, with the durations of the calls that began them. */
+  get created(): TimerReading {
+    return this.#created;
   }
 
   find(id: string): Session | undefined {

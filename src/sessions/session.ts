@@ -91,6 +91,10 @@ export class Session {
     return this.#userName;
   }
 
+  get connectionType(): ConnectionType {
+    return this.#connectionType;
+  }
+
   callBegan(atNs: number): void {
     this.#openCalls += 1;
     this.touch(atNs);

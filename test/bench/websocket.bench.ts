@@ -1,5 +1,11 @@
 /**
- * Reading WebSocket messages of 200 bytes. On two cores of a 2.6 GHz server, Node 20.20, for each message: FIGURES.
+ * Reading WebSocket messages of 200 bytes, 40 where compressed. Processor time of each message, best and median of 8 runs on a
+ * shared machine of two cores (AMD EPYC, Node 20.20): uncompressed 0.4 to 0.5 us, masked 0.8 us; compressed with context
+ * takeover 10 to 14 us, without 7 to 9 us. `inflateRawSync` with its default pieces of 16 KiB: 5 to 10 us more. One zlib stream
+ * kept for each direction: 20 us in all, over two threads, and a message is known only some turns of the event loop later.
+ *
+ * What inflating costs in memory: zlib's copy of the window is freed with its JavaScript object, so up to 70 MB of them are
+ * there between two scavenges of the young generation, whatever the rate, and no more after a million messages.
  */
 import { constants, createDeflateRaw, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
@@ -99,7 +105,6 @@ describe('a message of 200 bytes', () => {
     createRound([alone], () => createReader('upstream', false)),
   );
   const ended = createReader('upstream');
-  ended.push(Buffer.from([0x70]).subarray(0, 0));
   ended.close();
   bench('of a direction that is unread', () => ended.push(plain[0] as Buffer));
 });

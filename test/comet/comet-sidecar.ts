@@ -18,7 +18,7 @@ export interface CometSidecar {
   close(): Promise<void>;
 }
 
-const SHORT: WrittenConfig = { sessions: { cometGone: COMET_GONE }, comet: { ackWait: '1s' } };
+const SHORT: WrittenConfig = { sessions: { cometGone: COMET_GONE }, comet: { ackWait: '2s' } };
 
 export async function startCometSidecar(upstreamPort: number, config: WrittenConfig = {}): Promise<CometSidecar> {
   const folder = await mkdtemp(path.join(tmpdir(), 'd2-sidecar-comet-'));

@@ -7,6 +7,7 @@ import { COMET_PATH, LoginDesk } from './login-desk.ts';
 import {
   DELIVERY_CHANNEL,
   FORBIDDEN_OBJECT,
+  GONE_MS,
   HOLD_MS,
   listen,
   newValue,
@@ -54,7 +55,7 @@ export async function startCometdPlant(wrap: (handler: Handler) => Handler = (ha
 class CometdPlant {
   readonly server = cometd.createCometDServer({
     timeout: HOLD_MS,
-    maxInterval: HOLD_MS,
+    maxInterval: GONE_MS,
     sweepPeriod: 100,
     // Several tabs of one browser may hold a connect each.
     maxSessionsPerBrowser: -1,

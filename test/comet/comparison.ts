@@ -20,7 +20,7 @@ export interface Comparison<P extends Plant = Plant> {
 }
 
 /** What has just been counted may still be on its way into the statistics. */
-const SOON = { timeout: 4_000, interval: 50 };
+const SOON = { timeout: 6_000, interval: 50 };
 /** Who left without a word is gone only after `sessions.cometGone`. */
 const LATER = { timeout: 12_000, interval: 100 };
 const STAGE_TIMEOUT_MS = 30_000;

@@ -10,7 +10,7 @@ import { COMET_PATH, LoginDesk } from './login-desk.ts';
 import {
   DELIVERY_CHANNEL,
   FORBIDDEN_OBJECT,
-  HOLD_MS,
+  GONE_MS,
   listen,
   newValue,
   OBJECT_PREFIX,
@@ -39,8 +39,8 @@ export async function startFayePlant(): Promise<Plant> {
 }
 
 class FayePlant {
-  /** A client that says nothing for twice the timeout is gone. */
-  readonly bayeux = new faye.NodeAdapter({ mount: COMET_PATH, timeout: HOLD_MS / 1_000 });
+  /** Here the timeout is how long a connect is held; a client that sends none for twice that time is gone. */
+  readonly bayeux = new faye.NodeAdapter({ mount: COMET_PATH, timeout: GONE_MS / 2_000 });
   readonly desk = new LoginDesk((cookie) => {
     for (const clientId of this.ledger.clientsOn(cookie)) this.forget(clientId);
   });

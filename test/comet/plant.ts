@@ -14,8 +14,10 @@ export interface Plant {
   close(): Promise<void>;
 }
 
-/** How long a server holds a connect, and how long a client may stay away between two. */
+/** How long a server holds a connect. */
 export const HOLD_MS = 1_000;
+/** How long a client may stay away between two connects: long enough for a busy machine, since every run waits for it. */
+export const GONE_MS = 2_500;
 
 /** An object that nobody may monitor. */
 export const FORBIDDEN_OBJECT = 'Forbidden';

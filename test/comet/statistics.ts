@@ -99,8 +99,7 @@ export class StatisticsReader {
       const { gauges, counters, meters, timers } = await this.#read<Metrics>(`metrics/d2${path}${query}`);
       return [gauges, counters, meters, timers].flatMap((section) => Object.keys(section));
     };
-    // Endpoint 3 is the application's alone: sessions have no sessions.
-    const paths = session === undefined ? ['/sessions', '/rpc', '/sba', '/object'] : ['/rpc', '/sba', '/object'];
+    const paths = ['/sessions', '/rpc', '/sba', '/object'];
     const parts = (await Promise.all(paths.map(namesOf))).flat().sort();
     return { union: (await namesOf('')).sort(), parts };
   }

@@ -13,6 +13,7 @@ import { COMET_PATH, LoginDesk } from './login-desk.ts';
 import {
   DELIVERY_CHANNEL,
   FORBIDDEN_OBJECT,
+  GONE_MS,
   HOLD_MS,
   listen,
   newValue,
@@ -66,6 +67,9 @@ interface Client {
 /** Every so many sent messages, one goes in fragments, with a ping between them. */
 const FRAGMENTED_EVERY = 5;
 const FRAGMENT_CHARS = 100;
+
+/** A failure and no refusal: by the contract a refusal alone would not make a name known. */
+const FAILED = '500::failed';
 
 export async function startWebSocketPlant(options: WebSocketPlantOptions): Promise<WebSocketPlant> {
   const plant = new Bayeux(options.holdMs ?? HOLD_MS, options.isPlain ?? false);
@@ -163,7 +167,7 @@ class Bayeux {
   #lose(client: Client): void {
     client.socket = undefined;
     client.answerConnect?.();
-    client.expiry = setTimeout(() => this.end(client.id), this.#holdMs);
+    client.expiry = setTimeout(() => this.end(client.id), GONE_MS);
   }
 
   /** Undefined when the answer comes later. */
@@ -200,7 +204,7 @@ class Bayeux {
     }
     this.#ids += 1;
     const clientId = `c${this.#ids}`;
-    const expiry = setTimeout(() => this.end(clientId), this.#holdMs);
+    const expiry = setTimeout(() => this.end(clientId), GONE_MS);
     const none = { socket: undefined, answerConnect: undefined };
     this.#clients.set(clientId, { id: clientId, monitored: new Set(), expiry, ...none });
     this.ledger.begin(clientId, identity);
@@ -245,7 +249,8 @@ class Bayeux {
     const finish = () => {
       this.ledger.tallyOf(client.id).countCall(metricNameOf(call), isFailure(call));
       const data = call.manner === 'ack' || call.manner === 'refused' ? {} : { data: answerOf(call) };
-      if (client.socket !== undefined) this.#send(client.socket, [{ ...base, ...outcome(!isFailure(call)), ...data }]);
+      if (client.socket !== undefined)
+        this.#send(client.socket, [{ ...base, ...outcome(!isFailure(call), FAILED), ...data }]);
     };
     void wait(call.workMs).then(finish);
     return isLate ? { ...base, successful: true } : undefined;
@@ -265,8 +270,8 @@ class Bayeux {
   }
 }
 
-function outcome(isGranted: boolean): Reply {
-  return isGranted ? { successful: true } : { successful: false, error: '403::denied' };
+function outcome(isGranted: boolean, error = '403::denied'): Reply {
+  return isGranted ? { successful: true } : { successful: false, error };
 }
 
 function toDeliveryChannel(key: string): string {

@@ -8,14 +8,16 @@ import { AccessList } from '../../src/access/access-list.ts';
 import type { PasswordHash } from '../../src/access/password-hash.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLogger } from '../../src/logger.ts';
+import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { emptyMetricSet } from '../../src/metrics/metric-set.ts';
 import { Guard } from '../../src/monitor/guard.ts';
 import { HostCheck } from '../../src/monitor/host-check.ts';
 import { Monitor } from '../../src/monitor/monitor.ts';
-import type { Monitored, MonitoredStatistics } from '../../src/monitor/monitored.ts';
+import type { Monitored, MonitoredTotals } from '../../src/monitor/monitored.ts';
 import { addRoutes } from '../../src/monitor/routes.ts';
 import { SECURITY_FIELDS } from '../../src/monitor/security-fields.ts';
 import { basic, Folder, tokenLine, userLine } from '../access/access-files.ts';
+import { createPlant } from './prometheus/plant.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const SESSION_ID = 'a-session-id';
@@ -38,6 +40,7 @@ const TABLE: readonly Row[] = [
   ['/livez', '/livez', 200, 200, 200, 200],
   ['/readyz', '/readyz', 200, 200, 200, 200],
   ['/startupz', '/startupz', 200, 200, 200, 200],
+  ['/metrics', '/metrics', 401, 401, 200, 200],
   [`${BASE}/d2/sessions`, `${BASE}/d2/sessions`, 401, 401, 403, 200],
   METRICS_ROW('/metrics/d2'),
   METRICS_ROW('/metrics/d2/sessions'),
@@ -68,14 +71,29 @@ const TABLE: readonly Row[] = [
 
 const set = { ...emptyMetricSet };
 const calls = { metrics: () => set, metricsOf: (name: string) => (name.endsWith('None') ? undefined : set) };
-const statistics = { rpc: calls, sba: calls, object: calls } as unknown as MonitoredStatistics;
+
+await initMetrics();
+const plant = createPlant();
+const { statistics: totals } = plant;
+const statistics: MonitoredTotals = {
+  rpc: { ...calls, ...counted(totals.rpc), counts: totals.rpc.counts },
+  sba: { ...calls, ...counted(totals.sba), counts: totals.sba.counts },
+  object: { ...calls, ...counted(totals.object), objects: totals.object.objects, monitored: 0 },
+};
+
+function counted({ nameCount, foldedCount }: MonitoredTotals['rpc' | 'object']) {
+  return { nameCount, foldedCount };
+}
 
 const monitored: Monitored = {
+  sidecar: plant.monitored.sidecar,
   applications: [
     {
       name: 'smartWeb',
       statistics,
       sessions: {
+        created: plant.created,
+        countsByType: () => ({ REST: 1, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
         list: () => [
           {
             id: SESSION_ID,
@@ -95,6 +113,7 @@ const monitored: Monitored = {
   health: { isStarted: true, isReady: () => Promise.resolve(true) },
   jvm: {
     state: {
+      ...plant.monitored.jvm.state,
       kind: 'available',
       gauges: { classloader: set, memory: set, garbagecollector: set },
       ageMs: 0,

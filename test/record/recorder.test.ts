@@ -122,6 +122,7 @@ it('what is no call counts in the sidecar’s own metrics only, with its data pa
       relay: { completed: 3, failed: 0, cancelled: 0 },
       gateway: { completed: 1, failed: 1, cancelled: 1 },
     },
+    upgrades: 1,
     aborted: { rpc: 0, sba: 0, object: 0, session: 0 },
     failed: { rpc: 1, sba: 0, object: 0, session: 0 },
     unclassified: 4,

@@ -45,6 +45,6 @@ it.each<PollingManner>(['callback', 'form'])('%s: subscriptions, values and call
   expect(counts).toEqual(plant.ledger.total);
   expect(counts.values).toEqual({ Boiler_1: 6 });
   const reader = new StatisticsReader(sidecar.process.monitor);
-  await expect.poll(() => reader.statistics(), { timeout: 4_000 }).toEqual(toStatistics(counts));
+  await expect.poll(() => reader.statistics(), { timeout: 6_000 }).toEqual(toStatistics(counts));
   expect(await reader.logins()).toEqual(toLogins(plant.ledger.logins(), 'COMET_LONG_POLLING'));
 });

@@ -1,5 +1,5 @@
 /** The shape of data: which fields there are, of which types, and in how many messages. Never what is in them. */
-import { Bounds, MAX_DEPTH, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
+import { type Bounds, MAX_DEPTH, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
 import { DistinctValues, hashOf } from './distinct.ts';
 import { looksLikeField, withoutNumbers } from './looks.ts';
 
@@ -110,26 +110,6 @@ export class ShapeNode {
   }
 }
 
-/** A text or number somewhere in the data, where a pointer of a rule can find it. */
-export interface Scalar {
-  /** `/call/method`. */
-  readonly pointer: string;
-  /** `method`. */
-  readonly name: string;
-  readonly type: 'text' | 'number';
-  /** Of the text, or of the number as text. */
-  readonly hash: number;
-}
-
-/** What was found in one message. */
-export interface Look {
-  readonly scalars: readonly Scalar[];
-  /** The same for the same data, as far as it was looked at. */
-  readonly fingerprint: number;
-}
-
-const NOTHING_SEEN: Look = { scalars: [], fingerprint: 0 };
-
 /** What data looks like in all messages of a kind. */
 export class Shape {
   readonly root = new ShapeNode();
@@ -145,10 +125,9 @@ export class Shape {
   }
 
   /** `data` of one message; undefined where it has none. */
-  add(data: unknown): Look {
+  add(data: unknown): void {
     this.#messages += 1;
-    if (data === undefined) return NOTHING_SEEN;
-    return new Walk(this.#bounds, this.#messages).look(data, this.root);
+    if (data !== undefined) new Walk(this.#bounds, this.#messages).visit(data, this.root, 0);
   }
 
   addAll(other: Shape): void {
@@ -165,8 +144,6 @@ export class Shape {
 class Walk {
   readonly #bounds: Bounds;
   readonly #message: number;
-  readonly #scalars: Scalar[] = [];
-  #fingerprint = 0;
   #parts = 0;
 
   constructor(bounds: Bounds, message: number) {
@@ -174,62 +151,29 @@ class Walk {
     this.#message = message;
   }
 
-  look(data: unknown, root: ShapeNode): Look {
-    this.#visit(data, root, 0, '', '');
-    return { scalars: this.#scalars, fingerprint: this.#fingerprint };
-  }
-
-  /** `pointer`: undefined where no rule could name the place. */
-  #visit(value: unknown, node: ShapeNode, depth: number, pointer: string | undefined, name: string): void {
+  visit(value: unknown, node: ShapeNode, depth: number): void {
     this.#parts += 1;
     const type = typeOf(value);
     node.see(type, value === null || value === false || value === '', this.#message);
-    if (type === 'text' || type === 'number') {
-      this.#visitScalar(String(value), type, node, pointer, name);
-    } else if (type === 'list') {
-      this.#visitList(value as readonly unknown[], node, depth);
-    } else if (type === 'object') {
-      this.#visitObject(value as Readonly<Record<string, unknown>>, node, depth, pointer);
-    }
-  }
-
-  #visitScalar(
-    text: string,
-    type: 'text' | 'number',
-    node: ShapeNode,
-    pointer: string | undefined,
-    name: string,
-  ): void {
-    const hash = hashOf(text);
-    node.distinct.add(hash);
-    this.#fingerprint = hashOf(`${this.#fingerprint} ${name} ${hash}`);
-    if (pointer === undefined || pointer === '' || text === '' || this.#scalars.length >= MAX_SCALARS) return;
-    this.#scalars.push({ pointer, name, type, hash });
+    if (type === 'text' || type === 'number') node.distinct.add(hashOf(String(value)));
+    else if (type === 'list') this.#visitList(value as readonly unknown[], node, depth);
+    else if (type === 'object') this.#visitObject(value as Readonly<Record<string, unknown>>, node, depth);
   }
 
   #visitList(values: readonly unknown[], node: ShapeNode, depth: number): void {
-    if (values.length === 0) return;
-    const items = this.#canGoOn(depth) ? node.itemsOf(this.#bounds) : undefined;
-    if (items === undefined) return;
     for (const value of values.slice(0, MAX_ITEMS)) {
-      if (!this.#canGoOn(depth)) return;
-      this.#visit(value, items, depth + 1, undefined, '');
+      const items = this.#canGoOn(depth) ? node.itemsOf(this.#bounds) : undefined;
+      if (items === undefined) return;
+      this.visit(value, items, depth + 1);
     }
     if (values.length > MAX_ITEMS) this.#bounds.hit.parts += 1;
   }
 
-  #visitObject(
-    value: Readonly<Record<string, unknown>>,
-    node: ShapeNode,
-    depth: number,
-    pointer: string | undefined,
-  ): void {
+  #visitObject(value: Readonly<Record<string, unknown>>, node: ShapeNode, depth: number): void {
     for (const key in value) {
       if (!this.#canGoOn(depth)) return;
       const field = node.fieldOf(key, this.#bounds);
-      if (field === undefined) continue;
-      const isNamed = pointer !== undefined && field !== node.anyKey;
-      this.#visit(value[key], field, depth + 1, isNamed ? `${pointer}/${key}` : undefined, key);
+      if (field !== undefined) this.visit(value[key], field, depth + 1);
     }
   }
 
@@ -257,4 +201,3 @@ function outlineOf({ types, fields }: ShapeNode): string {
 const MIN_NUMBERED = 2;
 /** Keys from which on an object may be taken for one that is keyed by data. */
 const MIN_MAP_KEYS = 3;
-const MAX_SCALARS = 32;

@@ -115,7 +115,7 @@ export class AttachOpener {
       this.#whyNotNow(target, state) ??
       this.#whyNoMore(history) ??
       (await this.#whyNever(pid, history)) ??
-      (await this.#whyNotReady(pid, state));
+      (await this.#whyNotReady(pid, state, history));
     if (reason !== undefined || state === undefined) return closed(reason ?? GONE);
 
     if (this.#closing.signal.aborted) return closed(STOPPING);
@@ -179,12 +179,13 @@ export class AttachOpener {
     return history.refusal;
   }
 
-  async #whyNotReady(pid: number, state: ProcessState | undefined): Promise<string | undefined> {
+  async #whyNotReady(pid: number, state: ProcessState | undefined, { openings }: History): Promise<string | undefined> {
     const { procPath } = this.#system;
     if (state === undefined) return GONE;
     if (!(await hasSignalDispatcher(procPath, pid)))
       return 'SIGQUIT would go to a handler that is not the JVM’s: it is just starting, or runs with -Xrs and has to be restarted';
-    const isStarting = await isAboutToListen(procPath, pid, state);
+    // Its socket was there already: it has been removed since.
+    const isStarting = openings === 0 && (await isAboutToListen(procPath, pid, state));
     return isStarting ? 'the JVM is just starting, and about to open its attach socket' : undefined;
   }
 

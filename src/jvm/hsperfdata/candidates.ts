@@ -88,9 +88,12 @@ function isOf(
   { startedEpochMs }: Counters,
 ): boolean {
   if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
-  if (findLockHolders(procPath, file, bounds).includes(process.pid)) return true;
+  const { pids: holders, isExact } = findLockHolders(procPath, file, bounds);
+  if (isExact && holders.includes(process.pid)) return true;
   const mapped = hasMapped(procPath, process.pid, fileNameOf(path), bounds);
   if (mapped !== undefined) return mapped;
+  // Somebody else has written it, who is visible: this one only has the same number and user.
+  if (isExact && holders.length > 0) return false;
   const processStart = startedEpochMsOf(procPath, process);
   if (processStart === undefined || startedEpochMs === undefined) return true;
   return processStart <= startedEpochMs + START_TOLERANCE_MS;

@@ -28,6 +28,8 @@ export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bound
 export interface VisibleJvm {
   /** In our own pid namespace; `undefined` where the JVM's processes are not visible. */
   readonly pid: number | undefined;
+  /** When that process started, in ticks since the boot: tells it from a later one of the same number. */
+  readonly startTicks: number | undefined;
   /** In its own pid namespace, as its files are named. */
   readonly nspid: number;
   readonly uid: number;
@@ -204,6 +206,7 @@ function toVisible(
   const root = `${procPath}/${pid}/root`;
   return {
     pid,
+    startTicks: process?.startTicks,
     nspid: path.nspid,
     uid: file.uid,
     gid: process?.gid ?? file.gid,

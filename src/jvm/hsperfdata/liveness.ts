@@ -39,7 +39,7 @@ export function toLiveness(question: LivenessQuestion): { liveness: Liveness; ev
       evidence: { hadLock: false, ticks: undefined, atNs: nowNs },
     };
   }
-  const hasLock = findLockHolders(procPath, file, bounds).length > 0;
+  const hasLock = findLockHolders(procPath, file, bounds).pids.length > 0;
   const ticks = counters.numbers.get('sun.os.hrt.ticks');
   const isTimeToCompare = previous !== undefined && nowNs - previous.atNs >= TICKS_MOVE_WITHIN_MS * 1e6;
   const hasMoved =
@@ -72,7 +72,11 @@ function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefi
  * The processes that hold a lock on the file (HotSpot does, 17.0.15 and 25 at least), by their pid in our namespace. Locks of
  * processes that are not visible there are not listed.
  */
-export function findLockHolders(procPath: string, { device, inode }: PerfFile, bounds: SearchBounds): number[] {
+export function findLockHolders(
+  procPath: string,
+  { device, inode }: PerfFile,
+  bounds: SearchBounds,
+): { readonly pids: readonly number[]; readonly isExact: boolean } {
   const exact: number[] = [];
   const sameInode: number[] = [];
   const locks = readSmall(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));
@@ -83,8 +87,8 @@ export function findLockHolders(procPath: string, { device, inode }: PerfFile, b
     if (kind !== 'FLOCK' || mode !== 'WRITE' || number !== String(inode) || !(Number(pid) > 0)) continue;
     (isDevice(device, major, minor) ? exact : sameInode).push(Number(pid));
   }
-  // Some file systems (overlay, btrfs) show another device to stat than here.
-  return exact.length > 0 ? exact : sameInode;
+  // Some file systems (overlay, btrfs) show another device to stat than here: then it may be another file's lock.
+  return exact.length > 0 ? { pids: exact, isExact: true } : { pids: sameInode, isExact: false };
 }
 
 /** The device number of stat as the kernel's major and minor, which the file of locks prints in hexadecimal. */

@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts';
 import type { Credentials } from '../../sessions/credentials.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CometClients } from './comet-clients.ts';
+import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
 /** All that reading the Comet traffic of one application works with. */
@@ -19,4 +20,6 @@ export interface CometApplication {
   readonly metrics: CometMetrics;
   /** The user's name that a handshake brings, fit to be shown. */
   userOf(handshake: BayeuxMessage): string | null;
+  /** Hears what is read; undefined in a sidecar that serves. */
+  readonly listener?: CometListener | undefined;
 }

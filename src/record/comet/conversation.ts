@@ -38,7 +38,10 @@ export class Conversation {
 
   onClientMessages(messages: readonly BayeuxMessage[], atNs: number): void {
     this.#application.metrics.clientMessages += messages.length;
-    for (const message of messages) this.#onClientMessage(message, atNs);
+    for (const message of messages) {
+      this.#onClientMessage(message, atNs);
+      this.#application.listener?.onClientMessage(message, this.#who.current);
+    }
   }
 
   #onClientMessage(message: BayeuxMessage, atNs: number): void {
@@ -143,6 +146,7 @@ export class Conversation {
       if (message.channel === '/meta/connect') connect = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
       else if (this.#onUpstreamData(message, atNs)) hasDelivery = true;
+      this.#application.listener?.onUpstreamMessage(message, this.#who.current);
     }
     // Last, wherever it stands: the others say how the hold ended.
     if (connect !== undefined) this.#onConnectReply(connect, hasDelivery, atNs);

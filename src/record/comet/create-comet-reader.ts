@@ -9,6 +9,7 @@ import { MemoryBudget } from '../../websocket/memory-budget.ts';
 import type { ApplicationStatistics } from '../recorder.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometClients } from './comet-clients.ts';
+import { type CometListener, guarded } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { CometReader } from './comet-reader.ts';
 
@@ -19,12 +20,14 @@ export function createCometReader(
   applications: readonly ApplicationStatistics[],
   credentials: Credentials,
   metrics: CometMetrics,
+  listener?: CometListener,
 ): CometReader {
   const classifier = new CometClassifier(config.comet);
   const userOf = createUserOf(config.comet.userPointers);
   const createApplication = ({ statistics, sessions }: ApplicationStatistics): CometApplication => {
     const clients = new CometClients({ clock, statistics, sessions, metrics, config });
-    return { clock, config: config.comet, classifier, credentials, sessions, clients, metrics, userOf };
+    const services = { clock, config: config.comet, classifier, credentials, sessions, clients, metrics, userOf };
+    return { ...services, listener: listener && guarded(listener) };
   };
   return new CometReader({
     routes: new CometRoutes(config.applications, config.comet.path, config.sessions.formLogin.path),

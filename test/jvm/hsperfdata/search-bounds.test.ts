@@ -186,7 +186,8 @@ describe('the bounds of a search', () => {
     ['the counters file', (counters: HsperfdataSource) => counters],
     [
       'the attach socket over it',
-      (counters: HsperfdataSource) => new LocalSource(counters, new AttachOverlay({ mayOpen: false })),
+      (counters: HsperfdataSource) =>
+        new LocalSource(counters, new AttachOverlay({ mayOpen: false }), pino({ level: 'silent' })),
     ],
     ['a second source', (counters: HsperfdataSource) => new PairedSource(nothing, counters)],
   ])('are told by the monitor of %s, all of them from the start', async (_, toSource) => {

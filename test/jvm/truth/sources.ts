@@ -1,4 +1,5 @@
 /** The sources that read a JVM on this machine without its help, as the tests use them. */
+import { pino } from 'pino';
 import { AttachOverlay } from '../../../src/jvm/attach/attach-overlay.ts';
 import { HsperfdataSource } from '../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
@@ -18,7 +19,7 @@ export function openSource(name: SourceName, where: Where): JvmSource {
   const file = new HsperfdataSource(where);
   if (name === 'hsperfdata') return file;
   const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: ATTACH_TIMEOUT_MS });
-  const source = new LocalSource(file, overlay);
+  const source = new LocalSource(file, overlay, pino({ level: 'silent' }));
   return {
     name,
     async read(signal): Promise<JvmReading> {

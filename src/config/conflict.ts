@@ -1,0 +1,5 @@
+/** A rule that several keys break together. */
+export interface Conflict {
+  readonly keys: readonly string[];
+  readonly line: string;
+}

@@ -1,0 +1,37 @@
+import { DurationBuckets, type DurationBucketsReading } from './duration-buckets.ts';
+
+/** What a reader may do with `CallCounts`. */
+export interface CallCountsReading {
+  /** Answered with a status below 400. */
+  readonly ok: number;
+  /** Answered with a status of 400 to 499. */
+  readonly clientErrors: number;
+  /** The same calls that the meter of errors counts: status 500 and above, refused over Comet, or no answer. */
+  readonly errors: number;
+  /** Of the answered ones: all but those errors that had no answer. */
+  readonly durations: DurationBucketsReading;
+}
+
+/** What has become of the calls of one name since the start: each counts exactly once. Plain counters that never go down. */
+export class CallCounts implements CallCountsReading {
+  readonly durations = new DurationBuckets();
+  ok = 0;
+  clientErrors = 0;
+  errors = 0;
+
+  answered(status: number, durationNs: number): void {
+    this.durations.add(durationNs);
+    if (status < 400) this.ok += 1;
+    else if (status < 500) this.clientErrors += 1;
+    else this.errors += 1;
+  }
+
+  refused(durationNs: number): void {
+    this.durations.add(durationNs);
+    this.errors += 1;
+  }
+
+  failed(): void {
+    this.errors += 1;
+  }
+}

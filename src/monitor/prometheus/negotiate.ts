@@ -1,0 +1,41 @@
+import type { ExpositionFormat } from './exposition.ts';
+
+/** As Prometheus expects them, word for word. */
+export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+};
+
+/** Media type and version by which each format is asked for; no version means any. */
+const FORMATS: Readonly<Record<string, { readonly format: ExpositionFormat; readonly version: string }>> = {
+  'application/openmetrics-text': { format: 'openmetrics', version: '1.0.0' },
+  'text/plain': { format: 'text', version: '0.0.4' },
+};
+
+/**
+ * The format that an `Accept` field prefers (RFC 9110 §12.5.1). OpenMetrics only to who asks for it by name: every reader takes
+ * text, so that is also the answer to who takes neither, as scrapers expect.
+ */
+export function negotiate(accept: string | undefined): ExpositionFormat {
+  const weights: Record<ExpositionFormat, number> = { text: 0, openmetrics: 0 };
+  for (const range of (accept ?? '').toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const wanted = FORMATS[type];
+    if (wanted === undefined) continue;
+    const version = parameterOf(parameters, 'version');
+    if (version !== undefined && version !== wanted.version) continue;
+    weights[wanted.format] = Math.max(weights[wanted.format], toWeight(parameterOf(parameters, 'q')));
+  }
+  return weights.openmetrics > 0 && weights.openmetrics >= weights.text ? 'openmetrics' : 'text';
+}
+
+function parameterOf(parameters: readonly string[], name: string): string | undefined {
+  const found = parameters.find((parameter) => parameter.startsWith(`${name}=`));
+  return found?.slice(name.length + 1).replaceAll('"', '');
+}
+
+function toWeight(text: string | undefined): number {
+  const weight = text === undefined ? 1 : Number(text);
+  // What cannot be read is no wish.
+  return weight >= 0 && weight <= 1 ? weight : 0;
+}

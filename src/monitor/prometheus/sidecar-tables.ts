@@ -1,0 +1,185 @@
+/** The sidecar itself: what passes through it, what it could not do, and its process. */
+import type { MonitoredNumbers, MonitoredSidecar } from '../monitored.ts';
+import type { ProcessReading } from '../process-reading.ts';
+import { labelled, single, type Table } from './table.ts';
+
+const COUNTER = 'counter';
+const GAUGE = 'gauge';
+
+/** Calls that ended without a complete answer: known by kind only. */
+export function brokenCallTables({ aborted, failed }: MonitoredNumbers): readonly Table[] {
+  return [
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_calls_aborted_total',
+        help: 'Calls whose client left before the answer was complete; neither a duration nor an error.',
+        label: 'kind',
+      },
+      () => aborted,
+    ),
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_calls_unanswered_total',
+        help: 'Calls that the upstream did not answer, or not to the end.',
+        label: 'kind',
+      },
+      () => failed,
+    ),
+  ];
+}
+
+export function trafficTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers): readonly Table[] {
+  const { reporter, upstream } = sidecar;
+  const { kind } = upstream.reachability;
+  return [
+    single(GAUGE, 'd2_upstream_reachable', 'Whether the upstream took the last connection that was tried.', () =>
+      kind === 'unknown' ? undefined : Number(kind === 'reachable'),
+    ),
+    {
+      name: 'd2_sidecar_exchanges_total',
+      type: COUNTER,
+      help: 'Exchanges by data path and ending: completed, failed (by the upstream), cancelled (by the client).',
+      labels: ['path', 'ending'],
+      *samples() {
+        for (const [path, endings] of Object.entries(numbers.exchanges)) {
+          for (const [ending, value] of Object.entries(endings)) yield { labels: [path, ending], value };
+        }
+      },
+    },
+    single(GAUGE, 'd2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', () => reporter.open),
+    single(
+      COUNTER,
+      'd2_sidecar_unclassified_exchanges_total',
+      'Exchanges that were no call of any kind, nor of Comet.',
+      () => numbers.unclassified,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_comet_exchanges_total',
+      'Exchanges with the Comet endpoint, and login forms.',
+      () => numbers.cometExchanges,
+    ),
+    single(COUNTER, 'd2_sidecar_upgrades_total', 'Upgrades that the upstream accepted.', () => numbers.upgrades),
+    ...connectionTables(sidecar),
+  ];
+}
+
+function connectionTables({ dispatcher, gateway }: MonitoredSidecar): readonly Table[] {
+  return [
+    single(GAUGE, 'd2_sidecar_connections', 'Client connections open now.', () => dispatcher.openConnections),
+    single(
+      GAUGE,
+      'd2_sidecar_upgraded_connections',
+      'Client connections that are WebSockets now.',
+      () => gateway.upgradedConnections,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_connections_accepted_total',
+      'Client connections accepted.',
+      () => dispatcher.acceptedConnections,
+    ),
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_sidecar_connections_handed_over_total',
+        help: 'Client connections handed over from the relay to the gateway, by what was irregular.',
+        label: 'reason',
+      },
+      () => dispatcher.handedOver,
+    ),
+  ];
+}
+
+/** What was refused, given up or lost for a bound or a mistake. All of them should stand still. */
+export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers): readonly Table[] {
+  const { dispatcher, gateway, reporter, access } = sidecar;
+  return [
+    single(
+      COUNTER,
+      'd2_sidecar_connections_refused_total',
+      'Client connections closed at once, since limits.connections were open.',
+      () => dispatcher.refusedConnections,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_gateway_overflows_total',
+      'Connections refused further requests, since too many of theirs were waiting.',
+      () => gateway.overflowedConnections,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_sessions_untracked_total',
+      'Calls that would have begun a session when there were sessions.max already.',
+      () => numbers.sessionsUntracked,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_observer_errors_total',
+      'Failures in measuring; the traffic was not touched.',
+      () => reporter.observerErrors,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_monitor_wrong_credentials_total',
+      'Wrong credentials on the monitoring port.',
+      () => access?.counts.wrong,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_monitor_limited_requests_total',
+      'Requests on the monitoring port that were told to come later.',
+      () => access?.counts.limited,
+    ),
+  ];
+}
+
+/** Names as the Prometheus libraries give them, where they have one. */
+export function processTables({ version, loopDelay }: MonitoredSidecar, reading: ProcessReading): readonly Table[] {
+  return [
+    {
+      name: 'd2_sidecar_build_info',
+      type: 'info',
+      help: 'Version of the sidecar, and of the Node that it runs on.',
+      labels: ['version', 'node'],
+      *samples() {
+        yield { labels: [version, process.version], value: 1 };
+      },
+    },
+    {
+      name: 'd2_sidecar_loop_delay_seconds',
+      type: 'histogram',
+      help: 'How late the event loop ran what was due; looked at 50 times a second.',
+      labels: [],
+      *samples() {
+        yield { labels: [], value: loopDelay.durations };
+      },
+    },
+    single(
+      COUNTER,
+      'd2_sidecar_loop_active_seconds_total',
+      'Time in which the event loop had something to do.',
+      () => reading.loopActiveSeconds,
+    ),
+    single(COUNTER, 'process_cpu_seconds_total', 'Processor time, user and system.', () => reading.cpuSeconds),
+    single(
+      GAUGE,
+      'process_start_time_seconds',
+      'When the process started, in seconds since 1970.',
+      () => reading.startTimeSeconds,
+    ),
+    single(GAUGE, 'process_resident_memory_bytes', 'Resident memory.', () => reading.residentBytes),
+    single(GAUGE, 'process_open_fds', 'Open file descriptors.', () => reading.openFds),
+    single(GAUGE, 'process_max_fds', 'File descriptors that may be open.', () => reading.maxFds),
+    single(GAUGE, 'nodejs_heap_size_used_bytes', 'Heap of JavaScript in use.', () => reading.heapUsedBytes),
+    single(GAUGE, 'nodejs_heap_size_total_bytes', 'Heap of JavaScript reserved.', () => reading.heapTotalBytes),
+    single(
+      GAUGE,
+      'nodejs_external_memory_bytes',
+      'Memory outside the heap that JavaScript objects hold.',
+      () => reading.externalBytes,
+    ),
+  ];
+}

@@ -1,0 +1,30 @@
+/**
+ * Everything that `/metrics` shows, in its order. Names: `d2_` for the control system, `d2_sidecar_` for the sidecar, `jvm_` and
+ * `process_` as the Prometheus libraries have them. Labels hold closed sets and the bounded names of RPCs and objects; never a
+ * user, a session or an address. docs/prometheus.md lists all of them.
+ */
+import type { Monitored } from '../monitored.ts';
+import type { ProcessReading } from '../process-reading.ts';
+import { applicationTables, nameTables } from './application-tables.ts';
+import { cometTables } from './comet-tables.ts';
+import { jvmSourceTables, jvmTables } from './jvm-tables.ts';
+import { brokenCallTables, limitTables, processTables, trafficTables } from './sidecar-tables.ts';
+import type { Table } from './table.ts';
+
+export function toTables(
+  { applications, sidecar, jvm }: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>,
+  reading: ProcessReading,
+): readonly Table[] {
+  const numbers = sidecar.own.read();
+  return [
+    ...applicationTables(applications),
+    ...brokenCallTables(numbers),
+    ...cometTables(numbers.comet),
+    ...jvmTables(jvm),
+    ...trafficTables(sidecar, numbers),
+    ...nameTables(applications),
+    ...limitTables(sidecar, numbers),
+    ...jvmSourceTables(jvm),
+    ...processTables(sidecar, reading),
+  ];
+}

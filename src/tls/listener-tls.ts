@@ -1,0 +1,111 @@
+/** TLS on one of the listeners: what its server is made with, its handshakes that fail, and new certificates while it runs. */
+import type { Server, TLSSocket, TlsOptions } from 'node:tls';
+import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
+import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
+import { ALPN_PROTOCOLS } from './policy.ts';
+import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
+
+export interface HandshakeNumbers {
+  /** Handshakes that did not come to their end, those below included. */
+  readonly failed: number;
+  /** Of these, the ones that took too long. */
+  readonly timedOut: number;
+  /** Of these, the ones of clients without a certificate that leads to an authority, where one is required. */
+  readonly refused: number;
+  /** Clients let in as if they had no certificate, since theirs leads to no authority. */
+  readonly unverified: number;
+}
+
+const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
+
+export class ListenerTls {
+  readonly #section: string;
+  readonly #clientAuth: ListenerTlsConfig['clientAuth'];
+  readonly #watched: WatchedTls;
+  readonly #logger: WatchedTlsParts['logger'];
+  #failed = 0;
+  #timedOut = 0;
+  #refused = 0;
+  #unverified = 0;
+
+  /** `section` names it in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
+  static async open(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
+    const { certFile, keyFile, clientCaFile } = config;
+    const files = { section, certFile, keyFile, caFile: clientCaFile, caKey: 'clientCaFile' } as const;
+    return new ListenerTls(section, config, await WatchedTls.open(files, parts), parts);
+  }
+
+  private constructor(section: string, config: ListenerTlsConfig, watched: WatchedTls, { logger }: WatchedTlsParts) {
+    this.#section = section;
+    this.#clientAuth = config.clientAuth;
+    this.#watched = watched;
+    this.#logger = logger;
+  }
+
+  get numbers(): HandshakeNumbers & WatchedTlsNumbers {
+    return {
+      failed: this.#failed,
+      timedOut: this.#timedOut,
+      refused: this.#refused,
+      unverified: this.#unverified,
+      ...this.#watched.numbers,
+    };
+  }
+
+  /** For `tls.createServer` and `https.createServer`. */
+  serverOptions(handshakeTimeoutMs: number): TlsOptions {
+    return {
+      ...this.#watched.options,
+      ALPNProtocols: [...ALPN_PROTOCOLS],
+      handshakeTimeout: handshakeTimeoutMs,
+      requestCert: this.#clientAuth !== 'none',
+      rejectUnauthorized: this.#clientAuth === 'require',
+    };
+  }
+
+  /** Follows the files with the server made from `serverOptions`, and looks after its handshakes. */
+  attach(server: Server): void {
+    this.#watched.onReplaced((options) => server.setSecureContext(options));
+    server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
+  }
+
+  watch(): void {
+    this.#watched.watch();
+  }
+
+  close(): void {
+    this.#watched.close();
+  }
+
+  /** Looks at the files now. */
+  async poll(): Promise<void> {
+    await this.#watched.poll();
+  }
+
+  /** Who the client of a connection is by its certificate; to be asked once for each connection. */
+  clientOf(socket: TLSSocket): ClientCertificate | undefined {
+    if (this.#clientAuth === 'none') return undefined;
+    if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
+      this.#unverified += 1;
+      this.#logger.debug({ section: this.#section, reason: reasonOf(socket) }, 'a client certificate leads to no authority');
+    }
+    return clientCertificateOf(socket);
+  }
+
+  #onFailed(error: NodeJS.ErrnoException, socket: TLSSocket): void {
+    this.#failed += 1;
+    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#timedOut += 1;
+    const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
+    if (refusal !== undefined) this.#refused += 1;
+    // Codes only: anybody who reaches the port can fail in any way he likes.
+    this.#logger.debug({ section: this.#section, reason: refusal ?? error.code }, 'a TLS handshake failed');
+    // Node leaves it open.
+    socket.destroy();
+  }
+}
+
+/** `SELF_SIGNED_CERT_IN_CHAIN`; undefined when the client's certificate was not what was wrong. Node's types say Error. */
+function reasonOf(socket: TLSSocket): string | undefined {
+  const reason: unknown = socket.authorizationError;
+  return typeof reason === 'string' ? reason : undefined;
+}

@@ -1,0 +1,160 @@
+/** PEM files with certificates and keys: reads them, and says which one is wrong and how. Never shows what is in them. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { Clock } from '../clock.ts';
+import { ConfigError, StartError } from '../errors.ts';
+import { TLS_POLICY } from './policy.ts';
+
+/** Which files, and the keys of the configuration that name them. */
+export interface TlsFiles {
+  /** e.g. `listen.tls` */
+  readonly section: string;
+  /** Certificate and key come together. */
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  /** Authorities of the other side. */
+  readonly caFile: string | undefined;
+  readonly caKey: 'clientCaFile' | 'caFile';
+}
+
+export interface TlsTexts {
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly ca: string | undefined;
+  /** e.g. that everybody may read the key. */
+  readonly warnings: readonly string[];
+}
+
+/** Files that go together and can be used. */
+export interface TlsMaterial {
+  /** For `server.setSecureContext` and the like, with all of the policy. */
+  readonly options: typeof TLS_POLICY & { readonly cert?: string; readonly key?: string; readonly ca?: string };
+  readonly secureContext: SecureContext;
+  /** When the own certificate ends, in milliseconds since 1970; undefined without one. */
+  readonly notAfterEpochMs: number | undefined;
+  /** Sentences for the log, e.g. that the certificate has expired. */
+  readonly warnings: readonly string[];
+}
+
+/** A chain with its key is 10 KB, all authorities of a browser are 250 KB. */
+const MAX_BYTES = 1024 * 1024;
+const OTHERS_READ = 0o004;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason for one that cannot be read. */
+export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
+  const warnings: string[] = [];
+  const { section, certFile, keyFile, caFile, caKey } = files;
+  const cert = await readFile(`${section}.certFile`, certFile);
+  const key = await readFile(`${section}.keyFile`, keyFile, (mode) => {
+    if ((mode & OTHERS_READ) === 0 || process.platform === 'win32') return;
+    warnings.push(`${section}.keyFile: ${keyFile} can be read by every user of this machine; chmod o= closes it`);
+  });
+  const ca = await readFile(`${section}.${caKey}`, caFile);
+  return { cert, key, ca, warnings };
+}
+
+/** Throws ConfigError with key, file and what is wrong. An expired certificate is a warning: its time may be what is wrong. */
+export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): TlsMaterial {
+  const { section, certFile, keyFile, caFile, caKey } = files;
+  const warnings = [...texts.warnings];
+  const own = texts.cert === undefined ? [] : parseCertificates(`${section}.certFile: ${certFile}`, texts.cert);
+  const [leaf] = own;
+  if (leaf !== undefined && texts.key !== undefined) {
+    checkKey(`${section}.keyFile: ${keyFile}`, texts.key, `${certFile}`, own);
+    warnings.push(...warnOfTime(`${section}.certFile: ${certFile}`, leaf, clock.epochMs()));
+  }
+  if (texts.ca !== undefined) parseCertificates(`${section}.${caKey}: ${caFile}`, texts.ca);
+  const options = {
+    ...TLS_POLICY,
+    ...(texts.cert === undefined ? {} : { cert: texts.cert }),
+    ...(texts.key === undefined ? {} : { key: texts.key }),
+    ...(texts.ca === undefined ? {} : { ca: texts.ca }),
+  };
+  const notAfterEpochMs = leaf && Date.parse(leaf.validTo);
+  return { options, secureContext: toContext(section, options), notAfterEpochMs, warnings };
+}
+
+async function readFile(key: string, file: string, onMode?: (mode: number) => void): Promise<string>;
+async function readFile(key: string, file: string | undefined, onMode?: (mode: number) => void): Promise<string | undefined>;
+async function readFile(
+  key: string,
+  file: string | undefined,
+  onMode?: (mode: number) => void,
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  let handle: FileHandle | undefined;
+  try {
+    // Opening a pipe would otherwise wait for somebody to write into it.
+    handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const found = await handle.stat();
+    if (!found.isFile()) throw unreadable(key, file, 'it is not a file');
+    if (found.size > MAX_BYTES) throw unreadable(key, file, `it is larger than ${MAX_BYTES} bytes`);
+    onMode?.(found.mode);
+    return await handle.readFile('latin1');
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause;
+    throw unreadable(key, file, toReason(cause), cause);
+  } finally {
+    await handle?.close();
+  }
+}
+
+function unreadable(key: string, file: string, reason: string, cause?: unknown): StartError {
+  return new StartError('D2S_ERR_TLS_FILE', `${key}: ${file} cannot be read: ${reason}`, { cause });
+}
+
+function parseCertificates(where: string, text: string): readonly X509Certificate[] {
+  const blocks = text.match(CERTIFICATE) ?? [];
+  if (blocks.length === 0) throw new ConfigError(`${where} holds no certificate, expected PEM (BEGIN CERTIFICATE)`);
+  return blocks.map((block, index) => {
+    try {
+      return new X509Certificate(block);
+    } catch (cause) {
+      throw new ConfigError(`${where}: certificate ${index + 1} cannot be read: ${toReason(cause)}`, { cause });
+    }
+  });
+}
+
+function checkKey(where: string, text: string, certFile: string, own: readonly X509Certificate[]): void {
+  const key = parseKey(where, text);
+  const index = own.findIndex((certificate) => certificate.checkPrivateKey(key));
+  if (index === 0) return;
+  if (index > 0) {
+    throw new ConfigError(`${where} belongs to certificate ${index + 1} of ${certFile}, expected that one to be the first`);
+  }
+  throw new ConfigError(`${where} does not belong to the certificate in ${certFile}, expected its private key`);
+}
+
+function parseKey(where: string, text: string): KeyObject {
+  try {
+    return createPrivateKey(text);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_MISSING_PASSPHRASE') {
+      throw new ConfigError(`${where} is encrypted, expected a private key without a passphrase (openssl pkey removes it)`);
+    }
+    throw new ConfigError(`${where} holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)`);
+  }
+}
+
+function warnOfTime(where: string, { validFrom, validTo }: X509Certificate, nowEpochMs: number): readonly string[] {
+  if (Date.parse(validTo) < nowEpochMs) return [`${where} has expired: it was valid until ${validTo}`];
+  if (Date.parse(validFrom) > nowEpochMs) return [`${where} is not valid before ${validFrom}`];
+  return [];
+}
+
+function toContext(section: string, options: TlsMaterial['options']): SecureContext {
+  try {
+    return createSecureContext(options);
+  } catch (cause) {
+    // e.g. a key that is too short, or a digest that OpenSSL no longer takes.
+    throw new ConfigError(`${section}: certificate and key cannot be used: ${toReason(cause)}`, { cause });
+  }
+}
+
+/** `ENOENT`, `ERR_OSSL_PEM_BAD_BASE64_DECODE`; never a message, which could repeat what is in a file. */
+function toReason(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+}

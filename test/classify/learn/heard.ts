@@ -1,0 +1,45 @@
+/** A survey that hears a server as tests want it, and what it says in the end. */
+import { parse } from 'yaml';
+import { type BayeuxMessage, parseMessages } from '../../../src/bayeux/message.ts';
+import { toReport } from '../../../src/classify/learn/report.ts';
+import { Survey } from '../../../src/classify/learn/survey.ts';
+import type { CometRule } from '../../../src/config/config.ts';
+
+export class Heard {
+  readonly survey: Survey;
+
+  constructor(rules: readonly CometRule[] = []) {
+    this.survey = new Survey({ rules, defaultRules: true });
+  }
+
+  client(client: object | undefined, message: object): void {
+    for (const parsed of parse1(message)) this.survey.onClientMessage(parsed, client);
+  }
+
+  upstream(client: object | undefined, message: object): void {
+    for (const parsed of parse1(message)) this.survey.onUpstreamMessage(parsed, client);
+  }
+
+  /** A call with its acknowledgement, and an answer with data later; `on`: the channel of it. */
+  call(client: object, channel: string, id: string, data: object, answer: object, on = channel): void {
+    this.client(client, { channel, id, data });
+    this.upstream(client, { channel, id, successful: true });
+    this.upstream(client, { channel: on, id, data: answer });
+  }
+
+  report(): string {
+    return toReport(this.survey.finish(), 300);
+  }
+
+  rules(): CometRule[] {
+    return toRules(this.report());
+  }
+}
+
+export function toRules(report: string): CometRule[] {
+  return (parse(report) as { comet: { rules: CometRule[] } }).comet.rules;
+}
+
+function parse1(message: object): readonly BayeuxMessage[] {
+  return parseMessages(JSON.stringify(message)) ?? [];
+}

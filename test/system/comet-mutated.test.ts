@@ -1,0 +1,174 @@
+/**
+ * Comet traffic that is broken in every way passes as it is: WebSocket streams and bodies, mutated at random, are the same bytes
+ * at both ends with the reading on. Seeded; MUTATED_STREAMS sets how many.
+ */
+import { once } from 'node:events';
+import type net from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Random } from '../fuzz/random.ts';
+import { clientText, compressed, deflated, text } from '../websocket/frames.ts';
+import { type Stand, startStand } from '../wire/stand.ts';
+
+const STREAMS = Number(process.env.MUTATED_STREAMS ?? 60);
+const FRAMES = 12;
+const ACCEPT =
+  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+  'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n';
+const DEFLATE = 'Sec-WebSocket-Extensions: permessage-deflate\r\n';
+const UPGRADE =
+  'GET /smartWeb/api/cometd HTTP/1.1\r\nHost: plant\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+  `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${DEFLATE}\r\n`;
+
+const MESSAGES = [
+  [{ channel: '/meta/handshake', id: '1', version: '1.0', supportedConnectionTypes: ['websocket'] }],
+  [{ channel: '/meta/handshake', id: '1', clientId: 'abcdefgh', successful: true }],
+  [{ channel: '/meta/connect', id: '2', clientId: 'abcdefgh', connectionType: 'websocket' }],
+  [{ channel: '/meta/subscribe', id: '3', clientId: 'abcdefgh', subscription: '/d2/object/H.Level' }],
+  [{ channel: '/d2/object/H.Level', data: { value: 17.5, quality: 'good' } }],
+  [{ channel: '/service/d2/rpc', id: '4', clientId: 'abcdefgh', data: { eventName: 'E', rpcName: 'R' } }],
+  [{ channel: '/service/d2/rpc', id: '4', data: 1 }],
+].map((messages) => JSON.stringify(messages));
+
+/** A stream of frames, of which some bytes are changed, doubled, cut or made up. */
+function mutatedStream(random: Random, from: 'client' | 'upstream'): Buffer {
+  const frames = Array.from({ length: FRAMES }, () => {
+    const message = random.pick(MESSAGES);
+    if (from === 'client') return clientText(message);
+    return random.chance(0.5) ? compressed(deflated(message)) : text(message);
+  });
+  return mutated(random, Buffer.concat(frames));
+}
+
+function mutated(random: Random, bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  for (let changes = random.below(5); changes > 0; changes -= 1) copy[random.below(copy.length)] = random.below(256);
+  const at = random.below(copy.length);
+  if (random.chance(0.2)) return Buffer.concat([copy.subarray(0, at), copy.subarray(random.below(copy.length))]);
+  if (random.chance(0.1)) return copy.subarray(0, at + 1);
+  return copy;
+}
+
+/** Writes in pieces of any size, and waits until the other side has all of it. */
+async function pass(random: Random, from: net.Socket, to: net.Socket, bytes: Buffer): Promise<Buffer> {
+  const received: Buffer[] = [];
+  let length = 0;
+  const all = new Promise<void>((resolve, reject) => {
+    to.on('data', (chunk: Buffer) => {
+      received.push(chunk);
+      length += chunk.length;
+      if (length >= bytes.length) resolve();
+    });
+    to.once('close', () => reject(new Error(`closed after ${length} of ${bytes.length} bytes`)));
+  });
+  for (let at = 0; at < bytes.length; ) {
+    const end = Math.min(bytes.length, at + 1 + random.below(200));
+    from.write(bytes.subarray(at, end));
+    at = end;
+  }
+  await all;
+  to.removeAllListeners('data');
+  return Buffer.concat(received);
+}
+
+describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s', (dataPath) => {
+  let stand: Stand;
+  const numbers = () => stand.sidecar.recorder.own.read().comet;
+
+  beforeAll(async () => {
+    stand = await startStand({ config: (base) => ({ dataPath, comet: { ...base.comet, maxBodyBytes: 4_096 } }) });
+  });
+
+  afterAll(() => stand.close());
+
+  it('passes over WebSocket as the bytes it is, both ways', async () => {
+    const random = new Random(20_261_121);
+    for (let i = 0; i < STREAMS; i += 1) {
+      const [{ socket: client, until }, upstream] = await openTunnel(stand, random.chance(0.7));
+      await until('\r\n\r\n');
+      client.removeAllListeners('data');
+      const fromClient = mutatedStream(random, 'client');
+      const fromUpstream = mutatedStream(random, 'upstream');
+      const [atUpstream, atClient] = await Promise.all([
+        pass(random, client, upstream, fromClient),
+        pass(random, upstream, client, fromUpstream),
+      ]);
+      expect(atUpstream.equals(fromClient)).toBe(true);
+      expect(atClient.equals(fromUpstream)).toBe(true);
+      client.destroy();
+    }
+    expect(numbers().unread.malformed).toBeGreaterThan(0);
+    expect(numbers().messages.upstream).toBeGreaterThan(0);
+    expect(stand.sidecar.reporter.observerErrors).toBe(0);
+  });
+
+  it('passes by long-polling as the bytes it is, both ways', async () => {
+    const random = new Random(7);
+    const codings = [
+      ['gzip', gzipSync],
+      ['deflate', deflateSync],
+      ['br', brotliCompressSync],
+      ['', (bytes: Buffer) => bytes],
+    ] as const;
+    for (let i = 0; i < STREAMS; i += 1) {
+      const { socket: client, ended } = await stand.connect();
+      client.removeAllListeners('data');
+      const message = (coding: (bytes: Buffer) => Buffer) =>
+        mutated(random, coding(Buffer.from(random.pick(MESSAGES).repeat(random.pick([1, 1, 3, 150])))));
+      const [coding, encode] = random.pick(codings);
+      const [requestBody, responseBody] = [message(encode), message(encode)];
+      const field = coding === '' ? '' : `Content-Encoding: ${coding}\r\n`;
+      const request = Buffer.concat([
+        Buffer.from(
+          `POST /smartWeb/api/cometd/connect HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json\r\n${field}` +
+            `Connection: close\r\nContent-Length: ${requestBody.length}\r\n\r\n`,
+        ),
+        requestBody,
+      ]);
+      const response = Buffer.concat([
+        Buffer.from(`HTTP/1.1 200 OK\r\n${field}Connection: close\r\nContent-Length: ${responseBody.length}\r\n\r\n`),
+        responseBody,
+      ]);
+      const coming = stand.nextUpstream();
+      client.write(request);
+      const upstream = await coming;
+      const atUpstream = await collect(upstream, (bytes) => bodyOf(bytes).length >= requestBody.length);
+      expect(bodyOf(atUpstream).equals(requestBody)).toBe(true);
+      const atClient: Buffer[] = [];
+      client.on('data', (chunk: Buffer) => atClient.push(chunk));
+      upstream.end(response);
+      await ended;
+      expect(bodyOf(Buffer.concat(atClient)).equals(responseBody)).toBe(true);
+    }
+    const { unread } = numbers();
+    expect(unread['body-too-large']).toBeGreaterThan(0);
+    expect(unread['content-coding']).toBeGreaterThan(0);
+    expect(unread['not-bayeux']).toBeGreaterThan(0);
+    expect(stand.sidecar.reporter.observerErrors).toBe(0);
+  });
+});
+
+async function openTunnel(stand: Stand, isCompressed: boolean) {
+  const client = await stand.connect();
+  const coming = stand.nextUpstream();
+  client.socket.write(UPGRADE);
+  const upstream = await coming;
+  await collect(upstream, (bytes) => bytes.includes('\r\n\r\n'));
+  upstream.write(`${ACCEPT}${isCompressed ? DEFLATE : ''}\r\n`);
+  return [client, upstream] as const;
+}
+
+async function collect(socket: net.Socket, isAll: (bytes: Buffer) => boolean): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  while (!isAll(bytes)) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer];
+    bytes = Buffer.concat([bytes, chunk]);
+  }
+  socket.removeAllListeners('data');
+  return bytes;
+}
+
+function bodyOf(message: Buffer): Buffer {
+  const end = message.indexOf('\r\n\r\n');
+  return end < 0 ? Buffer.alloc(0) : message.subarray(end + 4);
+}
