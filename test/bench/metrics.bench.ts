@@ -1,5 +1,6 @@
 import { bench, describe } from 'vitest';
 import { type Clock, NS_PER_S, systemClock } from '../../src/clock.ts';
+import { DurationBuckets } from '../../src/metrics/duration-buckets.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { Meter } from '../../src/metrics/meter.ts';
@@ -7,7 +8,10 @@ import { unionOf } from '../../src/metrics/metric-set.ts';
 import { createStatistics } from '../../src/metrics/statistics.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { renderMetrics } from '../../src/monitor/dropwizard/render.ts';
+import { renderTables } from '../../src/monitor/prometheus/exposition.ts';
+import { toTables } from '../../src/monitor/prometheus/tables.ts';
 import { Random } from '../fuzz/random.ts';
+import { createPlant } from '../monitor/prometheus/plant.ts';
 
 await initMetrics();
 
@@ -40,7 +44,9 @@ describe('update', () => {
   const windowed = createWindowTimer(stillClock);
   const windowedReal = createWindowTimer(systemClock);
   const lifetime = new LifetimeTimer(stillClock);
+  const buckets = new DurationBuckets();
   bench('Meter', () => meter.mark());
+  bench('DurationBuckets', () => buckets.add(nextDuration()));
   bench('WindowTimer', () => windowed.update(nextDuration()));
   bench('WindowTimer that reads the real clock', () => windowedReal.update(nextDuration()));
   bench('LifetimeTimer', () => lifetime.update(nextDuration()));
@@ -81,6 +87,19 @@ describe('the whole application', () => {
   bench('union of 28,000 metrics', () => void union());
   bench('render 2,000 timers', () => consume(statistics.rpc.metrics()));
   bench('render 4,000 timers and 10,000 objects', () => consume(union()));
+});
+
+describe('Prometheus', () => {
+  const { statistics, monitored } = createPlant();
+  for (let name = 0; name < 2_000; name += 1) {
+    for (let i = 0; i < 20; i += 1)
+      statistics.rpc.recordAnswered(`E.Demo.Method${name}`, 200, durationAt(name * 7 + i));
+  }
+  for (let name = 0; name < 10_000; name += 1) statistics.object.recordRead(`H.Object${name}`, 200);
+  bench('render 2,000 names of calls and 10,000 objects', async () => {
+    const tables = toTables(monitored, await monitored.sidecar.readProcess());
+    for await (const chunk of renderTables(tables, 'text')) void chunk;
+  });
 });
 
 async function consume(set: Parameters<typeof renderMetrics>[0]): Promise<void> {
