@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The command line: which command, and the exit code. What a command does is in commands/. */
 import { type Command, parseCommandLine } from './commands/command-line.ts';
+import { describeError, guardCrashes } from './commands/crash.ts';
 import { processOutput } from './commands/output.ts';
 import { readVersion } from './commands/version.ts';
 import type { Environment } from './config/environment.ts';
@@ -99,7 +100,7 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
 function report(error: unknown): number {
   if (!(error instanceof SidecarError)) {
     // Not one of ours, so a mistake in the program: its place is what helps.
-    processOutput.err(`d2-sidecar: ${error instanceof Error ? error.stack : String(error)}\n`);
+    processOutput.err(`d2-sidecar: ended by an error that nobody expected: ${describeError(error)}\n`);
     return EXIT_FAILED;
   }
   if (!(error instanceof ConfigError)) {
@@ -112,4 +113,5 @@ function report(error: unknown): number {
   return EXIT_USAGE;
 }
 
+guardCrashes();
 process.exit(await run(process.argv.slice(2), process.env));

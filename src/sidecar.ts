@@ -23,6 +23,7 @@ import { readProcess } from './monitor/process-reading.ts';
 import type { CometListener } from './record/comet/comet-listener.ts';
 import { createRecorder } from './record/create-recorder.ts';
 import type { Recorder } from './record/recorder.ts';
+import { SidecarTls } from './tls/sidecar-tls.ts';
 import { Upstream } from './upstream/upstream.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
@@ -32,6 +33,8 @@ export interface BoundAddresses {
 }
 
 interface SidecarParts {
+  readonly tls: SidecarTls;
+  readonly jvm: JvmMonitor | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
   /** Hears the Comet messages that are read. */
@@ -52,6 +55,8 @@ export class Sidecar {
   readonly reporter: ExchangeReporter;
   /** Who may read on the monitoring port; undefined: everybody. */
   readonly access: AccessList | undefined;
+  /** Certificates, keys and handshakes, at the listeners and to the upstream. */
+  readonly tls: SidecarTls;
   readonly #config: Config;
   readonly #clock: Clock;
   readonly #upstream: Upstream;
@@ -64,7 +69,10 @@ export class Sidecar {
   #isDraining = false;
   #sweeper: NodeJS.Timeout | undefined;
 
-  /** Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules or entries that cannot be used, `D2S_ERR_ACCESS_FILE`. */
+  /**
+   * Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules, entries or certificates that cannot be used,
+   * `D2S_ERR_ACCESS_FILE`, `D2S_ERR_TLS_FILE`.
+   */
   static async create(
     config: Config,
     logger: Logger,
@@ -74,23 +82,33 @@ export class Sidecar {
     await initMetrics();
     const { auth } = config.monitor;
     const access = typeof auth === 'object' ? new AccessList(auth) : undefined;
-    return new Sidecar(config, access, { logger, clock, listener });
+    const tls = await SidecarTls.open(config, { logger, clock });
+    const jvm = await createJvmMonitor(config, clock, logger);
+    return new Sidecar(config, access, { logger, clock, listener, tls, jvm });
   }
 
-  private constructor(config: Config, access: AccessList | undefined, { logger, clock, listener }: SidecarParts) {
+  private constructor(config: Config, access: AccessList | undefined, parts: SidecarParts) {
+    const { logger, clock, listener, tls } = parts;
     this.access = access;
+    this.tls = tls;
     this.#config = config;
     this.#clock = clock;
     this.#startedEpochMs = clock.epochMs();
     this.recorder = createRecorder(config, clock, listener);
     this.reporter = new ExchangeReporter(clock, this.recorder, logger);
-    this.#upstream = new Upstream(config.upstream, clock);
-    this.gateway = createGateway(config, this.reporter, clock, logger);
-    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, clock, logger);
-    this.#jvm = createJvmMonitor(config, clock, logger);
+    this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
+    this.gateway = createGateway(config, this.reporter, parts);
+    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, parts);
+    this.#jvm = parts.jvm;
     this.#accessControl = access && new AccessControl(access, clock);
     this.#loopDelay = new LoopDelay(clock);
-    this.#monitor = new Monitor(this.#monitored(), config.metrics, createGuard(config, this.#accessControl), logger);
+    this.#monitor = new Monitor(
+      this.#monitored(),
+      config.metrics,
+      createGuard(config, this.#accessControl),
+      logger,
+      tls.monitor,
+    );
   }
 
   /** Exchanges begun and not yet ended. */
@@ -106,6 +124,7 @@ export class Sidecar {
       this.#sweeper = setInterval(() => this.recorder.sweep(), SWEEP_MS).unref();
       this.#jvm?.start();
       this.#loopDelay.start();
+      this.tls.watch();
       this.#isStarted = true;
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
@@ -132,6 +151,7 @@ export class Sidecar {
     clearInterval(this.#sweeper);
     this.#jvm?.stop();
     this.#loopDelay.stop();
+    this.tls.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
     this.recorder.destroy();
@@ -173,7 +193,7 @@ function createGuard(config: Config, access: AccessControl | undefined): Guard {
   return new Guard({ access, hosts: new HostCheck([host, ...hosts]) });
 }
 
-function createGateway(config: Config, reporter: ExchangeReporter, clock: Clock, logger: Logger): Gateway {
+function createGateway(config: Config, reporter: ExchangeReporter, { clock, logger, tls }: SidecarParts): Gateway {
   const options = {
     upstreamHost: config.upstream.host,
     upstreamPort: config.upstream.port,
@@ -184,6 +204,7 @@ function createGateway(config: Config, reporter: ExchangeReporter, clock: Clock,
     connectTimeoutMs: config.upstream.connectTimeoutMs,
     responseTimeoutMs: config.upstream.responseTimeoutMs,
     halfClosedTimeoutMs: config.timeouts.halfClosedMs,
+    upstreamTls: tls.upstream,
   };
   return new Gateway(options, reporter, clock, logger);
 }
@@ -193,8 +214,7 @@ function createDispatcher(
   upstream: Upstream,
   reporter: ExchangeReporter,
   gateway: Gateway,
-  clock: Clock,
-  logger: Logger,
+  { clock, logger, tls }: SidecarParts,
 ): Dispatcher {
   const options = {
     forwarded: config.forwarded,
@@ -204,12 +224,12 @@ function createDispatcher(
     halfClosedTimeoutMs: config.timeouts.halfClosedMs,
     responseTimeoutMs: config.upstream.responseTimeoutMs,
   };
-  const limits = { dataPath: config.dataPath, maxConnections: config.limits.connections };
+  const limits = { dataPath: config.dataPath, maxConnections: config.limits.connections, tls: tls.listen };
   return new Dispatcher(limits, { options, upstream, reporter }, gateway, clock, logger);
 }
 
-function createJvmMonitor(config: Config, clock: Clock, logger: Logger): JvmMonitor | undefined {
-  const source = createJvmSource({ config, clock, logger, env: process.env });
+async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {
+  const source = await createJvmSource({ config, clock, logger, env: process.env });
   const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
   const isOptional = config.jvm.source === 'auto' && http === undefined;
   return source && new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, isOptional, clock, logger });

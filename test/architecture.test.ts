@@ -10,16 +10,17 @@ const SRC = path.resolve(import.meta.dirname, '../src');
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   main: ['sidecar', 'config', 'commands', 'control', 'demo'],
-  commands: ['sidecar', 'config', 'control', 'classify', 'access', 'demo'],
+  commands: ['sidecar', 'config', 'control', 'classify', 'access', 'demo', 'tls'],
   config: [],
   control: [],
   http1: [],
   metrics: [],
   exchange: [],
-  upstream: ['exchange'],
-  relay: ['upstream', 'exchange', 'http1'],
-  gateway: ['upstream', 'exchange', 'http1'],
-  dispatch: ['relay', 'gateway', 'exchange', 'http1'],
+  tls: ['exchange'],
+  upstream: ['exchange', 'tls'],
+  relay: ['upstream', 'exchange', 'http1', 'tls'],
+  gateway: ['upstream', 'exchange', 'http1', 'tls'],
+  dispatch: ['relay', 'gateway', 'exchange', 'http1', 'tls'],
   bayeux: [],
   websocket: [],
   classify: ['http1', 'bayeux'],
@@ -27,7 +28,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   record: ['exchange', 'classify', 'sessions', 'metrics', 'http1', 'bayeux', 'websocket'],
   jvm: ['metrics'],
   access: [],
-  monitor: ['metrics', 'sessions', 'jvm', 'access'],
+  monitor: ['metrics', 'sessions', 'jvm', 'access', 'tls'],
   demo: ['sidecar', 'config'],
 };
 const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts'];

@@ -19,6 +19,8 @@ export interface Presented {
   readonly authorization: string | undefined;
   /** Of the other end of the connection, e.g. `127.0.0.1`; never from a field, which anybody can write. */
   readonly address: string;
+  /** Common name of the client certificate that the connection was made with, which has been verified. */
+  readonly certificateName?: string | undefined;
 }
 
 export type Verdict =
@@ -62,12 +64,12 @@ export class AccessControl {
   }
 
   /**
-   * A token, and a password that was right before, are let in at once, whatever their address has done. Another password waits for its
+   * What the request itself brings counts before the certificate of its connection. A token, and a password that was right before, are let in at once, whatever their address has done. Another password waits for its
    * turn to be verified; only where the turns that one address can wait for are all taken is it refused unseen.
    */
-  async check({ authorization, address }: Presented): Promise<Verdict> {
+  async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
-    if (credential === undefined) return { kind: 'missing' };
+    if (credential === undefined) return this.#checkCertificate(certificateName);
     const key = toLimitKey(address);
     const reader =
       credential.kind === 'token' ? this.#findToken(credential.token) : await this.#verify(credential, key);
@@ -77,6 +79,12 @@ export class AccessControl {
     const retryAfterS = this.#limit.retryAfterS(key);
     this.#limit.add(key);
     return retryAfterS > 0 ? this.#limited(retryAfterS) : { kind: 'wrong' };
+  }
+
+  /** Proved by the handshake, so that there is nothing to guess or to count. One that is not listed says nothing. */
+  #checkCertificate(name: string | undefined): Verdict {
+    const entry = name === undefined ? undefined : this.#list.certificates.get(name);
+    return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: toReader(entry) };
   }
 
   #limited(retryAfterS: number): Verdict {

@@ -1,4 +1,4 @@
-/** Everybody who may read, from the files that `monitor.auth` names. */
+/** Everybody who may read: from the files that `monitor.auth` names, and by the certificates that it lists. */
 import type { AccessFiles } from '../config/config.ts';
 import { ConfigError, SidecarError, StartError } from '../errors.ts';
 import { checkMistakes, readAccessFile } from './access-file.ts';
@@ -7,7 +7,7 @@ import type { Reader } from './reader.ts';
 
 /** For people: name and role, and what kind of credential it is. */
 export interface ListedReader extends Reader {
-  readonly kind: 'password' | 'token';
+  readonly kind: 'password' | 'token' | 'certificate';
 }
 
 interface Contents {
@@ -17,6 +17,7 @@ interface Contents {
 
 export class AccessList {
   readonly #files: AccessFiles;
+  readonly #certificates: ReadonlyMap<string, Reader>;
   #contents: Contents;
 
   /**
@@ -25,6 +26,7 @@ export class AccessList {
    */
   constructor(files: AccessFiles) {
     this.#files = files;
+    this.#certificates = new Map((files.certificates ?? []).map((entry) => [entry.name, entry]));
     this.#contents = read(files, new Map());
   }
 
@@ -37,6 +39,11 @@ export class AccessList {
       if (error instanceof SidecarError) return error;
       throw error;
     }
+  }
+
+  /** By common name. */
+  get certificates(): ReadonlyMap<string, Reader> {
+    return this.#certificates;
   }
 
   get users(): ReadonlyMap<string, UserEntry> {
@@ -53,14 +60,15 @@ export class AccessList {
     return [
       ...[...users.values()].map(({ name, role }) => ({ name, role, kind: 'password' as const })),
       ...tokens.map(({ name, role }) => ({ name, role, kind: 'token' as const })),
+      ...[...this.#certificates.values()].map(({ name, role }) => ({ name, role, kind: 'certificate' as const })),
     ];
   }
 }
 
-function read({ usersFile, tokensFile }: AccessFiles, before: Contents['users']): Contents {
+function read({ usersFile, tokensFile, certificates = [] }: AccessFiles, before: Contents['users']): Contents {
   const users = readEntries('monitor.auth.usersFile', usersFile, parseUsers);
   const tokens = readEntries('monitor.auth.tokensFile', tokensFile, parseTokens);
-  if (users.length + tokens.length === 0) {
+  if (users.length + tokens.length + certificates.length === 0) {
     const files = [usersFile, tokensFile].filter((file) => file !== undefined).join(' and ');
     throw new ConfigError(`monitor.auth: nobody is in ${files}, expected at least one line of d2-sidecar passwd`);
   }

@@ -2,8 +2,10 @@
 import { AccessList } from '../access/access-list.ts';
 import { checkRestRules } from '../classify/classifier.ts';
 import { checkCometRules } from '../classify/comet-classifier.ts';
+import { systemClock } from '../clock.ts';
 import { toYaml } from '../config/effective.ts';
 import { type ConfigSources, loadConfig } from '../config/load-config.ts';
+import { SidecarTls } from '../tls/sidecar-tls.ts';
 import type { Output } from './output.ts';
 
 /** Throws what a start would throw for its configuration. Warnings go to standard error, so that the output stays a configuration. */
@@ -12,7 +14,10 @@ export async function check(sources: ConfigSources, output: Output): Promise<num
   // The classifier has the last word on rules at a start, so it has it here.
   checkRestRules(config.rest.rules);
   checkCometRules(config.comet.rules);
-  for (const warning of warnings) output.err(`d2-sidecar: warning: ${warning}\n`);
+  const warn = (warning: unknown) => output.err(`d2-sidecar: warning: ${String(warning)}\n`);
+  warnings.forEach(warn);
+  const silent = () => undefined;
+  await SidecarTls.open(config, { clock: systemClock, logger: { debug: silent, info: silent, warn, error: warn } });
   const { auth } = config.monitor;
   const readers = typeof auth === 'object' ? new AccessList(auth).readers : [];
   output.out(await toYaml(config));

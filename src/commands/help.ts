@@ -5,8 +5,8 @@ Usage
   d2-sidecar --upstream http://127.0.0.1:8080/smartWeb [--listen 0.0.0.0:8081] [--monitor 127.0.0.1:9280]
              [--config FILE]
   d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
-  d2-sidecar learn [--minutes 5]     takes the same flags and passes traffic on too; listens to Comet messages, and prints
-                                     the channels it heard and rules for them, as YAML
+  d2-sidecar learn [--minutes 5]     takes the same flags and passes traffic on as well; listens to Comet messages,
+                                     and prints the channels that it heard, and rules for them, as YAML
   d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
   d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving
   d2-sidecar passwd NAME             the line of a user, or of a token, who may read on the monitoring port

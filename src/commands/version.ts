@@ -1,7 +1,23 @@
 import { readFileSync } from 'node:fs';
 
-/** E.g. `1.4.0`, from package.json, which lies as far from the sources as from what is built of them. */
+/** More than there are folders between package.json and any file here, built or not. */
+const MOST_FOLDERS = 4;
+
+/** E.g. `1.4.0`, from package.json. */
 export function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+  for (let folder = '..', depth = 0; depth < MOST_FOLDERS; depth += 1, folder += '/..') {
+    const version = versionIn(new URL(`${folder}/package.json`, import.meta.url));
+    if (version !== undefined) return version;
+  }
+  return 'unknown';
+}
+
+/** Undefined where there is no package.json of ours. */
+function versionIn(url: URL): string | undefined {
+  try {
+    const { name, version } = JSON.parse(readFileSync(url, 'utf8')) as { name?: unknown; version?: unknown };
+    return name === 'd2-sidecar' && typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -33,7 +33,10 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
   if (typeof monitor.auth === 'object' && isNobody(monitor.auth)) {
     const line =
       'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile, or monitor.auth.certificates';
-    conflicts.push({ keys: ['monitor.auth', 'monitor.auth.usersFile', 'monitor.auth.tokensFile'], line });
+    conflicts.push({
+      keys: ['monitor.auth', ...['usersFile', 'tokensFile', 'certificates'].map((name) => `monitor.auth.${name}`)],
+      line,
+    });
   }
   conflicts.push(...findTlsConflicts(parsed));
   conflicts.push(...findJvmConflicts(parsed.jvm));

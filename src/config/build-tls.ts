@@ -6,7 +6,12 @@ import type { ParsedConfig } from './schema.ts';
 type ParsedListener = ParsedConfig['listen']['tls'];
 type ParsedUpstream = ParsedConfig['upstream']['tls'];
 
-export function buildListenerTls({ certFile, keyFile, clientCaFile, clientAuth }: ParsedListener): ListenerTls | undefined {
+export function buildListenerTls({
+  certFile,
+  keyFile,
+  clientCaFile,
+  clientAuth,
+}: ParsedListener): ListenerTls | undefined {
   if (certFile === undefined || keyFile === undefined) return undefined;
   return { certFile, keyFile, clientCaFile, clientAuth };
 }
@@ -29,13 +34,13 @@ function findListenerConflicts(section: string, tls: ParsedListener): readonly C
   const conflicts = findHalfPair(section, tls);
   if (certFile === undefined && (clientCaFile !== undefined || clientAuth !== 'none')) {
     const line = `${section}.certFile: missing, expected it beside ${section}.${clientCaFile === undefined ? 'clientAuth' : 'clientCaFile'}`;
-    if (conflicts.length === 0) conflicts.push({ keys: [section], line });
+    if (conflicts.length === 0) conflicts.push({ keys: keysOf(section), line });
   } else if (clientAuth !== 'none' && clientCaFile === undefined) {
     const line = `${section}.clientCaFile: missing, expected it for ${section}.clientAuth: ${clientAuth}`;
-    conflicts.push({ keys: [section], line });
+    conflicts.push({ keys: keysOf(section), line });
   } else if (clientAuth === 'none' && clientCaFile !== undefined) {
     const line = `${section}.clientAuth: got "none", expected request or require beside ${section}.clientCaFile`;
-    conflicts.push({ keys: [section], line });
+    conflicts.push({ keys: keysOf(section), line });
   }
   return conflicts;
 }
@@ -46,7 +51,7 @@ function findUpstreamConflicts({ url, tls }: ParsedConfig['upstream']): readonly
   const isWritten = (caFile ?? serverName ?? certFile ?? keyFile) !== undefined || !verify;
   if (isWritten && url !== undefined && !url.isSecure) {
     const line = 'upstream.tls: set beside an upstream.url without TLS, expected https:// in upstream.url';
-    conflicts.push({ keys: ['upstream.url', 'upstream.tls'], line });
+    conflicts.push({ keys: ['upstream.url', ...keysOf('upstream.tls')], line });
   }
   return conflicts;
 }
@@ -54,7 +59,7 @@ function findUpstreamConflicts({ url, tls }: ParsedConfig['upstream']): readonly
 function findHalfPair(section: string, { certFile, keyFile }: { certFile?: unknown; keyFile?: unknown }): Conflict[] {
   if ((certFile === undefined) === (keyFile === undefined)) return [];
   const [missing, other] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
-  return [{ keys: [section], line: `${section}.${missing}: missing, expected it beside ${section}.${other}` }];
+  return [{ keys: keysOf(section), line: `${section}.${missing}: missing, expected it beside ${section}.${other}` }];
 }
 
 /** Nobody could ever be known by them. */
@@ -62,5 +67,11 @@ function findUnaskedCertificates({ auth, tls }: ParsedConfig['monitor']): readon
   if (typeof auth !== 'object' || (auth.certificates ?? []).length === 0 || tls.clientAuth !== 'none') return [];
   const line =
     'monitor.auth.certificates: clients are not asked for certificates, expected monitor.tls.clientAuth: request or require';
-  return [{ keys: ['monitor.auth', 'monitor.tls'], line }];
+  return [{ keys: ['monitor.auth', 'monitor.auth.certificates', ...keysOf('monitor.tls')], line }];
+}
+
+/** Blamed for its default, a key that is wrong already would be told of twice. */
+function keysOf(section: string): readonly string[] {
+  const names = ['certFile', 'keyFile', 'caFile', 'clientCaFile', 'clientAuth', 'serverName', 'verify'];
+  return [section, ...names.map((name) => `${section}.${name}`)];
 }

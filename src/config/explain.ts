@@ -70,12 +70,25 @@ function toOriginText(path: readonly PropertyKey[], written: Written): string {
 
 /** A value as it may be shown: short, on one line, without what may be a secret. */
 function toShownText(path: readonly PropertyKey[], value: unknown): string {
-  if (isSecret(path)) return '[hidden]';
+  if (isHidden(path)) return '[hidden]';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'a group of keys';
   const text = typeof value === 'string' ? hideUrlSecrets(value) : String(value);
   const shown = text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}...` : text;
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
+}
+
+/** What is never shown: secrets, what may be one in the place of a file's path, and what stands in the place of a group that has secrets. */
+function isHidden(path: readonly PropertyKey[]): boolean {
+  const [first, second, third] = path;
+  if (isSecret(path)) return true;
+  if (second === 'tls') return path.length === 2 || String(third).endsWith('File');
+  if (first === 'jvm') return path.length === 1 || (second === 'http' && (path.length === 2 || isPassword(third)));
+  return first === 'monitor' && path.length === 1;
+}
+
+function isPassword(name: PropertyKey | undefined): boolean {
+  return String(name).startsWith('password');
 }
 
 /** Application keys, and what stands in the place of the group or list that they are in; what may be a password in monitor.auth. */

@@ -21,7 +21,9 @@ function pemFile(description: string) {
 export function listenerTls(listener: string) {
   return section(
     {
-      certFile: pemFile('PEM file with the certificate, and behind it those that lead to its authority. With it, TLS is on.'),
+      certFile: pemFile(
+        'PEM file with the certificate, and behind it those that lead to its authority. With it, TLS is on.',
+      ),
       keyFile: pemFile('PEM file with the private key of the certificate, without a passphrase.'),
       clientCaFile: pemFile('PEM file with the authorities that sign the certificates of clients.'),
       clientAuth: oneOf(

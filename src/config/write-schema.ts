@@ -1,5 +1,5 @@
-/** Writes config/schema.json; run by `npm run schema` after a change of the schema. */
+/** Writes config/schema.json; run by `npm run schema`, in the project's folder, after a change of the schema. */
 import { writeFileSync } from 'node:fs';
 import { toJsonSchemaText } from './json-schema.ts';
 
-writeFileSync(new URL('../../config/schema.json', import.meta.url), toJsonSchemaText());
+writeFileSync('config/schema.json', toJsonSchemaText());

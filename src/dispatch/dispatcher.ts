@@ -3,6 +3,7 @@
  * doubt, the gateway for everything else and from then on. Knows no metrics.
  */
 import net from 'node:net';
+import tls, { type TLSSocket } from 'node:tls';
 import type { Clock } from '../clock.ts';
 import type { HostPort } from '../config/config.ts';
 import { StartError } from '../errors.ts';
@@ -12,11 +13,14 @@ import type { Irregularity } from '../http1/request-head.ts';
 import type { Logger } from '../logger.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
 import type { RelayContext, RelayServices } from '../relay/relay-context.ts';
+import type { ListenerTls } from '../tls/listener-tls.ts';
 import { descriptorsFor, openFilesLimit } from './open-files.ts';
 
 export interface DispatcherOptions {
   readonly dataPath: 'auto' | 'gateway';
   readonly maxConnections: number;
+  /** Undefined: clients speak plain HTTP. */
+  readonly tls?: ListenerTls | undefined;
 }
 
 /** Dead peers of held long polls are noticed by TCP keep-alive, since nothing else is ever sent to them. */
@@ -31,6 +35,8 @@ export class Dispatcher implements RelayContext {
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Set<RelayConnection>();
+  /** TCP connections below TLS, from the first byte of the handshake; empty without TLS. */
+  readonly #secured = new Set<net.Socket>();
   readonly #handedOver = new Map<Irregularity, number>();
   #isDraining = false;
   #accepted = 0;
@@ -43,15 +49,9 @@ export class Dispatcher implements RelayContext {
     this.#gateway = gateway;
     this.#clock = clock;
     this.#logger = logger;
-    this.#server = net.createServer({
-      // A client that has closed its sending side still waits for its answer.
-      allowHalfOpen: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
-    });
+    this.#server = this.#createServer();
+    // Also of those that are still in their handshake.
     this.#server.maxConnections = options.maxConnections;
-    this.#server.on('connection', (socket) => this.#onConnection(socket));
     this.#server.on('drop', () => this.#onRefused());
   }
 
@@ -117,6 +117,8 @@ export class Dispatcher implements RelayContext {
     this.#server.close();
     for (const connection of this.#relayed) connection.destroy();
     this.#gateway.destroy();
+    // What has not come through its handshake yet belongs to nobody.
+    for (const socket of this.#secured) socket.destroy();
   }
 
   onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
@@ -132,11 +134,36 @@ export class Dispatcher implements RelayContext {
     this.#relayed.delete(connection);
   }
 
-  #onConnection(socket: net.Socket): void {
-    this.#accepted += 1;
+  #createServer(): net.Server {
+    const options = {
+      // A client that has closed its sending side still waits for its answer.
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+    };
+    const { tls: listenerTls } = this.#options;
+    if (listenerTls === undefined) {
+      return net.createServer(options, (socket) => {
+        this.#accepted += 1;
+        this.#onConnection(socket, toClientConnection(socket));
+      });
+    }
+    const handshakeTimeoutMs = this.services.options.headTimeoutMs;
+    const server = tls.createServer({ ...options, ...listenerTls.serverOptions(handshakeTimeoutMs) });
+    listenerTls.attach(server);
+    server.on('connection', (socket) => {
+      this.#accepted += 1;
+      this.#secured.add(socket);
+      socket.on('close', () => this.#secured.delete(socket));
+    });
+    server.on('secureConnection', (socket) => this.#onConnection(socket, toSecureClient(socket, listenerTls)));
+    return server;
+  }
+
+  #onConnection(socket: net.Socket, client: ClientConnection): void {
     // For the socket's whole life: between two owners nobody else listens.
     socket.on('error', () => undefined);
-    const client = toClientConnection(socket);
     if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
     else this.#relayed.add(new RelayConnection(socket, client, this));
   }
@@ -164,4 +191,11 @@ export class Dispatcher implements RelayContext {
 
 function toClientConnection(socket: net.Socket): ClientConnection {
   return { remoteAddress: socket.remoteAddress ?? '', remotePort: socket.remotePort ?? 0, secure: false };
+}
+
+function toSecureClient(socket: TLSSocket, listenerTls: ListenerTls): ClientConnection {
+  const client = { ...toClientConnection(socket), secure: true };
+  const certificate = listenerTls.clientOf(socket);
+  if (certificate === undefined) return client;
+  return { ...client, certificateUser: certificate.user, certificateSubject: certificate.subject };
 }

@@ -12,6 +12,10 @@ export interface ClientConnection {
   readonly remotePort: number;
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
+  /** Common name in the subject of the client's certificate, which has been verified: who all of the connection's requests are of. */
+  readonly certificateUser?: string;
+  /** Issuer and subject of that certificate: what tells it from others with that common name. */
+  readonly certificateSubject?: string;
 }
 
 /**

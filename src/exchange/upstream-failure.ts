@@ -11,7 +11,10 @@ export type ProxyErrorType =
   | 'http_response_header_section_size'
   | 'http_response_incomplete'
   | 'http_response_timeout'
-  | 'http_upgrade_failed';
+  | 'http_upgrade_failed'
+  | 'tls_alert_received'
+  | 'tls_certificate_error'
+  | 'tls_protocol_error';
 
 interface FailureKind {
   readonly status: 502 | 504;
@@ -23,6 +26,7 @@ const KINDS = {
   D2S_ERR_UPSTREAM_UNREACHABLE: { status: 502, proxyError: 'destination_ip_unroutable' },
   D2S_ERR_UPSTREAM_DNS: { status: 502, proxyError: 'dns_error' },
   D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: { status: 504, proxyError: 'connection_timeout' },
+  D2S_ERR_UPSTREAM_TLS: { status: 502, proxyError: 'tls_protocol_error' },
   D2S_ERR_UPSTREAM_TERMINATED: { status: 502, proxyError: 'connection_terminated' },
   D2S_ERR_UPSTREAM_INCOMPLETE: { status: 502, proxyError: 'http_response_incomplete' },
   D2S_ERR_UPSTREAM_TIMEOUT: { status: 504, proxyError: 'http_response_timeout' },
@@ -48,25 +52,29 @@ export class UpstreamFailure extends SidecarError {
 
   /** RFC 9209 §2.3. */
   get proxyError(): ProxyErrorType {
-    return KINDS[this.code].proxyError;
+    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(codeOf(this.cause)) : KINDS[this.code].proxyError;
   }
 }
 
 /**
  * The one place that maps a socket's error to a failure. `phase` says how far the exchange had come:
- * `connect` before the connection stood, `wait` before the response began, `response` after that.
+ * `connect` before the connection stood, `handshake` before TLS stood on it, `wait` before the response began, `response` after that.
  */
-export function toUpstreamFailure(cause: unknown, phase: 'connect' | 'wait' | 'response'): UpstreamFailure {
+export function toUpstreamFailure(
+  cause: unknown,
+  phase: 'connect' | 'handshake' | 'wait' | 'response',
+): UpstreamFailure {
   if (cause instanceof UpstreamFailure) return cause;
   if (phase === 'response') return new UpstreamFailure('D2S_ERR_UPSTREAM_INCOMPLETE', cause);
+  // An upstream that misses a certificate of ours says so only when we take the handshake for done (RFC 8446 §4.4.2.4).
+  if (phase === 'handshake' || isOpenSslCode(codeOf(cause))) return new UpstreamFailure('D2S_ERR_UPSTREAM_TLS', cause);
   if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
   return new UpstreamFailure(toConnectCode(cause), cause);
 }
 
 function toConnectCode(cause: unknown): UpstreamFailureCode {
   // net.connect to a name with several addresses fails with an AggregateError that carries the last one's code.
-  const code = (cause as { code?: unknown } | undefined)?.code;
-  switch (code) {
+  switch (codeOf(cause)) {
     case 'ECONNREFUSED':
       return 'D2S_ERR_UPSTREAM_REFUSED';
     case 'ETIMEDOUT':
@@ -82,4 +90,20 @@ function toConnectCode(cause: unknown): UpstreamFailureCode {
     default:
       return 'D2S_ERR_UPSTREAM_UNREACHABLE';
   }
+}
+
+function codeOf(cause: unknown): string {
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+/** OpenSSL's own errors, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */
+function isOpenSslCode(code: string): boolean {
+  return code.startsWith('ERR_SSL_') || code === 'EPROTO';
+}
+
+/** A system's error (`ECONNRESET`) has no underscore; what is left is what verification found, e.g. `CERT_HAS_EXPIRED`. */
+function toTlsError(code: string): ProxyErrorType {
+  if (isOpenSslCode(code)) return code.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
+  return code === '' || /^E[A-Z]+$/.test(code) ? 'tls_protocol_error' : 'tls_certificate_error';
 }

@@ -27,6 +27,7 @@ import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { RequestProblemStatus } from '../exchange/problem.ts';
 import { withoutUpgrade } from '../http1/upgrade.ts';
 import type { Logger } from '../logger.ts';
+import type { UpstreamTls } from '../tls/upstream-tls.ts';
 import { GatewayRequestHead, toLines, withoutUpgradeFields } from './fields.ts';
 import { PlainExchange } from './plain-exchange.ts';
 import { createProxy } from './proxy.ts';
@@ -47,6 +48,8 @@ export interface GatewayOptions {
   readonly responseTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
   readonly halfClosedTimeoutMs?: number;
+  /** Undefined: plain TCP to the upstream. */
+  readonly upstreamTls?: UpstreamTls | undefined;
 }
 
 /** Node 22.21, 24.9 and later; the types of Node 20 do not know it. */
@@ -101,8 +104,8 @@ export class Gateway {
     if (this.#isDestroyed) socket.destroy();
     if (socket.destroyed) return;
     const { idleTimeoutMs, halfClosedTimeoutMs = DEFAULT_HALF_CLOSED_TIMEOUT_MS } = this.#options;
-    const limits = { idleTimeoutMs, halfClosedTimeoutMs };
-    const connection = new ServedConnection(socket, client, limits, this.#isDraining);
+    const options = { idleTimeoutMs, halfClosedTimeoutMs, upstreamTls: this.#options.upstreamTls };
+    const connection = new ServedConnection(socket, client, options, this.#isDraining);
     this.#connections.set(socket, connection);
     socket.on('close', () => this.#connections.delete(socket));
     socket.setNoDelay(true);

@@ -2,7 +2,6 @@
  * The one place that loads http-proxy 1.18.1 (no release since 2020), with what must be taken out of it before first use.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { Stream, type Writable } from 'node:stream';
 import util from 'node:util';
@@ -22,12 +21,12 @@ export interface ProxyCall {
 }
 
 // It takes util._extend when it is loaded, and Node 22 and later print DEP0060 at its first call: give it Object.assign.
-function loadHttpProxy(): typeof HttpProxy {
+async function loadHttpProxy(): Promise<typeof HttpProxy> {
   const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
-  if (deprecated === undefined) return createRequire(import.meta.url)('http-proxy') as typeof HttpProxy;
+  if (deprecated === undefined) return (await import('http-proxy')).default;
   Object.defineProperty(util, '_extend', { ...plainValue(deprecated), value: Object.assign });
   try {
-    return createRequire(import.meta.url)('http-proxy') as typeof HttpProxy;
+    return (await import('http-proxy')).default;
   } finally {
     Object.defineProperty(util, '_extend', deprecated);
   }
@@ -37,7 +36,7 @@ function plainValue(descriptor: PropertyDescriptor): PropertyDescriptor {
   return { configurable: true, enumerable: descriptor.enumerable === true, writable: true };
 }
 
-const LoadedProxy = loadHttpProxy();
+const LoadedProxy = await loadHttpProxy();
 
 type Pass = (...parameters: readonly unknown[]) => unknown;
 

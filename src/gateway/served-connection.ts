@@ -2,6 +2,8 @@ import http from 'node:http';
 import type net from 'node:net';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+import { resetConnection } from '../tls/reset.ts';
+import type { UpstreamTls } from '../tls/upstream-tls.ts';
 import type { Turn } from './turn.ts';
 
 /** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
@@ -10,11 +12,13 @@ const LINGER_MS = 2_000;
 /** Requests that may wait behind one that is being served. One read holds up to about 1,500; nobody means that. */
 export const MAX_WAITING = 256;
 
-export interface ConnectionLimits {
+export interface ConnectionOptions {
   /** How long a connection may be without progress while its last bytes are sent. */
   readonly idleTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait. */
   readonly halfClosedTimeoutMs: number;
+  /** How the upstream is dialled; undefined: by plain TCP. */
+  readonly upstreamTls: UpstreamTls | undefined;
 }
 
 /** One client's connection in the gateway, with the upstream connection that belongs to it and to nobody else. */
@@ -25,8 +29,8 @@ export class ServedConnection {
    * An agent of its own, for at most one socket: connections stay one to one, so no client can receive another's response,
    * and logins that hang on a connection keep working.
    */
-  readonly agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1 });
-  readonly #limits: ConnectionLimits;
+  readonly agent: http.Agent;
+  readonly #options: ConnectionOptions;
   /** The first one is running. */
   readonly #turns: Turn[] = [];
   #isDraining: boolean;
@@ -37,10 +41,11 @@ export class ServedConnection {
   /** `socket.bytesRead` when the connection became idle: nothing of a next request has come while it is the same. */
   #idleAtBytes: number;
 
-  constructor(socket: net.Socket, client: ClientConnection, limits: ConnectionLimits, isDraining: boolean) {
+  constructor(socket: net.Socket, client: ClientConnection, options: ConnectionOptions, isDraining: boolean) {
     this.socket = socket;
+    this.agent = createAgent(options.upstreamTls);
     this.client = client;
-    this.#limits = limits;
+    this.#options = options;
     this.#isDraining = isDraining;
     this.#idleAtBytes = socket.readableLength > 0 ? Number.NaN : socket.bytesRead;
     // Ours for the connection's whole life: between Node's server and http-proxy there are moments at which the socket has no
@@ -138,7 +143,7 @@ export class ServedConnection {
     if (this.#isClosing) return;
     this.#isClosing = true;
     const { socket } = this;
-    const { idleTimeoutMs } = this.#limits;
+    const { idleTimeoutMs } = this.#options;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
     if (answer !== undefined) socket.write(answer);
     // Not read until all is written: else a client that sends on and reads nothing would never be silent.
@@ -152,8 +157,7 @@ export class ServedConnection {
 
   /** Ends a connection in the middle of a response, so that it cannot be taken for a complete one. */
   breakOff(isUntilClose: boolean): void {
-    if (isUntilClose && !this.client.secure) this.socket.resetAndDestroy();
-    else if (isUntilClose) this.socket.destroy();
+    if (isUntilClose) resetConnection(this.socket);
     else this.close();
   }
 
@@ -164,7 +168,7 @@ export class ServedConnection {
       this.close();
       return;
     }
-    this.socket.setTimeout(this.#limits.halfClosedTimeoutMs, () => this.socket.destroy());
+    this.socket.setTimeout(this.#options.halfClosedTimeoutMs, () => this.socket.destroy());
     if (this.#turns.length === 1) this.#turns[0]?.onClientEnded();
   }
 
@@ -174,4 +178,11 @@ export class ServedConnection {
     for (const turn of this.#turns.splice(0)) turn.cancel();
     this.agent.destroy();
   }
+}
+
+/** http.request does not ask whether its agent's sockets speak TLS: so http-proxy need not know either. */
+function createAgent(upstreamTls: UpstreamTls | undefined): http.Agent {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1 });
+  if (upstreamTls === undefined) return agent;
+  return Object.assign(agent, { createConnection: () => upstreamTls.connect() });
 }

@@ -1,4 +1,5 @@
 import type { ClientRequest } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 
 export interface UpstreamLimits {
@@ -11,7 +12,7 @@ export interface UpstreamLimits {
 /** How far one upstream request has come, and the time limits on it; its errors as failures. */
 export class UpstreamWatch {
   readonly #upstream: ClientRequest;
-  #phase: 'connect' | 'wait' | 'response' = 'connect';
+  #phase: 'connect' | 'handshake' | 'wait' | 'response' = 'connect';
   #timer: NodeJS.Timeout | undefined;
 
   constructor(upstream: ClientRequest, limits: UpstreamLimits) {
@@ -22,7 +23,13 @@ export class UpstreamWatch {
         return;
       }
       this.#failAfter(limits.connectTimeoutMs, 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT');
-      socket.once('connect', () => {
+      const isSecure = socket instanceof TLSSocket;
+      if (isSecure) {
+        socket.once('connect', () => {
+          this.#phase = 'handshake';
+        });
+      }
+      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
         this.#stopTimer();
         this.#phase = 'wait';
       });

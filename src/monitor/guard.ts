@@ -2,9 +2,11 @@
  * What a request has to get past before any route sees it, in this order: its method, its size, the host that it asks for, its
  * credential, and the role that the route needs. Routes that say nothing need `sessions`, the most there is.
  */
+import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
 import type { AccessControl } from '../access/access-control.ts';
 import { covers, type Reader, type Role } from '../access/reader.ts';
+import { clientCertificateOf } from '../tls/client-certificate.ts';
 import type { HostCheck } from './host-check.ts';
 import { ProblemError } from './problem.ts';
 
@@ -24,6 +26,8 @@ export interface GuardOptions {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Some clients send an empty object with every request; more than that means something, which we would not do. */
 const MAX_BODY_BYTES = 1024;
+
+const MISSING = 'This needs a user name and password, a token, or a client certificate that is listed here.';
 
 const REALM = 'realm="d2-sidecar"';
 
@@ -66,7 +70,9 @@ export class Guard {
     const access = this.#access;
     if (access === undefined) return EVERYBODY;
     const { authorization } = request.headers;
-    const verdict = await access.check({ authorization, address: request.raw.socket.remoteAddress ?? '' });
+    const { socket } = request.raw;
+    const certificateName = socket instanceof TLSSocket ? clientCertificateOf(socket)?.user : undefined;
+    const verdict = await access.check({ authorization, address: socket.remoteAddress ?? '', certificateName });
     switch (verdict.kind) {
       case 'known':
         return verdict.reader;
@@ -75,7 +81,7 @@ export class Guard {
         throw new ProblemError({ status: 429, detail, fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
       case 'missing':
-        throw toUnauthorized(access, 'This needs a user name and password, or a token.');
+        throw toUnauthorized(access, MISSING);
       case 'wrong':
         throw toUnauthorized(access, 'The credential is not right.');
     }
@@ -117,6 +123,8 @@ function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void 
 /** One field for each scheme: not every client reads two of them in one. */
 function toUnauthorized(access: AccessControl, detail: string): ProblemError {
   const { hasUsers, hasTokens } = access.schemes;
+  // A 401 has to say how to authenticate (RFC 9110 §15.5.2), which certificates have no challenge for.
+  if (!hasUsers && !hasTokens) return new ProblemError({ status: 403, detail });
   const challenges = [
     ...(hasUsers ? [`Basic ${REALM}, charset="UTF-8"`] : []),
     ...(hasTokens ? [`Bearer ${REALM}`] : []),

@@ -4,10 +4,12 @@
  */
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { HostPort } from '../config/config.ts';
 import { StartError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import type { ListenerTls } from '../tls/listener-tls.ts';
 import type { Guard } from './guard.ts';
 import type { Monitored } from './monitored.ts';
 import { NO_CACHE, type Problem, ProblemError, problemBody, sendProblem, titleOf } from './problem.ts';
@@ -28,16 +30,20 @@ export class Monitor {
   readonly #guard: Guard;
   readonly #logger: Logger;
 
-  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger) {
+  /** Without `tls` it is plain HTTP. */
+  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, tls?: ListenerTls) {
     this.#guard = guard;
     this.#logger = logger;
     const applications = new Set(monitored.applications.map(({ name }) => name));
+    const http = { maxHeaderSize: MAX_HEAD_BYTES, requireHostHeader: false };
     this.#server = Fastify({
       requestTimeout: REQUEST_TIMEOUT_MS,
       // Stopping must not wait for a scraper's idle connection.
       forceCloseConnections: true,
       // A missing Host is the guard's matter: Node's own answer to it would be without the fields that every answer has.
-      http: { maxHeaderSize: MAX_HEAD_BYTES, requireHostHeader: false },
+      http,
+      // The servers of both kinds are used alike; Fastify's types tell them apart.
+      ...((tls && { https: { ...tls.serverOptions(REQUEST_TIMEOUT_MS), ...http } }) as object | undefined),
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
       frameworkErrors: (error, request, reply) =>
         void this.#onUnroutable(error as FastifyError, request as FastifyRequest, reply as FastifyReply),
@@ -51,6 +57,7 @@ export class Monitor {
     this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, toNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
+    tls?.attach(this.#server.server as unknown as TlsServer);
   }
 
   /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */

@@ -26,7 +26,13 @@ import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import { renderMetrics } from './dropwizard/render.ts';
-import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession, MonitoredStatistics } from './monitored.ts';
+import type {
+  Monitored,
+  MonitoredApplication,
+  MonitoredHealth,
+  MonitoredSession,
+  MonitoredStatistics,
+} from './monitored.ts';
 import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';

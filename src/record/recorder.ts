@@ -76,7 +76,7 @@ export class Recorder implements ExchangeObserver {
       exchange.note = this.#comet?.begin(exchange) ?? NO_CALL;
       return;
     }
-    const token = this.#credentials.tokenOf(request);
+    const token = this.#credentials.tokenOf(request, exchange.client);
     const session = token === undefined ? undefined : application.sessions.recognise(token, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
     exchange.note = { call, application, token, session } satisfies CallNote;
@@ -137,7 +137,7 @@ export class Recorder implements ExchangeObserver {
     const { beganNs, endedNs, status } = exchange;
     let found = sessions.recognise(token, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
-      const identity = this.#credentials.identify(exchange.request);
+      const identity = this.#credentials.identify(exchange.request, exchange.client);
       if (identity === undefined) return undefined;
       found = sessions.join(identity.key, token, endedNs);
       if (found === undefined && !isLogout(call)) {

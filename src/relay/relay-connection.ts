@@ -11,6 +11,7 @@ import { forwardedForLine } from '../http1/forwarded.ts';
 import type { Http1RequestHead, Irregularity } from '../http1/request-head.ts';
 import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
+import { resetConnection } from '../tls/reset.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
@@ -244,7 +245,7 @@ export class RelayConnection implements UpstreamListener {
     this.#dropUpstream(true);
     if (hasAnswerBegun) {
       // Without framing of its own, a response cut short by an orderly close would look complete.
-      if (this.#response.endsWithConnection) this.#socket.resetAndDestroy();
+      if (this.#response.endsWithConnection) resetConnection(this.#socket);
       else this.#close();
       return;
     }
@@ -355,7 +356,7 @@ export class RelayConnection implements UpstreamListener {
     if (upstream === undefined) return;
     this.#upstream = undefined;
     // One that is still connecting would wait for that before it resets.
-    if (isReset && !upstream.connecting) upstream.resetAndDestroy();
+    if (isReset && !upstream.connecting) resetConnection(upstream);
     else upstream.destroy();
     if (!this.#isUpstreamFull) return;
     this.#isUpstreamFull = false;

@@ -1,5 +1,6 @@
 /**
- * Who sends a request: HTTP Basic (RFC 7617), an application key in `X-API-Key`, or the cookie of a login.
+ * Who sends a request: HTTP Basic (RFC 7617), an application key in `X-API-Key`, the cookie of a login, or the certificate that the
+ * connection was made with.
  *
  * Nothing here keeps a credential. What is compared and kept is a keyed hash, whose key is random and dies with the process,
  * so that neither a dump of the tables nor a guess at a password can be checked against anything.
@@ -10,6 +11,12 @@ import type { ApiKeyUser } from '../config/config.ts';
 /** The part of a request's head that tells who sends it. Values are latin1, byte for byte as on the wire. */
 export interface CredentialFields {
   field(name: string): string | undefined;
+}
+
+/** The part of a connection that tells who is at its other end: a certificate that has been verified, if there is one. */
+export interface CertificateHolder {
+  readonly certificateUser?: string;
+  readonly certificateSubject?: string;
 }
 
 export interface Identity {
@@ -41,13 +48,16 @@ export class Credentials {
 
   /**
    * A token equal for equal credentials, 44 characters; undefined without credentials. Says nothing of their being right.
-   * Basic wins over an application key, even when it cannot be read, and both win over the cookie of a login. About 1 µs.
+   * Basic wins over an application key, even when it cannot be read, both win over the cookie of a login, and that over the
+   * certificate of the connection. About 1 µs.
    */
-  tokenOf(fields: CredentialFields): string | undefined {
+  tokenOf(fields: CredentialFields, holder: CertificateHolder = {}): string | undefined {
     const authorization = fields.field('authorization');
     if (authorization !== undefined && isBasic(authorization)) return this.#hash('basic', authorization);
     const apiKey = fields.field('x-api-key');
-    return apiKey === undefined || apiKey === '' ? this.cookieTokenOf(fields) : this.#hash('key', apiKey);
+    if (apiKey !== undefined && apiKey !== '') return this.#hash('key', apiKey);
+    const { certificateSubject } = holder;
+    return this.cookieTokenOf(fields) ?? (certificateSubject && this.#hash('certificate', certificateSubject));
   }
 
   /** The token of the login's cookie, as `tokenOf` gives it; undefined without one. */
@@ -74,22 +84,28 @@ export class Credentials {
 
   /**
    * Whose session these credentials share in; undefined when they name nobody: no Basic, no base64, no colon. Never throws.
-   * To be asked only once the server has accepted them.
+   * To be asked only once the server has accepted them. `holder`: who is named where the request itself names nobody.
    */
-  identify(fields: CredentialFields): Identity | undefined {
+  identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
     const authorization = fields.field('authorization');
     if (authorization !== undefined && isBasic(authorization)) {
       const user = toBasicUser(authorization);
       return user === undefined ? undefined : { key: this.#hash('user', user), userName: toShownName(user) };
     }
     const apiKey = fields.field('x-api-key');
-    if (apiKey === undefined || apiKey === '') return undefined;
+    if (apiKey === undefined || apiKey === '') return this.#identifyHolder(holder);
     const key = this.#hash('key', apiKey);
     return { key, userName: this.#apiKeyUsers.get(key) ?? null };
   }
 
+  /** By the whole subject: common names are only unique where an authority sees to it. */
+  #identifyHolder({ certificateUser, certificateSubject }: CertificateHolder): Identity | undefined {
+    if (certificateUser === undefined || certificateSubject === undefined) return undefined;
+    return { key: this.#hash('certificate', certificateSubject), userName: toShownName(certificateUser) };
+  }
+
   /** `kind` keeps a user called like a key from sharing its session. */
-  #hash(kind: 'basic' | 'client' | 'cookie' | 'key' | 'user', value: string): string {
+  #hash(kind: 'basic' | 'certificate' | 'client' | 'cookie' | 'key' | 'user', value: string): string {
     return hash('sha256', `${this.#secret}${kind}:${value}`, 'base64');
   }
 }

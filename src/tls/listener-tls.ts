@@ -87,7 +87,10 @@ export class ListenerTls {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
       this.#unverified += 1;
-      this.#logger.debug({ section: this.#section, reason: reasonOf(socket) }, 'a client certificate leads to no authority');
+      this.#logger.debug(
+        { section: this.#section, reason: reasonOf(socket) },
+        'a client certificate leads to no authority',
+      );
     }
     return clientCertificateOf(socket);
   }

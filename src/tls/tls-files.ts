@@ -41,6 +41,8 @@ export interface TlsMaterial {
 /** A chain with its key is 10 KB, all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
 const OTHERS_READ = 0o004;
+/** PKCS #8, and what OpenSSL wrote before it. */
+const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /** Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason for one that cannot be read. */
@@ -78,7 +80,11 @@ export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): T
 }
 
 async function readFile(key: string, file: string, onMode?: (mode: number) => void): Promise<string>;
-async function readFile(key: string, file: string | undefined, onMode?: (mode: number) => void): Promise<string | undefined>;
+async function readFile(
+  key: string,
+  file: string | undefined,
+  onMode?: (mode: number) => void,
+): Promise<string | undefined>;
 async function readFile(
   key: string,
   file: string | undefined,
@@ -123,19 +129,21 @@ function checkKey(where: string, text: string, certFile: string, own: readonly X
   const index = own.findIndex((certificate) => certificate.checkPrivateKey(key));
   if (index === 0) return;
   if (index > 0) {
-    throw new ConfigError(`${where} belongs to certificate ${index + 1} of ${certFile}, expected that one to be the first`);
+    throw new ConfigError(
+      `${where} belongs to certificate ${index + 1} of ${certFile}, expected that one to be the first`,
+    );
   }
   throw new ConfigError(`${where} does not belong to the certificate in ${certFile}, expected its private key`);
 }
 
 function parseKey(where: string, text: string): KeyObject {
+  if (ENCRYPTED_KEY.test(text)) {
+    throw new ConfigError(`${where} is encrypted, expected a private key without a passphrase (openssl pkey removes it)`);
+  }
   try {
     return createPrivateKey(text);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ERR_MISSING_PASSPHRASE') {
-      throw new ConfigError(`${where} is encrypted, expected a private key without a passphrase (openssl pkey removes it)`);
-    }
-    throw new ConfigError(`${where} holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)`);
+    throw new ConfigError(`${where} holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)`, { cause });
   }
 }
 

@@ -22,7 +22,7 @@ export interface WatchedTlsNumbers {
   /** How often new files were taken. */
   readonly replaced: number;
   /** How often changed files could not be used, so that the old ones stayed. */
-  readonly refused: number;
+  readonly unusable: number;
   /** When the own certificate ends, in milliseconds since 1970; undefined without one. */
   readonly notAfterEpochMs: number | undefined;
 }
@@ -46,7 +46,7 @@ export class WatchedTls {
   #wrong: { readonly what: string; sightings: number } | undefined;
   #isPolling = false;
   #replaced = 0;
-  #refused = 0;
+  #unusable = 0;
   #stop: (() => void) | undefined;
 
   /** Throws StartError (D2S_ERR_TLS_FILE), ConfigError. Warnings go to the log. */
@@ -74,7 +74,7 @@ export class WatchedTls {
   }
 
   get numbers(): WatchedTlsNumbers {
-    return { replaced: this.#replaced, refused: this.#refused, notAfterEpochMs: this.#material.notAfterEpochMs };
+    return { replaced: this.#replaced, unusable: this.#unusable, notAfterEpochMs: this.#material.notAfterEpochMs };
   }
 
   /** Called with new files from then on; each connection that comes later is to use them. */
@@ -100,7 +100,9 @@ export class WatchedTls {
       await this.#look();
     } catch (error) {
       const isOurs = error instanceof SidecarError;
-      this.#onWrong(isOurs ? error.message : `${this.#files.section}: ${error instanceof Error ? error.name : 'unknown'}`);
+      this.#onWrong(
+        isOurs ? error.message : `${this.#files.section}: ${error instanceof Error ? error.name : 'unknown'}`,
+      );
     } finally {
       this.#isPolling = false;
     }
@@ -128,7 +130,7 @@ export class WatchedTls {
     if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };
     this.#wrong.sightings += 1;
     if (this.#wrong.sightings !== 2) return;
-    this.#refused += 1;
+    this.#unusable += 1;
     this.#logger.error({ reason: what }, 'changed certificate files cannot be used: the old ones stay');
   }
 

@@ -5,6 +5,7 @@ import net from 'node:net';
 import { type Clock, NS_PER_S } from '../clock.ts';
 import type { HostPort } from '../config/config.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import type { UpstreamTls } from '../tls/upstream-tls.ts';
 
 /** What a connection to the upstream tells its owner; after `onUpstreamClosed` nothing more comes. */
 export interface UpstreamListener {
@@ -37,14 +38,17 @@ const PROBE_TIMEOUT_MS = 1_000;
 export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
+  readonly #tls: UpstreamTls | undefined;
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   #reachability: Reachability = { kind: 'unknown' };
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
-  constructor(options: UpstreamOptions, clock: Clock) {
+  /** Without `tls` connections are plain TCP. */
+  constructor(options: UpstreamOptions, clock: Clock, tls?: UpstreamTls) {
     this.#options = options;
     this.#clock = clock;
+    this.#tls = tls;
   }
 
   get reachability(): Reachability {
@@ -53,22 +57,12 @@ export class Upstream {
 
   /** Opens a connection. What is written before it stands waits in the socket. */
   connect(listener: UpstreamListener): net.Socket {
-    let isConnected = false;
+    let phase: 'connect' | 'handshake' | 'wait' = 'connect';
     let failure: UpstreamFailure | undefined;
     let isClosed = false;
-    const { host, port, connectTimeoutMs } = this.#options;
-    const socket: net.Socket = net.connect({
-      host,
-      port,
-      noDelay: true,
-      keepAlive: true,
-      autoSelectFamily: true,
-      // Reading into one buffer spares a stream chunk for each read.
-      onread: {
-        buffer: this.#readBuffer,
-        callback: (length, bytes) => listener.onUpstreamBytes(socket, bytes as Buffer, length),
-      },
-    });
+    const { connectTimeoutMs } = this.#options;
+    const tls = this.#tls;
+    const socket = tls === undefined ? this.#dial(listener) : dialSecure(tls, listener);
     const giveUp = () => socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
     const timer = setTimeout(giveUp, connectTimeoutMs);
     const onClosed = () => {
@@ -77,15 +71,22 @@ export class Upstream {
       isClosed = true;
       listener.onUpstreamClosed(socket, failure);
     };
-    socket.on('connect', () => {
-      isConnected = true;
+    const onReady = () => {
+      phase = 'wait';
       clearTimeout(timer);
       this.#noteReachable();
-    });
+    };
+    if (tls === undefined) socket.on('connect', onReady);
+    else {
+      socket.on('connect', () => {
+        phase = 'handshake';
+      });
+      socket.on('secureConnect', onReady);
+    }
     socket.on('drain', () => listener.onUpstreamDrain(socket));
     socket.on('error', (cause) => {
-      failure = toUpstreamFailure(cause, isConnected ? 'wait' : 'connect');
-      if (!isConnected) this.#noteUnreachable(failure);
+      failure = toUpstreamFailure(cause, phase);
+      if (phase !== 'wait') this.#noteUnreachable(failure);
     });
     socket.on('end', onClosed);
     socket.on('close', onClosed);
@@ -101,21 +102,44 @@ export class Upstream {
     return this.#lastProbe.isReachable;
   }
 
+  #dial(listener: UpstreamListener): net.Socket {
+    const { host, port } = this.#options;
+    const socket: net.Socket = net.connect({
+      host,
+      port,
+      noDelay: true,
+      keepAlive: true,
+      autoSelectFamily: true,
+      // Reading into one buffer spares a stream chunk for each read.
+      onread: {
+        buffer: this.#readBuffer,
+        callback: (length, bytes) => listener.onUpstreamBytes(socket, bytes as Buffer, length),
+      },
+    });
+    return socket;
+  }
+
   #probeNow(): Promise<boolean> {
     return new Promise((resolve) => {
       const { host, port } = this.#options;
-      const socket = net.connect({ host, port, autoSelectFamily: true, timeout: PROBE_TIMEOUT_MS });
+      const tls = this.#tls;
+      const socket = tls === undefined ? net.connect({ host, port, autoSelectFamily: true }) : tls.connect();
+      socket.setTimeout(PROBE_TIMEOUT_MS);
+      let phase: 'connect' | 'handshake' = 'connect';
       const finish = (isReachable: boolean) => {
         socket.destroy();
         resolve(isReachable);
       };
       socket.on('connect', () => {
+        phase = 'handshake';
+      });
+      socket.on(tls === undefined ? 'connect' : 'secureConnect', () => {
         this.#noteReachable();
         finish(true);
       });
       socket.on('timeout', () => finish(false));
       socket.on('error', (cause) => {
-        this.#noteUnreachable(toUpstreamFailure(cause, 'connect'));
+        this.#noteUnreachable(toUpstreamFailure(cause, phase));
         finish(false);
       });
     });
@@ -131,4 +155,13 @@ export class Upstream {
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
     this.#reachability = { kind: 'unreachable', sinceEpochMs, failure };
   }
+}
+
+/** Of TLS a stream gives chunks of their own memory; what has been decrypted already waits in it while reading is paused. */
+function dialSecure(tls: UpstreamTls, listener: UpstreamListener): net.Socket {
+  const socket = tls.connect();
+  socket.on('data', (bytes: Buffer) => {
+    if (!listener.onUpstreamBytes(socket, bytes, bytes.length)) socket.pause();
+  });
+  return socket;
 }

@@ -15,6 +15,8 @@ describe('parseCommandLine', () => {
     ['--upstream=http://a', { kind: 'serve', flags: { upstream: 'http://a' } }],
     ['check --config f', { kind: 'check', flags: { config: 'f' } }],
     ['--config f check', { kind: 'check', flags: { config: 'f' } }],
+    ['learn --upstream http://a', { kind: 'learn', flags: { upstream: 'http://a' }, minutes: 5 }],
+    ['learn --minutes 0.5 --config f', { kind: 'learn', flags: { config: 'f' }, minutes: 0.5 }],
     ['demo', { kind: 'demo' }],
     ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
     ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
@@ -34,8 +36,8 @@ describe('parseCommandLine', () => {
 
   it.each([
     ['chek', '"chek": unknown command, did you mean check?'],
-    ['start', '"start": unknown command, expected one of check, demo, drain, shutdown, passwd, or flags only'],
-    ['serve', '"serve": unknown command, expected one of check, demo, drain, shutdown, passwd, or flags only'],
+    ['start', '"start": unknown command, expected one of check, learn, demo, drain, shutdown, passwd, or flags only'],
+    ['serve', '"serve": unknown command, expected one of check, learn, demo, drain, shutdown, passwd, or flags only'],
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
     ['--verbose', '"--verbose": unknown flag, --help lists them all'],
@@ -47,9 +49,14 @@ describe('parseCommandLine', () => {
     ['--listen :1 --listen :2', '--listen: given twice, expected once'],
     ['--help=yes', '--help: takes no value'],
     ['--wait 5s', '--wait: not a flag of d2-sidecar without a command, expected it with drain'],
-    ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check'],
-    ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check'],
+    ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check or learn'],
+    ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check or learn'],
     ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
+    ...['0', '-1', 'soon', '1e3', '10081'].map((minutes): [string, string] => [
+      `learn --minutes=${minutes}`,
+      `--minutes: got "${minutes}", expected a number such as 5 or 0.5, of at most 10080`,
+    ]),
+    ['--minutes 5', '--minutes: not a flag of d2-sidecar without a command, expected it with learn'],
     ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
     ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
     ['passwd --role admin ann', '--role: got "admin", expected metrics or sessions'],
@@ -61,7 +68,7 @@ describe('parseCommandLine', () => {
     ]),
     [
       'http://alice:s3cr3t@plant',
-      '"[hidden]@plant": unknown command, expected one of check, demo, drain, shutdown, passwd, or flags only',
+      '"[hidden]@plant": unknown command, expected one of check, learn, demo, drain, shutdown, passwd, or flags only',
     ],
   ])('refuses %j', (line, message) => {
     expect(() => parse(line)).toThrow(new ConfigError(message));

@@ -5,10 +5,19 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { listKeys } from '../../src/config/schema-walk.ts';
 
 const FILE = `
-upstream: { url: 'http://[::1]:8080/smartWeb', connectTimeout: 1500ms, responseTimeout: 90 }
-listen: { host: '::', port: 0 }
+upstream:
+  url: 'https://[::1]:8443/smartWeb'
+  connectTimeout: 1500ms
+  responseTimeout: 90
+  tls: { caFile: /run/u/ca, serverName: web, verify: false, certFile: /run/u/c, keyFile: /run/u/k }
+listen: { host: '::', port: 0, tls: { certFile: /run/c, keyFile: /run/k, clientCaFile: /run/ca, clientAuth: require } }
 applications: [other, /]
-monitor: { host: 0.0.0.0, auth: { usersFile: /run/u, tokensFile: /run/t }, hosts: [plant], readyWithUpstream: true }
+monitor:
+  host: 0.0.0.0
+  tls: { certFile: /run/m/c, keyFile: /run/m/k, clientCaFile: /run/m/ca, clientAuth: request }
+  auth: { usersFile: /run/u, tokensFile: /run/t, certificates: [{ name: Prometheus 1, role: metrics }] }
+  hosts: [plant]
+  readyWithUpstream: true
 metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
 sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }

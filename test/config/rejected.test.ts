@@ -49,7 +49,7 @@ describe('a configuration that cannot be used', () => {
       ),
       '--monitor: got "127.0.0.1:70000", expected host:port, :port, [v6]:port or a port from 0 to 65535',
       'listen.port: got "80a", expected a port from 0 (any free one) to 65535 (D2_SIDECAR_LISTEN_PORT)',
-      'upstream.url: got "ftp://plant", expected http://host[:port][/application] (--upstream)',
+      'upstream.url: got "ftp://plant", expected http://host[:port][/application] or https://... (--upstream)',
       'log.level: got "loud", expected one of debug, info, warn, error, silent (sidecar.yaml)',
     ]);
   });

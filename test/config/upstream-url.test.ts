@@ -10,9 +10,14 @@ describe('parseUpstreamUrl', () => {
     ['http://plant', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
     ['HTTP://Plant:80/', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
     ['http://[::1]:8080//a//', { host: '::1', port: 8080, origin: 'http://[::1]:8080', application: 'a' }],
+    [
+      'https://plant/smartWeb',
+      { host: 'plant', port: 443, origin: 'https://plant', application: 'smartWeb', isSecure: true },
+    ],
+    ['HTTPS://plant:8443', { host: 'plant', port: 8443, origin: 'https://plant:8443', isSecure: true }],
     ['http://plant/smart%20Web', { host: 'plant', port: 80, origin: 'http://plant', application: 'smart%20Web' }],
   ])('reads %s', (text, value) => {
-    expect(parseUpstreamUrl(text)).toEqual({ kind: 'ok', value });
+    expect(parseUpstreamUrl(text)).toEqual({ kind: 'ok', value: { isSecure: false, ...value } });
   });
 
   it.each([
@@ -22,6 +27,8 @@ describe('parseUpstreamUrl', () => {
     'http:///a',
     'http:\\\\plant',
     'ftp://plant',
+    'https:plant',
+    'httpss://plant',
     'http://pl ant',
     'http://plant\t',
     'http://[::1',

@@ -139,6 +139,47 @@ describe('the metrics endpoints', () => {
   });
 });
 
+describe('/metrics', () => {
+  it('is text to whoever does not ask for OpenMetrics by name', async () => {
+    const response = await ask('/metrics');
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('must-revalidate,no-cache,no-store');
+    expect(response.headers.get('vary')).toBe('accept');
+    const text = await response.text();
+    expect(text).toMatch(/^# HELP d2_call_duration_seconds /);
+    expect(text).toContain(
+      '\nd2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.TestInOut",outcome="ok"} 2\n',
+    );
+    expect(text).toContain('\nd2_calls_total{application="smartWeb",kind="rpc",name="",outcome="client_error"} 1\n');
+    expect(text).toContain('\nd2_sessions{application="smartWeb",connection_type="REST"} 2\n');
+  });
+
+  it('is OpenMetrics to whoever does', async () => {
+    const headers = { accept: 'application/openmetrics-text; version=1.0.0, text/plain; q=0.5' };
+    const response = await ask('/metrics', { headers });
+    expect(response.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+    const text = await response.text();
+    expect(text).toContain('\n# TYPE d2_calls counter\n');
+    expect(text).toMatch(/\n# EOF\n$/);
+  });
+
+  it('answers HEAD with the same headers and no body', async () => {
+    const response = await ask('/metrics', { method: 'HEAD' });
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ]);
+    expect(await response.text()).toBe('');
+  });
+
+  it('shows no user and no session', async () => {
+    const list = (await (await ask(`${BASE}/d2/sessions`)).json()) as { id: string }[];
+    const text = await (await ask('/metrics')).text();
+    expect(list.length).toBe(2);
+    for (const secret of ['ann', 'bob', '127.0.0.1', ...list.map(({ id }) => id)]) expect(text).not.toContain(secret);
+  });
+});
+
 describe('the session list', () => {
   it('has the sessions of the users whose calls were accepted, oldest first', async () => {
     const list = (await (await ask(`${BASE}/d2/sessions`)).json()) as Record<string, unknown>[];

@@ -1,6 +1,7 @@
 import { CANCELLED, COMPLETED, type DataPath, type Ending, type Exchange } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts';
+import type { CometListener } from '../../src/record/comet/comet-listener.ts';
 import { createRecorder, type RecorderConfig } from '../../src/record/create-recorder.ts';
 import type { Recorder } from '../../src/record/recorder.ts';
 import type { SessionEntry } from '../../src/sessions/session.ts';
@@ -52,8 +53,8 @@ export class Traffic {
   readonly reporter: ExchangeReporter;
   readonly #errors: unknown[] = [];
 
-  constructor(change: Partial<RecorderConfig> = {}) {
-    this.recorder = createRecorder({ ...CONFIG, ...change }, this.clock);
+  constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener) {
+    this.recorder = createRecorder({ ...CONFIG, ...change }, this.clock, listener);
     const log = (error: unknown): void => void this.#errors.push(error);
     this.reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
   }

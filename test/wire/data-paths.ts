@@ -1,4 +1,4 @@
-import type { Config } from '../../src/config/config.ts';
+import type { Config, ListenerTls, UpstreamTls } from '../../src/config/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { Sidecar } from '../../src/sidecar.ts';
 import { testConfig } from './test-config.ts';
@@ -8,6 +8,8 @@ export interface SidecarOptions {
   readonly upstreamPort: number;
   /** Default `append`. */
   readonly forwarded?: Config['forwarded'];
+  readonly listenTls?: ListenerTls | undefined;
+  readonly upstreamTls?: UpstreamTls | undefined;
 }
 
 /** A sidecar in this process, before an upstream on the loopback; `close` waits for the end of it. */
@@ -19,12 +21,14 @@ export interface RunningSidecar {
 export async function startSidecar(options: SidecarOptions): Promise<RunningSidecar> {
   const base = testConfig();
   const config = testConfig({
+    listen: { ...base.listen, tls: options.listenTls },
     dataPath: options.dataPath,
     forwarded: options.forwarded ?? 'append',
     upstream: {
       ...base.upstream,
       port: options.upstreamPort,
       origin: `http://127.0.0.1:${options.upstreamPort}`,
+      tls: options.upstreamTls,
     },
   });
   const sidecar = await Sidecar.create(config, createLogger('silent'));

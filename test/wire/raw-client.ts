@@ -1,4 +1,6 @@
 import { connect, type Socket } from 'node:net';
+import { connect as connectSecure } from 'node:tls';
+import { resetConnection } from '../../src/tls/reset.ts';
 import type { CaseRun, EndingSeen } from './case-run.ts';
 import { isInterim, type Message, MessageReader, methodOf } from './message-reader.ts';
 import { SplitWriter } from './split-writer.ts';
@@ -9,6 +11,7 @@ const KEPT_RAW_BYTES = 1_048_576;
 export class RawClient {
   readonly run: CaseRun;
   readonly port: number;
+  readonly ca: string | undefined;
   readonly socket: Socket;
   ending: EndingSeen = 'open';
   /** The first MiB of all that came, as latin1. */
@@ -18,11 +21,14 @@ export class RawClient {
   readonly #sent: MessageReader;
   readonly #writer: SplitWriter;
 
-  constructor(port: number, run: CaseRun) {
+  /** `ca`: authority of the certificate on that port, to speak TLS. */
+  constructor(port: number, run: CaseRun, ca?: string) {
     this.run = run;
     this.port = port;
+    this.ca = ca;
     // Half-open, so that a FIN from the other side does not end this one: each end is a line of the script.
-    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.socket = ca === undefined ? socket : connectSecure({ socket, ca, host: '127.0.0.1' });
     this.#writer = new SplitWriter(this.socket, run.splitRequestAt);
     this.#sent = new MessageReader({ kind: 'request', onProgress: () => undefined });
     this.#reader = new MessageReader({
@@ -92,7 +98,7 @@ export class RawClient {
   /** RST. */
   reset(): void {
     this.#ended('reset');
-    this.socket.resetAndDestroy();
+    resetConnection(this.socket);
   }
 
   /** Waiting for what cannot come any more fails at once, and shows what came instead. */

@@ -14,10 +14,13 @@ export interface Split {
 /** Plays cases against one upstream, each with a token of its own, so that many may run at once. */
 export class CaseRunner {
   readonly #upstream: ScriptedUpstream;
+  readonly #ca: string | undefined;
   #runs = 0;
 
-  constructor(upstream: ScriptedUpstream) {
+  /** `ca`: authority that the client trusts, so that it speaks TLS. */
+  constructor(upstream: ScriptedUpstream, ca?: string) {
     this.#upstream = upstream;
+    this.#ca = ca;
   }
 
   /** Plays `subject` through `port` (the upstream's own, or a sidecar's) and says what both ends saw. Rejects at the deadline. */
@@ -26,7 +29,7 @@ export class CaseRunner {
     // As long as the placeholder `{case-token}`, so that offsets mean the same in every run.
     const run = new CaseRun(`run-${String(this.#runs).padStart(8, '0')}`, split);
     this.#upstream.add(run, subject.upstream);
-    const client = new RawClient(port, run);
+    const client = new RawClient(port, run, this.#ca);
     try {
       await withinDeadline(
         subject.deadlineMs ?? DEADLINE_MS,

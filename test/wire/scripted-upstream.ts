@@ -1,5 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createSecureServer } from 'node:tls';
+import { resetConnection } from '../../src/tls/reset.ts';
 import type { CaseRun, EndingSeen } from './case-run.ts';
 import { fieldOf, type Message, MessageReader } from './message-reader.ts';
 import { SplitWriter } from './split-writer.ts';
@@ -105,7 +107,7 @@ export class UpstreamConnection {
   /** RST. */
   reset(): void {
     this.#ended('reset');
-    this.socket.resetAndDestroy();
+    resetConnection(this.socket);
   }
 
   /** Gives this connection, from its first byte on, to a real server; what it sees is for its handlers to note. */
@@ -152,19 +154,21 @@ export class ScriptedUpstream {
   >();
   readonly #sockets = new Set<Socket>();
 
-  constructor(server: Server) {
+  constructor(server: Server, own?: object) {
     this.#server = server;
     this.port = (server.address() as AddressInfo).port;
-    server.on('connection', (socket) => this.#accept(socket));
+    server.on(own === undefined ? 'connection' : 'secureConnection', (socket) => this.#accept(socket));
   }
 
-  static async listen(): Promise<ScriptedUpstream> {
-    const server = createServer({ allowHalfOpen: true, noDelay: true });
+  /** `own`: its certificate and key, to speak TLS. */
+  static async listen(own?: { readonly cert: string; readonly key: string }): Promise<ScriptedUpstream> {
+    const options = { allowHalfOpen: true, noDelay: true };
+    const server = own === undefined ? createServer(options) : createSecureServer({ ...options, ...own });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(0, '127.0.0.1', resolve);
     });
-    return new ScriptedUpstream(server);
+    return new ScriptedUpstream(server, own);
   }
 
   add(run: CaseRun, script: UpstreamScript): void {

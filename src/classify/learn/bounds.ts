@@ -27,7 +27,7 @@ export class Bounds {
   }
 }
 
-/** A field takes about 1 KB, with the values told apart. */
+/** A field takes at most about 4 KB, with the hashes of values told apart. */
 export const MAX_FIELDS = 10_000;
 /** Of one object; with more, its keys are taken for data. */
 export const MAX_KEYS = 40;

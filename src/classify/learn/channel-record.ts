@@ -69,7 +69,8 @@ export class ChannelRecord {
   /** Channels of the family. */
   readonly channels = new DistinctValues(MAX_DISTINCT_CHANNELS);
   readonly published: Shape;
-  readonly answers: Shape;
+  #answers: Shape;
+  readonly #bounds: Bounds;
   readonly deliveries: Shape;
   #answerRelations: AnswerRelation[] = [];
   #echoRelations: EchoRelation[] = [];
@@ -78,7 +79,8 @@ export class ChannelRecord {
 
   constructor(bounds: Bounds) {
     this.published = new Shape(bounds);
-    this.answers = new Shape(bounds);
+    this.#answers = new Shape(bounds);
+    this.#bounds = bounds;
     this.deliveries = new Shape(bounds);
   }
 
@@ -87,6 +89,11 @@ export class ChannelRecord {
     let record: ChannelRecord = this;
     while (record.#mergedInto !== undefined) record = record.#mergedInto;
     return record;
+  }
+
+  /** Data of those answers that came on this channel. */
+  get answers(): Shape {
+    return this.#answers;
   }
 
   get answerRelations(): readonly AnswerRelation[] {
@@ -143,6 +150,7 @@ export class ChannelRecord {
     this.deliveries.addAll(this.answers);
     this.counts.delivered += this.counts.answered;
     this.counts.answered = 0;
+    this.#answers = new Shape(this.#bounds);
   }
 
   addAll(other: ChannelRecord): void {

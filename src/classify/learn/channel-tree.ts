@@ -108,7 +108,7 @@ export class ChannelTree {
 
   /** All families, in the order of their names. `isKnownData`: texts that were heard as data elsewhere, e.g. a user's name. */
   settle(isKnownData: (text: string) => boolean): ChannelFamily[] {
-    for (let pass = 0; pass < SETTLING_PASSES; pass += 1) settleNode(this.#root, isKnownData);
+    for (let pass = 0; pass < SETTLING_PASSES; pass += 1) settleNode(this.#root, isKnownData, 'root');
     const families: ChannelFamily[] = [];
     collect(this.#root, [], families);
     for (const { record } of families) record.settle(isKnownData);
@@ -116,17 +116,26 @@ export class ChannelTree {
   }
 }
 
-function settleNode(node: ChannelNode, isKnownData: (text: string) => boolean): void {
-  for (const child of [...node.children, ...node.wildcards.values()]) settleNode(child, isKnownData);
-  captureAll(node, wordsThatAreData(node, isKnownData));
+function settleNode(node: ChannelNode, isKnownData: (text: string) => boolean, place: Place): void {
+  const below = (word: string): Place =>
+    place === 'service' || (place === 'root' && word === 'service') ? 'service' : 'other';
+  for (const [word, child] of [...node.words, ...node.wildcards]) settleNode(child, isKnownData, below(word));
+  if (node.captured !== undefined) settleNode(node.captured, isKnownData, below(''));
+  captureAll(node, wordsThatAreData(node, isKnownData, place));
 }
 
-function wordsThatAreData(node: ChannelNode, isKnownData: (text: string) => boolean): string[] {
+/** Where a node is: names of services are a programmer's, and may be many. */
+type Place = 'root' | 'service' | 'other';
+
+function wordsThatAreData(node: ChannelNode, isKnownData: (text: string) => boolean, place: Place): string[] {
   const words = [...node.words.keys()];
   const isObject = (word: string) => isObjectLeaf(node.words.get(word));
   const objects = words.filter(isObject);
-  const groups = words.filter((word) => isObjectGroup(node.words.get(word)));
-  const areObjects = objects.length >= MIN_OBJECTS || (objects.length > 0 && isObjectLeaf(node.captured));
+  // What channels begin with are names of systems, not of objects.
+  const groups = place === 'root' ? [] : words.filter((word) => isObjectGroup(node.words.get(word)));
+  const areObjects =
+    objects.length >= (place === 'service' ? MIN_SERVICE_OBJECTS : MIN_OBJECTS) ||
+    (objects.length > 0 && isObjectLeaf(node.captured));
   const areGroups = groups.length >= MIN_GROUPS || (groups.length > 0 && isObjectGroup(node.captured));
   const numbered = new Map<string, number>();
   for (const word of words) numbered.set(withoutNumbers(word), (numbered.get(withoutNumbers(word)) ?? 0) + 1);
@@ -205,7 +214,8 @@ const MAX_SERVICE_WORDS = 100;
 const MAX_WORDS = 30;
 /** Neighbours that clients only receive, from which on their names are taken for data. */
 const MIN_OBJECTS = 3;
+const MIN_SERVICE_OBJECTS = 20;
 /** The same for groups of such channels: `/plant/north/...`, `/plant/south/...`. */
-const MIN_GROUPS = 4;
+const MIN_GROUPS = 6;
 /** What one pass puts together may show the next one more. */
 const SETTLING_PASSES = 4;

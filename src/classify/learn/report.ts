@@ -44,7 +44,7 @@ function toSummary({ families, boundsHit, ...numbers }: Findings, elapsedS: numb
 }
 
 function toFamilyLines({ pattern, record, remarks }: JudgedFamily): string[] {
-  const channels = pattern.hasCaptures ? ` (${record.channels.toString()} channels)` : '';
+  const channels = pattern.hasCaptures ? ` (${record.channels.toString()} of them)` : '';
   return [
     `${pattern.text}${channels}: ${toCounts(record.counts)}`,
     ...remarks.map((remark) => `  ${remark}`),
@@ -69,7 +69,7 @@ function toShapeLines(title: string, shape: Shape): string[] {
   const shown = places.slice(0, MAX_PLACES_SHOWN).map(({ pointer, node }) => {
     const distinct = node.distinct.size === 0 ? '' : `, ${node.distinct.toString()} different`;
     const types = [...node.types].sort().join(' or ');
-    return `    ${(pointer || '(all of it)').padEnd(width)}  ${types}, in ${node.present} of ${shape.messages}${distinct}`;
+    return `    ${(pointer || '(all of it)').padEnd(width)}  ${types}, in ${Math.min(node.present, shape.messages)} of ${shape.messages}${distinct}`;
   });
   const left = places.length - shown.length;
   return [`  ${title}:`, ...shown, ...(left > 0 ? [`    and ${left} more`] : [])];

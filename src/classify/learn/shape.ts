@@ -10,7 +10,7 @@ export const MAX_DISTINCT = 64;
 
 /** A place in the data: the data itself, a field of an object, or any entry of a list. */
 export class ShapeNode {
-  /** Messages that have something here. */
+  /** Messages that have something here; where names were folded, more than that: one message may have had several of them. */
   present = 0;
   /** Messages with null, false or an empty text here. */
   blank = 0;
@@ -25,15 +25,18 @@ export class ShapeNode {
   items: ShapeNode | undefined;
   /** More names than a programmer would have given: all of them are data. */
   #isKeyedByData = false;
+  /** Names without their numbers, of which there were several; at most as many as there could be fields. */
+  readonly #numbered = new Set<string>();
   #lastMessage = 0;
 
   /** Undefined where there is no place for one more field. */
   fieldOf(key: string, bounds: Bounds): ShapeNode | undefined {
     const present = this.fields.get(key);
     if (present !== undefined) return present;
-    if (this.#isKeyedByData || !looksLikeField(key)) return this.#anyKeyOf(bounds);
-    if (this.fields.size >= MAX_KEYS) {
-      this.#foldAll(bounds);
+    if (this.#isKeyedByData || !looksLikeField(key) || this.#isNumbered(key, bounds)) return this.#anyKeyOf(bounds);
+    if (this.fields.size + this.#numbered.size >= MAX_KEYS) {
+      this.#isKeyedByData = true;
+      for (const known of [...this.fields.keys()]) this.#fold(known, bounds);
       return this.#anyKeyOf(bounds);
     }
     if (!bounds.takeField()) return undefined;
@@ -69,17 +72,21 @@ export class ShapeNode {
 
   /** Looks at the names once more, now that all are known: those that turn out to be data are shown no more. */
   settle(isKnownData: (text: string) => boolean, bounds: Bounds): void {
-    for (const key of this.#keysThatAreData(isKnownData)) this.#fold(key, bounds);
+    const isMap = this.#isMap();
+    for (const key of [...this.fields.keys()]) if (isMap || isKnownData(key)) this.#fold(key, bounds);
     for (const node of [...this.fields.values(), this.anyKey, this.items]) node?.settle(isKnownData, bounds);
   }
 
-  #keysThatAreData(isKnownData: (text: string) => boolean): string[] {
-    const keys = [...this.fields.keys()];
-    const families = new Map<string, number>();
-    for (const key of keys) families.set(withoutNumbers(key), (families.get(withoutNumbers(key)) ?? 0) + 1);
-    const isNumbered = (key: string) => (families.get(withoutNumbers(key)) ?? 0) >= MIN_NUMBERED;
-    const data = keys.filter((key) => isKnownData(key) || isNumbered(key));
-    return this.#isMap() ? keys : data;
+  /** Whether there is another that differs in its number only; then all of these are data. */
+  #isNumbered(key: string, bounds: Bounds): boolean {
+    const plain = withoutNumbers(key);
+    if (plain === key) return false;
+    if (this.#numbered.has(plain)) return true;
+    const twin = [...this.fields.keys()].find((known) => withoutNumbers(known) === plain);
+    if (twin === undefined) return false;
+    this.#numbered.add(plain);
+    this.#fold(twin, bounds);
+    return true;
   }
 
   /** Many names, each in few messages, all for the same: `{ "smith": {…} }`, `{ "jones": {…} }`. */
@@ -89,19 +96,12 @@ export class ShapeNode {
     return new Set(nodes.map(outlineOf)).size === 1;
   }
 
-  #foldAll(bounds: Bounds): void {
-    this.#isKeyedByData = true;
-    for (const key of [...this.fields.keys()]) this.#fold(key, bounds);
-  }
-
   #fold(key: string, bounds: Bounds): void {
     const node = this.fields.get(key);
     this.fields.delete(key);
     if (node === undefined) return;
     if (this.anyKey === undefined) this.anyKey = node;
     else this.anyKey.addAll(node, bounds);
-    // Several of them may have been in one message.
-    this.anyKey.present = Math.min(this.anyKey.present, this.present);
   }
 
   #anyKeyOf(bounds: Bounds): ShapeNode | undefined {
@@ -197,7 +197,5 @@ function outlineOf({ types, fields }: ShapeNode): string {
   return `${[...types].sort().join()} ${[...fields.keys()].sort().join()}`;
 }
 
-/** Names that differ in their numbers only, from which on these are taken for data. */
-const MIN_NUMBERED = 2;
 /** Keys from which on an object may be taken for one that is keyed by data. */
 const MIN_MAP_KEYS = 3;

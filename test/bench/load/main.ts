@@ -1,7 +1,7 @@
 /**
  * The load benchmarks: `npm run bench`. Starts every peer that is installed and loads them in turn, in rounds, in one run.
  * Progress goes to standard error, tables to standard output. This folder is compiled into dist-bench/ on its own, and knows
- * the sidecar only as dist/ and by what it answers. To be read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
+ * the sidecar only as it is built and by what it answers. To be read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';

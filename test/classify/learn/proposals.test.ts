@@ -123,9 +123,19 @@ describe('objects', () => {
     expect(report).not.toContain('Pump');
   });
 
+  it('are no services, however many of those there are', () => {
+    const heard = new Heard();
+    for (const word of ['Alarm', 'Status', 'Wert', 'Zeit']) {
+      heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
+    }
+    expect(heard.rules().map(({ channel }) => channel)).toEqual(
+      ['Alarm', 'Status', 'Wert', 'Zeit'].map((word) => `/service/${word}`),
+    );
+  });
+
   it('have areas in front of their names', () => {
     const heard = new Heard();
-    for (const area of ['nord', 'sued', 'west', 'ost', 'mitte']) {
+    for (const area of ['nord', 'sued', 'west', 'ost', 'mitte', 'hof']) {
       for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
     }
     expect(heard.rules()[0]).toEqual({
@@ -180,7 +190,10 @@ describe('objects', () => {
       heard.client(ann, { channel: '/service/watch', data: { tagId } });
       for (const value of [1, 2, 3]) heard.upstream(ann, { channel: '/service/wert', data: { tagId, value } });
     }
-    expect(heard.rules().map(({ channel, action, name }) => [channel, action, name])).toEqual([
+    const report = heard.report();
+    expect(report).not.toContain('data of answers');
+    expect(report).toContain('# /service/wert: delivered 12');
+    expect(toRules(report).map(({ channel, action, name }) => [channel, action, name])).toEqual([
       ['/service/watch', 'subscribe', '{/tagId}'],
       ['/service/wert', 'value', '{/tagId}'],
     ]);

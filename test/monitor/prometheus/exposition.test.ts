@@ -39,7 +39,10 @@ function smallTables(): readonly Table[] {
         { labels: ['half'], value: { count: 7 } },
       ],
     },
-    { ...{ name: 'h_info', type: 'info', help: 'About.', labels: ['v'] }, samples: () => [{ labels: ['1'], value: 1 }] },
+    {
+      ...{ name: 'h_info', type: 'info', help: 'About.', labels: ['v'] },
+      samples: () => [{ labels: ['1'], value: 1 }],
+    },
   ];
 }
 

@@ -5,7 +5,10 @@ const OPENMETRICS = 'application/openmetrics-text';
 
 describe('negotiate', () => {
   it.each([
-    ['Prometheus 2.42', `${OPENMETRICS};version=1.0.0,${OPENMETRICS};version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1`],
+    [
+      'Prometheus 2.42',
+      `${OPENMETRICS};version=1.0.0,${OPENMETRICS};version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1`,
+    ],
     [
       'Prometheus 3',
       `${OPENMETRICS};version=1.0.0;escaping=allow-utf-8;q=0.5,${OPENMETRICS};version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1`,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { COMPLETED, type Ending, type Exchange, type TunnelObserver } from '../../../src/exchange/exchange.ts';
+import type { CometListener } from '../../../src/record/comet/comet-listener.ts';
 import type { RecorderConfig } from '../../../src/record/create-recorder.ts';
 import { testComet, testSessions } from '../../wire/test-config.ts';
 import { Traffic } from '../traffic.ts';
@@ -31,8 +32,8 @@ export interface Reply {
 
 /** Comet traffic as the data plane tells of it: bodies in two pieces, tunnels in whole frames. */
 export class CometTraffic extends Traffic {
-  constructor(change: Partial<RecorderConfig> = {}) {
-    super({ sessions: { ...testSessions, idleMs: IDLE_MS }, comet: testComet, ...change });
+  constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener) {
+    super({ sessions: { ...testSessions, idleMs: IDLE_MS }, comet: testComet, ...change }, listener);
   }
 
   get numbers() {

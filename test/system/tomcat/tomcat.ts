@@ -27,9 +27,18 @@ export function isTomcatInstalled(): boolean {
   return existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar')) && spawnSync('java', ['-version']).status === 0;
 }
 
-/** Starts Tomcat with the application `smartWeb` on a free port of 127.0.0.1; ready for requests when it resolves. */
-export async function startTomcat(): Promise<Tomcat> {
-  const base = await createBase();
+export interface Application {
+  /** Its folder. */
+  readonly webapp: string;
+  /** Its path without the slash, e.g. `smartWeb`; `ROOT` for that of the whole server. */
+  readonly context: string;
+}
+
+const REST_APPLICATION: Application = { webapp: join(HERE, 'webapp'), context: 'smartWeb' };
+
+/** Starts Tomcat with an application (default: `smartWeb`) on a free port of 127.0.0.1; ready for requests when it resolves. */
+export async function startTomcat(application: Application = REST_APPLICATION): Promise<Tomcat> {
+  const base = await createBase(application);
   const child = spawn('java', javaArguments(base), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   const stop = async () => {
@@ -44,13 +53,13 @@ export async function startTomcat(): Promise<Tomcat> {
   }
 }
 
-async function createBase(): Promise<string> {
+async function createBase({ webapp, context }: Application): Promise<string> {
   const base = await mkdtemp(join(tmpdir(), 'd2s-tomcat-'));
   for (const folder of ['conf', 'webapps', 'work', 'temp', 'logs', 'lib']) await mkdir(join(base, folder));
   await cp(join(CATALINA_HOME, 'etc/web.xml'), join(base, 'conf/web.xml'));
   await cp(join(HERE, 'server.xml'), join(base, 'conf/server.xml'));
   await cp(join(HERE, 'tomcat-users.xml'), join(base, 'conf/tomcat-users.xml'));
-  await cp(join(HERE, 'webapp'), join(base, 'webapps/smartWeb'), { recursive: true });
+  await cp(webapp, join(base, 'webapps', context), { recursive: true });
   return base;
 }
 

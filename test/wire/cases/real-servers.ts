@@ -141,10 +141,16 @@ async function websocket(
   options: { readonly protocols?: string[]; readonly perMessageDeflate?: boolean } = {},
 ): Promise<void> {
   const { run } = client;
-  const socket = new WebSocket(`ws://127.0.0.1:${client.port}/live?x=//y`, options.protocols ?? [], {
-    headers: { 'X-Case': run.token },
-    perMessageDeflate: options.perMessageDeflate ?? false,
-  });
+  const { ca } = client;
+  const socket = new WebSocket(
+    `${ca === undefined ? 'ws' : 'wss'}://127.0.0.1:${client.port}/live?x=//y`,
+    options.protocols ?? [],
+    {
+      ...(ca === undefined ? {} : { ca }),
+      headers: { 'X-Case': run.token },
+      perMessageDeflate: options.perMessageDeflate ?? false,
+    },
+  );
   socket.on('open', () => {
     run.note(`client: open ${socket.protocol} ${socket.extensions}`);
     onOpen(socket);

@@ -8,6 +8,8 @@ import type { Peer, Spot } from './peer.ts';
 
 const PROGRAMS_FOLDER = path.resolve(import.meta.dirname, '../programs');
 const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
+/** The same program, each source a file of its own, so that one of them can be reached. */
+const MODULES_MAIN = path.join(ROOT_FOLDER, 'dist-bench/sidecar/main.js');
 
 /** A program of programs/, listening on `port`. */
 export function nodeProgram(name: string, port: number, upstreamPort = 0): Command {
@@ -34,17 +36,18 @@ interface SidecarVariant {
 }
 
 function createSidecar({ name, title, preload, env = {}, isMeasuring }: SidecarVariant): Peer {
+  const main = isMeasuring ? MAIN : MODULES_MAIN;
   const before = preload === undefined ? [] : ['--import', pathToFileURL(`${PROGRAMS_FOLDER}/${preload}.js`).href];
   return {
     name,
     title,
     packages: [],
-    needs: [MAIN],
+    needs: [main],
     isMeasuring,
     command: ({ port, monitorPort, upstreamPort }) => {
       const upstream = `http://127.0.0.1:${upstreamPort}/smartWeb`;
       const addresses = ['--listen', `127.0.0.1:${port}`, '--monitor', `127.0.0.1:${monitorPort}`];
-      const args = [...before, MAIN, '--upstream', upstream, ...addresses];
+      const args = [...before, main, '--upstream', upstream, ...addresses];
       return { file: process.execPath, args, env, hasChannel: preload === 'loop-probe' };
     },
     countCalls: countOf,

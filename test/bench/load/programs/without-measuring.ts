@@ -11,7 +11,7 @@ interface RecorderModule {
   readonly Recorder: { readonly prototype: { onBegin: unknown; onEnd: unknown } };
 }
 
-const url = pathToFileURL(path.join(ROOT_FOLDER, 'dist/record/recorder.js')).href;
+const url = pathToFileURL(path.join(ROOT_FOLDER, 'dist-bench/sidecar/record/recorder.js')).href;
 const { Recorder } = (await import(url)) as RecorderModule;
 for (const name of ['onBegin', 'onEnd'] as const) {
   // Else measuring would go on under another name, and its cost come out as nothing.

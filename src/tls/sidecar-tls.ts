@@ -1,0 +1,40 @@
+/** All of the sidecar's TLS: what the configuration asks for, opened, watched and closed together. */
+import type { Config } from '../config/config.ts';
+import { ListenerTls } from './listener-tls.ts';
+import { UpstreamTls } from './upstream-tls.ts';
+import type { WatchedTlsParts } from './watched-tls.ts';
+
+export class SidecarTls {
+  /** Each undefined where it is plain. */
+  readonly listen: ListenerTls | undefined;
+  readonly monitor: ListenerTls | undefined;
+  readonly upstream: UpstreamTls | undefined;
+
+  /** Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for files that cannot be used; what is doubtful goes to the log. */
+  static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
+    return new SidecarTls(
+      listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
+      monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts)),
+      upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
+    );
+  }
+
+  private constructor(
+    listen: ListenerTls | undefined,
+    monitor: ListenerTls | undefined,
+    upstream: UpstreamTls | undefined,
+  ) {
+    this.listen = listen;
+    this.monitor = monitor;
+    this.upstream = upstream;
+  }
+
+  /** Uses changed files from now on, for connections that come then. */
+  watch(): void {
+    for (const part of [this.listen, this.monitor, this.upstream]) part?.watch();
+  }
+
+  close(): void {
+    for (const part of [this.listen, this.monitor, this.upstream]) part?.close();
+  }
+}

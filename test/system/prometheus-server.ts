@@ -1,0 +1,135 @@
+/** A real Prometheus of Debian's package `prometheus`, on a port of its own, that scrapes what a test tells it to. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { toUnusedPort } from '../wire/unused-port.ts';
+import { exitOf, stopProcess } from './sidecar-process.ts';
+
+const PROMETHEUS = '/usr/bin/prometheus';
+const PROMTOOL = '/usr/bin/promtool';
+const READY_TIMEOUT_MS = 30_000;
+
+/** What one query returned: a value for each series. */
+export interface QueriedSeries {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface PrometheusServer {
+  /** An instant query, e.g. `sum(d2_calls_total)`. */
+  query(promql: string): Promise<readonly QueriedSeries[]>;
+  /** The one value of a query; NaN for no series, or several. */
+  value(promql: string): Promise<number>;
+  /** The type that a family was scraped with, e.g. `counter`. */
+  typeOf(family: string): Promise<string | undefined>;
+  /** What went wrong with the last scrape; empty if nothing. */
+  lastError(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export function isPrometheusInstalled(): boolean {
+  return existsSync(PROMETHEUS) && existsSync(PROMTOOL);
+}
+
+/** What `promtool check metrics` has to say of a text; empty if nothing. */
+export function promtoolComplaints(text: string): string {
+  const { status, stdout, stderr } = spawnSync(PROMTOOL, ['check', 'metrics'], { input: text, encoding: 'utf8' });
+  return status === 0 ? `${stdout}${stderr}` : `exit code ${status}: ${stdout}${stderr}`;
+}
+
+/** Scrapes `http://<target>/metrics` each second; with `token` by that Bearer token. */
+export async function startPrometheus(target: string, token: string): Promise<PrometheusServer> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-prometheus-'));
+  const port = await toUnusedPort();
+  writeFileSync(path.join(folder, 'prometheus.yml'), configText(target, token), { mode: 0o600 });
+  const child = spawn(
+    PROMETHEUS,
+    [
+      `--config.file=${path.join(folder, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${path.join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=warn',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const exited = exitOf(child);
+  const stop = async () => {
+    await stopProcess(child, exited, 'SIGTERM');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const base = `http://127.0.0.1:${port}`;
+  try {
+    await untilReady(base, child);
+  } catch (cause) {
+    await stop();
+    throw cause;
+  }
+  const query = (promql: string) => queried(base, promql);
+  return {
+    query,
+    value: async (promql) => {
+      const series = await query(promql);
+      return series.length === 1 ? (series[0]?.value ?? Number.NaN) : Number.NaN;
+    },
+    typeOf: async (family) => {
+      const answer = (await (await fetch(`${base}/api/v1/metadata?metric=${family}`)).json()) as Metadata;
+      return answer.data[family]?.[0]?.type;
+    },
+    lastError: async () => {
+      const answer = (await (await fetch(`${base}/api/v1/targets`)).json()) as Targets;
+      return answer.data.activeTargets[0]?.lastError ?? 'no target';
+    },
+    stop,
+  };
+}
+
+interface Metadata {
+  readonly data: Readonly<Record<string, readonly { readonly type: string }[]>>;
+}
+
+interface Targets {
+  readonly data: { readonly activeTargets: readonly { readonly lastError: string }[] };
+}
+
+interface Answer {
+  readonly status: string;
+  readonly error?: string;
+  readonly data: {
+    readonly result: readonly { readonly metric: Record<string, string>; readonly value: readonly [number, string] }[];
+  };
+}
+
+async function queried(base: string, promql: string): Promise<readonly QueriedSeries[]> {
+  const response = await fetch(`${base}/api/v1/query?query=${encodeURIComponent(promql)}`);
+  const answer = (await response.json()) as Answer;
+  if (answer.status !== 'success') throw new Error(`${promql}: ${answer.error}`);
+  return answer.data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
+}
+
+async function untilReady(base: string, child: ChildProcess): Promise<void> {
+  let output = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  for (const until = performance.now() + READY_TIMEOUT_MS; performance.now() < until; ) {
+    if (child.exitCode !== null) break;
+    const response = await fetch(`${base}/-/ready`).catch(() => undefined);
+    if (response?.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`Prometheus did not become ready: ${output}`);
+}
+
+function configText(target: string, token: string): string {
+  return `global:
+  scrape_interval: 1s
+  scrape_timeout: 1s
+scrape_configs:
+  - job_name: d2-sidecar
+    authorization:
+      credentials: ${token}
+    static_configs:
+      - targets: ["${target}"]
+`;
+}

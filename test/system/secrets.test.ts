@@ -1,0 +1,300 @@
+/**
+ * A secret in every place where a client, a reader, an application server, a JVM or a configuration can put one; and a search for
+ * them in all that comes out of the sidecar. What merely passes through it, from a client to the upstream and back, is not looked at.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPasswordHash, toPasswordHashText } from '../../src/access/password-hash.ts';
+import { createToken, toTokenHash, toTokenHashText } from '../../src/access/token-hash.ts';
+import { createBadConfigurations } from './secrets/bad-configurations.ts';
+import { attack, SHOWN } from './secrets/hostile-clients.ts';
+import { type HostileUpstream, startHostileUpstream } from './secrets/hostile-upstream.ts';
+import { Markers } from './secrets/markers.ts';
+import { type Program, runProgram, startProgram } from './secrets/programs.ts';
+import { say } from './secrets/raw.ts';
+import { askControl, askOddly, readAll, readFiles } from './secrets/readers.ts';
+
+/** Few enough rounds that a test can wait for them; what is looked for does not depend on it. */
+const SCRYPT = { N: 16_384, r: 8, p: 1 };
+/** A hostile server of the JVM's condition has so many answers. */
+const JVM_ANSWERS = 4;
+
+const markers = new Markers();
+let folder: string;
+let upstream: HostileUpstream;
+const programs: Program[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'd2s-secrets-'));
+  upstream = await startHostileUpstream(markers);
+});
+afterAll(async () => {
+  for (const { child } of programs) child.kill('SIGKILL');
+  await Promise.all(programs.map(({ exited }) => exited));
+  await upstream.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function write(name: string, text: string, mode = 0o600): string {
+  const file = path.join(folder, name);
+  writeFileSync(file, text, { mode });
+  return file;
+}
+
+/** A folder for what a sidecar writes. */
+function tmpOf(name: string): string {
+  const tmp = path.join(folder, `${name}-tmp`);
+  mkdirSync(tmp);
+  return tmp;
+}
+
+interface Started {
+  readonly name: string;
+  readonly program: Program;
+  readonly listen: string;
+  readonly monitor: string;
+  readonly control: string;
+}
+
+interface Wanted {
+  readonly yaml?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly command?: readonly string[];
+}
+
+async function start(name: string, { yaml = '{}', env = {}, command = [] }: Wanted = {}): Promise<Started> {
+  const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
+  const places = ['--upstream', url, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+  const args = [...command, ...places, '--config', write(`${name}.yaml`, yaml)];
+  const unknown = { D2_SIDECAR_PASSWORD: markers.at(`environment of ${name}: a variable that is no key`) };
+  const program = startProgram(args, {
+    env: { TMPDIR: tmpOf(name), D2_SIDECAR_LOG_LEVEL: 'debug', D2_SIDECAR_JVM_INTERVAL: '1s', ...unknown, ...env },
+  });
+  programs.push(program);
+  const [line] = await program.until(/^\{.*"msg":"listening".*$/m);
+  const { listen, monitor, control } = JSON.parse(line) as Record<'listen' | 'monitor' | 'control', string>;
+  return { name, program, listen, monitor, control };
+}
+
+/** `jvm.http` of a kind. */
+function jvmOf(kind: string, password: string): string {
+  const url = `http://127.0.0.1:${upstream.port}/jvm-${kind}`;
+  return `jvm: { http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
+}
+
+function keysOf(apiKey: string): string {
+  return `[{ user: key-user, key: ${apiKey} }]`;
+}
+
+async function finish({ program }: Started): Promise<string> {
+  program.child.kill('SIGTERM');
+  expect(await program.exited).toBe(0);
+  return program.output();
+}
+
+/** Outputs in which there is a secret, with what it is. */
+function leaksOf(outputs: Readonly<Record<string, readonly string[]>>): string[] {
+  return Object.entries(outputs).flatMap(([name, texts]) =>
+    markers.leaksIn(texts.join('\n')).map((leak) => `${name}: ${leak}`),
+  );
+}
+
+async function untilJvmAnswered(kind: string): Promise<void> {
+  await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 10_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
+}
+
+describe('no secret comes out', { concurrent: true }, () => {
+  it('of a sidecar that relays, with readers who log in', async ({ expect }) => {
+    const [password, apiKey, token] = [
+      markers.at('configuration: password of a reader'),
+      markers.at('configuration: key of a user'),
+      createToken(),
+    ];
+    const hashText = toPasswordHashText(await createPasswordHash(password, SCRYPT));
+    const tokenHashText = toTokenHashText(toTokenHash(token));
+    markers.know('configuration: token of a reader', token);
+    for (const part of hashText.split('$').slice(4)) markers.know('users file: salt or hash', part);
+    markers.know('tokens file: hash', tokenHashText.slice('sha256$'.length));
+    const usersFile = write('users', `reader:sessions:${hashText}\n`);
+    const tokensFile = write('tokens', `scraper:metrics:${tokenHashText}\n`);
+    const jvmPassword = write('jvm-password', markers.at('configuration: content of jvm.http.passwordFile'));
+    const yaml =
+      `sessions: { apiKeys: ${keysOf(apiKey)} }\n` +
+      `monitor: { auth: { usersFile: "${usersFile}", tokensFile: "${tokensFile}" } }\n` +
+      jvmOf('tomcat-jmxproxy', `passwordFile: "${jvmPassword}"`);
+    const sidecar = await start('relay', { yaml });
+    const refusals = await attack(markers, 'relay', { listen: sidecar.listen, apiKey, calls: upstream.calls });
+    const reader = [`Authorization: Basic ${Buffer.from(`reader:${password}`).toString('base64')}`];
+    const scraper = [`Authorization: Bearer ${token}`];
+    const outputs: Record<string, readonly string[]> = {
+      refusals,
+      check: [
+        (await runProgram(['check', '--config', path.join(folder, 'relay.yaml'), '--upstream', 'http://h/a'])).output,
+      ],
+      monitoring: await readAll(sidecar.monitor, reader),
+      metrics: await readAll(sidecar.monitor, scraper),
+      refused: await askOddly(markers, 'relay', sidecar.monitor, reader),
+      control: await askControl(markers, 'relay', sidecar.control),
+    };
+    await untilJvmAnswered('tomcat-jmxproxy');
+    outputs.again = await readAll(sidecar.monitor, reader);
+    outputs.files = readFiles(path.join(folder, 'relay-tmp'));
+    outputs.logs = [await finish(sidecar)];
+    expect(leaksOf(outputs)).toEqual([]);
+    // It is that traffic, and that sidecar, that all of this is about.
+    const monitoring = outputs.monitoring?.join('\n') ?? '';
+    for (const name of [...Object.values(SHOWN), 'key-user', 'COMET_WEBSOCKET']) expect(monitoring).toContain(name);
+    expect(refusals.length).toBeGreaterThanOrEqual(20);
+    expect(outputs.check?.join('')).toMatch(/key: "?\[hidden\]/);
+    expect(outputs.metrics?.join('')).toContain('403 Forbidden');
+    expect(outputs.refused?.join('')).toMatch(/ 400 [\s\S]* 401 [\s\S]* 404 [\s\S]* 405 [\s\S]* 421 [\s\S]* 431 /);
+    expect(outputs.control?.join('')).toMatch(/"kind":"ok"[\s\S]*"kind":"refused"/);
+    expect(outputs.logs?.join('')).toContain('the JVM cannot be read');
+  });
+
+  it('of the gateway', async ({ expect }) => {
+    const apiKey = markers.at('environment: key of a user');
+    const env = {
+      D2_SIDECAR_DATA_PATH: 'gateway',
+      D2_SIDECAR_SESSIONS_API_KEYS: keysOf(apiKey),
+      JVM_PASSWORD: markers.at('environment: variable of jvm.http.passwordEnv'),
+    };
+    const sidecar = await start('gateway', { yaml: jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD'), env });
+    const refusals = await attack(markers, 'gateway', { listen: sidecar.listen, apiKey, calls: upstream.calls });
+    const monitoring = await readAll(sidecar.monitor, []);
+    const refused = await askOddly(markers, 'gateway', sidecar.monitor, []);
+    await untilJvmAnswered('jolokia');
+    const again = await readAll(sidecar.monitor, []);
+    const files = readFiles(path.join(folder, 'gateway-tmp'));
+    const logs = [await finish(sidecar)];
+    expect(leaksOf({ refusals, monitoring, refused, again, files, logs })).toEqual([]);
+    for (const name of [...Object.values(SHOWN), 'key-user']) expect(monitoring.join('\n')).toContain(name);
+    expect(refusals.length).toBeGreaterThanOrEqual(20);
+  });
+
+  it('of learn', async ({ expect }) => {
+    const password = `passwordFile: "${write('learn-password', markers.at('learn: content of jvm.http.passwordFile'))}"`;
+    const apiKey = markers.at('learn: key of a user');
+    const yaml = `sessions: { apiKeys: ${keysOf(apiKey)} }\n${jvmOf('prometheus', password)}`;
+    const sidecar = await start('learn', { yaml, command: ['learn'] });
+    await attack(markers, 'learn', { listen: sidecar.listen, apiKey, calls: upstream.calls });
+    await untilJvmAnswered('prometheus');
+    const monitoring = await readAll(sidecar.monitor, []);
+    const report = await finish(sidecar);
+    expect(leaksOf({ report: [report], monitoring })).toEqual([]);
+    expect(report).toContain('/service/d2/rpc');
+  });
+
+  it.each(['tomcat-status', 'wildfly'])('of readings over HTTP: %s', async (kind) => {
+    const file = write(`${kind}-password`, markers.at(`${kind}: content of jvm.http.passwordFile`));
+    const sidecar = await start(kind, { yaml: jvmOf(kind, `passwordFile: "${file}"`) });
+    await untilJvmAnswered(kind);
+    const monitoring = await readAll(sidecar.monitor, []);
+    expect(leaksOf({ monitoring, logs: [await finish(sidecar)] })).toEqual([]);
+    expect(monitoring.join('')).toContain('503 Service Unavailable');
+  });
+
+  it('of refused configurations', async ({ expect }) => {
+    for (const [index, { yaml, env = {}, args = [], named }] of createBadConfigurations(markers).entries()) {
+      const file = yaml === undefined ? [] : ['--config', write(`bad-${index}.yaml`, yaml)];
+      for (const command of index % 2 === 0 ? [['check'], []] : [['check']]) {
+        const { code, output } = await runProgram([...command, ...file, ...args], { env });
+        expect(leaksOf({ [`${named}, ${command[0] ?? 'start'}`]: [output] })).toEqual([]);
+        expect(output).toContain(named);
+        expect(code).toBe(64);
+      }
+    }
+  });
+
+  it('of files of users and tokens that cannot be used', async ({ expect }) => {
+    const bad = (place: string) => markers.at(`users or tokens file: ${place}`);
+    const files = {
+      usersFile: `reader:sessions:${bad('password in place of its hash')}\n${bad('line that is none')}\na:metrics:scrypt$16384$8$1$${bad('salt')}$${bad('hash')}\n`,
+      tokensFile: `${bad('token in place of its line')}\nscraper:${bad('token in place of a role')}:x\n`,
+    };
+    for (const [key, text] of Object.entries(files)) {
+      const yaml = `upstream: { url: "http://127.0.0.1:1" }\nmonitor: { auth: { ${key}: "${write(`bad-${key}`, text)}" } }`;
+      for (const command of [['check'], []]) {
+        const { code, output } = await runProgram([...command, '--config', write(`${key}.yaml`, yaml)]);
+        expect(leaksOf({ [key]: [output] })).toEqual([]);
+        expect(output).toContain(`bad-${key}:1`);
+        expect(code).toBe(64);
+      }
+    }
+  });
+
+  it('of passwd', async ({ expect }) => {
+    const password = markers.at('standard input of passwd: the password');
+    const file = path.join(folder, 'passwd');
+    const outputs = [
+      await runProgram(['passwd', 'reader', '--file', file], { input: `${password}\n` }),
+      await runProgram(['passwd', 'reader'], { input: `${password}\n` }),
+      await runProgram(['passwd', 'reader', markers.at('arguments of passwd: the password')]),
+    ];
+    expect(leaksOf({ passwd: outputs.map(({ output }) => output), files: readFiles(folder).slice(0, 0) })).toEqual([]);
+    expect(outputs.map(({ code }) => code)).toEqual([0, 0, 64]);
+  });
+});
+
+describe('no secret comes out of a program that ends by a mistake', { concurrent: true }, () => {
+  /** A mistake in whatever handles a client's first bytes; `chunk` is what they are. */
+  const MISTAKES: Readonly<Record<string, string>> = {
+    'a thrown error': `const cause = new Error('cause ' + chunk);
+      throw Object.assign(new TypeError('cannot take ' + chunk + '\\n    at ' + chunk.slice(-24) + ' (file:///a.js:1:1)', { cause }),
+        { rawPacket: Buffer.from(chunk), input: chunk, code: 'ERR_OF_A_LIBRARY' })`,
+    'a rejected promise': 'void Promise.reject(new Error(chunk))',
+    'a rejected promise, by a text': 'void Promise.reject(chunk)',
+    'an error of a parser': 'JSON.parse(chunk)',
+    'a warning before': `process.emitWarning('careful with ' + chunk, { code: 'DEP_OF_A_LIBRARY', detail: chunk });
+      setImmediate(() => new URL(chunk))`,
+  };
+
+  function preload(name: string, text: string): Readonly<Record<string, string>> {
+    const file = write(`${name.replaceAll(/\W/g, '-')}.mjs`, text);
+    return { NODE_OPTIONS: `--import ${pathToFileURL(file)}` };
+  }
+
+  it.each(Object.entries(MISTAKES))('%s', async (name, statement) => {
+    const env = preload(
+      name,
+      `import net from 'node:net';
+      const emit = net.Server.prototype.emit;
+      net.Server.prototype.emit = function (event, socket) {
+        if (event === 'connection') socket.once('data', function planted(bytes) {
+          const chunk = bytes.toString('latin1');
+          ${statement};
+        });
+        return Reflect.apply(emit, this, arguments);
+      };`,
+    );
+    const { program, listen } = await start(name.replaceAll(/\W/g, '-'), { env, yaml: 'jvm: { source: none }' });
+    await say(listen, `${markers.at(`crash: ${name}`)} is what it was given\n\n`);
+    expect(await program.exited).toBe(1);
+    expect(leaksOf({ crash: [program.output()] })).toEqual([]);
+    expect(program.output()).toContain('d2-sidecar: ended by an error that nobody expected: ');
+    // Where it was is told.
+    if (!name.includes('text')) expect(program.output()).toMatch(/^ {4}at (?:\S+ )*\(?(?:file|node):\S+:\d+:\d+\)?$/m);
+    if (name.includes('warning')) expect(program.output()).toContain('warning: Warning DEP_OF_A_LIBRARY');
+  });
+
+  it('an error of a command', async () => {
+    const secret = markers.at('crash: a command');
+    const env = preload('command', `process.stdout.write = () => { throw new Error('${secret}'); };`);
+    const { code, output } = await runProgram(['--help'], { env });
+    expect(leaksOf({ crash: [output] })).toEqual([]);
+    expect(output).toContain('ended by an error that nobody expected: Error\n    at ');
+    expect(code).toBe(1);
+  });
+});
+
+it('there were secrets in more than 250 places, and those that pass have reached the application server', () => {
+  expect(markers.places.length).toBeGreaterThan(250);
+  const reached = new Set(markers.leaksIn(upstream.received()).map((leak) => leak.replace(/ \([^(]*\)$/, '')));
+  for (const name of ['relay', 'gateway', 'learn']) {
+    const sent = markers.places.filter((place) => place.startsWith(`client of ${name}: `));
+    expect(sent.filter((place) => reached.has(place)).length).toBeGreaterThan(60);
+  }
+});

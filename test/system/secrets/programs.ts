@@ -1,0 +1,51 @@
+/** `dist/main.js` as it is started by hand: with a password on standard input, a mistake planted into it, or a wrong configuration. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { exitOf, MAIN_PATH } from '../sidecar-process.ts';
+
+export interface Program {
+  readonly child: ChildProcess;
+  /** All that came on standard output and standard error so far. */
+  output(): string;
+  /** Resolves when the output matches; rejects when the program ends before. */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Exit code, or 128 when a signal ended it. */
+  readonly exited: Promise<number>;
+}
+
+export interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+/** Without what the surrounding environment configures. */
+export function startProgram(args: readonly string[], { env = {}, input = '' }: ProgramOptions = {}): Program {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
+  const child = spawn(process.execPath, [MAIN_PATH, ...args], { env: { ...Object.fromEntries(others), ...env } });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  // Whoever does not read its input ends with the pipe still full.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const exited = once(child, 'close').then(() => exitOf(child));
+  const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const match = pattern.exec(output);
+      if (match !== null) return match;
+      if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}: ${output}`);
+      await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), exited]);
+    }
+  };
+  return { child, output: () => output, until, exited };
+}
+
+/** Runs it to its end. */
+export async function runProgram(args: readonly string[], options: ProgramOptions = {}) {
+  const program = startProgram(args, options);
+  const code = await program.exited;
+  return { code, output: program.output() };
+}

@@ -1,0 +1,50 @@
+/** Responses as they came on a connection, read leniently: the servers' own framing is not what is tested. */
+export interface ResponseSeen {
+  readonly status: number;
+  /** What the server says that it read, e.g. `POST /m 5:aaf4c61ddcc5`; undefined where it did not come to the application. */
+  readonly seen: string | undefined;
+  /** The sidecar's own answer. */
+  readonly isOwn: boolean;
+}
+
+/** All final responses to requests of these methods, in order. Throws where bytes are no response. */
+export function readResponses(text: string, methods: readonly string[]): readonly ResponseSeen[] {
+  const responses: ResponseSeen[] = [];
+  for (let at = 0; at < text.length; ) {
+    const headEnd = text.indexOf('\r\n\r\n', at);
+    const head = text.slice(at, headEnd === -1 ? text.length : headEnd);
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1]);
+    if (!(status >= 100) || headEnd === -1) throw new Error(`no response: ${JSON.stringify(text.slice(at, at + 200))}`);
+    at = headEnd + 4;
+    if (status < 200) continue;
+    const isHead = methods[responses.length] === 'HEAD';
+    responses.push({ status, seen: fieldOf(head, 'x-seen'), isOwn: fieldOf(head, 'proxy-status') !== undefined });
+    if (!isHead && status !== 204 && status !== 304) at = endOfBody(text, at, head);
+    // The sidecar's refusal of a request whose method it does not know of has a body even behind a HEAD.
+    else if (text[at] === '{' && responses.at(-1)?.isOwn === true) at = endOfBody(text, at, head);
+  }
+  return responses;
+}
+
+function fieldOf(head: string, name: string): string | undefined {
+  return new RegExp(`\\r\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i').exec(head)?.[1];
+}
+
+function endOfBody(text: string, from: number, head: string): number {
+  const length = fieldOf(head, 'content-length');
+  if (/\r\ntransfer-encoding:[^\r]*chunked/i.test(head)) return endOfChunks(text, from);
+  return length === undefined ? text.length : Math.min(text.length, from + Number(length));
+}
+
+function endOfChunks(text: string, from: number): number {
+  for (let at = from; ; ) {
+    const lineEnd = text.indexOf('\r\n', at);
+    if (lineEnd === -1) return text.length;
+    const size = Number.parseInt(text.slice(at, lineEnd), 16);
+    if (size === 0) {
+      const end = text.indexOf('\r\n\r\n', lineEnd);
+      return end === -1 ? text.length : end + 4;
+    }
+    at = lineEnd + 2 + size + 2;
+  }
+}

@@ -1,0 +1,132 @@
+import net from 'node:net';
+import type { Config } from '../../../src/config/config.ts';
+import type { Ending, Exchange, ExchangeObserver } from '../../../src/exchange/exchange.ts';
+import { ObservedPlane } from '../../wire/observed-plane.ts';
+import { turns } from '../../wire/split-writer.ts';
+import { Tap, type TappedConnection } from './tap.ts';
+
+/** A client that has not been answered to the end by then closes its sending side. */
+const PATIENCE_MS = 1_500;
+/** And by then it leaves. */
+const LIMIT_MS = 6_000;
+
+/** What the sidecar counted of one request. */
+export interface CountedExchange {
+  readonly method: string;
+  readonly target: string;
+  /** The request's body as it was measured; latin1. */
+  body: string;
+  status: number;
+  ending: Ending['kind'] | 'none';
+}
+
+/** One client connection with everything that came of it. */
+export interface Played {
+  /** What the client received; latin1. */
+  readonly received: string;
+  readonly exchanges: readonly CountedExchange[];
+  readonly upstream: readonly TappedConnection[];
+  /** The sidecar did not close a connection that its client had left half open. */
+  readonly isHung: boolean;
+}
+
+export interface StandOptions {
+  readonly dataPath: Config['dataPath'];
+  readonly forwarded: Config['forwarded'];
+  readonly server: net.NetConnectOpts;
+}
+
+/** A sidecar between one client at a time and a real server behind a tap: so what belongs to whom needs no guessing. */
+export class SmugglingStand {
+  readonly #tap: Tap;
+  readonly #plane: ObservedPlane;
+  readonly #observer: Counting;
+
+  private constructor(tap: Tap, plane: ObservedPlane, observer: Counting) {
+    this.#tap = tap;
+    this.#plane = plane;
+    this.#observer = observer;
+  }
+
+  static async start({ dataPath, forwarded, server }: StandOptions): Promise<SmugglingStand> {
+    const tap = await Tap.listen(server);
+    const observer = new Counting();
+    const plane = await ObservedPlane.start({ dataPath, forwarded, upstreamPort: tap.port }, observer);
+    return new SmugglingStand(tap, plane, observer);
+  }
+
+  /** Sends `pieces` on a new connection, closes the sending side behind them if so wished, and waits for the end of it all. */
+  async play(pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> {
+    const { received, isHung } = await converse(this.#plane.port, pieces, isHalfClosed);
+    await this.#plane.allClosed();
+    return { received, isHung, exchanges: this.#observer.takeAll(), upstream: await this.#tap.takeAll() };
+  }
+
+  close(): void {
+    this.#plane.close();
+    this.#tap.close();
+  }
+}
+
+function converse(
+  port: number,
+  pieces: readonly Buffer[],
+  isHalfClosed: boolean,
+): Promise<{ received: string; isHung: boolean }> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    let received = '';
+    let isHung = false;
+    const patience = setTimeout(() => socket.end(), PATIENCE_MS);
+    const limit = setTimeout(() => {
+      isHung = true;
+      socket.destroy();
+    }, LIMIT_MS);
+    socket.on('data', (bytes: Buffer) => {
+      received += bytes.toString('latin1');
+    });
+    socket.on('error', () => undefined);
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => {
+      clearTimeout(patience);
+      clearTimeout(limit);
+      resolve({ received, isHung });
+    });
+    socket.on('connect', async () => {
+      for (const [index, piece] of pieces.entries()) {
+        if (index > 0) await turns(2);
+        socket.write(piece);
+      }
+      if (isHalfClosed) socket.end();
+    });
+  });
+}
+
+class Counting implements ExchangeObserver {
+  #counted: CountedExchange[] = [];
+
+  takeAll(): readonly CountedExchange[] {
+    const taken = this.#counted;
+    this.#counted = [];
+    return taken;
+  }
+
+  onBegin(exchange: Exchange): void {
+    const { method, target } = exchange.request;
+    const counted: CountedExchange = { method, target, body: '', status: 0, ending: 'none' };
+    this.#counted.push(counted);
+    exchange.note = counted;
+    exchange.requestObserver = {
+      onBytes: (bytes) => {
+        counted.body += bytes.toString('latin1');
+      },
+      onEnd: () => undefined,
+    };
+  }
+
+  onEnd(exchange: Exchange, ending: Ending): void {
+    const counted = exchange.note as CountedExchange;
+    counted.status = exchange.status;
+    counted.ending = ending.kind;
+  }
+}

@@ -1,0 +1,96 @@
+import net from 'node:net';
+
+/** A server that does not close a connection so long after the sidecar has is ended. */
+const HOLD_MS = 2_000;
+
+/** What has passed on one connection of the sidecar to the server, both ways; latin1. */
+export interface TappedConnection {
+  toServer: string;
+  fromServer: string;
+}
+
+/**
+ * Stands between the sidecar and a real server and takes down every byte. When the sidecar leaves, in whatever way, the
+ * server sees an orderly end and may answer all that it has been sent: so a request that it reads out of the bytes shows up
+ * even if the sidecar has dropped the connection by then.
+ */
+export class Tap {
+  readonly #server: net.Server;
+  readonly #to: net.NetConnectOpts;
+  readonly #sockets = new Set<net.Socket>();
+  #connections: TappedConnection[] = [];
+  #open = 0;
+  #wake: () => void = () => undefined;
+
+  private constructor(to: net.NetConnectOpts) {
+    this.#to = to;
+    this.#server = net.createServer({ allowHalfOpen: true, noDelay: true }, (sidecar) => this.#onConnection(sidecar));
+  }
+
+  static async listen(to: net.NetConnectOpts): Promise<Tap> {
+    const tap = new Tap(to);
+    await new Promise<void>((resolve) => {
+      tap.#server.listen(0, '127.0.0.1', resolve);
+    });
+    return tap;
+  }
+
+  get port(): number {
+    return (this.#server.address() as net.AddressInfo).port;
+  }
+
+  /** Everything since the last time, once the server has closed all connections. */
+  async takeAll(): Promise<readonly TappedConnection[]> {
+    while (this.#open > 0) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const taken = this.#connections;
+    this.#connections = [];
+    return taken;
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #onConnection(sidecar: net.Socket): void {
+    const seen: TappedConnection = { toServer: '', fromServer: '' };
+    this.#connections.push(seen);
+    this.#open += 1;
+    const server = net.connect({ ...this.#to, allowHalfOpen: true });
+    this.#sockets.add(sidecar).add(server);
+    let timer: NodeJS.Timeout | undefined;
+    const leave = () => {
+      server.end();
+      timer ??= setTimeout(() => server.destroy(), HOLD_MS);
+    };
+    sidecar.on('error', () => undefined);
+    server.on('error', () => undefined);
+    sidecar.on('data', (bytes: Buffer) => {
+      seen.toServer += bytes.toString('latin1');
+      server.write(bytes);
+    });
+    server.on('data', (bytes: Buffer) => {
+      seen.fromServer += bytes.toString('latin1');
+      if (!sidecar.destroyed) sidecar.write(bytes);
+    });
+    // Only the client half-closes and still waits; the sidecar passes that on.
+    sidecar.on('end', leave);
+    sidecar.on('close', leave);
+    server.on('end', () => {
+      sidecar.end();
+      server.end();
+    });
+    server.on('close', () => {
+      clearTimeout(timer);
+      sidecar.destroySoon();
+      this.#sockets.delete(sidecar);
+      this.#sockets.delete(server);
+      this.#open -= 1;
+      if (this.#open === 0) this.#wake();
+    });
+  }
+}

@@ -1,0 +1,142 @@
+/** What must hold of one client connection, whatever its client sent. */
+import type { Config } from '../../../src/config/config.ts';
+import { digestOf, EARLY_PATH } from './recording-server.ts';
+import { type ResponseSeen, readResponses } from './responses.ts';
+import type { Played } from './smuggling-stand.ts';
+import { readStrictly, type StrictReading, type StrictRequest } from './strict-reader.ts';
+
+/** Sent behind each message: who reads it as a request, has found the message's end. */
+export const MARKER = 'GET /marker HTTP/1.1\r\nHost: app.example\r\nConnection: close\r\n\r\n';
+
+/** How the sidecar took it. `open`: it waited for more until the client closed its side. */
+export type Outcome = 'served' | 'refused' | 'open';
+
+export interface Verdict {
+  /** What is wrong; empty when nothing is. */
+  readonly faults: readonly string[];
+  readonly outcome: Outcome;
+  /** Requests that a server read in full, those that it refused itself, and those that were broken off. */
+  readonly read: number;
+  readonly refusedByServer: number;
+}
+
+/** Whether the connection ends by itself when all of it is served: else the client has to close its side. */
+export function endsByItself(reading: StrictReading): boolean {
+  return reading.end === 'refused' || (reading.end === 'complete' && reading.requests.at(-1)?.target === '/marker');
+}
+
+export function judge(sent: StrictReading, played: Played, forwarded: Config['forwarded']): Verdict {
+  const faults: string[] = [];
+  const fail = (what: string, ...about: unknown[]) => faults.push([what, ...about.map((one) => JSON.stringify(one))].join(' '));
+  const passed: StrictRequest[] = [];
+  const answered: ResponseSeen[] = [];
+  for (const connection of played.upstream) {
+    const reading = readStrictly(connection.toServer);
+    if (reading.end === 'refused') fail('the upstream got what has no strict reading:', connection.toServer);
+    const responses = readUpstream(connection.fromServer, reading.requests, fail);
+    if (responses.length > reading.requests.length) fail('more answers than requests:', connection);
+    for (const [i, response] of responses.entries()) compareSeen(response, reading.requests[i], fail);
+    passed.push(...reading.requests);
+    answered.push(...responses);
+  }
+  comparePassed(passed, sent, fail);
+  if (forwarded === 'replace') checkReplaced(passed, fail);
+  compareCounted(played, passed, sent, fail);
+  const own = compareAnswers(played, fail);
+  if (played.isHung) fail('the connection was left open');
+  const isMarkerServed = passed.at(-1)?.target === '/marker' && passed.at(-1)?.body !== undefined;
+  const isRefused = own.some((status) => status < 502) || played.received === '';
+  return {
+    faults,
+    outcome: isMarkerServed ? 'served' : isRefused && sent.end !== 'open' ? 'refused' : 'open',
+    read: answered.filter(({ seen }) => seen !== undefined).length,
+    refusedByServer: answered.filter(({ seen }) => seen === undefined).length,
+  };
+}
+
+type Fail = (what: string, ...about: unknown[]) => void;
+
+function readUpstream(text: string, requests: readonly StrictRequest[], fail: Fail): readonly ResponseSeen[] {
+  try {
+    return readResponses(
+      text,
+      requests.map(({ method }) => method),
+    );
+  } catch (cause) {
+    fail('the server’s bytes are no responses:', String(cause));
+    return [];
+  }
+}
+
+/** What the server says that it read, against the strict reading of the bytes that it was sent. */
+function compareSeen({ seen }: ResponseSeen, request: StrictRequest | undefined, fail: Fail): void {
+  if (seen === undefined) return;
+  const target = toPath(request?.target ?? '');
+  const body = target === EARLY_PATH ? '-' : request?.body && digestOf(Buffer.from(request.body, 'latin1'));
+  const expected = `${request?.method} ${target} ${body || digestOf(Buffer.alloc(0))}`;
+  const isOpen = request?.body === undefined && target !== EARLY_PATH;
+  if (isOpen || toPath(seen) !== expected) fail('the server read', seen, 'where it was sent', isOpen ? 'no whole request' : expected);
+}
+
+/** nginx and Tomcat tell an absolute-form's path only. */
+function toPath(text: string): string {
+  return text.replace(/(^| )https?:\/\/[^/? ]*(?=[/? ]|$)/i, '$1').replace(/^$|^(?=\?)/, '/');
+}
+
+/** Nothing went to the upstream that the client did not send, and all of it in order. */
+function comparePassed(passed: readonly StrictRequest[], sent: StrictReading, fail: Fail): void {
+  for (const [i, request] of passed.entries()) {
+    const original = sent.requests[i];
+    const isSame =
+      original?.method === request.method &&
+      original.target === request.target &&
+      (request.body === undefined || request.body === original.body);
+    if (!isSame) fail('a request that the client did not send:', request, 'for', original);
+    if (request.body === undefined && i + 1 < passed.length) fail('a request behind an unfinished one:', passed[i + 1]);
+  }
+}
+
+function checkReplaced(passed: readonly StrictRequest[], fail: Fail): void {
+  for (const { fields } of passed) {
+    const told = fields.filter(([name]) => name.startsWith('x-forwarded-')).map(([name, value]) => `${name}: ${value}`);
+    const host = fields.find(([name]) => name === 'host')?.[1] ?? '';
+    const all = ['x-forwarded-for: 127.0.0.1', 'x-forwarded-proto: http', `x-forwarded-host: ${host}`];
+    // A request of HTTP/1.0 need not have a Host to tell of; it is given the upstream's.
+    if (![all, all.slice(0, 2)].some((lines) => lines.join() === told.join())) fail('forwarded fields of the client’s:', told);
+  }
+}
+
+/** What the sidecar counted is what it sent on, and at most one more that was broken off before a byte of it had gone. */
+function compareCounted({ exchanges }: Played, passed: readonly StrictRequest[], sent: StrictReading, fail: Fail): void {
+  const isUnsent = exchanges.length === passed.length + 1 && exchanges.at(-1)?.ending !== 'completed';
+  if (exchanges.length !== passed.length && !isUnsent) fail('counted', exchanges, 'and passed on', passed);
+  for (const [i, { method, target, body, ending }] of exchanges.entries()) {
+    const request = passed[i] ?? sent.requests[i];
+    if (request?.method !== method || request.target !== target) fail('counted', { method, target }, 'for', request);
+    // The answer to a request whose body still comes ends the counting of it.
+    const isWhole = ending === 'completed' && target !== EARLY_PATH;
+    if (isWhole && request?.body !== undefined && body !== request.body) fail('measured', body, 'for', request.body);
+    if (ending === 'none') fail('an exchange without an end:', { method, target });
+  }
+}
+
+/** The client got one answer for each completed exchange, in order, and at most one refusal, which is the last. Own statuses. */
+function compareAnswers({ received, exchanges }: Played, fail: Fail): readonly number[] {
+  let answers: readonly ResponseSeen[];
+  try {
+    answers = readResponses(
+      received,
+      exchanges.map(({ method }) => method),
+    );
+  } catch (cause) {
+    fail('the client got', String(cause));
+    return [];
+  }
+  const statuses = answers.filter(({ isOwn }) => !isOwn).map(({ status }) => status);
+  const completed = exchanges.filter(({ ending }) => ending === 'completed').map(({ status }) => status);
+  if (statuses.join() !== completed.join()) fail('answers', statuses, 'to exchanges', exchanges);
+  const own = answers.filter(({ isOwn }) => isOwn).map(({ status }) => status);
+  if (own.length > 1) fail('more than one answer of the sidecar’s own:', own);
+  if (own.length === 1 && answers.at(-1)?.isOwn !== true) fail('something behind a refusal:', answers);
+  return own;
+}

@@ -1,0 +1,305 @@
+import { writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { basic, Folder, tokenLine } from '../access/access-files.ts';
+import { CertificateFolder, type Pair, textOf } from './certificates.ts';
+import { connected, get, listenerTls, listening, mirror, type SecureStand, startSecureStand } from './secure-stand.ts';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const clientAuthority = folder.authority('authority of clients');
+const own = folder.signed(authority, { name: 'plant' });
+const client = (name: string, subject = '', more = {}) =>
+  folder.signed(clientAuthority, { name, subject, usage: 'clientAuth', ...more });
+const ann = client('ann');
+const strangers = folder.signed(folder.authority('another'), { name: 'ann', usage: 'clientAuth' });
+const upstream = mirror();
+let upstreamPort: number;
+let stand: SecureStand;
+
+beforeAll(async () => {
+  upstreamPort = await listening(upstream);
+});
+
+afterEach(() => stand.close());
+
+afterAll(() => {
+  upstream.close();
+  folder.remove();
+});
+
+async function start(config: (base: Config) => Partial<Config>): Promise<SecureStand> {
+  stand = await startSecureStand((base) => ({
+    upstream: { ...base.upstream, port: upstreamPort },
+    ...config(base),
+  }));
+  return stand;
+}
+
+const listenWith = (clients: Partial<ReturnType<typeof listenerTls>> = {}) => (base: Config) => ({
+  listen: { ...base.listen, tls: listenerTls(own, clients) },
+});
+
+const asks = (clientAuth: 'request' | 'require') => ({ clientCaFile: clientAuthority.certFile, clientAuth });
+
+/** An idle keep-alive connection on which requests can be sent. */
+async function requestOn(socket: TLSSocket, path: string): Promise<string> {
+  let text = '';
+  const answered = new Promise<string>((resolve, reject) => {
+    const look = (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+      if (/\r\n\r\n.*\}/s.test(text)) {
+        socket.off('data', look);
+        resolve(text);
+      }
+    };
+    socket.on('data', look);
+    socket.once('close', () => reject(new Error(`closed after ${text}`)));
+  });
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: plant\r\n\r\n`);
+  return await answered;
+}
+
+describe('the port for clients', () => {
+  it('tells the upstream that the client speaks TLS, on both data paths', async () => {
+    await start(listenWith());
+    const relayed = await get(stand.port, '/a', { ca: authority });
+    expect(JSON.parse(relayed.body)).toMatchObject({ proto: 'https' });
+    const other = await connected(stand.port, authority);
+    const byGateway = new Promise<string>((resolve) => {
+      let text = '';
+      other.on('data', (bytes) => {
+        text += String(bytes);
+      });
+      other.on('end', () => resolve(text));
+    });
+    other.write('GET /a HTTP/1.0\r\n\r\n');
+    expect(await byGateway).toContain('"proto":"https"');
+    expect(stand.sidecar.recorder.own.read().exchanges).toMatchObject({ relay: { completed: 1 }, gateway: { completed: 1 } });
+  });
+
+  it('serves a replaced certificate within five seconds, and lets a connection that stands go on', async () => {
+    const live: Pair = { certFile: folder.file('live.pem', textOf(own.certFile)), keyFile: folder.file('live.key', textOf(own.keyFile)) };
+    const next = folder.signed(authority, { name: 'next' });
+    await start((base) => ({
+      listen: { ...base.listen, tls: listenerTls(live) },
+      monitor: { ...base.monitor, tls: listenerTls(live) },
+    }));
+    const long = await connected(stand.port, authority);
+    await requestOn(long, '/before');
+    expect(long.getPeerCertificate().subject.CN).toBe('plant');
+    writeFileSync(live.certFile, textOf(next.certFile));
+    writeFileSync(live.keyFile, textOf(next.keyFile));
+    const servedBy = async (port: number) => {
+      const socket = await connected(port, authority);
+      socket.destroy();
+      return socket.getPeerCertificate().subject.CN;
+    };
+    for (const port of [stand.port, stand.monitorPort]) {
+      await expect.poll(() => servedBy(port), { timeout: 5_000, interval: 100 }).toBe('next');
+    }
+    expect(await requestOn(long, '/after')).toContain('"proto":"https"');
+    expect(long.destroyed).toBe(false);
+    long.destroy();
+    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ replaced: 1, unusable: 0, failed: 0 });
+  });
+
+  it('ends a handshake that takes too long, counts it, and says so at debug only', async () => {
+    await start((base) => ({ ...listenWith()(base), timeouts: { ...base.timeouts, headMs: 60 } }));
+    const silent = net.connect({ host: '127.0.0.1', port: stand.port });
+    await new Promise((resolve) => silent.on('close', resolve));
+    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ failed: 1, timedOut: 1, refused: 0 });
+    expect(stand.logged.filter(({ message }) => message === 'a TLS handshake failed')).toEqual([
+      {
+        level: 'debug',
+        details: { section: 'listen.tls', reason: 'ERR_TLS_HANDSHAKE_TIMEOUT' },
+        message: 'a TLS handshake failed',
+      },
+    ]);
+  });
+
+  it('counts connections from before their handshake in limits.connections', async () => {
+    await start((base) => ({ ...listenWith()(base), limits: { ...base.limits, connections: 2 } }));
+    const silent = [1, 2].map(() => net.connect({ host: '127.0.0.1', port: stand.port }));
+    await expect.poll(() => stand.sidecar.dispatcher.acceptedConnections).toBe(2);
+    await expect(get(stand.port, '/a', { ca: authority })).rejects.toThrow();
+    expect(stand.sidecar.dispatcher.refusedConnections).toBe(1);
+    for (const socket of silent) socket.destroy();
+    await expect.poll(() => get(stand.port, '/a', { ca: authority }).then(({ status }) => status, () => 0)).toBe(200);
+  });
+
+  it('closes who speaks plain HTTP to it, and goes on', async () => {
+    await start((base) => ({ ...listenWith()(base), monitor: { ...base.monitor, tls: listenerTls(own) } }));
+    await expect(get(stand.port, '/a')).rejects.toThrow();
+    await expect(get(stand.monitorPort, '/livez')).rejects.toThrow();
+    expect((await get(stand.port, '/a', { ca: authority })).status).toBe(200);
+    expect((await get(stand.monitorPort, '/livez', { ca: authority })).status).toBe(200);
+    for (const part of [stand.sidecar.tls.listen, stand.sidecar.tls.monitor]) {
+      expect(part?.numbers).toMatchObject({ failed: 1, timedOut: 0 });
+    }
+  });
+
+  it('does not keep a stopping sidecar waiting for a handshake', async () => {
+    await start(listenWith());
+    const silent = net.connect({ host: '127.0.0.1', port: stand.port });
+    const closed = new Promise((resolve) => silent.on('close', resolve));
+    silent.on('error', () => undefined);
+    await expect.poll(() => stand.sidecar.dispatcher.acceptedConnections).toBe(1);
+    await stand.close();
+    await closed;
+  });
+});
+
+describe('certificates of clients, on the port for clients', () => {
+  const CALL = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
+  const sessions = () =>
+    stand.sidecar.recorder.applications
+      .get('smartWeb')
+      ?.sessions.list()
+      .map(({ userName, connectionType, requests }) => ({ userName, connectionType, requests }));
+
+  it('that are verified name the user of a REST session, one for all of his connections', async () => {
+    await start(listenWith(asks('request')));
+    await get(stand.port, CALL, { ca: authority, own: ann });
+    await get(stand.port, CALL, { ca: authority, own: ann });
+    await get(stand.port, CALL, { ca: authority, own: client('ann') });
+    expect(sessions()).toEqual([{ userName: 'ann', connectionType: 'REST', requests: 3 }]);
+  });
+
+  it('with another subject are of another user, also with the same common name', async () => {
+    await start(listenWith(asks('request')));
+    await get(stand.port, CALL, { ca: authority, own: ann });
+    await get(stand.port, CALL, { ca: authority, own: client('ann', '/O=other') });
+    expect(sessions()?.map(({ requests }) => requests)).toEqual([1, 1]);
+  });
+
+  it('count after what a request brings itself', async () => {
+    await start(listenWith(asks('request')));
+    await get(stand.port, CALL, { ca: authority, own: ann, headers: { authorization: basic('bob', 'x') } });
+    await get(stand.port, CALL, { ca: authority, own: ann, headers: { cookie: 'JSESSIONID=abc' } });
+    await get(stand.port, CALL, { ca: authority, own: ann });
+    expect(sessions()).toEqual([
+      { userName: 'bob', connectionType: 'REST', requests: 1 },
+      { userName: 'ann', connectionType: 'REST', requests: 2 },
+    ]);
+  });
+
+  it.each([
+    ['of another authority', () => strangers],
+    ['without a common name that is one', () => client('ann', '/CN=bob')],
+    ['with a common name that is empty', () => client('', '/O=x')],
+  ])('%s name nobody', async (_what, make) => {
+    await start(listenWith(asks('request')));
+    expect((await get(stand.port, CALL, { ca: authority, own: make() })).status).toBe(200);
+    expect(sessions()).toEqual([]);
+  });
+
+  it.each([
+    ['of another authority', () => strangers],
+    ['that have expired', () => client('ann', '', { days: -1 })],
+    ['that are for servers', () => client('ann', '', { usage: 'serverAuth' })],
+  ])('%s are let in where they are requested only, counted, and known by no name', async (_what, make) => {
+    await start(listenWith(asks('request')));
+    expect((await get(stand.port, CALL, { ca: authority, own: make() })).status).toBe(200);
+    expect(sessions()).toEqual([]);
+    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ unverified: 1, failed: 0 });
+  });
+
+  it.each([
+    ['no certificate', () => undefined],
+    ['one of another authority', () => strangers],
+    ['one that has expired', () => client('ann', '', { days: -1 })],
+    ['one that is for servers', () => client('ann', '', { usage: 'serverAuth' })],
+  ])('are required: %s is refused, counted, and reaches nobody', async (_what, make) => {
+    await start(listenWith(asks('require')));
+    const pair = make();
+    await expect(get(stand.port, CALL, { ca: authority, ...(pair && { own: pair }) })).rejects.toThrow();
+    await expect.poll(() => stand.sidecar.tls.listen?.numbers).toMatchObject({ refused: 1, failed: 1 });
+    expect(stand.sidecar.openExchanges + stand.sidecar.recorder.own.read().exchanges.relay.completed).toBe(0);
+    expect((await get(stand.port, CALL, { ca: authority, own: ann })).status).toBe(200);
+  });
+
+  it('name a resumed session by the certificate that it began with, and one without by nobody', async () => {
+    await start(listenWith(asks('request')));
+    for (const [own, expected] of [
+      [{ cert: textOf(ann.certFile), key: textOf(ann.keyFile) }, 1],
+      [{}, 0],
+    ] as const) {
+      const first = await connected(stand.port, authority, own);
+      const session = await new Promise<Buffer>((resolve) => first.once('session', resolve));
+      first.destroy();
+      const again = await connected(stand.port, authority, { session });
+      expect(again.isSessionReused()).toBe(true);
+      const before = sessions()?.[0]?.requests ?? 0;
+      await requestOn(again, CALL);
+      expect((sessions()?.[0]?.requests ?? 0) - before).toBe(expected);
+      again.destroy();
+    }
+  });
+});
+
+describe('certificates of clients, on the monitoring port', () => {
+  const METRICS = '/smartWeb/api/rest/v0/admin/metrics/d2';
+  const SESSIONS = '/smartWeb/api/rest/v0/admin/d2/sessions';
+  const prometheus = client('prometheus');
+  const certificates = [
+    { name: 'prometheus', role: 'metrics' },
+    { name: 'ann', role: 'sessions' },
+  ] as const;
+  const files = new Folder();
+  const token = tokenLine('grafana', 'metrics');
+  const tokensFile = files.write('tokens', token.line);
+  afterAll(() => files.remove());
+
+  const monitorWith = (auth: Config['monitor']['auth'], clientAuth: 'request' | 'require' = 'request') => (base: Config) => ({
+    monitor: { ...base.monitor, tls: listenerTls(own, asks(clientAuth)), auth },
+  });
+  const statusOf = async (path: string, pair?: Pair, headers?: Record<string, string>) =>
+    (await get(stand.monitorPort, path, { ca: authority, ...(pair && { own: pair }), ...(headers && { headers }) })).status;
+
+  it('are readers with their role', async () => {
+    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
+    expect([await statusOf(METRICS, prometheus), await statusOf(SESSIONS, prometheus)]).toEqual([200, 403]);
+    expect([await statusOf(METRICS, ann), await statusOf(SESSIONS, ann)]).toEqual([200, 200]);
+  });
+
+  it('let nobody in who is not listed, not verified, or has none; the health paths are open to all', async () => {
+    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
+    for (const pair of [undefined, client('bob'), strangers]) {
+      expect([await statusOf(METRICS, pair), await statusOf(SESSIONS, pair)]).toEqual([401, 401]);
+      for (const path of ['/livez', '/readyz', '/startupz']) expect(await statusOf(path, pair)).toBe(200);
+    }
+  });
+
+  it('count after what a request brings itself, right or wrong', async () => {
+    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
+    expect(await statusOf(SESSIONS, ann, { authorization: `Bearer ${token.token}` })).toBe(403);
+    expect(await statusOf(SESSIONS, ann, { authorization: 'Bearer d2s_wrong' })).toBe(401);
+    expect(await statusOf(SESSIONS, ann, { authorization: 'Negotiate abc' })).toBe(200);
+  });
+
+  it('may be all there is: then whoever has none is refused without a challenge', async () => {
+    await start(monitorWith({ usersFile: undefined, tokensFile: undefined, certificates }));
+    const { status, headers } = await get(stand.monitorPort, METRICS, { ca: authority });
+    expect([status, headers['www-authenticate']]).toEqual([403, undefined]);
+    expect(await statusOf(METRICS, prometheus)).toBe(200);
+  });
+
+  it('are required: without one no path is reached', async () => {
+    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }, 'require'));
+    await expect(statusOf('/livez')).rejects.toThrow();
+    expect(await statusOf('/livez', ann)).toBe(200);
+  });
+
+  it('is the last word of a port that has been slow to be greeted', async () => {
+    await start(monitorWith('none'));
+    const silent = net.connect({ host: '127.0.0.1', port: stand.monitorPort });
+    await delay(1);
+    silent.destroy();
+    await expect.poll(() => stand.sidecar.tls.monitor?.numbers.failed).toBe(1);
+    expect(await statusOf(METRICS)).toBe(200);
+  });
+});
