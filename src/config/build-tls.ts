@@ -26,6 +26,7 @@ export function findTlsConflicts({ listen, monitor, upstream }: ParsedConfig): r
     ...findListenerConflicts('monitor.tls', monitor.tls),
     ...findUpstreamConflicts(upstream),
     ...findUnaskedCertificates(monitor),
+    ...findSharedNames(monitor),
   ];
 }
 
@@ -68,6 +69,17 @@ function findUnaskedCertificates({ auth, tls }: ParsedConfig['monitor']): readon
   const line =
     'monitor.auth.certificates: clients are not asked for certificates, expected monitor.tls.clientAuth: request or require';
   return [{ keys: ['monitor.auth', 'monitor.auth.certificates', ...keysOf('monitor.tls')], line }];
+}
+
+/** One name with two roles: which of them counts could not be told. */
+function findSharedNames({ auth }: ParsedConfig['monitor']): readonly Conflict[] {
+  const names = typeof auth === 'object' ? (auth.certificates ?? []).map(({ name }) => name) : [];
+  return names.flatMap((name, index) => {
+    const first = names.indexOf(name);
+    if (first === index) return [];
+    const key = `monitor.auth.certificates[${index}].name`;
+    return [{ keys: [key], line: `${key}: the same name as monitor.auth.certificates[${first}], expected another` }];
+  });
 }
 
 /** Blamed for its default, a key that is wrong already would be told of twice. */

@@ -135,16 +135,11 @@ export class Dispatcher implements RelayContext {
   }
 
   #createServer(): net.Server {
-    const options = {
-      // A client that has closed its sending side still waits for its answer.
-      allowHalfOpen: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
-    };
+    const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS };
     const { tls: listenerTls } = this.#options;
     if (listenerTls === undefined) {
-      return net.createServer(options, (socket) => {
+      // A client that has closed its sending side still waits for its answer.
+      return net.createServer({ ...options, allowHalfOpen: true }, (socket) => {
         this.#accepted += 1;
         this.#onConnection(socket, toClientConnection(socket));
       });
@@ -157,7 +152,11 @@ export class Dispatcher implements RelayContext {
       this.#secured.add(socket);
       socket.on('close', () => this.#secured.delete(socket));
     });
-    server.on('secureConnection', (socket) => this.#onConnection(socket, toSecureClient(socket, listenerTls)));
+    server.on('secureConnection', (socket) => {
+      // As above, but from here on: one that closes in its handshake waits for nothing.
+      socket.allowHalfOpen = true;
+      this.#onConnection(socket, toSecureClient(socket, listenerTls));
+    });
     return server;
   }
 

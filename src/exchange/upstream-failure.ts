@@ -52,7 +52,7 @@ export class UpstreamFailure extends SidecarError {
 
   /** RFC 9209 §2.3. */
   get proxyError(): ProxyErrorType {
-    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(codeOf(this.cause)) : KINDS[this.code].proxyError;
+    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
   }
 }
 
@@ -97,13 +97,25 @@ function codeOf(cause: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
+/**
+ * Why TLS failed, as a code of Node's, OpenSSL's or the system's, e.g. `CERT_HAS_EXPIRED`, `ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION`,
+ * `ECONNRESET`; `''` if there is none. None of them holds anything that the other side has written.
+ */
+export function tlsReasonOf(cause: unknown): string {
+  const code = codeOf(cause);
+  if (code !== 'EPROTO') return code;
+  // Found while writing, OpenSSL's error is in the message only: `...:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version:...`
+  const reason = /:SSL routines:\w*:([\w/ ]+):/.exec((cause as Error).message)?.[1];
+  return reason === undefined ? code : `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`;
+}
+
 /** OpenSSL's own errors, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */
 function isOpenSslCode(code: string): boolean {
   return code.startsWith('ERR_SSL_') || code === 'EPROTO';
 }
 
 /** A system's error (`ECONNRESET`) has no underscore; what is left is what verification found, e.g. `CERT_HAS_EXPIRED`. */
-function toTlsError(code: string): ProxyErrorType {
-  if (isOpenSslCode(code)) return code.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
-  return code === '' || /^E[A-Z]+$/.test(code) ? 'tls_protocol_error' : 'tls_certificate_error';
+function toTlsError(reason: string): ProxyErrorType {
+  if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
+  return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
 }

@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { isFramingName } from '../http1/chunked.ts';
 import { GatewayResponseHead, isChunked, toPairs } from './fields.ts';
 import { callWeb } from './proxy.ts';
 import { pump } from './pump.ts';
@@ -111,9 +112,13 @@ export class PlainExchange implements Turn {
 
   #endRequest(upstream: ClientRequest): void {
     if (upstream.destroyed || upstream.writableEnded) return;
-    const trailers = this.#request.rawTrailers;
+    const trailers = toPairs(this.#request.rawTrailers);
+    if (trailers.some(([name]) => isFramingName(name))) {
+      this.#reject();
+      return;
+    }
     try {
-      if (trailers.length > 0) upstream.addTrailers(toPairs(trailers));
+      if (trailers.length > 0) upstream.addTrailers(trailers);
       upstream.end();
       this.#services.reporter.requestEnd(this.#exchange);
     } catch {

@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import { type ClientRequest, type IncomingMessage, METHODS } from 'node:http';
 import { FORWARDED_FIELDS, type ForwardedClient, type ForwardedMode, forwardedFields } from '../http1/forwarded.ts';
 import { isChunked, listOf, toGroups, valuesOf } from './fields.ts';
 
@@ -12,8 +12,13 @@ export interface RequestHeadContext {
 /** Node adds these by itself when they are absent, unless told that they have been removed. */
 const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as const;
 
-/** What a request-target may hold: anything else could split the request line (RFC 9112 §3). */
-const TARGET = /^[\x21-\xff]+$/;
+/**
+ * What a request-target may hold: anything else could split the request line (RFC 9112 §3). And no fragment (§3.2): some
+ * servers cut it off, others take it for a part of the path.
+ */
+const TARGET = /^[\x21\x22\x24-\xff]+$/;
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /**
  * Why a request is not forwarded: its fields can be read in more than one way. Undefined for a good one. Node's parser has
@@ -31,8 +36,18 @@ export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   const hasCoding = valuesOf(raw, 'transfer-encoding').length > 0;
   if (isHttp10 && hasCoding) return 400;
   // RFC 9112 §6.3: such a body has no end. Node finds out only behind the head.
-  if (hasCoding && !isChunked(raw)) return 400;
+  if (hasCoding && !hasPlainCodings(raw)) return 400;
+  // Node's parser takes RTSP for HTTP, and has its methods for nothing else.
+  if (!METHODS.includes(request.method ?? '')) return 400;
   return TARGET.test(request.url ?? '') ? undefined : 400;
+}
+
+/** Tokens, of which the last one and no other is `chunked`: an empty line or member, or a parameter, is read in several ways. */
+function hasPlainCodings(raw: readonly string[]): boolean {
+  const codings = valuesOf(raw, 'transfer-encoding')
+    .flatMap((value) => value.split(','))
+    .map((coding) => coding.trim().toLowerCase());
+  return codings.every((coding) => TOKEN.test(coding)) && codings.indexOf('chunked') === codings.length - 1;
 }
 
 export function isVersion10(request: IncomingMessage): boolean {

@@ -184,6 +184,6 @@ function afterExtension(byte: number): State | undefined {
  * Whether a trailer names what belongs in a head alone (RFC 9110 §6.5.1). A recipient that merged it into the head would
  * frame the message, or the connection, differently: Node's parser closes after a trailer `Connection: close`.
  */
-function isFramingName(name: string): boolean {
+export function isFramingName(name: string): boolean {
   return FRAMING_NAMES.some((word) => word.length === name.length && isWordAt(name, 0, word));
 }

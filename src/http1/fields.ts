@@ -111,7 +111,7 @@ function noteField(
       if (isWordAt(text, nameStart, 'upgrade')) summary.hasUpgrade = true;
       return;
     case 10:
-      if (isWordAt(text, nameStart, 'connection')) noteConnection(summary, text.slice(valueStart, valueEnd));
+      if (isWordAt(text, nameStart, 'connection')) noteConnection(summary, text, valueStart, valueEnd);
       return;
     case 14:
       if (!isWordAt(text, nameStart, 'content-length')) return;
@@ -131,7 +131,14 @@ function noteField(
   }
 }
 
-function noteConnection(summary: FieldSummary, value: string): void {
+function noteConnection(summary: FieldSummary, text: string, start: number, end: number): void {
+  // Nearly always one word.
+  if (end - start === 5 && isWordAt(text, start, 'close')) summary.connectionClose = true;
+  else if (end - start === 10 && isWordAt(text, start, 'keep-alive')) summary.connectionKeepAlive = true;
+  else noteConnectionOptions(summary, text.slice(start, end));
+}
+
+function noteConnectionOptions(summary: FieldSummary, value: string): void {
   for (const option of value.toLowerCase().split(',')) {
     const token = option.trim();
     if (token === 'close') summary.connectionClose = true;

@@ -101,3 +101,11 @@ export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   }
   return false;
 }
+
+/** Whether bytes begin with a request line of another protocol that Node's parser takes for HTTP: `OPTIONS / RTSP/1.0`. */
+export function isOtherProtocol(bytes: Buffer): boolean {
+  const end = bytes.indexOf(LF);
+  return OTHER_PROTOCOL.test(bytes.toString('latin1', 0, end === -1 ? bytes.length : end));
+}
+
+const OTHER_PROTOCOL = / (?:RTSP|ICE)\/[0-9.]*\r?$/;

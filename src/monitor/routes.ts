@@ -187,7 +187,12 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
   const known = sets.filter((set) => set !== undefined);
   if (known.length > 0) return unionOf(...known);
   const where = scope.session === undefined ? '' : ' in that session';
-  throw notFound(`No ${what} of the name "${name}" has been seen${where}.`);
+  throw notFound(`No ${what} of the name "${withoutParameters(name)}" has been seen${where}.`);
+}
+
+/** The name of a call never has path parameters; those of a reader may be its session (`;jsessionid=`), and are not repeated. */
+function withoutParameters(name: string): string {
+  return name.split(';', 1)[0] ?? '';
 }
 
 /** `true` in any letter case, as Dropwizard's servlet reads it. */

@@ -18,6 +18,7 @@ import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../m
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import { TokenMemory } from '../sessions/token-memory.ts';
 import type { CometReader } from './comet/comet-reader.ts';
 import type { ExchangeReading } from './comet/exchange-reading.ts';
 import type { OwnMetrics } from './own-metrics.ts';
@@ -58,11 +59,13 @@ export class Recorder implements ExchangeObserver {
   readonly own: OwnMetrics;
   readonly #classifier: Classifier;
   readonly #credentials: Credentials;
+  readonly #tokens: TokenMemory;
   readonly #comet: CometReader | undefined;
 
   constructor({ classifier, credentials, applications, comet, own }: RecorderParts) {
     this.#classifier = classifier;
     this.#credentials = credentials;
+    this.#tokens = new TokenMemory(credentials);
     this.#comet = comet;
     this.applications = applications;
     this.own = own;
@@ -76,7 +79,7 @@ export class Recorder implements ExchangeObserver {
       exchange.note = this.#comet?.begin(exchange) ?? NO_CALL;
       return;
     }
-    const token = this.#credentials.tokenOf(request, exchange.client);
+    const token = this.#tokens.tokenOf(request, exchange.client);
     const session = token === undefined ? undefined : application.sessions.recognise(token, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
     exchange.note = { call, application, token, session } satisfies CallNote;

@@ -10,6 +10,8 @@ import {
 import type { Http1RequestHead } from '../http1/request-head.ts';
 
 const EMPTY_LINE_BYTES = 2;
+/** Up to here a write of latin1 text costs less than that of a buffer made for it. */
+export const MAX_TEXT_BYTES = 4_096;
 const CLOSE_LINE = 'Connection: close\r\n';
 
 /** What of a connection goes into each of its requests. */
@@ -27,7 +29,7 @@ export function withForwardedFields(
   head: Http1RequestHead,
   source: ForwardedSource,
   bytes: Buffer,
-): Buffer {
+): Buffer | string {
   if (mode === 'off') return bytes;
   if (mode === 'replace') {
     const lines = forwardedLines(source, head.host, false, false);
@@ -35,7 +37,10 @@ export function withForwardedFields(
     return Buffer.concat([Buffer.from(`${own}${lines}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
   }
   const lines = source.forLine + forwardedOriginLines(source, head.host, head.hasForwardedProto, head.hasForwardedHost);
-  return withLines(bytes, head.text.length, bytes.length, lines);
+  const headEnd = head.text.length;
+  if (bytes.length > MAX_TEXT_BYTES) return withLines(bytes, headEnd, bytes.length, lines);
+  const body = headEnd === bytes.length ? '' : bytes.toString('latin1', headEnd);
+  return `${head.text.slice(0, -EMPTY_LINE_BYTES)}${lines}\r\n${body}`;
 }
 
 /** A response that says that its connection ends behind it (RFC 9112 §9.6). */

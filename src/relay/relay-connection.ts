@@ -8,12 +8,12 @@ import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange
 import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { forwardedForLine } from '../http1/forwarded.ts';
-import type { Http1RequestHead, Irregularity } from '../http1/request-head.ts';
+import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../http1/request-head.ts';
 import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
 import { resetConnection } from '../tls/reset.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
-import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
+import { type ForwardedSource, MAX_TEXT_BYTES, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { RelayContext, RelayServices } from './relay-context.ts';
 
@@ -94,8 +94,8 @@ export class RelayConnection implements UpstreamListener {
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
-      // A stream that has ended cannot be handed over.
-      if (this.#hasClientEnded) this.#answerAndClose(refusal(400));
+      // A stream that has ended cannot be handed over. And the gateway is not told of the protocol in a request line.
+      if (this.#hasClientEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(refusal(400));
       else this.#handOver(head);
     } else {
       this.#beginExchange(head);
@@ -138,11 +138,11 @@ export class RelayConnection implements UpstreamListener {
     }
   }
 
-  #sendUpstream(bytes: Buffer): void {
+  #sendUpstream(bytes: Buffer | string): void {
     // A closed upstream with a body still coming: the response was early, the rest has nowhere to go.
     if (this.#upstream === undefined && this.#exchange === undefined) return;
     this.#upstream ??= this.#services.upstream.connect(this);
-    if (this.#upstream.write(bytes)) return;
+    if (typeof bytes === 'string' ? this.#upstream.write(bytes, 'latin1') : this.#upstream.write(bytes)) return;
     this.#isUpstreamFull = true;
     this.#updateReading();
   }
@@ -190,6 +190,7 @@ export class RelayConnection implements UpstreamListener {
       return this.#socket.write(withDrainNotice(bytes, headEnd, end));
     }
     // A copy: the memory is used again for the next read, and the kernel may not take all at once.
+    if (end <= MAX_TEXT_BYTES) return this.#socket.write(bytes.toString('latin1', 0, end), 'latin1');
     return this.#socket.write(Buffer.from(bytes.subarray(0, end)));
   }
 

@@ -111,7 +111,7 @@ export class Credentials {
 }
 
 /** Without a regular expression, which would keep the last credential it saw as `RegExp.input`. */
-function isBasic(authorization: string): boolean {
+export function isBasic(authorization: string): boolean {
   if (authorization.length < BASIC.length) return false;
   return authorization.slice(0, BASIC.length).toLowerCase() === BASIC;
 }

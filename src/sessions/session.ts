@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import { type Clock, NS_PER_MS } from '../clock.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { Statistics } from '../metrics/statistics.ts';
 
@@ -58,7 +58,6 @@ export class Session {
   #requests = 0;
   #openCalls = 0;
   #lastActivityNs: number;
-  #lastActivityEpochMs: number;
   #userName: string | null;
   #connectionType: ConnectionType;
   /** Since when its last connection is gone; infinity while there is one, and for sessions that keep none. */
@@ -73,7 +72,6 @@ export class Session {
     this.#clock = clock;
     this.#createdEpochMs = clock.epochMs();
     this.#lastActivityNs = origin.atNs;
-    this.#lastActivityEpochMs = this.#createdEpochMs;
   }
 
   get statistics(): Statistics {
@@ -109,9 +107,7 @@ export class Session {
   /** The client did something that is no call, e.g. subscribed. */
   touch(atNs: number): void {
     // The call that began the session is counted when it has ended, so its beginning comes late.
-    if (atNs < this.#lastActivityNs) return;
-    this.#lastActivityNs = atNs;
-    this.#lastActivityEpochMs = this.#clock.epochMs();
+    if (atNs > this.#lastActivityNs) this.#lastActivityNs = atNs;
   }
 
   /** The name became known after the session had begun. A known name stays. */
@@ -160,10 +156,16 @@ export class Session {
       createTime: new Date(this.#createdEpochMs).toISOString(),
       userName: this.#userName,
       connectionType: this.#connectionType,
-      lastActivityTime: new Date(this.#lastActivityEpochMs).toISOString(),
+      lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
       remoteAddress: this.#origin.remoteAddress,
       requests: this.#requests,
     };
+  }
+
+  /** By the wall clock as it is now: a label for people, which no call has to pay for. */
+  #lastActivityEpochMs(): number {
+    const agoMs = (this.#clock.nowNs() - this.#lastActivityNs) / NS_PER_MS;
+    return Math.max(this.#createdEpochMs, Math.round(this.#clock.epochMs() - agoMs));
   }
 }
 

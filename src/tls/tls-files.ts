@@ -138,12 +138,16 @@ function checkKey(where: string, text: string, certFile: string, own: readonly X
 
 function parseKey(where: string, text: string): KeyObject {
   if (ENCRYPTED_KEY.test(text)) {
-    throw new ConfigError(`${where} is encrypted, expected a private key without a passphrase (openssl pkey removes it)`);
+    throw new ConfigError(
+      `${where} is encrypted, expected a private key without a passphrase (openssl pkey removes it)`,
+    );
   }
   try {
     return createPrivateKey(text);
   } catch (cause) {
-    throw new ConfigError(`${where} holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)`, { cause });
+    throw new ConfigError(`${where} holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)`, {
+      cause,
+    });
   }
 }
 

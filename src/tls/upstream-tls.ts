@@ -3,7 +3,7 @@ import net from 'node:net';
 import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_S } from '../clock.ts';
 import type { HostPort, UpstreamTls as UpstreamTlsConfig } from '../config/config.ts';
-import { toUpstreamFailure } from '../exchange/upstream-failure.ts';
+import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { Logger } from '../logger.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
@@ -89,15 +89,15 @@ export class UpstreamTls {
     socket.on('secureConnect', () => {
       isSecure = true;
     });
-    socket.on('error', (cause: NodeJS.ErrnoException) => {
+    socket.on('error', (cause) => {
       const { code } = toUpstreamFailure(cause, isSecure ? 'wait' : hasConnected ? 'handshake' : 'connect');
-      if (code === 'D2S_ERR_UPSTREAM_TLS') this.#onFailed(cause.code);
+      if (code === 'D2S_ERR_UPSTREAM_TLS') this.#onFailed(tlsReasonOf(cause));
     });
     return socket;
   }
 
   /** The code says it all (`CERT_HAS_EXPIRED`); a message could hold what the other side has written into its certificate. */
-  #onFailed(reason: string | undefined): void {
+  #onFailed(reason: string): void {
     this.#failed += 1;
     const nowNs = this.#clock.nowNs();
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;

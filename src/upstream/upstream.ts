@@ -88,7 +88,10 @@ export class Upstream {
       failure = toUpstreamFailure(cause, phase);
       if (phase !== 'wait') this.#noteUnreachable(failure);
     });
-    socket.on('end', onClosed);
+    socket.on('end', () => {
+      // In a handshake it is an error, which is still to come.
+      if (phase === 'wait') onClosed();
+    });
     socket.on('close', onClosed);
     return socket;
   }

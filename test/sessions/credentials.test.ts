@@ -149,3 +149,44 @@ describe('tokens and keys', () => {
     expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
   });
 });
+
+describe('the certificate of a connection', () => {
+  const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
+  const none = fieldsOf({});
+
+  it('names who sends a request that names nobody', () => {
+    expect(credentials.identify(none, holder)?.userName).toBe('ann');
+    expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
+    expect(credentials.identify(none)).toBeUndefined();
+    expect(credentials.tokenOf(none)).toBeUndefined();
+  });
+
+  it('is told from others by the whole subject', () => {
+    const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
+    expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
+    expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
+    expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['Basic', basic('anna:pass'), 'anna'],
+    ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
+  ])('comes after %s', (_what, fields, userName) => {
+    expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
+    expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
+  });
+
+  it('comes after the cookie of a login, which names nobody by itself', () => {
+    const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
+    expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
+    expect(credentials.identify(fields, holder)?.userName).toBe('ann');
+  });
+
+  it('does not stand in for Basic that cannot be read', () => {
+    expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
+  });
+
+  it('is shown without what could not be seen', () => {
+    expect(credentials.identify(none, { ...holder, certificateUser: 'a\u202en\nn' })?.userName).toBe('a�n�n');
+  });
+});

@@ -79,7 +79,9 @@ for (const [kind, pair] of Object.entries(pairs)) {
         const socket = await connected(stand[listener], authority, { ALPNProtocols: ['h2', 'http/1.1'] });
         expect(socket.alpnProtocol).toBe('http/1.1');
         socket.destroy();
-        await expect(connected(stand[listener], authority, { ALPNProtocols: ['h2'] })).rejects.toThrow(/no application protocol/i);
+        await expect(connected(stand[listener], authority, { ALPNProtocols: ['h2'] })).rejects.toThrow(
+          /no application protocol/i,
+        );
       });
 
       it(`${name} does not renegotiate`, async () => {

@@ -100,7 +100,10 @@ export async function connected(port: number, ca: Pair, more: tls.ConnectionOpti
 }
 
 /** What `openssl s_client` says of a handshake: its cipher, or undefined where none was agreed upon. */
-export async function sClient(port: number, ...parameters: string[]): Promise<{ cipher: string | undefined; text: string }> {
+export async function sClient(
+  port: number,
+  ...parameters: string[]
+): Promise<{ cipher: string | undefined; text: string }> {
   const all = ['s_client', '-connect', `127.0.0.1:${port}`, '-brief', ...parameters];
   const text = await new Promise<string>((resolve) => {
     const child = execFile('openssl', all, { encoding: 'utf8' }, (_error, stdout, stderr) => resolve(stdout + stderr));

@@ -57,7 +57,9 @@ describe('files that can be used', () => {
     const open = folder.signed(authority, { name: 'plant' });
     chmodSync(open.keyFile, 0o644);
     const { warnings } = await load(open);
-    expect(warnings).toEqual([`listen.tls.keyFile: ${open.keyFile} can be read by every user of this machine; chmod o= closes it`]);
+    expect(warnings).toEqual([
+      `listen.tls.keyFile: ${open.keyFile} can be read by every user of this machine; chmod o= closes it`,
+    ]);
   });
 });
 
@@ -89,13 +91,25 @@ describe('files that are wrong', () => {
   const swapped = folder.file('swapped.pem', textOf(authority.certFile) + textOf(own.certFile));
 
   it.each([
-    ['a text without a certificate', { certFile: folder.file('text', 's3cr3t') }, 'holds no certificate, expected PEM (BEGIN CERTIFICATE)'],
+    [
+      'a text without a certificate',
+      { certFile: folder.file('text', 's3cr3t') },
+      'holds no certificate, expected PEM (BEGIN CERTIFICATE)',
+    ],
     ['a broken certificate', { certFile: folder.file('broken', broken) }, 'certificate 1 cannot be read: ERR_OSSL_'],
     ['a key in place of the certificate', { certFile: own.keyFile }, 'holds no certificate'],
-    ['a certificate in place of the key', { keyFile: own.certFile }, 'holds no private key that can be read, expected PEM'],
+    [
+      'a certificate in place of the key',
+      { keyFile: own.certFile },
+      'holds no private key that can be read, expected PEM',
+    ],
     ['an encrypted key', { keyFile: encrypted }, 'is encrypted, expected a private key without a passphrase'],
     ['the key of another', { keyFile: other.keyFile }, `does not belong to the certificate in ${own.certFile}`],
-    ['a chain whose first is not ours', { certFile: swapped }, `belongs to certificate 2 of ${swapped}, expected that one to be the first`],
+    [
+      'a chain whose first is not ours',
+      { certFile: swapped },
+      `belongs to certificate 2 of ${swapped}, expected that one to be the first`,
+    ],
     ['authorities without one', { caFile: folder.file('no-ca', 's3cr3t') }, 'holds no certificate'],
   ])('name key, file and what is wrong: %s', async (_what, files, expected) => {
     const { code, message } = await errorOf(files);

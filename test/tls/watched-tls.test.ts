@@ -30,7 +30,10 @@ let count = 0;
 /** Copies of `first` that may be changed. */
 function copies(): Pair {
   count += 1;
-  const pair = { certFile: path.join(folder.folder, `live-${count}.pem`), keyFile: path.join(folder.folder, `live-${count}.key`) };
+  const pair = {
+    certFile: path.join(folder.folder, `live-${count}.pem`),
+    keyFile: path.join(folder.folder, `live-${count}.key`),
+  };
   put(pair, first);
   return pair;
 }
@@ -88,14 +91,20 @@ describe('watched certificate files', () => {
   it('are followed through a link that turns, as Kubernetes does it', async () => {
     const data = path.join(folder.folder, 'kubernetes');
     mkdirSync(data);
-    for (const [name, source] of [['1', first], ['2', second]] as const) {
+    for (const [name, source] of [
+      ['1', first],
+      ['2', second],
+    ] as const) {
       mkdirSync(path.join(data, name));
       put({ certFile: path.join(data, name, 'tls.crt'), keyFile: path.join(data, name, 'tls.key') }, source);
     }
     symlinkSync('1', path.join(data, '..data'));
     symlinkSync('..data/tls.crt', path.join(data, 'tls.crt'));
     symlinkSync('..data/tls.key', path.join(data, 'tls.key'));
-    const { watched, given } = await open({ certFile: path.join(data, 'tls.crt'), keyFile: path.join(data, 'tls.key') });
+    const { watched, given } = await open({
+      certFile: path.join(data, 'tls.crt'),
+      keyFile: path.join(data, 'tls.key'),
+    });
     symlinkSync('2', path.join(data, '..tmp'));
     renameSync(path.join(data, '..tmp'), path.join(data, '..data'));
     await watched.poll();
@@ -122,7 +131,9 @@ describe('watched certificate files', () => {
     expect(given).toEqual([]);
     expect(watched.options.cert).toBe(textOf(first.certFile));
     expect(watched.numbers).toMatchObject({ replaced: 0, unusable: 1 });
-    expect(lines).toEqual([['error', { reason: expect.stringContaining(`listen.tls.keyFile: ${pair.keyFile} holds no private key`) }]]);
+    expect(lines).toEqual([
+      ['error', { reason: expect.stringContaining(`listen.tls.keyFile: ${pair.keyFile} holds no private key`) }],
+    ]);
     expect(JSON.stringify(lines)).not.toContain('s3cr3t');
     put(pair, second);
     await watched.poll();

@@ -46,29 +46,38 @@ export function createBadConfigurations(markers: Markers): readonly BadConfigura
       ].join('\n'),
       named: 'sessions.apiKeys',
     },
-    { yaml: `upstream: { url: http://127.0.0.1:1 }\nmonitor: { auth: ${at('monitor.auth')} }`, named: 'monitor.auth' },
-    { yaml: `upstream: { url: http://127.0.0.1:1 }\nsessions: ${at('sessions')}`, named: 'sessions' },
-    { yaml: `upstream: { url: http://127.0.0.1:1 }\njvm: { http: "user:${at('jvm.http')}" }`, named: 'jvm.http' },
+    // One value in the place of a group, and a number in the place of a path.
+    {
+      yaml: [
+        `sessions: ${at('sessions')}`,
+        `monitor: { auth: ${at('monitor.auth')} }`,
+        `jvm: { http: "user:${at('jvm.http')}" }`,
+        `listen: { tls: "${pem('listen.tls')}" }`,
+      ].join('\n'),
+      named: 'monitor.auth',
+    },
+    {
+      yaml: `monitor: ${at('monitor')}\njvm: { http: { passwordFile: ${number('jvm.http.passwordFile')} } }`,
+      named: 'jvm.http.passwordFile',
+    },
+    { yaml: `jvm: ${at('jvm')}`, named: 'jvm' },
     {
       yaml: `sessions:\n  apiKeys:\n   - user: a\n     key: "${at('key without its quote')}\n  max: 1`,
       named: 'not YAML',
     },
     { yaml: `sessions: { apiKeys: &${at('anchor')} [*${at('alias')}] }`, named: 'not YAML' },
     {
-      env: { D2_SIDECAR_UPSTREAM_URL: `http://u:${at('password in D2_SIDECAR_UPSTREAM_URL')}@h/` },
-      named: 'upstream.url',
-    },
-    {
       env: {
+        D2_SIDECAR_UPSTREAM_URL: `http://u:${at('password in D2_SIDECAR_UPSTREAM_URL')}@h/`,
         D2_SIDECAR_SESSIONS_API_KEYS: `[{user: a, key: "${at('D2_SIDECAR_SESSIONS_API_KEYS without its quote')}}]`,
       },
       named: 'D2_SIDECAR_SESSIONS_API_KEYS',
     },
     {
-      env: { D2_SIDECAR_SESSIONS_API_KEYS: `${at('D2_SIDECAR_SESSIONS_API_KEYS')}` },
+      env: { D2_SIDECAR_SESSIONS_API_KEYS: at('D2_SIDECAR_SESSIONS_API_KEYS') },
+      args: ['--upstream', `http://u:${at('password in --upstream')}@h/`],
       named: 'sessions.apiKeys',
     },
-    { args: ['--upstream', `http://u:${at('password in --upstream')}@h/`], named: 'upstream.url' },
     { args: [`--password=${at('unknown flag')}`], named: '--password' },
   ];
 }

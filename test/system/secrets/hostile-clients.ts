@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { Markers } from './markers.ts';
-import { say } from './raw.ts';
+import { breakOff, say } from './raw.ts';
 
 const REST = '/smartWeb/api/rest/v0/d2';
 const COMET = '/smartWeb/api/cometd';
@@ -22,7 +22,10 @@ export interface SidecarAddresses {
 export async function attack(markers: Markers, name: string, sidecar: SidecarAddresses): Promise<string[]> {
   const at = (place: string) => markers.at(`client of ${name}: ${place}`);
   const requests = [...readable(at, sidecar), ...odd(at), ...broken(at)];
-  const answers = await Promise.all(requests.map((text) => say(sidecar.listen, text)));
+  const answers = await Promise.all([
+    ...requests.map((text) => say(sidecar.listen, text)),
+    ...brokenOff(at).map((text) => breakOff(sidecar.listen, text)),
+  ]);
   answers.push(...(await comet(at, sidecar.listen)));
   await chat(at, sidecar.listen);
   return answers.filter((answer) => /^HTTP\/1\.1 [45]/.test(answer) && answer.includes('d2-sidecar'));
@@ -132,9 +135,15 @@ function broken(at: At): string[] {
     `PRI * HTTP/2.0\n\nSM\n\n${at('frames of HTTP/2')}`,
     `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${at('hello of TLS')}\n\n`,
     request(call, [`X-Secret: ${fill.repeat(4_000)}`]),
-    // The rest of it never comes.
-    `${call} HTTP/1.1\nHost: plant\nContent-Length: 1000\n\n${at('body that breaks off')}`,
-    `${call} HTTP/1.1\nHost: plant\nX-Secret: ${at('head that breaks off')}`,
+  ];
+}
+
+/** Of which the rest never comes. */
+function brokenOff(at: At): string[] {
+  const call = `POST ${REST}/rpc/E.Demo/Plain HTTP/1.1\nHost: plant`;
+  return [
+    `${call}\nContent-Length: 1000\n\n${at('body that breaks off')}`,
+    `${call}\nX-Secret: ${at('head that breaks off')}`,
   ];
 }
 
@@ -176,9 +185,9 @@ async function chat(at: At, listen: string): Promise<void> {
   const key = Buffer.from(at('Sec-WebSocket-Key').slice(0, 16)).toString('base64');
   const upgrade = ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${key}`];
   const head = (path: string) => `GET ${path} HTTP/1.1\nHost: plant\nConnection: Upgrade\n${upgrade.join('\n')}\n\n`;
-  await say(listen, head(`/smartWeb/ws?q=${at('query of a refused upgrade')}`));
+  await breakOff(listen, head(`/smartWeb/ws?q=${at('query of a refused upgrade')}`));
   // Frames that are none.
-  await say(listen, `${head(COMET)}${at('bytes in place of a frame')}`);
+  await breakOff(listen, `${head(COMET)}${at('bytes in place of a frame')}`);
 }
 
 /** What a client of Comet's sends, one message after the other. */

@@ -1,30 +1,48 @@
 /** Bytes to a port, and what comes back. */
 import net from 'node:net';
 
-/** So long after what came last nothing more is waited for; most connections are closed before. */
-const QUIET_MS = 400;
+/** For machines that have much else to do: every conversation here ends by itself. */
+const LIMIT_MS = 15_000;
 
-/** Sends `text` (latin1, `\n` as CR LF) and resolves to all that came (latin1) until the other side ended or fell silent. */
-export function say(address: string, text: string, quietMs = QUIET_MS): Promise<string> {
+/** Sends `text` (latin1, `\n` as CR LF) and resolves to all that came (latin1) when the other side has ended. */
+export function say(address: string, text: string): Promise<string> {
+  return converse(connectTo(address), (socket) => socket.write(toLines(text), 'latin1'));
+}
+
+/** The same, but nothing more will follow `text`. */
+export function breakOff(address: string, text: string): Promise<string> {
+  return converse(connectTo(address), (socket) => socket.end(toLines(text), 'latin1'));
+}
+
+/** Over a local socket, with the text as it is. */
+export function sayLocally(path: string, text: string): Promise<string> {
+  return converse(net.connect(path), (socket) => socket.write(text, 'latin1'));
+}
+
+function connectTo(address: string): net.Socket {
   const { hostname, port } = new URL(`http://${address}`);
-  return converse(net.connect(Number(port), hostname), text.replaceAll(/\r?\n/g, '\r\n'), quietMs);
+  return net.connect(Number(port), hostname);
 }
 
-/** The same over a local socket, with the text as it is. */
-export function sayLocally(path: string, text: string, quietMs = QUIET_MS): Promise<string> {
-  return converse(net.connect(path), text, quietMs);
+function toLines(text: string): string {
+  return text.replaceAll(/\r?\n/g, '\r\n');
 }
 
-function converse(socket: net.Socket, text: string, quietMs: number): Promise<string> {
+function converse(socket: net.Socket, send: (socket: net.Socket) => void): Promise<string> {
   let came = '';
-  return new Promise((resolve) => {
-    socket.setEncoding('latin1').setTimeout(quietMs, () => socket.destroy());
+  return new Promise((resolve, reject) => {
+    socket
+      .setEncoding('latin1')
+      .setTimeout(LIMIT_MS, () => socket.destroy(new Error(`silent after ${came.slice(0, 200)}`)));
     socket.on('data', (chunk: string) => {
       came += chunk;
     });
-    // Refused in the middle is an answer, too.
-    socket.on('error', () => socket.destroy());
+    socket.on('error', (error) => {
+      // Refused in the middle is an answer, too.
+      if ('code' in error) socket.destroy();
+      else reject(error);
+    });
     socket.on('close', () => resolve(came));
-    socket.write(text, 'latin1');
+    send(socket);
   });
 }

@@ -3,8 +3,8 @@
  * a process of its own with everything in a temporary folder. nginx and haproxy have a recording server behind them.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import type http from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,10 @@ export function startNginx(): Promise<RealServer> {
 }
 
 export function startHaproxy(): Promise<RealServer> {
-  return startProxy('haproxy', (folder) => ({ config: haproxyConfig(folder), args: ['-db', '-f', join(folder, 'config')] }));
+  return startProxy('haproxy', (folder) => ({
+    config: haproxyConfig(folder),
+    args: ['-db', '-f', join(folder, 'config')],
+  }));
 }
 
 async function startProxy(

@@ -28,6 +28,8 @@ export interface Played {
   readonly upstream: readonly TappedConnection[];
   /** The sidecar did not close a connection that its client had left half open. */
   readonly isHung: boolean;
+  /** The sidecar closed before the client had closed its sending side. */
+  readonly isEndedFirst: boolean;
 }
 
 export interface StandOptions {
@@ -57,9 +59,9 @@ export class SmugglingStand {
 
   /** Sends `pieces` on a new connection, closes the sending side behind them if so wished, and waits for the end of it all. */
   async play(pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> {
-    const { received, isHung } = await converse(this.#plane.port, pieces, isHalfClosed);
+    const conversed = await converse(this.#plane.port, pieces, isHalfClosed);
     await this.#plane.allClosed();
-    return { received, isHung, exchanges: this.#observer.takeAll(), upstream: await this.#tap.takeAll() };
+    return { ...conversed, exchanges: this.#observer.takeAll(), upstream: await this.#tap.takeAll() };
   }
 
   close(): void {
@@ -72,11 +74,12 @@ function converse(
   port: number,
   pieces: readonly Buffer[],
   isHalfClosed: boolean,
-): Promise<{ received: string; isHung: boolean }> {
+): Promise<Pick<Played, 'received' | 'isHung' | 'isEndedFirst'>> {
   return new Promise((resolve) => {
     const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     let received = '';
     let isHung = false;
+    let isEndedFirst = false;
     const patience = setTimeout(() => socket.end(), PATIENCE_MS);
     const limit = setTimeout(() => {
       isHung = true;
@@ -85,12 +88,17 @@ function converse(
     socket.on('data', (bytes: Buffer) => {
       received += bytes.toString('latin1');
     });
-    socket.on('error', () => undefined);
-    socket.on('end', () => socket.destroy());
+    socket.on('error', () => {
+      isEndedFirst = !socket.writableEnded;
+    });
+    socket.on('end', () => {
+      isEndedFirst = !socket.writableEnded;
+      socket.destroy();
+    });
     socket.on('close', () => {
       clearTimeout(patience);
       clearTimeout(limit);
-      resolve({ received, isHung });
+      resolve({ received, isHung, isEndedFirst });
     });
     socket.on('connect', async () => {
       for (const [index, piece] of pieces.entries()) {

@@ -21,6 +21,8 @@ export interface StrictReading {
 }
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21\x22\x24-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
+/** Blanks in a row for one, which RFC 9112 §3 lets a server read as such: what it then sends on has one. */
+const TOLERANT_REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) +([\x21\x22\x24-\x7e\x80-\xff]+) +HTTP\/1\.([01])$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"';
@@ -32,14 +34,25 @@ type Fields = readonly (readonly [name: string, value: string])[];
 /** Where something ends, or that it does not (yet). */
 type End = number | 'open' | 'refused';
 
+/** Reads bytes that the sidecar has sent. */
 export function readStrictly(text: string): StrictReading {
+  return read(text, REQUEST_LINE, /(?:\r\n)*/y);
+}
+
+/** Reads a client's bytes: RFC 9112 §2.2 and §3 let a server skip line ends before a request line, and blanks in it. */
+export function readTolerantly(text: string): StrictReading {
+  return read(text, TOLERANT_REQUEST_LINE, /[\r\n]*/y);
+}
+
+function read(text: string, requestLine: RegExp, emptyLines: RegExp): StrictReading {
   const requests: StrictRequest[] = [];
   for (let at = 0; ; ) {
-    while (text.startsWith('\r\n', at)) at += 2;
+    emptyLines.lastIndex = at;
+    at += emptyLines.exec(text)?.[0].length ?? 0;
     if (at === text.length) return { requests, end: 'complete' };
     const headEnd = text.indexOf('\r\n\r\n', at);
     if (headEnd === -1) return { requests, end: 'open' };
-    const head = readHead(text.slice(at, headEnd));
+    const head = readHead(text.slice(at, headEnd), requestLine);
     if (head === undefined) return { requests, end: 'refused' };
     const body = readBody(text, headEnd + 4, head.framing);
     requests.push({ ...head, body: typeof body.end === 'number' ? body.content : undefined });
@@ -55,9 +68,9 @@ interface StrictHead {
   readonly framing: number | 'chunked';
 }
 
-function readHead(text: string): StrictHead | undefined {
+function readHead(text: string, requestLine: RegExp): StrictHead | undefined {
   const [first = '', ...lines] = text.split('\r\n');
-  const start = REQUEST_LINE.exec(first);
+  const start = requestLine.exec(first);
   const fields = readFields(lines);
   if (start === null || fields === undefined) return undefined;
   const [, method = '', target = '', minor] = start;
@@ -98,7 +111,9 @@ function readFraming(fields: Fields, isVersion10: boolean): number | 'chunked' |
   }
   if (lengths.length === 0) return 0;
   const [length = ''] = lengths;
-  return lengths.length === 1 && /^\d+$/.test(length) && length.length <= MAX_LENGTH_DIGITS ? Number(length) : undefined;
+  return lengths.length === 1 && /^\d+$/.test(length) && length.length <= MAX_LENGTH_DIGITS
+    ? Number(length)
+    : undefined;
 }
 
 function readBody(text: string, from: number, framing: number | 'chunked'): { content: string; end: End } {

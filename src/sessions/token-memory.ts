@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { type CertificateHolder, type CredentialFields, type Credentials, isBasic } from './credentials.ts';
+import { type HalfSipKey, halfSipHash } from './half-sip-hash.ts';
+
+/** Of a generation; there are two. Each takes about 100 bytes. */
+const MAX_ENTRIES = 8_192;
+
+/**
+ * The tokens of what was sent lately. Clients send the same `Authorization` with each request, and its token costs 2 µs; this
+ * recognises it in 0.2 µs, without keeping it: a keyed fingerprint of 53 bits stands for it. Among 10,000 of them the chance
+ * that any two agree is 1 in 10^8, and nobody who does not have the key can look for such a pair.
+ */
+export class TokenMemory {
+  readonly #credentials: Credentials;
+  readonly #key: HalfSipKey;
+  #young = new Map<number, string | undefined>();
+  #old: ReadonlyMap<number, string | undefined> = new Map();
+
+  constructor(credentials: Credentials) {
+    const random = randomBytes(8);
+    this.#credentials = credentials;
+    this.#key = { k0: random.readInt32LE(0), k1: random.readInt32LE(4) };
+  }
+
+  /** As `Credentials.tokenOf`. */
+  tokenOf(fields: CredentialFields, holder?: CertificateHolder): string | undefined {
+    const authorization = fields.field('authorization');
+    // Beside anything else, other fields count as well; those clients are rarer.
+    if (authorization === undefined || !isBasic(authorization)) return this.#credentials.tokenOf(fields, holder);
+    const fingerprint = halfSipHash(this.#key, authorization);
+    const known = this.#young.get(fingerprint);
+    if (known !== undefined) return known;
+    const token = this.#old.get(fingerprint) ?? this.#credentials.tokenOf(fields, holder);
+    if (this.#young.size >= MAX_ENTRIES) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(fingerprint, token);
+    return token;
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What becomes of a message before a sidecar, whose marker request follows on the same connection. `refused`: answered by
+ * the sidecar itself, which then closes; `served`: read as one or more whole requests, and the marker behind them; `closed`:
+ * served, and then closed without a look at the marker; `open`: the marker is part of the message, or of one that it begins.
+ */
+export type Taken = 'refused' | 'served' | 'closed' | 'open';
+
+export interface AmbiguousMessage {
+  readonly name: string;
+  /** Latin1. */
+  readonly bytes: string;
+  /** More than one: by the version of Node, by the server, or by the data path; `why` says which. */
+  readonly taken: readonly Taken[];
+  /** The rule and the source. */
+  readonly why: string;
+}
+
+export const HOST = 'Host: app.example';
+
+/** A request that nobody sends: it is content, or part of a field, of another one. */
+export const SMUGGLED = `GET /smuggled HTTP/1.1\r\n${HOST}\r\n\r\n`;
+
+/** Messages that are about the same rule, each as name and bytes. */
+export function messages(
+  why: string,
+  taken: Taken | readonly Taken[],
+  entries: readonly (readonly [name: string, bytes: string])[],
+): AmbiguousMessage[] {
+  return entries.map(([name, bytes]) => ({ name, bytes, taken: [taken].flat(), why }));
+}
+
+/** Lines with an end each, and the empty line. */
+export function head(...lines: readonly string[]): string {
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+export function post(fields: readonly string[], body = ''): string {
+  return head('POST /m HTTP/1.1', HOST, ...fields) + body;
+}
+
+/** By its length, the smuggled request is content; in chunks it is a request behind an empty body. */
+export function lengthOrChunks(...lines: readonly string[]): string {
+  const body = `0\r\n\r\n${SMUGGLED}`;
+  return post([`Content-Length: ${body.length}`, ...lines], body);
+}
+
+/** In chunks, the smuggled request is content; by its length it comes behind the first chunk's line. */
+export function chunksOrLength(...lines: readonly string[]): string {
+  const size = SMUGGLED.length.toString(16);
+  return post([`Content-Length: ${size.length + 2}`, ...lines], `${size}\r\n${SMUGGLED}\r\n0\r\n\r\n`);
+}
+
+/** A request in chunks. */
+export function chunked(body: string, ...fields: readonly string[]): string {
+  return post(['Transfer-Encoding: chunked', ...fields], body);
+}

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import https from 'node:https';
+import type net from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CertificateFolder, textOf } from '../tls/certificates.ts';
+import { get, listening } from '../tls/secure-stand.ts';
+import { MAIN_PATH, startSidecarProcess } from './sidecar-process.ts';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'plant' });
+const other = folder.signed(authority, { name: 'other' });
+const expired = folder.signed(authority, { name: 'plant', days: -1 });
+const upstream = https.createServer({ cert: textOf(own.certFile), key: textOf(own.keyFile) }, (request, response) => {
+  response.end(`${request.headers['x-forwarded-proto']} ${request.url}`);
+});
+let upstreamPort: number;
+
+beforeAll(async () => {
+  upstreamPort = await listening(upstream as unknown as net.Server);
+});
+
+afterAll(() => {
+  upstream.close();
+  upstream.closeAllConnections();
+  folder.remove();
+});
+
+const tlsOf = ({ certFile, keyFile }: { certFile: string; keyFile: string }) =>
+  `{ certFile: ${certFile}, keyFile: ${keyFile} }`;
+
+function configOf(listen: { certFile: string; keyFile: string }): string {
+  return `
+upstream: { url: 'https://127.0.0.1:${upstreamPort}/smartWeb', tls: { caFile: ${authority.certFile} } }
+listen: { host: 127.0.0.1, port: 0, tls: ${tlsOf(listen)} }
+monitor: { port: 0, tls: ${tlsOf(own)} }
+`;
+}
+
+function run(command: readonly string[], config: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const file = folder.file('sidecar.yaml', config);
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN_PATH, ...command, '--config', file], (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+describe('d2-sidecar with TLS everywhere', () => {
+  it('serves clients and the monitoring port, and reaches the upstream', async () => {
+    const file = folder.file('sidecar.yaml', configOf(own));
+    const sidecar = await startSidecarProcess(['--config', file]);
+    try {
+      const port = (address: string) => Number(address.split(':').at(-1));
+      expect((await get(port(sidecar.listen), '/smartWeb/a', { ca: authority })).body).toBe('https /smartWeb/a');
+      for (const health of ['/livez', '/readyz', '/startupz']) {
+        expect((await get(port(sidecar.monitor), health, { ca: authority })).status).toBe(200);
+      }
+    } finally {
+      expect(await sidecar.stop()).toBe(0);
+    }
+  });
+
+  it.each([[[]], [['check']]])('ends with 64 where a key belongs to another certificate: %j', async (command) => {
+    const { code, stderr } = await run(command, configOf({ certFile: own.certFile, keyFile: other.keyFile }));
+    expect(code).toBe(64);
+    expect(stderr).toContain(
+      `d2-sidecar: listen.tls.keyFile: ${other.keyFile} does not belong to the certificate in ${own.certFile}`,
+    );
+    for (const line of readFileSync(other.keyFile, 'latin1').split('\n').slice(1, 3))
+      expect(stderr).not.toContain(line);
+  });
+
+  it.each([[[]], [['check']]])('ends with 1 where a file is not there: %j', async (command) => {
+    const none = path.join(folder.folder, 'none.pem');
+    const { code, stderr } = await run(command, configOf({ certFile: none, keyFile: own.keyFile }));
+    expect(code).toBe(1);
+    expect(stderr).toContain(`d2-sidecar: D2S_ERR_TLS_FILE: listen.tls.certFile: ${none} cannot be read: ENOENT`);
+  });
+
+  it('checks an expired certificate with a warning, and prints no key', async () => {
+    const { code, stdout, stderr } = await run(['check'], configOf(expired));
+    expect(code).toBe(0);
+    expect(stderr).toContain(`d2-sidecar: warning: listen.tls.certFile: ${expired.certFile} has expired`);
+    expect(stdout).toContain(`certFile: ${expired.certFile}`);
+    expect(stdout).not.toContain('PRIVATE');
+  });
+});
