@@ -74,7 +74,9 @@ for (const path of paths) {
         expect(toComparable(seen, straight, exactness)).toEqual(toComparable(straight, straight, exactness));
       };
 
-      for (const subject of dataPathCases) {
+      // At both ends all of them; with the other end plain, each third one (ALL_TLS_CASES=1: all), since the code is the same.
+      const isWhole = (hasClient && hasUpstream) || process.env.ALL_TLS_CASES === '1';
+      for (const subject of dataPathCases.filter((_, index) => isWhole || index % 3 === 0)) {
         const known = subject.knownDifference?.[path.name];
         it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, async () => {
           const seen = await runner.run(subject, sidecar.port);

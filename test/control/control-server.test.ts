@@ -59,13 +59,13 @@ describe('the control socket', () => {
 
   it('keeps the connection of a shutdown until its process ends', async () => {
     const target = new NotingTarget();
-    const server = await stand.open('a.sock', target, 1);
+    const server = await stand.open('a.sock', target, 40);
     const { status, gone } = await requestShutdown(server.path, 60_000);
     expect(status.pid).toBe(4711);
     expect(target.told).toEqual(['shutdown']);
     server.close();
-    // Longer than the idle time of other connections, which is 1 ms here.
-    expect(await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 50, 'waits'))])).toBe('waits');
+    // Longer than the idle time of other connections, which is 40 ms here.
+    expect(await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 120, 'waits'))])).toBe('waits');
     server.destroy();
     expect(await gone).toBe(true);
   });

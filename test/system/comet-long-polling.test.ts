@@ -23,5 +23,5 @@ compare('cometd over long-polling', {
     ],
   },
   connectionType: 'COMET_LONG_POLLING',
-  ways: ['direct', 'auto', 'gateway'],
+  ways: ['auto', 'gateway'],
 });

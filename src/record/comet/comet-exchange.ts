@@ -30,7 +30,7 @@ export class CometExchange implements ExchangeReading {
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
       remoteAddress: client.remoteAddress,
-      userName: credentials.identify(request)?.userName ?? null,
+      userName: credentials.identify(request, client)?.userName ?? null,
       cookieToken: credentials.cookieTokenOf(request),
     });
     exchange.wantsResponse = true;

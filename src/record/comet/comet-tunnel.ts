@@ -30,7 +30,7 @@ export class CometTunnel implements TunnelObserver {
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
       remoteAddress: client.remoteAddress,
-      userName: credentials.identify(request)?.userName ?? null,
+      userName: credentials.identify(request, client)?.userName ?? null,
       cookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request),
     });
     const extensions = parseExtensions(response.fields('sec-websocket-extensions'));
