@@ -1,34 +1,25 @@
 #!/usr/bin/env node
 /**
  * `npm run sbom -- FOLDER` writes what a release is made of: the packages that it runs with, and not those that it is built and
- * tested with. Run it where package.json is, after `npm ci`.
+ * tested with. Run it where package.json is, after `npm ci`. The same packages give the same files.
  *
- * - `sbom.cdx.json`: CycloneDX JSON, as `npm sbom` makes it, with version, licence, address and hash of each package.
+ * - `sbom.cdx.json`: CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/), with version, licence and hash of each, and what needs what.
  * - `licences.txt`: their licences in a list, and then the texts that come with them, which have to be passed on.
  *
  * Exit code 1, and a line for each package that is the reason, if a licence is not known or not one of PERMITTED.
+ *
+ * Not by `npm sbom --omit=dev`: with npm 11 it also leaves out what production and development share.
  */
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 
 /** Licences that ask for no more than their text (SPDX). Whatever else a dependency brings has to be looked at by a person. */
-const PERMITTED = new Set([
-  '0BSD',
-  'Apache-2.0',
-  'BSD-2-Clause',
-  'BSD-3-Clause',
-  'BlueOak-1.0.0',
-  'CC0-1.0',
-  'ISC',
-  'MIT',
-  'Zlib',
-]);
+const PERMITTED = new Set('0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC0-1.0 ISC MIT Zlib'.split(' '));
 
 const EXIT_USAGE = 64;
-const MAX_SBOM_BYTES = 64 * 1024 * 1024;
 const TEXT_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
+const MODULES = 'node_modules/';
 
 const [folder, ...rest] = process.argv.slice(2);
 if (folder === undefined || rest.length > 0) {
@@ -38,8 +29,7 @@ if (folder === undefined || rest.length > 0) {
 process.exitCode = write(folder);
 
 function write(target) {
-  const project = JSON.parse(readFileSync('package.json', 'utf8'));
-  const sbom = makeSbom(project);
+  const project = readJson('package.json');
   const packages = listPackages();
   const refused = packages.filter(({ licence }) => !isPermitted(licence));
   for (const { name, version, licence } of refused) {
@@ -47,37 +37,28 @@ function write(target) {
   }
   if (refused.length > 0) return 1;
   mkdirSync(target, { recursive: true });
-  writeFileSync(path.join(target, 'sbom.cdx.json'), `${JSON.stringify(sbom, undefined, 2)}\n`);
+  writeFileSync(path.join(target, 'sbom.cdx.json'), `${JSON.stringify(toSbom(project, packages), undefined, 2)}\n`);
   writeFileSync(path.join(target, 'licences.txt'), toLicenceText(project, packages));
   process.stdout.write(`${packages.length} packages, all under permitted licences\n`);
   return 0;
 }
 
-function makeSbom(project) {
-  const { status, stdout, stderr } = spawnSync('npm', ['sbom', '--omit=dev', '--sbom-format=cyclonedx'], {
-    encoding: 'utf8',
-    maxBuffer: MAX_SBOM_BYTES,
-  });
-  if (status !== 0) throw new Error(`npm sbom failed: ${stderr}`);
-  const sbom = JSON.parse(stdout);
-  // npm names the project after the folder that it happens to be in.
-  Object.assign(sbom.metadata.component, { type: 'application', name: project.name });
-  return sbom;
+function readJson(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** What is installed for production, by its place in node_modules. */
+/** What is installed for production, by its place in node_modules; what is optional may be there or not. */
 function listPackages() {
-  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const { packages } = readJson('package-lock.json');
   return Object.entries(packages)
-    .filter(([place, { dev, devOptional }]) => place !== '' && !dev && !devOptional)
-    .map(([place, { version }]) => {
-      const found = JSON.parse(readFileSync(path.join(place, 'package.json'), 'utf8'));
-      return { place, name: found.name, version, licence: licenceOf(found) };
+    .filter(([place, { dev }]) => place !== '' && !dev)
+    .filter(([place, { optional, devOptional }]) => !(optional || devOptional) || existsSync(place))
+    .map(([place, { version, integrity, dependencies, optionalDependencies }]) => {
+      const { name, license } = readJson(path.join(place, 'package.json'));
+      const licence = typeof license === 'string' && license.trim() !== '' ? license : undefined;
+      const needs = Object.keys({ ...dependencies, ...optionalDependencies });
+      return { place, name, version, licence, integrity, needs };
     });
-}
-
-function licenceOf({ license }) {
-  return typeof license === 'string' && license.trim() !== '' ? license : undefined;
 }
 
 /** Every licence that an SPDX expression names, so that `MIT OR X` asks for a person, too. */
@@ -85,6 +66,78 @@ function isPermitted(licence) {
   if (licence === undefined) return false;
   const names = licence.split(/[\s()]+/).filter((word) => word !== '' && word !== 'AND' && word !== 'OR');
   return names.length > 0 && names.every((name) => PERMITTED.has(name));
+}
+
+function toSbom({ name, version, description, license, dependencies }, packages) {
+  const purl = toPurl({ name, version });
+  const component = { 'bom-ref': purl, type: 'application', name, version, description, purl };
+  const places = new Map(packages.map((one) => [one.place, one]));
+  const root = { ref: purl, dependsOn: toRefs(Object.keys(dependencies ?? {}), '', places) };
+  return {
+    $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    version: 1,
+    metadata: {
+      lifecycles: [{ phase: 'build' }],
+      component: license === undefined ? component : { ...component, licenses: toLicenses(license) },
+    },
+    components: packages.map(toComponent),
+    dependencies: [
+      root,
+      ...packages.map((one) => ({ ref: toRef(one), dependsOn: toRefs(one.needs, one.place, places) })),
+    ],
+  };
+}
+
+function toComponent({ place, name, version, licence, integrity }) {
+  return {
+    'bom-ref': toRef({ place, name, version }),
+    type: 'library',
+    name,
+    version,
+    scope: 'required',
+    purl: toPurl({ name, version }),
+    licenses: toLicenses(licence),
+    hashes: toHashes(integrity),
+  };
+}
+
+/** One version may be installed at several places, and each needs a name of its own. */
+function toRef({ place, name, version }) {
+  const isOnTop = place === `${MODULES}${name}`;
+  return isOnTop ? toPurl({ name, version }) : `${toPurl({ name, version })}#${place}`;
+}
+
+/** https://github.com/package-url/purl-spec/blob/main/types-doc/npm-definition.md */
+function toPurl({ name, version }) {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}
+
+function toLicenses(licence) {
+  return [/[\s()]/.test(licence) ? { expression: licence } : { license: { id: licence } }];
+}
+
+/** `sha512-<base64>`, as https://www.w3.org/TR/SRI/ writes it. */
+function toHashes(integrity = '') {
+  return integrity
+    .split(' ')
+    .filter((one) => one !== '')
+    .map((one) => {
+      const [algorithm = '', base64 = ''] = one.split(/-(.*)/s);
+      return { alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(base64, 'base64').toString('hex') };
+    });
+}
+
+/** Node looks in the package's own node_modules, then in that of each package around it. */
+function toRefs(needs, place, places) {
+  return needs.flatMap((need) => {
+    for (let around = place; ; around = around.slice(0, Math.max(0, around.lastIndexOf(`/${MODULES}`)))) {
+      const found = places.get(`${around === '' ? '' : `${around}/`}${MODULES}${need}`);
+      if (found !== undefined) return [toRef(found)];
+      if (around === '') return [];
+    }
+  });
 }
 
 function toLicenceText(project, packages) {

@@ -103,10 +103,13 @@ function leaksOf(outputs: Readonly<Record<string, readonly string[]>>): string[]
 }
 
 async function untilJvmAnswered(kind: string): Promise<void> {
-  await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 10_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
+  await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 30_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
 }
 
-describe('no secret comes out', { concurrent: true }, () => {
+/** For machines that have much else to do. */
+const LONG = { concurrent: true, timeout: 60_000 };
+
+describe('no secret comes out', LONG, () => {
   it('of a sidecar that relays, with readers who log in', async ({ expect }) => {
     const [password, apiKey, token] = [
       markers.at('configuration: password of a reader'),
@@ -227,6 +230,19 @@ describe('no secret comes out', { concurrent: true }, () => {
     }
   });
 
+  it('of certificates and keys that cannot be used', async ({ expect }) => {
+    const pem = (name: string, kind: string) => {
+      const text = Buffer.from(markers.at(`${name}: content`)).toString('base64');
+      return write(name, `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----\n`);
+    };
+    const [certFile, keyFile] = [pem('tls.crt', 'CERTIFICATE'), pem('tls.key', 'PRIVATE KEY')];
+    const yaml = `upstream: { url: "http://127.0.0.1:1" }\nlisten: { tls: { certFile: "${certFile}", keyFile: "${keyFile}" } }`;
+    const { code, output } = await runProgram(['check', '--config', write('tls.yaml', yaml)]);
+    expect(leaksOf({ check: [output] })).toEqual([]);
+    expect(output).toContain('listen.tls');
+    expect(code).toBe(64);
+  });
+
   it('of passwd', async ({ expect }) => {
     const password = markers.at('standard input of passwd: the password');
     const file = path.join(folder, 'passwd');
@@ -240,7 +256,7 @@ describe('no secret comes out', { concurrent: true }, () => {
   });
 });
 
-describe('no secret comes out of a program that ends by a mistake', { concurrent: true }, () => {
+describe('no secret comes out of a program that ends by a mistake', LONG, () => {
   /** A mistake in whatever handles a client's first bytes; `chunk` is what they are. */
   const MISTAKES: Readonly<Record<string, string>> = {
     'a thrown error': `const cause = new Error('cause ' + chunk);
@@ -288,6 +304,28 @@ describe('no secret comes out of a program that ends by a mistake', { concurrent
     expect(output).toContain('ended by an error that nobody expected: Error\n    at ');
     expect(code).toBe(1);
   });
+});
+
+it.each<[string, (secret: string) => string]>([
+  ['as it is', (secret) => `a="${secret}"`],
+  ['as it is', (secret) => `a name in lower case: ${secret.toLowerCase()}`],
+  ['as it is', (secret) => `cut short: ${secret.slice(0, 10)}`],
+  ['as it is', (secret) => `cut short: ${secret.slice(-11)}`],
+  ['base64', (secret) => Buffer.from(`user:${secret}`).toString('base64')],
+  ['base64', (secret) => Buffer.from(`u:${secret}`).toString('base64url')],
+  ['base64', (secret) => Buffer.from(secret).toString('base64')],
+  ['hex', (secret) => Buffer.from(secret).toString('hex')],
+  ['percent', (secret) => secret.replaceAll(/./g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)],
+  ['JSON escapes', (secret) => secret.replaceAll(/./g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)],
+  ['octets', (secret) => JSON.stringify(Buffer.from(secret))],
+])('a secret is found %s', (form, write) => {
+  const own = new Markers();
+  own.at('another');
+  const secret = own.at('here');
+  own.know('known', 'AbC+/');
+  expect(own.leaksIn(`before ${write(secret)} behind`)).toEqual([`here (${form})`]);
+  expect(own.leaksIn('neither zQ7 nor this')).toEqual([]);
+  expect(own.leaksIn('xAbC+/')).toEqual(['known (as it is)']);
 });
 
 it('there were secrets in more than 250 places, and those that pass have reached the application server', () => {

@@ -131,6 +131,25 @@ describe('the port for clients', () => {
     ]);
   });
 
+  it('does not give more time to a handshake that comes byte by byte', async () => {
+    await start((base) => ({ ...listenWith()(base), timeouts: { ...base.timeouts, headMs: 300 } }));
+    const slow = net.connect({ host: '127.0.0.1', port: stand.port, noDelay: true });
+    slow.on('error', () => undefined);
+    // The beginning of a ClientHello of 512 bytes.
+    slow.write(Buffer.from('160301020001000200fc0303', 'hex'));
+    let sent = 0;
+    const timer = setInterval(() => {
+      sent += 1;
+      slow.write('\0');
+    }, 20);
+    await new Promise((resolve) => slow.on('close', resolve));
+    clearInterval(timer);
+    expect(sent).toBeGreaterThan(1);
+    // At 20 ms each, the whole of it would take ten seconds.
+    expect(sent).toBeLessThan(250);
+    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ failed: 1, timedOut: 1 });
+  });
+
   it('counts connections from before their handshake in limits.connections', async () => {
     await start((base) => ({ ...listenWith()(base), limits: { ...base.limits, connections: 2 } }));
     const silent = [1, 2].map(() => net.connect({ host: '127.0.0.1', port: stand.port }));

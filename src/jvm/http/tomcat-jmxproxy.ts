@@ -78,9 +78,12 @@ export function parseJmxProxy(text: string): JvmReading {
 
 function refuseFailure(text: string): void {
   // Failures come with the status 200: `Error - javax.management.InstanceNotFoundException: ...`, then a stack trace.
-  const failure = /^Error - ([\w.$]{1,200})/.exec(text);
-  if (failure !== null)
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `Tomcat's JMX proxy failed with ${failure[1]}; see Tomcat's log.`);
+  // Nothing but the class of an exception is told: its message is the server's own affair.
+  const failure = /^Error - (?:([\w.$]{1,200}(?:Exception|Error))(?![\w.$]))?/.exec(text);
+  if (failure !== null) {
+    const what = failure[1] ?? 'an error';
+    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `Tomcat's JMX proxy failed with ${what}; see Tomcat's log.`);
+  }
   const results = /^OK - Number of results: (\d{1,9})\r?\n/.exec(text);
   if (results === null)
     throw new JvmSourceError(

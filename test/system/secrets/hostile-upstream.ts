@@ -261,9 +261,12 @@ class JvmPlaces {
 /** As each of them says that something went wrong. */
 function toErrorText(kind: string, secret: string): string {
   const texts: Readonly<Record<string, string>> = {
-    'tomcat-jmxproxy': `Error - No such bean: password=${secret}`,
+    'tomcat-jmxproxy': `Error - ${secret}: password=${secret}`,
     'tomcat-status': `<?xml version="1.0"?><status><jvm><memory free='${secret}'`,
-    jolokia: JSON.stringify([{ status: 500, error: secret, stacktrace: secret, request: { mbean: secret } }]),
+    // One element for each question of its reader.
+    jolokia: JSON.stringify(
+      Array.from({ length: 4 }, () => ({ status: 500, error: secret, stacktrace: secret, request: { mbean: secret } })),
+    ),
     prometheus: `jvm_memory_bytes_used{password="${secret}"} ${secret}\n`,
     wildfly: JSON.stringify({ outcome: 'failed', 'failure-description': secret }),
   };

@@ -7,65 +7,76 @@
 const PREFIX = 'zQ7x';
 /** Also what is left of one that was cut short at either end, or turned into base64 at any offset, has a whole unit in it. */
 const REPEATS = 4;
+const MAX_PLACES = 36 * 35;
 
-interface Needle {
+/** How bytes may be written; compared in lower case. */
+const FORMS: Readonly<Record<string, (bytes: Buffer) => string>> = {
+  'as it is': (bytes) => bytes.toString('latin1').toLowerCase(),
+  hex: (bytes) => bytes.toString('hex'),
+  percent: (bytes) => toEscapes(bytes, '%', 2),
+  'JSON escapes': (bytes) => toEscapes(bytes, '\\u', 4),
+  octets: (bytes) => [...bytes].join(','),
+};
+
+/** Characters of a unit in base64. */
+const BASE64_LENGTH = 8;
+
+interface Marker {
   readonly place: string;
-  readonly form: string;
-  readonly text: string;
+  readonly bytes: Buffer;
 }
 
 export class Markers {
-  readonly #places: string[] = [];
-  /** Compared with a text in lower case. */
-  readonly #folded: Needle[] = [];
-  readonly #exact: Needle[] = [];
+  readonly #markers: Marker[] = [];
+  /** What was not chosen here, by its place. */
+  readonly #known: Marker[] = [];
+  readonly #base64 = new Map<string, string>();
 
-  /** Places that have one, e.g. `client: password of HTTP Basic`. */
+  /** Places that have a secret, e.g. `client: password of HTTP Basic`. */
   get places(): readonly string[] {
-    return this.#places;
+    return [...this.#markers, ...this.#known].map(({ place }) => place);
   }
 
   /** A secret of 24 letters and digits for the place. */
   at(place: string): string {
-    const unit = `${PREFIX}${(36 + this.#places.length).toString(36).padStart(2, '0').slice(-2)}`;
-    if (this.#places.length >= 36 * 35) throw new RangeError('too many places');
-    this.#places.push(place);
-    const bytes = Buffer.from(unit, 'latin1');
-    this.#addFolded(place, 'as it is', unit);
-    this.#addFolded(place, 'hex', bytes.toString('hex'));
-    this.#addFolded(place, 'percent', toEscapes(bytes, '%', 2));
-    this.#addFolded(place, 'JSON escapes', toEscapes(bytes, '\\u', 4));
-    this.#addFolded(place, 'octets', [...bytes].join(','));
-    this.#addBase64(place, unit);
+    if (this.#markers.length === MAX_PLACES) throw new RangeError('too many places');
+    const unit = `${PREFIX}${(36 + this.#markers.length).toString(36)}`;
+    this.#markers.push({ place, bytes: Buffer.from(unit, 'latin1') });
+    // Six bytes are eight characters, so that the repeated unit is the same eight at each of three offsets.
+    for (const offset of [0, 1, 2]) {
+      const turned = unit.slice(offset) + unit.slice(0, offset);
+      this.#base64.set(Buffer.from(turned, 'latin1').toString('base64'), place);
+    }
     return unit.repeat(REPEATS);
   }
 
   /** A secret that is what it is, e.g. a hash. */
   know(place: string, secret: string): void {
-    this.#places.push(place);
-    this.#exact.push({ place, form: 'as it is', text: secret });
-    this.#addFolded(place, 'hex', Buffer.from(secret, 'utf8').toString('hex'));
+    this.#known.push({ place, bytes: Buffer.from(secret, 'utf8') });
   }
 
   /** Each secret that `text` holds, e.g. `client: password of HTTP Basic (base64)`. */
   leaksIn(text: string): string[] {
     const folded = text.toLowerCase();
-    return [
-      ...this.#folded.filter((needle) => folded.includes(needle.text)),
-      ...this.#exact.filter((needle) => text.includes(needle.text)),
-    ].map(({ place, form }) => `${place} (${form})`);
+    const leaks = Object.entries(FORMS).flatMap(([form, write]) => {
+      const isThere = folded.includes(write(Buffer.from(PREFIX, 'latin1')));
+      return [...(isThere ? this.#markers : []), ...this.#known]
+        .filter(({ bytes }) => folded.includes(write(bytes)))
+        .map(({ place }) => `${place} (${form})`);
+    });
+    return [...leaks, ...this.#leaksInBase64(text)];
   }
 
-  #addFolded(place: string, form: string, text: string): void {
-    this.#folded.push({ place, form, text: text.toLowerCase() });
-  }
-
-  /** Six bytes are eight characters, so that the repeated unit is the same eight at each of three offsets. */
-  #addBase64(place: string, unit: string): void {
-    for (const offset of [0, 1, 2]) {
-      const text = Buffer.from(unit.slice(offset) + unit.slice(0, offset), 'latin1').toString('base64');
-      this.#exact.push({ place, form: 'base64', text });
+  #leaksInBase64(text: string): string[] {
+    const places = new Set<string>();
+    for (const [run] of text.matchAll(/[A-Za-z0-9+/]{8,}/g)) {
+      for (let at = 0; at + BASE64_LENGTH <= run.length; at += 1) {
+        const place = this.#base64.get(run.slice(at, at + BASE64_LENGTH));
+        if (place !== undefined) places.add(place);
+      }
     }
+    for (const { place, bytes } of this.#known) if (text.includes(bytes.toString('base64'))) places.add(place);
+    return [...places].map((place) => `${place} (base64)`);
   }
 }
 
