@@ -12,8 +12,11 @@
  * - Chunks get other sizes, chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding` on
  *   204 and 304. Content-Length moves behind Content-Disposition.
  * - 100 loses its fields. A final response to a request that still waits for its 100 gains `Connection: keep-alive`.
- * - Refused here: with 400 methods that Node's parser does not know, more than one Host, a last transfer coding that is not
- *   chunked, any transfer coding in HTTP/1.0; with 501 CONNECT; with 505 versions other than 1.0 and 1.1.
+ * - Refused here: with 400 methods that Node's parser does not know, more than one Host, a fragment in the target, transfer
+ *   codings that are not plain tokens with one chunked at the end, any transfer coding in HTTP/1.0, trailers that belong in a
+ *   head (Connection, Upgrade); with 501 CONNECT; with 505 versions other than 1.0 and 1.1.
+ * - Request lines of RTSP/1.x (GET, POST, OPTIONS) and ICE/1.x (SOURCE) are read as HTTP/1.x: Node's parser does, and does not
+ *   tell. The relay refuses them before it hands over.
  * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are taken out. A refused WebSocket request is
  *   the last one on its connection.
  * - A client that has sent nothing yet is given `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.

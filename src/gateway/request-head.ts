@@ -18,6 +18,12 @@ const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as c
  */
 const TARGET = /^[\x21\x22\x24-\xff]+$/;
 
+/** Not what `trim` takes away: a no-break space is no blank to Node's parser, nor to others (RFC 9110 §5.6.3). */
+const BLANKS_AROUND = /^[ \t]+|[ \t]+$/g;
+
+/** A length of more digits is no real body, and not every server counts that far. The relay's limit as well. */
+const LENGTH = /^0*\d{1,15}$/;
+
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /**
@@ -37,6 +43,7 @@ export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   if (isHttp10 && hasCoding) return 400;
   // RFC 9112 §6.3: such a body has no end. Node finds out only behind the head.
   if (hasCoding && !hasPlainCodings(raw)) return 400;
+  if (valuesOf(raw, 'content-length').some((length) => !LENGTH.test(length))) return 400;
   // Node's parser takes RTSP for HTTP, and has its methods for nothing else.
   if (!METHODS.includes(request.method ?? '')) return 400;
   return TARGET.test(request.url ?? '') ? undefined : 400;
@@ -46,7 +53,7 @@ export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
 function hasPlainCodings(raw: readonly string[]): boolean {
   const codings = valuesOf(raw, 'transfer-encoding')
     .flatMap((value) => value.split(','))
-    .map((coding) => coding.trim().toLowerCase());
+    .map((coding) => coding.replace(BLANKS_AROUND, '').toLowerCase());
   return codings.every((coding) => TOKEN.test(coding)) && codings.indexOf('chunked') === codings.length - 1;
 }
 

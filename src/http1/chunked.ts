@@ -23,6 +23,7 @@ type State =
   | 'size'
   | 'extension-first'
   | 'extension-name'
+  | 'extension-value-first'
   | 'extension-value'
   | 'quoted'
   | 'quoted-pair'
@@ -39,7 +40,7 @@ type State =
 
 /**
  * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. Strict as Node's parser: CRLF only,
- * extensions of tokens and quoted strings, trailers well-formed; and no trailer may name a framing field. Changes nothing.
+ * extensions of tokens and quoted strings (none empty), trailers well-formed; and no trailer may name a framing field. Changes nothing.
  */
 export class ChunkedReader {
   readonly #maxTrailerBytes: number;
@@ -125,12 +126,13 @@ export class ChunkedReader {
         return TOKEN[byte] === 1 ? 'extension-name' : undefined;
       case 'extension-name':
         if (TOKEN[byte] === 1) return 'extension-name';
-        if (byte === EQUALS) return 'extension-value';
+        if (byte === EQUALS) return 'extension-value-first';
         return afterExtension(byte);
-      case 'extension-value':
-        if (TOKEN[byte] === 1) return 'extension-value';
+      case 'extension-value-first':
         if (byte === QUOTE) return 'quoted';
-        return afterExtension(byte);
+        return TOKEN[byte] === 1 ? 'extension-value' : undefined;
+      case 'extension-value':
+        return TOKEN[byte] === 1 ? 'extension-value' : afterExtension(byte);
       case 'quoted':
         if (byte === QUOTE) return 'quoted-end';
         if (byte === BACKSLASH) return 'quoted-pair';

@@ -31,30 +31,44 @@ export class FieldSummary {
   connectionKeepAlive = false;
 }
 
+/** Where the bytes of a head's text are: the byte at `offset + i` is the text's character `i`. */
+export interface HeadBytes {
+  readonly bytes: Uint8Array;
+  readonly offset: number;
+}
+
+export function toHeadBytes(text: string): HeadBytes {
+  return { bytes: Buffer.from(text, 'latin1'), offset: 0 };
+}
+
 /**
  * Reads the field section of `text` from `start`, the offset just past the start line's CRLF. Strict by RFC 9112 §5: no
  * folding, no blank before a colon, no bare CR or LF, no control characters.
+ *
+ * It looks at each character: in the bytes, since a string is asked for its kind at each of them.
  */
-export function readFields(text: string, start: number): FieldSummary {
+export function readFields(text: string, start: number, { bytes, offset }: HeadBytes): FieldSummary {
   const summary = new FieldSummary();
-  const length = text.length;
-  let at = start;
+  const end = offset + text.length;
+  let at = offset + start;
   for (;;) {
-    if (text.charCodeAt(at) === CR) {
-      if (text.charCodeAt(at + 1) === LF && at + 2 === length) summary.end = length;
+    if (bytes[at] === CR) {
+      if (bytes[at + 1] === LF && at + 2 === end) summary.end = text.length;
       return summary;
     }
     const nameStart = at;
-    while (at < length && TOKEN[text.charCodeAt(at)] === 1) at += 1;
+    while (at < end && TOKEN[bytes[at] as number] === 1) at += 1;
     const nameEnd = at;
-    if (nameEnd === nameStart || text.charCodeAt(nameEnd) !== COLON) return summary;
+    if (nameEnd === nameStart || bytes[nameEnd] !== COLON) return summary;
     at += 1;
-    while (text.charCodeAt(at) === SPACE || text.charCodeAt(at) === TAB) at += 1;
+    while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
     const valueStart = at;
-    while (at < length && FIELD_VALUE[text.charCodeAt(at)] === 1) at += 1;
-    if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) return summary;
-    summary.lineStarts.push(nameStart);
-    noteField(summary, text, nameStart, nameEnd, valueStart, trimmedEnd(text, valueStart, at));
+    while (at < end && FIELD_VALUE[bytes[at] as number] === 1) at += 1;
+    if (at + 1 >= end || bytes[at] !== CR || bytes[at + 1] !== LF) return summary;
+    const lineStart = nameStart - offset;
+    summary.lineStarts.push(lineStart);
+    const valueEnd = trimmedEnd(text, valueStart - offset, at - offset);
+    noteField(summary, text, lineStart, nameEnd - offset, valueStart - offset, valueEnd);
     at += 2;
   }
 }

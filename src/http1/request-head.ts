@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { CR, LF, TARGET } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, readFields, UNCLEAR } from './fields.ts';
+import { ABSENT, type FieldSummary, fieldValue, type HeadBytes, readFields, toHeadBytes, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
 /**
@@ -58,7 +58,7 @@ export class Http1RequestHead {
  * Takes only what RFC 9112 §2 to §6 leaves no doubt about, and nothing that Node's strict parser would reject; for
  * everything else it says what is irregular.
  */
-export function parseRequestHead(text: string): Http1RequestHead | Irregularity {
+export function parseRequestHead(text: string, head: HeadBytes = toHeadBytes(text)): Http1RequestHead | Irregularity {
   const methodEnd = text.indexOf(' ');
   if (methodEnd < 1 || methodEnd > LONGEST_METHOD) return 'start-line';
   const method = text.slice(0, methodEnd);
@@ -72,7 +72,7 @@ export function parseRequestHead(text: string): Http1RequestHead | Irregularity 
   if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*'))
     return 'start-line';
 
-  const fields = readFields(text, at + VERSION.length);
+  const fields = readFields(text, at + VERSION.length, head);
   if (fields.end === UNCLEAR) return 'fields';
   if (fields.hostCount !== 1) return 'host';
   if (fields.hasUpgrade) return 'upgrade';

@@ -63,7 +63,7 @@ export class RequestReader {
     const end = at + HEAD_END.length;
     if (end > this.#maxHeadBytes) return 'too-large';
     const text = this.#unread.toString('latin1', 0, end);
-    const head = parseRequestHead(text);
+    const head = parseRequestHead(text, { bytes: this.#unread, offset: 0 });
     if (head !== 'upgrade' || asksForWebSocket(text)) return head;
     // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; where the upstream
     // agreed, all that follows would pass unread.

@@ -1,5 +1,14 @@
 import { FIELD_VALUE, SPACE } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
+import {
+  ABSENT,
+  type FieldSummary,
+  fieldValue,
+  fieldValues,
+  type HeadBytes,
+  readFields,
+  toHeadBytes,
+  UNCLEAR,
+} from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
 /** A response head as the relay needs it. */
@@ -16,7 +25,11 @@ const STATUS_START = 'HTTP/1.x '.length;
  * Reads one whole response head (latin1 text up to and including its empty line) that answers `method`; undefined when it
  * is not well-formed, or when its framing is in doubt (RFC 9112 §6.3: then anything after it might be read as another response).
  */
-export function parseResponseHead(text: string, method: string): ResponseHead | undefined {
+export function parseResponseHead(
+  text: string,
+  method: string,
+  head: HeadBytes = toHeadBytes(text),
+): ResponseHead | undefined {
   const isVersion11 = text.startsWith('HTTP/1.1');
   if (!isVersion11 && !text.startsWith('HTTP/1.0')) return undefined;
   if (text.charCodeAt(STATUS_START - 1) !== SPACE) return undefined;
@@ -28,7 +41,7 @@ export function parseResponseHead(text: string, method: string): ResponseHead | 
   while (FIELD_VALUE[text.charCodeAt(at)] === 1) at += 1;
   if (!text.startsWith('\r\n', at)) return undefined;
 
-  const fields = readFields(text, at + 2);
+  const fields = readFields(text, at + 2, head);
   if (fields.end === UNCLEAR) return undefined;
   const framing = toResponseFraming(status, method, fields);
   if (framing === undefined) return undefined;
@@ -48,7 +61,7 @@ export class ResponseHeadFields {
   constructor(status: number, text: string) {
     this.status = status;
     this.#text = text;
-    this.#lineStarts = readFields(text, text.indexOf('\r\n') + 2).lineStarts;
+    this.#lineStarts = readFields(text, text.indexOf('\r\n') + 2, toHeadBytes(text)).lineStarts;
   }
 
   /** Value of the first field of that lower-case name, without surrounding blanks. */

@@ -92,7 +92,8 @@ export class ResponseReader {
       return 'more';
     }
     const end = at + HEAD_END.length;
-    const head = parseResponseHead(this.bytes.toString('latin1', this.end, end), this.#method);
+    const text = this.bytes.toString('latin1', this.end, end);
+    const head = parseResponseHead(text, this.#method, { bytes: this.bytes, offset: this.end });
     // 101 answers an upgrade, and none was asked for.
     if (head === undefined || head.status === 101) return 'malformed';
     const start = this.end;

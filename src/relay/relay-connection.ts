@@ -127,6 +127,8 @@ export class RelayConnection implements UpstreamListener {
     this.#sendUpstream(head ? withForwardedFields(forwarded, head, this.#forwardedSource, bytes) : bytes);
     this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
+    // Sent ahead, and cut off: the rest never comes, and without this the upstream would wait for it.
+    else if (this.#hasClientEnded) this.#upstream?.end();
   }
 
   #onRequestDone(): void {
@@ -161,6 +163,8 @@ export class RelayConnection implements UpstreamListener {
     // Bytes that answer nothing: reading them as the next response would give a client what is not his.
     if (this.#exchange === undefined) {
       this.#dropUpstream(true);
+      // The rest of a body answered early is lost, and its client may be waiting for us to close.
+      if (!this.#request.isDone) this.#close();
       return false;
     }
     const progress = this.#response.read(bytes, length);
@@ -273,6 +277,11 @@ export class RelayConnection implements UpstreamListener {
     if (this.#isClosing) return;
     if (this.isIdle) {
       this.#takeNext();
+      return;
+    }
+    // A request answered early, and now broken off: nobody is left who could say more.
+    if (this.#exchange === undefined && this.#upstream === undefined) {
+      this.#close();
       return;
     }
     // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.

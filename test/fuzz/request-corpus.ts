@@ -137,7 +137,8 @@ export function pieces(text: string, random: Random): Buffer[] {
   return cut;
 }
 
-function mutated(text: string, random: Random): string {
+/** A text with one change: octets taken away, put in, replaced, or copied from elsewhere in it. */
+export function mutated(text: string, random: Random): string {
   const at = random.below(text.length + 1);
   const length = random.below(6);
   switch (random.below(6)) {

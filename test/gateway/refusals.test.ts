@@ -46,6 +46,22 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
     ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
     ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n'],
     ['chunks in HTTP/1.0', 'POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a fragment in its target', 'GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a method of RTSP alone', 'ANNOUNCE /a RTSP/1.0\r\nHost: a\r\n\r\n'],
+    [
+      'chunks, and an empty coding in a line of its own',
+      'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding:\r\n\r\n0\r\n\r\n',
+    ],
+    ['an empty member before chunks', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n'],
+    [
+      'chunks by a coding with a no-break space',
+      'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\xa0\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'a length that not every server can count',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9223372036854775808\r\n\r\n',
+    ],
+    ['a coding that is no token', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "x", chunked\r\n\r\n0\r\n\r\n'],
     ['a tab in its target', 'GET /a\tb HTTP/1.1\r\nHost: a\r\n\r\n'],
   ])('is answered with 400 (%s), and nothing comes to the upstream', async (_, text) => {
     await start();
@@ -128,3 +144,24 @@ describe('CONNECT', () => {
     expect(stand.upstreams).toHaveLength(0);
   });
 });
+
+it.each(['Connection: keep-alive', 'Upgrade: websocket', 'connection: close'])(
+  'a trailer that belongs in a head does not come to the upstream: %s',
+  async (trailer) => {
+    let received = '';
+    await start({
+      upstream: (upstream) => {
+        upstream.socket.on('data', (bytes: Buffer) => {
+          received += bytes.toString('latin1');
+        });
+      },
+    });
+    const client = stand.client('POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n');
+    await expect.poll(() => received).toContain('ok\r\n');
+    client.write(`0\r\n${trailer}\r\n\r\n`);
+    await client.ended();
+    expect(client.received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).toMatch(/\r\n\r\n2\r\nok\r\n$/);
+    expect((await stand.endings(1))[0]?.ending.kind).toBe('cancelled');
+  },
+);

@@ -31,6 +31,8 @@ describe('ChunkedReader', () => {
     ['a blank after the size', '1 \r\na\r\n'],
     ['a bare line feed', '1\na\r\n'],
     ['an empty extension', '1;\r\na\r\n'],
+    ['an extension with an empty value', '1;a=\r\na\r\n'],
+    ['an extension with a second value', '1;a=b"c"\r\na\r\n'],
     ['a line feed in a quoted extension', '1;a="\n"\r\na\r\n'],
     ['data longer than its size', '1\r\nab\r\n'],
     ['a size beyond any chunk', 'fffffffffffff\r\n'],

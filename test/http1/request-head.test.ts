@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Http1RequestHead, isOddPrefix, parseRequestHead } from '../../src/http1/request-head.ts';
+import { type Http1RequestHead, isOddPrefix, isOtherProtocol, parseRequestHead } from '../../src/http1/request-head.ts';
 
 function parsed(text: string): Http1RequestHead {
   const head = parseRequestHead(text);
@@ -92,5 +92,24 @@ describe('isOddPrefix', () => {
 
   it.each(['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''])('waits for more of %j', (text) => {
     expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(false);
+  });
+});
+
+describe('isOtherProtocol', () => {
+  it.each(['GET /a RTSP/1.0\r\n', 'OPTIONS * RTSP/1.1\r\nHost: a\r\n\r\n', 'SOURCE /a ICE/1.0\n', 'GET /a RTSP/'])(
+    'knows %j',
+    (text) => {
+      expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(true);
+    },
+  );
+
+  it.each([
+    'GET / HTTP/1.0\r\n\r\n',
+    'GET /a\r\nX: RTSP/1.0\r\n\r\n',
+    'GET /RTSP/1.0 HTTP/1.1\r\nX: a RTSP/1.0\r\n\r\n',
+    'GET /a HTTP/2.0\r\n',
+    '',
+  ])('leaves %j to the gateway', (text) => {
+    expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(false);
   });
 });

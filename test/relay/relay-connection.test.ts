@@ -20,6 +20,11 @@ async function closed(socket: net.Socket | undefined): Promise<void> {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 }
 
+/** A client that has closed its side is not ended by the clock. */
+const waitingForEver: NonNullable<StandOptions['config']> = ({ timeouts }) => ({
+  timeouts: { ...timeouts, halfClosedMs: 3_600_000 },
+});
+
 function problemOf(text: string): Record<string, unknown> {
   return JSON.parse(text.slice(text.lastIndexOf('{'))) as Record<string, unknown>;
 }
@@ -276,6 +281,61 @@ describe('a client', () => {
     await Promise.all([closed(socket), client.ended]);
     expect(client.received()).toMatch(/^HTTP\/1\.1 400 /);
     expect(received).not.toContain('smuggled');
+  });
+
+  it.each(['OPTIONS /a RTSP/1.0', 'GET /a RTSP/1.0', 'SOURCE /a ICE/1.0', 'SOURCE /a ICE/1.1', 'POST /a RTSP/1.1'])(
+    'gets 400 for what is not HTTP though Node’s parser takes it for that: %s',
+    async (line) => {
+      const { client } = await stood({ onConnection: answering(OK) });
+      client.socket.write(`${get('/first')}${line}\r\nHost: a\r\n\r\n`);
+      await client.ended;
+      expect(client.received()).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP\/1\.1 400 /);
+      expect(stand.upstreams).toHaveLength(1);
+    },
+  );
+
+  it('that cuts off a request sent ahead leaves an upstream that knows it', async () => {
+    const { client } = await stood({
+      config: waitingForEver,
+      onConnection: (socket) => {
+        socket.once('data', () => socket.write(OK));
+        socket.on('end', () => socket.end());
+      },
+    });
+    client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
+    await client.ended;
+    expect(client.received().startsWith(OK)).toBe(true);
+    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 1 });
+  });
+
+  it.each([
+    ['that says more by then', (upstream: net.Socket) => upstream.write(`HTTP/1.1 400 Bad Request\r\n\r\n`)],
+    ['that closes by then', (upstream: net.Socket) => upstream.end()],
+  ])('that breaks off a request answered early is not kept, with an upstream %s', async (_what, act) => {
+    const { client } = await stood({
+      config: waitingForEver,
+      onConnection: (socket) => {
+        socket.once('data', () => socket.write(OK));
+        socket.on('end', () => act(socket));
+      },
+    });
+    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
+    await client.until('ok');
+    client.socket.end();
+    await client.ended;
+    expect(client.received()).toBe(OK);
+  });
+
+  it('that breaks off a request answered early is not kept, with an upstream that was dropped before', async () => {
+    const { client } = await stood({
+      config: waitingForEver,
+      onConnection: answering(`${OK}HTTP/1.1 200 OK\r\n`),
+    });
+    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
+    await client.until('ok');
+    client.socket.end();
+    await client.ended;
+    expect(client.received()).toBe(OK);
   });
 
   it('can send only so much before its turn', async () => {

@@ -65,6 +65,9 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
   ]),
   ...messages('RFC 9112 §6.3, integers beyond what is counted; Garden', 'refused', [
     ['CL 2^64', length('Content-Length: 18446744073709551616')],
+    ['CL 2^53', length('Content-Length: 9007199254740992')],
+    ['CL 2^63', length('Content-Length: 9223372036854775808')],
+    ['CL 2^64 - 1', length('Content-Length: 18446744073709551615')],
     ['CL 2^64 and all', length(`Content-Length: ${2n ** 64n + BigInt(N)}`)],
     ['CL of forty digits', length(`Content-Length: ${'1'.repeat(40)}`)],
   ]),
@@ -74,6 +77,7 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
   ]),
   ...messages('RFC 9110 §8.6, leading zeros are digits, not octal; T-Reqs', 'served', [
     ['CL with leading zeros', length(`Content-Length: 0000${N}`)],
+    ['CL of many leading zeros', length(`Content-Length: ${String(N).padStart(40, '0')}`)],
     ['CL of many zeros', post(['Content-Length: 00000000'])],
   ]),
   ...messages('RFC 9112 §5.1, names are tokens and whole; Desync, Garden', 'served', [
@@ -82,7 +86,6 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
     ['X-Content-Length beside the true one', length('X-Content-Length: 0', `Content-Length: ${N}`)],
     ['Content-Length- beside the true one', length('Content-Length-: 0', `Content-Length: ${N}`)],
     ['Content-Length in mixed case', length(`cOnTeNt-LeNgTh: ${N}`)],
-    ['Content-Length by tabs', length(`Content-Length:\t${N}\t`)],
     ['Content-Length without a blank', length(`Content-Length:${N}`)],
     ['Content-Length in many blanks', length(`Content-Length:      ${N}      `)],
     ['Content-Length in Connection', length(`Content-Length: ${N}`, 'Connection: Content-Length')],
@@ -131,4 +134,9 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §3, what a body leaves of the marker is no request line', 'refused', [
     ['a length one too long', post([`Content-Length: ${N + 1}`], SMUGGLED)],
   ]),
+  ...messages(
+    'RFC 9110 §5.5, tabs around a value: Node’s parser takes none behind it, so the gateway refuses',
+    ['served', 'refused'],
+    [['Content-Length by tabs', length(`Content-Length:\t${N}\t`)]],
+  ),
 ];

@@ -13,7 +13,6 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     ['a form feed for a blank', head('GET /m\x0cHTTP/1.1', HOST)],
     ['a non-breaking space before the version', head('GET /m\xa0HTTP/1.1', HOST)],
     ['a bare CR in the line', head('GET /m\rHTTP/1.1', HOST)],
-    ['a bare CR behind the version', head('GET /m HTTP/1.1\r', HOST)],
     ['NUL in the target', head('GET /m\0n HTTP/1.1', HOST)],
     ['NUL behind the method', head('GET\0 /m HTTP/1.1', HOST)],
     ['0x01 in the target', head('GET /m\x01 HTTP/1.1', HOST)],
@@ -121,7 +120,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     ['asterisk and more', head('OPTIONS *m HTTP/1.1', HOST)],
   ]),
   ...messages(
-    'RFC 9112 §2.3, protocols that Node’s parser takes for HTTP/1.0: refused by the relay; the gateway cannot know',
+    'RFC 9112 §2.3, protocols that Node’s parser takes for HTTP/1.0: the relay refuses them, the gateway is not told',
     ['refused', 'closed'],
     [
       ['ICE/1.0', head('SOURCE /m ICE/1.0', HOST)],
@@ -130,7 +129,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     ],
   ),
   ...messages(
-    'RFC 9112 §2.3, the same for HTTP/1.1',
+    'RFC 9112 §2.3, likewise for HTTP/1.1',
     ['refused', 'served'],
     [['ICE/1.1', head('SOURCE /m ICE/1.1', HOST)]],
   ),

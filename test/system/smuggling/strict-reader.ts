@@ -16,18 +16,32 @@ export interface StrictRequest {
 export interface StrictReading {
   /** The last one may be without its body's end. */
   readonly requests: readonly StrictRequest[];
-  /** `complete`: nothing is left. `open`: the last message goes on. `refused`: what comes next must not be interpreted. */
-  readonly end: 'complete' | 'open' | 'refused';
+  /**
+   * `complete`: nothing is left. `open`: the last request's body goes on. `cut`: a head begins behind them. `refused`: what
+   * comes next must not be interpreted.
+   */
+  readonly end: 'complete' | 'open' | 'cut' | 'refused';
 }
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21\x22\x24-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
-/** Blanks in a row for one, which RFC 9112 §3 lets a server read as such: what it then sends on has one. */
-const TOLERANT_REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) +([\x21\x22\x24-\x7e\x80-\xff]+) +HTTP\/1\.([01])$/;
+/**
+ * Blanks in a row for one, which RFC 9112 §3 lets a server read as such: what it then sends on has one. And the protocols
+ * that Node's parser takes for HTTP without telling.
+ */
+const TOLERANT_REQUEST_LINE =
+  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) +([\x21\x22\x24-\x7e\x80-\xff]+) +(?:HTTP|RTSP|ICE)\/1\.([01])$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"';
-const CHUNK_LINE = new RegExp(`^([0-9A-Fa-f]+)(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|${QUOTED}))?)*$`);
-const MAX_LENGTH_DIGITS = 15;
+const CHUNK_LINE = toChunkLine(`(?:${TOKEN}|${QUOTED})`);
+/** Node's parser takes odd values as well: the gateway then sends the chunk on without them. */
+const TOLERANT_CHUNK_LINE = toChunkLine(`(?:${TOKEN})?(?:${QUOTED})?`);
+/** RFC 9112 §6.2, §7.1: what fits into 64 bits is a length, however long it would take. */
+const MAX_SIZE = 2n ** 64n - 1n;
+
+function toChunkLine(value: string): RegExp {
+  return new RegExp(`^([0-9A-Fa-f]+)(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*${value})?)*$`);
+}
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
@@ -36,25 +50,36 @@ type End = number | 'open' | 'refused';
 
 /** Reads bytes that the sidecar has sent. */
 export function readStrictly(text: string): StrictReading {
-  return read(text, REQUEST_LINE, /(?:\r\n)*/y);
+  return read(text, { emptyLines: /(?:\r\n)*/y, requestLine: REQUEST_LINE, chunkLine: CHUNK_LINE });
 }
 
-/** Reads a client's bytes: RFC 9112 §2.2 and §3 let a server skip line ends before a request line, and blanks in it. */
+/** Reads a client's bytes: RFC 9112 §2.2 and §3 let a server skip line ends before a request line, and blanks in it (and see above). */
 export function readTolerantly(text: string): StrictReading {
-  return read(text, TOLERANT_REQUEST_LINE, /[\r\n]*/y);
+  return read(text, {
+    emptyLines: /[\r\n]*/y,
+    requestLine: TOLERANT_REQUEST_LINE,
+    chunkLine: TOLERANT_CHUNK_LINE,
+  });
 }
 
-function read(text: string, requestLine: RegExp, emptyLines: RegExp): StrictReading {
+interface Grammar {
+  readonly emptyLines: RegExp;
+  readonly requestLine: RegExp;
+  readonly chunkLine: RegExp;
+}
+
+function read(text: string, grammar: Grammar): StrictReading {
+  const { emptyLines, requestLine } = grammar;
   const requests: StrictRequest[] = [];
   for (let at = 0; ; ) {
     emptyLines.lastIndex = at;
     at += emptyLines.exec(text)?.[0].length ?? 0;
     if (at === text.length) return { requests, end: 'complete' };
     const headEnd = text.indexOf('\r\n\r\n', at);
-    if (headEnd === -1) return { requests, end: 'open' };
+    if (headEnd === -1) return { requests, end: 'cut' };
     const head = readHead(text.slice(at, headEnd), requestLine);
     if (head === undefined) return { requests, end: 'refused' };
-    const body = readBody(text, headEnd + 4, head.framing);
+    const body = readBody(text, headEnd + 4, head.framing, grammar.chunkLine);
     requests.push({ ...head, body: typeof body.end === 'number' ? body.content : undefined });
     if (typeof body.end !== 'number') return { requests, end: body.end };
     at = body.end;
@@ -111,25 +136,28 @@ function readFraming(fields: Fields, isVersion10: boolean): number | 'chunked' |
   }
   if (lengths.length === 0) return 0;
   const [length = ''] = lengths;
-  return lengths.length === 1 && /^\d+$/.test(length) && length.length <= MAX_LENGTH_DIGITS
-    ? Number(length)
-    : undefined;
+  return lengths.length === 1 && /^\d+$/.test(length) && BigInt(length) <= MAX_SIZE ? Number(length) : undefined;
 }
 
-function readBody(text: string, from: number, framing: number | 'chunked'): { content: string; end: End } {
-  if (framing === 'chunked') return readChunks(text, from);
+function readBody(
+  text: string,
+  from: number,
+  framing: number | 'chunked',
+  chunkLine: RegExp,
+): { content: string; end: End } {
+  if (framing === 'chunked') return readChunks(text, from, chunkLine);
   const end = from + framing;
   return end > text.length ? { content: '', end: 'open' } : { content: text.slice(from, end), end };
 }
 
-function readChunks(text: string, from: number): { content: string; end: End } {
+function readChunks(text: string, from: number, chunkLine: RegExp): { content: string; end: End } {
   let content = '';
   for (let at = from; ; ) {
     const lineEnd = endOfLine(text, at);
     if (typeof lineEnd !== 'number') return { content, end: lineEnd };
-    const digits = CHUNK_LINE.exec(text.slice(at, lineEnd))?.[1]?.replace(/^0+/, '');
-    if (digits === undefined || digits.length > 12) return { content, end: 'refused' };
-    const size = Number.parseInt(digits || '0', 16);
+    const digits = chunkLine.exec(text.slice(at, lineEnd))?.[1];
+    if (digits === undefined || BigInt(`0x${digits}`) > MAX_SIZE) return { content, end: 'refused' };
+    const size = Number.parseInt(digits, 16);
     at = lineEnd + 2;
     if (size === 0) return { content, end: endOfTrailers(text, at) };
     content += text.slice(at, at + size);

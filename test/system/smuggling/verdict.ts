@@ -39,10 +39,11 @@ export function judge(sent: StrictReading, played: Played, forwarded: Config['fo
   const answered: ResponseSeen[] = [];
   for (const connection of played.upstream) {
     const reading = readStrictly(connection.toServer);
-    if (reading.end === 'refused') fail('the upstream got what has no strict reading:', connection.toServer);
+    const isBroken = reading.end === 'refused' || reading.end === 'cut';
+    if (isBroken) fail('the upstream got what has no strict reading:', connection.toServer);
     const responses = readUpstream(connection.fromServer, reading.requests, fail);
     // A server may answer without waiting for the content, and once more when that breaks off: but not out of its application.
-    const isBrokenOff = reading.end === 'open' && responses.at(-1)?.seen === undefined;
+    const isBrokenOff = (reading.end === 'open' || connection.toServer === '') && responses.at(-1)?.seen === undefined;
     const most = reading.requests.length + (isBrokenOff ? 1 : 0);
     if (responses.length > most) fail('more answers than requests:', connection);
     for (const [i, response] of responses.entries()) compareSeen(response, reading.requests[i], fail);
@@ -82,16 +83,17 @@ function readUpstream(text: string, requests: readonly StrictRequest[], fail: Fa
 function compareSeen({ seen }: ResponseSeen, request: StrictRequest | undefined, fail: Fail): void {
   if (seen === undefined) return;
   const target = toPath(request?.target ?? '');
-  const body = target === EARLY_PATH ? '-' : request?.body && digestOf(Buffer.from(request.body, 'latin1'));
-  const expected = `${request?.method} ${target} ${body || digestOf(Buffer.alloc(0))}`;
+  const body = target === EARLY_PATH ? '-' : digestOf(Buffer.from(request?.body ?? '', 'latin1'));
+  const expected = `${request?.method} ${target} ${body}`;
+  const [method, seenTarget = '', seenBody] = seen.split(' ');
   const isOpen = request?.body === undefined && target !== EARLY_PATH;
-  if (isOpen || toPath(seen) !== expected)
-    fail('the server read', seen, 'where it was sent', isOpen ? 'no whole request' : expected);
+  const isSame = `${method} ${toPath(seenTarget)} ${seenBody}` === expected;
+  if (isOpen || !isSame) fail('the server read', seen, 'where it was sent', isOpen ? 'no whole request' : expected);
 }
 
-/** nginx and Tomcat tell an absolute-form's path only. */
-function toPath(text: string): string {
-  return text.replace(/(^| )https?:\/\/[^/? ]*(?=[/? ]|$)/i, '$1').replace(/^$|^(?=\?)/, '/');
+/** nginx and Tomcat tell an absolute-form's path only, of whatever scheme. */
+function toPath(target: string): string {
+  return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
 }
 
 /** Nothing went to the upstream that the client did not send, and all of it in order. */
@@ -107,9 +109,11 @@ function comparePassed(passed: readonly StrictRequest[], sent: StrictReading, fa
   }
 }
 
+const FORWARDED: ReadonlySet<string> = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']);
+
 function checkReplaced(passed: readonly StrictRequest[], fail: Fail): void {
   for (const { fields } of passed) {
-    const told = fields.filter(([name]) => name.startsWith('x-forwarded-')).map(([name, value]) => `${name}: ${value}`);
+    const told = fields.filter(([name]) => FORWARDED.has(name)).map(([name, value]) => `${name}: ${value}`);
     const host = fields.find(([name]) => name === 'host')?.[1] ?? '';
     const all = ['x-forwarded-for: 127.0.0.1', 'x-forwarded-proto: http', `x-forwarded-host: ${host}`];
     // A request of HTTP/1.0 need not have a Host to tell of; it is given the upstream's.
@@ -118,21 +122,22 @@ function checkReplaced(passed: readonly StrictRequest[], fail: Fail): void {
   }
 }
 
-/** What the sidecar counted is what it sent on, and at most one more that was broken off before a byte of it had gone. */
+/** What the sidecar counted is what it sent on, and behind that what was broken off before a byte of it had gone. */
 function compareCounted(
   { exchanges }: Played,
   passed: readonly StrictRequest[],
   sent: StrictReading,
   fail: Fail,
 ): void {
-  const isUnsent = exchanges.length === passed.length + 1 && exchanges.at(-1)?.ending !== 'completed';
-  if (exchanges.length !== passed.length && !isUnsent) fail('counted', exchanges, 'and passed on', passed);
-  for (const [i, { method, target, body, ending }] of exchanges.entries()) {
+  const isUnsent = exchanges.slice(passed.length).every(({ ending }) => ending !== 'completed');
+  if (exchanges.length < passed.length || !isUnsent) fail('counted', exchanges, 'and passed on', passed);
+  for (const [i, { method, target, body, status, ending }] of exchanges.entries()) {
     const request = passed[i] ?? sent.requests[i];
     if (request?.method !== method || request.target !== target) fail('counted', { method, target }, 'for', request);
-    // The answer to a request whose body still comes ends the counting of it.
-    const isWhole = ending === 'completed' && target !== EARLY_PATH;
-    if (isWhole && request?.body !== undefined && body !== request.body) fail('measured', body, 'for', request.body);
+    // The answer to a request whose body still comes ends the counting of it: that of a server that has not read it may.
+    const isRead = ending === 'completed' && status === 200 && target !== EARLY_PATH;
+    const whole = request?.body ?? body;
+    if (isRead ? body !== whole : !whole.startsWith(body)) fail('measured', body, 'for', whole);
     if (ending === 'none') fail('an exchange without an end:', { method, target });
   }
 }
