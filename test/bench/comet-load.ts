@@ -68,8 +68,6 @@ it.each<[string, Load]>([
     '10 values in a message, as a server sends what has come since the last one',
     { valuesPerMessage: 10, valuesPerSecond: VALUES_PER_SECOND },
   ],
-  // Two ends that compress each value alone do not keep up with more on two cores; what one value costs can be told all the same.
-  ['each value in a message of its own', { valuesPerMessage: 1, valuesPerSecond: 1_000 }],
 ])('%s', async (name, load) => {
   const rounds: { on: Round[]; off: Round[] } = { on: [], off: [] };
   for (let round = 0; round < ROUNDS; round += 1) {
