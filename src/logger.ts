@@ -3,6 +3,7 @@ import { destination, type LoggerOptions, type Logger as PinoLogger, pino } from
 /** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
+const STANDARD_OUTPUT = 1;
 const STANDARD_ERROR = 2;
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -15,5 +16,6 @@ export function createLogger(level: LogLevel, to: 'stdout' | 'stderr' = 'stdout'
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  return to === 'stdout' ? pino(options) : pino(options, destination({ dest: STANDARD_ERROR, sync: true }));
+  // Written at once: lines that another thread is still to write are tried for ever at the end if nobody reads them any more.
+  return pino(options, destination({ dest: to === 'stdout' ? STANDARD_OUTPUT : STANDARD_ERROR, sync: true }));
 }

@@ -244,6 +244,19 @@ describe('a running sidecar', () => {
     expect(await request).toBe('cut');
   });
 
+  it('stops when it is asked to, although nobody reads its log any more', async () => {
+    const args = [MAIN_PATH, '--upstream', UPSTREAM, ...FREE];
+    const child = spawn(process.execPath, args, { env: toEnv(), stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      await once(child.stdout, 'data');
+      child.stdout.destroy();
+      child.kill('SIGTERM');
+      expect(await exitOf(child)).toBe(0);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   it('refuses to start when control.socket cannot be made', async () => {
     const socket = write('not-a-socket', '');
     const { code, stderr } = await run(['--upstream', UPSTREAM, ...FREE], { D2_SIDECAR_CONTROL_SOCKET: socket });
