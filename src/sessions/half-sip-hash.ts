@@ -1,5 +1,5 @@
 /**
- * HalfSipHash-2-4 with 64 bits of output: a keyed hash for short texts in 0.15 µs, where a cryptographic one takes 2. For tables
+ * HalfSipHash-2-4 with 64 bits of output: a keyed hash for short texts in 0.2 µs, a fifth of what SHA-256 takes. For tables
  * that must not be guessed at from outside; not for what others get to see. (Aumasson, Bernstein: SipHash: a fast short-input
  * PRF, 2012, and the reference implementation's half-size variant; vectors in test/sessions.)
  */

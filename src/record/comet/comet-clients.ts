@@ -71,10 +71,6 @@ export class CometClients {
     this.#maxClients = sessions.max * CLIENTS_PER_SESSION;
   }
 
-  get size(): number {
-    return this.#byToken.size;
-  }
-
   /** The client of that token, or one that is not kept before the server has been seen to know it (`know`). */
   findOrCreate(token: string, atNs: number): CometClient {
     return this.#byToken.get(token) ?? new CometClient(token, this.#parts.config.comet.maxPendingCalls, atNs);
@@ -235,10 +231,20 @@ export class CometClients {
 
   #updateLogin(login: Login): void {
     const { session, clients } = login;
-    if (clients.size > 0) login.goneSinceNs = Math.max(...Array.from(clients, (client) => client.goneSinceNs));
+    if (clients.size > 0) login.goneSinceNs = latestGone(clients);
     // Its last client has left, or ended since it was gone: then the session is gone for as long.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
     if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.sessions.back(session);
     else this.#parts.sessions.gone(session, login.goneSinceNs);
   }
+}
+
+/** Infinity as soon as one of them has a connection. */
+function latestGone(clients: Iterable<CometClient>): number {
+  let latestNs = 0;
+  for (const { goneSinceNs } of clients) {
+    if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;
+    latestNs = Math.max(latestNs, goneSinceNs);
+  }
+  return latestNs;
 }

@@ -6,7 +6,6 @@ import type { CometRoutes } from '../../classify/comet-route.ts';
 import type { Exchange } from '../../exchange/exchange.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometExchange } from './comet-exchange.ts';
-import type { CometMetrics, CometNumbers } from './comet-metrics.ts';
 import type { CometTunnelServices } from './comet-tunnel.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 import { FormLogin } from './form-login.ts';
@@ -15,7 +14,6 @@ export interface CometReaderParts {
   readonly routes: CometRoutes;
   readonly applications: ReadonlyMap<string, CometApplication>;
   readonly tunnels: CometTunnelServices;
-  readonly metrics: CometMetrics;
   /** Field of the login form with the user's name. */
   readonly userField: string;
 }
@@ -36,10 +34,6 @@ export class CometReader {
     return route.kind === 'comet'
       ? new CometExchange(application, tunnels, exchange)
       : new FormLogin(application, userField, exchange);
-  }
-
-  read(): CometNumbers {
-    return this.#parts.metrics.read();
   }
 
   /** Ends what waits for too long. For a timer of seconds. */

@@ -33,7 +33,6 @@ export function createCometReader(
     routes: new CometRoutes(config.applications, config.comet.path, config.sessions.formLogin.path),
     applications: new Map(applications.map((application) => [application.name, createApplication(application)])),
     tunnels: { budget: new MemoryBudget(config.comet.maxMemoryBytes) },
-    metrics,
     userField: config.sessions.formLogin.userField,
   });
 }
