@@ -23,6 +23,7 @@ import { readProcess } from './monitor/process-reading.ts';
 import type { CometListener } from './record/comet/comet-listener.ts';
 import { createRecorder } from './record/create-recorder.ts';
 import type { Recorder } from './record/recorder.ts';
+import { WriteBatch } from './relay/write-batch.ts';
 import { SidecarTls } from './tls/sidecar-tls.ts';
 import { Upstream } from './upstream/upstream.ts';
 
@@ -225,7 +226,7 @@ function createDispatcher(
     responseTimeoutMs: config.upstream.responseTimeoutMs,
   };
   const limits = { dataPath: config.dataPath, maxConnections: config.limits.connections, tls: tls.listen };
-  return new Dispatcher(limits, { options, upstream, reporter }, gateway, clock, logger);
+  return new Dispatcher(limits, { options, upstream, reporter, writes: new WriteBatch() }, gateway, clock, logger);
 }
 
 async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {

@@ -16,6 +16,7 @@ import type { UpstreamListener } from '../upstream/upstream.ts';
 import { type ForwardedSource, MAX_TEXT_BYTES, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { RelayContext, RelayServices } from './relay-context.ts';
+import { DeferredWriter } from './write-batch.ts';
 
 /** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
 const LINGER_MS = 2_000;
@@ -28,6 +29,8 @@ export class RelayConnection implements UpstreamListener {
   readonly #forwardedSource: ForwardedSource;
   readonly #request: RequestReader;
   readonly #response: ResponseReader;
+  readonly #toClient: DeferredWriter;
+  readonly #toUpstream: DeferredWriter;
   #upstream: Socket | undefined;
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
@@ -48,6 +51,8 @@ export class RelayConnection implements UpstreamListener {
     this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
     this.#request = new RequestReader(context.services.options.headBytes);
     this.#response = new ResponseReader(context.services.options.headBytes);
+    this.#toClient = new DeferredWriter(context.services.writes, this.#onClientFull);
+    this.#toUpstream = new DeferredWriter(context.services.writes, this.#onUpstreamFull);
     socket.setTimeout(context.services.options.idleTimeoutMs);
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
@@ -68,6 +73,7 @@ export class RelayConnection implements UpstreamListener {
 
   /** Ends everything at once. */
   destroy(): void {
+    this.#toClient.flush();
     this.#socket.destroy();
   }
 
@@ -125,15 +131,17 @@ export class RelayConnection implements UpstreamListener {
     }
     const { forwarded } = this.#services.options;
     this.#sendUpstream(head ? withForwardedFields(forwarded, head, this.#forwardedSource, bytes) : bytes);
+    // Who reads along takes his time.
+    if (this.#observed !== undefined) this.#toUpstream.flush();
     this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
     // Sent ahead, and cut off: the rest never comes, and without this the upstream would wait for it.
-    else if (this.#hasClientEnded) this.#upstream?.end();
+    else if (this.#hasClientEnded) this.#endUpstream();
   }
 
   #onRequestDone(): void {
     if (this.#exchange === undefined) return;
-    if (this.#hasClientEnded && this.#request.unread.length === 0) this.#upstream?.end();
+    if (this.#hasClientEnded && this.#request.unread.length === 0) this.#endUpstream();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
       this.#timer = setTimeout(() => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')), responseTimeoutMs);
@@ -144,9 +152,22 @@ export class RelayConnection implements UpstreamListener {
     // A closed upstream with a body still coming: the response was early, the rest has nowhere to go.
     if (this.#upstream === undefined && this.#exchange === undefined) return;
     this.#upstream ??= this.#services.upstream.connect(this);
-    if (typeof bytes === 'string' ? this.#upstream.write(bytes, 'latin1') : this.#upstream.write(bytes)) return;
+    if (typeof bytes === 'string') {
+      this.#toUpstream.write(this.#upstream, bytes);
+      return;
+    }
+    this.#toUpstream.flush();
+    if (!this.#upstream.write(bytes)) this.#onUpstreamFull();
+  }
+
+  readonly #onUpstreamFull = (): void => {
     this.#isUpstreamFull = true;
     this.#updateReading();
+  };
+
+  #endUpstream(): void {
+    this.#toUpstream.flush();
+    this.#upstream?.end();
   }
 
   /** The body's framing is broken: nobody may guess where the next request begins. */
@@ -154,7 +175,7 @@ export class RelayConnection implements UpstreamListener {
     this.#endExchange(CANCELLED);
     this.#dropUpstream(true);
     if (this.#response.head === undefined) this.#answerAndClose(refusal(400));
-    else this.#socket.destroy();
+    else this.destroy();
   }
 
   // ---- responses: upstream to client
@@ -174,6 +195,7 @@ export class RelayConnection implements UpstreamListener {
     // The call ends here, at its last byte from the upstream; it is measured once the client has it.
     const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
     const canGoOn = this.#passResponse();
+    if (this.#observed !== undefined) this.#toClient.flush();
     this.#observed?.onResponse(this.#response, progress === 'complete');
     if (progress === 'complete') this.#completed(endedNs);
     else if (progress === 'malformed') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
@@ -190,13 +212,19 @@ export class RelayConnection implements UpstreamListener {
   #passResponse(): boolean {
     const { bytes, end, headEnd, head } = this.#response;
     if (end === 0) return true;
-    if (headEnd > 0 && this.#context.isDraining && head?.isPersistent === true) {
-      return this.#socket.write(withDrainNotice(bytes, headEnd, end));
+    const hasNotice = headEnd > 0 && this.#context.isDraining && head?.isPersistent === true;
+    if (!hasNotice && end <= MAX_TEXT_BYTES) {
+      this.#toClient.write(this.#socket, bytes.toString('latin1', 0, end));
+      return true;
     }
+    this.#toClient.flush();
     // A copy: the memory is used again for the next read, and the kernel may not take all at once.
-    if (end <= MAX_TEXT_BYTES) return this.#socket.write(bytes.toString('latin1', 0, end), 'latin1');
-    return this.#socket.write(Buffer.from(bytes.subarray(0, end)));
+    return this.#socket.write(hasNotice ? withDrainNotice(bytes, headEnd, end) : Buffer.from(bytes.subarray(0, end)));
   }
+
+  readonly #onClientFull = (): void => {
+    this.#upstream?.pause();
+  };
 
   #completed(endedNs: number): void {
     this.#endExchange(COMPLETED, endedNs);
@@ -250,7 +278,7 @@ export class RelayConnection implements UpstreamListener {
     this.#dropUpstream(true);
     if (hasAnswerBegun) {
       // Without framing of its own, a response cut short by an orderly close would look complete.
-      if (this.#response.endsWithConnection) resetConnection(this.#socket);
+      if (this.#response.endsWithConnection) this.#reset();
       else this.#close();
       return;
     }
@@ -262,6 +290,7 @@ export class RelayConnection implements UpstreamListener {
       this.#answerAndClose(answer);
       return;
     }
+    this.#toClient.flush();
     if (!this.#socket.write(answer)) {
       this.#close();
       return;
@@ -285,7 +314,7 @@ export class RelayConnection implements UpstreamListener {
       return;
     }
     // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
-    if (!this.#request.isDone || this.#request.unread.length === 0) this.#upstream?.end();
+    if (!this.#request.isDone || this.#request.unread.length === 0) this.#endUpstream();
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
   };
 
@@ -341,6 +370,7 @@ export class RelayConnection implements UpstreamListener {
 
   #answerAndClose(answer: Buffer): void {
     this.#stopTimer();
+    this.#toClient.flush();
     this.#socket.write(answer);
     this.#close();
   }
@@ -352,6 +382,7 @@ export class RelayConnection implements UpstreamListener {
     this.#stopTimer();
     this.#dropUpstream(false);
     this.#request.clear();
+    this.#toClient.flush();
     // Not read until all is written: else a client that sends on and reads nothing would never be silent.
     this.#socket.pause();
     this.#socket.end(() => {
@@ -365,12 +396,18 @@ export class RelayConnection implements UpstreamListener {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
     this.#upstream = undefined;
+    this.#toUpstream.clear();
     // One that is still connecting would wait for that before it resets.
     if (isReset && !upstream.connecting) resetConnection(upstream);
     else upstream.destroy();
     if (!this.#isUpstreamFull) return;
     this.#isUpstreamFull = false;
     this.#updateReading();
+  }
+
+  #reset(): void {
+    this.#toClient.flush();
+    resetConnection(this.#socket);
   }
 
   #stopTimer(): void {
@@ -382,6 +419,7 @@ export class RelayConnection implements UpstreamListener {
     const socket = this.#socket;
     const unread = this.#request.unread;
     this.#isDetached = true;
+    this.#toClient.flush();
     this.#stopTimer();
     this.#dropUpstream(false);
     socket.setTimeout(0);

@@ -4,6 +4,7 @@ import type { ForwardedMode } from '../http1/forwarded.ts';
 import type { Irregularity } from '../http1/request-head.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { RelayConnection } from './relay-connection.ts';
+import type { WriteBatch } from './write-batch.ts';
 
 export interface RelayOptions {
   readonly forwarded: ForwardedMode;
@@ -20,6 +21,7 @@ export interface RelayServices {
   readonly options: RelayOptions;
   readonly upstream: Upstream;
   readonly reporter: ExchangeReporter;
+  readonly writes: WriteBatch;
 }
 
 /** Who runs relay connections: the dispatcher. */

@@ -4,6 +4,7 @@ import type { ExchangeObserver } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { Logger } from '../../src/logger.ts';
+import { WriteBatch } from '../../src/relay/write-batch.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 import type { SidecarOptions } from './data-paths.ts';
 import { turns } from './split-writer.ts';
@@ -46,7 +47,7 @@ export class ObservedPlane {
       systemClock,
       logger,
     );
-    const services = { options: limits, upstream, reporter: this.reporter };
+    const services = { options: limits, upstream, reporter: this.reporter, writes: new WriteBatch() };
     this.#dispatcher = new Dispatcher({ dataPath, maxConnections: 10_000 }, services, gateway, systemClock, logger);
   }
 

@@ -1,0 +1,121 @@
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { DeferredWriter, WriteBatch } from '../../src/relay/write-batch.ts';
+
+/** Tells in order what is written to all sockets. */
+class FakeSocket extends EventEmitter {
+  destroyed = false;
+  readonly #written: string[];
+  readonly #takesMore: boolean;
+
+  constructor(written: string[], takesMore = true) {
+    super();
+    this.#written = written;
+    this.#takesMore = takesMore;
+  }
+
+  write(text: string, encoding: string): boolean {
+    this.#written.push(`${text} ${encoding}`);
+    return this.#takesMore;
+  }
+}
+
+function setUp() {
+  const written: string[] = [];
+  const full: string[] = [];
+  const batch = new WriteBatch();
+  const socket = (takesMore?: boolean) => new FakeSocket(written, takesMore) as unknown as Socket;
+  const writer = (name = '') => new DeferredWriter(batch, () => full.push(name));
+  return { written, full, socket, writer };
+}
+
+const turnEnd = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('writes of one turn', () => {
+  it('are done at its end, in their order, as latin1', async () => {
+    const { written, socket, writer } = setUp();
+    writer().write(socket(), 'a');
+    writer().write(socket(), 'b');
+    expect(written).toEqual([]);
+    await turnEnd();
+    expect(written).toEqual(['a latin1', 'b latin1']);
+  });
+
+  it('do not wait for more than 63 others', () => {
+    const { written, socket, writer } = setUp();
+    for (let i = 0; i < 63; i += 1) writer().write(socket(), `${i}`);
+    expect(written).toHaveLength(0);
+    writer().write(socket(), 'last');
+    expect(written).toHaveLength(64);
+    expect(written.at(-1)).toBe('last latin1');
+  });
+
+  it('are done once each when a turn has more than one batch of them', async () => {
+    const { written, socket, writer } = setUp();
+    for (let i = 0; i < 100; i += 1) writer().write(socket(), `${i}`);
+    await turnEnd();
+    expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
+  });
+
+  it('go on in the next turn', async () => {
+    const { written, socket, writer } = setUp();
+    const one = writer();
+    const to = socket();
+    one.write(to, 'a');
+    await turnEnd();
+    one.write(to, 'b');
+    await turnEnd();
+    expect(written).toEqual(['a latin1', 'b latin1']);
+  });
+});
+
+describe('one direction', () => {
+  it('keeps its order when a second text comes in the same turn', async () => {
+    const { written, socket, writer } = setUp();
+    const one = writer();
+    const to = socket();
+    one.write(to, 'a');
+    one.write(to, 'b');
+    expect(written).toEqual(['a latin1']);
+    await turnEnd();
+    expect(written).toEqual(['a latin1', 'b latin1']);
+  });
+
+  it('is written at once by flush, and not again', async () => {
+    const { written, socket, writer } = setUp();
+    const one = writer();
+    one.write(socket(), 'a');
+    one.flush();
+    expect(written).toEqual(['a latin1']);
+    await turnEnd();
+    expect(written).toEqual(['a latin1']);
+  });
+
+  it('writes nothing to a socket that is gone', async () => {
+    const { written, full, socket, writer } = setUp();
+    const to = socket();
+    writer().write(to, 'a');
+    to.destroyed = true;
+    await turnEnd();
+    expect(written).toEqual([]);
+    expect(full).toEqual([]);
+  });
+
+  it('forgets what waits when it is cleared', async () => {
+    const { written, socket, writer } = setUp();
+    const one = writer();
+    one.write(socket(), 'a');
+    one.clear();
+    await turnEnd();
+    expect(written).toEqual([]);
+  });
+
+  it('tells when its socket takes no more', async () => {
+    const { full, socket, writer } = setUp();
+    writer('roomy').write(socket(true), 'a');
+    writer('full').write(socket(false), 'b');
+    await turnEnd();
+    expect(full).toEqual(['full']);
+  });
+});
