@@ -1,4 +1,4 @@
-import { COLON, CR, FIELD_VALUE, isWordAt, LF, SPACE, TAB, TOKEN } from './characters.ts';
+import { COLON, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } from './characters.ts';
 
 /** Largest length whose digits we add up exactly; a longer one is no real body. */
 const MAX_LENGTH_DIGITS = 15;
@@ -12,7 +12,7 @@ export const UNCLEAR = -2;
  * one object filled by one loop rather than a list of fields.
  */
 export class FieldSummary {
-  /** Offset of each field line in the head's text. */
+  /** Offset of each field line. */
   readonly lineStarts: number[] = [];
   /** Offset just past the empty line, or `UNCLEAR` when the section is not strictly well-formed. */
   end = UNCLEAR;
@@ -31,29 +31,19 @@ export class FieldSummary {
   connectionKeepAlive = false;
 }
 
-/** Where the bytes of a head's text are: the byte at `offset + i` is the text's character `i`. */
-export interface HeadBytes {
-  readonly bytes: Uint8Array;
-  readonly offset: number;
-}
-
-export function toHeadBytes(text: string): HeadBytes {
-  return { bytes: Buffer.from(text, 'latin1'), offset: 0 };
-}
-
 /**
- * Reads the field section of `text` from `start`, the offset just past the start line's CRLF. Strict by RFC 9112 §5: no
- * folding, no blank before a colon, no bare CR or LF, no control characters.
+ * Reads the field section in `bytes` from `start`, the offset just past the start line's CRLF, to `end`, which is that of the
+ * whole head. Strict by RFC 9112 §5: no folding, no blank before a colon, no bare CR or LF, no control characters. Offsets in
+ * what it gives are those of `bytes`.
  *
  * It looks at each character: in the bytes, since a string is asked for its kind at each of them.
  */
-export function readFields(text: string, start: number, { bytes, offset }: HeadBytes): FieldSummary {
+export function readFields(bytes: Uint8Array, start: number, end: number): FieldSummary {
   const summary = new FieldSummary();
-  const end = offset + text.length;
-  let at = offset + start;
+  let at = start;
   for (;;) {
     if (bytes[at] === CR) {
-      if (bytes[at + 1] === LF && at + 2 === end) summary.end = text.length;
+      if (bytes[at + 1] === LF && at + 2 === end) summary.end = end;
       return summary;
     }
     const nameStart = at;
@@ -65,10 +55,10 @@ export function readFields(text: string, start: number, { bytes, offset }: HeadB
     const valueStart = at;
     while (at < end && FIELD_VALUE[bytes[at] as number] === 1) at += 1;
     if (at + 1 >= end || bytes[at] !== CR || bytes[at + 1] !== LF) return summary;
-    const lineStart = nameStart - offset;
-    summary.lineStarts.push(lineStart);
-    const valueEnd = trimmedEnd(text, valueStart - offset, at - offset);
-    noteField(summary, text, lineStart, nameEnd - offset, valueStart - offset, valueEnd);
+    summary.lineStarts.push(nameStart);
+    let valueEnd = at;
+    while (valueEnd > valueStart && (bytes[valueEnd - 1] === SPACE || bytes[valueEnd - 1] === TAB)) valueEnd -= 1;
+    noteField(summary, bytes, nameStart, nameEnd, valueStart, valueEnd);
     at += 2;
   }
 }
@@ -107,7 +97,7 @@ function trimmedEnd(text: string, start: number, end: number): number {
 
 function noteField(
   summary: FieldSummary,
-  text: string,
+  bytes: Uint8Array,
   nameStart: number,
   nameEnd: number,
   valueStart: number,
@@ -116,40 +106,40 @@ function noteField(
   // The length of a name rules out nearly every field before a character is compared.
   switch (nameEnd - nameStart) {
     case 4:
-      if (!isWordAt(text, nameStart, 'host')) return;
+      if (!isWordIn(bytes, nameStart, 'host')) return;
       summary.hostCount += 1;
       summary.hostStart = valueStart;
       summary.hostEnd = valueEnd;
       return;
     case 7:
-      if (isWordAt(text, nameStart, 'upgrade')) summary.hasUpgrade = true;
+      if (isWordIn(bytes, nameStart, 'upgrade')) summary.hasUpgrade = true;
       return;
     case 10:
-      if (isWordAt(text, nameStart, 'connection')) noteConnection(summary, text, valueStart, valueEnd);
+      if (isWordIn(bytes, nameStart, 'connection')) noteConnection(summary, bytes, valueStart, valueEnd);
       return;
     case 14:
-      if (!isWordAt(text, nameStart, 'content-length')) return;
-      summary.contentLength = summary.contentLength === ABSENT ? toLength(text, valueStart, valueEnd) : UNCLEAR;
+      if (!isWordIn(bytes, nameStart, 'content-length')) return;
+      summary.contentLength = summary.contentLength === ABSENT ? toLength(bytes, valueStart, valueEnd) : UNCLEAR;
       return;
     case 16:
-      if (isWordAt(text, nameStart, 'x-forwarded-host')) summary.hasForwardedHost = true;
+      if (isWordIn(bytes, nameStart, 'x-forwarded-host')) summary.hasForwardedHost = true;
       return;
     case 17:
-      if (isWordAt(text, nameStart, 'transfer-encoding')) {
+      if (isWordIn(bytes, nameStart, 'transfer-encoding')) {
         summary.isChunked =
-          !summary.hasTransferEncoding && valueEnd - valueStart === 7 && isWordAt(text, valueStart, 'chunked');
+          !summary.hasTransferEncoding && valueEnd - valueStart === 7 && isWordIn(bytes, valueStart, 'chunked');
         summary.hasTransferEncoding = true;
-      } else if (isWordAt(text, nameStart, 'x-forwarded-proto')) summary.hasForwardedProto = true;
+      } else if (isWordIn(bytes, nameStart, 'x-forwarded-proto')) summary.hasForwardedProto = true;
       return;
     default:
   }
 }
 
-function noteConnection(summary: FieldSummary, text: string, start: number, end: number): void {
+function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
   // Nearly always one word.
-  if (end - start === 5 && isWordAt(text, start, 'close')) summary.connectionClose = true;
-  else if (end - start === 10 && isWordAt(text, start, 'keep-alive')) summary.connectionKeepAlive = true;
-  else noteConnectionOptions(summary, text.slice(start, end));
+  if (end - start === 5 && isWordIn(bytes, start, 'close')) summary.connectionClose = true;
+  else if (end - start === 10 && isWordIn(bytes, start, 'keep-alive')) summary.connectionKeepAlive = true;
+  else noteConnectionOptions(summary, Buffer.from(bytes.subarray(start, end)).toString('latin1'));
 }
 
 function noteConnectionOptions(summary: FieldSummary, value: string): void {
@@ -160,11 +150,11 @@ function noteConnectionOptions(summary: FieldSummary, value: string): void {
   }
 }
 
-function toLength(text: string, start: number, end: number): number {
+function toLength(bytes: Uint8Array, start: number, end: number): number {
   if (end === start || end - start > MAX_LENGTH_DIGITS) return UNCLEAR;
   let value = 0;
   for (let at = start; at < end; at += 1) {
-    const digit = text.charCodeAt(at) - 0x30;
+    const digit = (bytes[at] as number) - 0x30;
     if (digit < 0 || digit > 9) return UNCLEAR;
     value = value * 10 + digit;
   }

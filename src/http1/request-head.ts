@@ -1,6 +1,6 @@
 import http from 'node:http';
-import { CR, LF, TARGET } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, type HeadBytes, readFields, toHeadBytes, UNCLEAR } from './fields.ts';
+import { CR, LF, SPACE, TARGET } from './characters.ts';
+import { ABSENT, type FieldSummary, fieldValue, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
 /**
@@ -36,6 +36,11 @@ export class Http1RequestHead {
     return this.#fields.connectionClose;
   }
 
+  /** Lines of its field section. */
+  get fieldCount(): number {
+    return this.#fields.lineStarts.length;
+  }
+
   get hasForwardedProto(): boolean {
     return this.#fields.hasForwardedProto;
   }
@@ -56,23 +61,26 @@ export class Http1RequestHead {
 /**
  * Reads one whole request head (latin1 text up to and including its empty line), e.g. `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`.
  * Takes only what RFC 9112 §2 to §6 leaves no doubt about, and nothing that Node's strict parser would reject; for
- * everything else it says what is irregular.
+ * everything else it says what is irregular. `bytes` begin with that text's.
  */
-export function parseRequestHead(text: string, head: HeadBytes = toHeadBytes(text)): Http1RequestHead | Irregularity {
-  const methodEnd = text.indexOf(' ');
-  if (methodEnd < 1 || methodEnd > LONGEST_METHOD) return 'start-line';
+export function parseRequestHead(
+  text: string,
+  bytes: Uint8Array = Buffer.from(text, 'latin1'),
+): Http1RequestHead | Irregularity {
+  let methodEnd = 0;
+  while (methodEnd <= LONGEST_METHOD && bytes[methodEnd] !== SPACE) methodEnd += 1;
   const method = text.slice(0, methodEnd);
   if (!METHODS.has(method)) return 'start-line';
 
   const targetStart = methodEnd + 1;
   let at = targetStart;
-  while (TARGET[text.charCodeAt(at)] === 1) at += 1;
+  while (TARGET[bytes[at] as number] === 1) at += 1;
   if (!text.startsWith(VERSION, at)) return 'start-line';
-  const isOriginForm = text.charCodeAt(targetStart) === 0x2f;
+  const isOriginForm = bytes[targetStart] === 0x2f;
   if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*'))
     return 'start-line';
 
-  const fields = readFields(text, at + VERSION.length, head);
+  const fields = readFields(bytes, at + VERSION.length, text.length);
   if (fields.end === UNCLEAR) return 'fields';
   if (fields.hostCount !== 1) return 'host';
   if (fields.hasUpgrade) return 'upgrade';

@@ -1,7 +1,7 @@
 import { BodyReader } from './body-reader.ts';
+import { findHeadEnd } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from './request-head.ts';
-import { HEAD_END } from './response-reader.ts';
 import { asksForWebSocket, withoutUpgrade } from './upgrade.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -51,19 +51,19 @@ export class RequestReader {
 
   /** The next request's head; undefined until it is whole; or why it cannot be framed without doubt. Takes nothing. */
   peek(): Http1RequestHead | Irregularity | undefined {
-    const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - HEAD_END.length + 1);
-    const at = this.#unread.indexOf(HEAD_END, from);
-    if (at === -1) {
+    // Of the four bytes that end a head three may have been searched before.
+    const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - 3);
+    const end = findHeadEnd(this.#unread, from, this.#unread.length);
+    if (end === -1) {
       if (this.#unread.length > this.#maxHeadBytes) return 'too-large';
       if (isOddPrefix(this.#unread, from)) return 'line-breaks';
       this.#searched = this.#unread.length;
       return undefined;
     }
     this.#searched = 0;
-    const end = at + HEAD_END.length;
     if (end > this.#maxHeadBytes) return 'too-large';
     const text = this.#unread.toString('latin1', 0, end);
-    const head = parseRequestHead(text, { bytes: this.#unread, offset: 0 });
+    const head = parseRequestHead(text, this.#unread);
     if (head !== 'upgrade' || asksForWebSocket(text)) return head;
     // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; where the upstream
     // agreed, all that follows would pass unread.

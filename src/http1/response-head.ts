@@ -1,14 +1,5 @@
-import { FIELD_VALUE, SPACE } from './characters.ts';
-import {
-  ABSENT,
-  type FieldSummary,
-  fieldValue,
-  fieldValues,
-  type HeadBytes,
-  readFields,
-  toHeadBytes,
-  UNCLEAR,
-} from './fields.ts';
+import { CR, FIELD_VALUE, LF, SPACE } from './characters.ts';
+import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
 /** A response head as the relay needs it. */
@@ -19,33 +10,37 @@ export interface ResponseHead {
   readonly isPersistent: boolean;
 }
 
-const STATUS_START = 'HTTP/1.x '.length;
+const VERSION = 'HTTP/1.';
+const DIGIT_0 = 0x30;
+const DIGIT_1 = 0x31;
 
 /**
- * Reads one whole response head (latin1 text up to and including its empty line) that answers `method`; undefined when it
+ * Reads one whole response head (`bytes` from `start` to `end`, its empty line included) that answers `method`; undefined when it
  * is not well-formed, or when its framing is in doubt (RFC 9112 §6.3: then anything after it might be read as another response).
  */
 export function parseResponseHead(
-  text: string,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
   method: string,
-  head: HeadBytes = toHeadBytes(text),
 ): ResponseHead | undefined {
-  const isVersion11 = text.startsWith('HTTP/1.1');
-  if (!isVersion11 && !text.startsWith('HTTP/1.0')) return undefined;
-  if (text.charCodeAt(STATUS_START - 1) !== SPACE) return undefined;
-  const status = toStatus(text);
+  const minor = bytes[start + VERSION.length];
+  if (!startsWithVersion(bytes, start) || (minor !== DIGIT_0 && minor !== DIGIT_1)) return undefined;
+  const statusStart = start + VERSION.length + 2;
+  if (bytes[statusStart - 1] !== SPACE) return undefined;
+  const status = toStatus(bytes, statusStart);
   if (status === undefined) return undefined;
   // The reason phrase may be missing, together with its space.
-  let at = STATUS_START + 3;
-  if (text.charCodeAt(at) !== SPACE && text.charCodeAt(at) !== 0x0d) return undefined;
-  while (FIELD_VALUE[text.charCodeAt(at)] === 1) at += 1;
-  if (!text.startsWith('\r\n', at)) return undefined;
+  let at = statusStart + 3;
+  if (bytes[at] !== SPACE && bytes[at] !== CR) return undefined;
+  while (at < end && FIELD_VALUE[bytes[at] as number] === 1) at += 1;
+  if (bytes[at] !== CR || bytes[at + 1] !== LF) return undefined;
 
-  const fields = readFields(text, at + 2, head);
+  const fields = readFields(bytes, at + 2, end);
   if (fields.end === UNCLEAR) return undefined;
   const framing = toResponseFraming(status, method, fields);
   if (framing === undefined) return undefined;
-  const isKept = isVersion11 ? !fields.connectionClose : fields.connectionKeepAlive;
+  const isKept = minor === DIGIT_1 ? !fields.connectionClose : fields.connectionKeepAlive;
   return { status, framing, isPersistent: isKept && framing.kind !== 'until-close' };
 }
 
@@ -61,7 +56,7 @@ export class ResponseHeadFields {
   constructor(status: number, text: string) {
     this.status = status;
     this.#text = text;
-    this.#lineStarts = readFields(text, text.indexOf('\r\n') + 2, toHeadBytes(text)).lineStarts;
+    this.#lineStarts = readFields(Buffer.from(text, 'latin1'), text.indexOf('\r\n') + 2, text.length).lineStarts;
   }
 
   /** Value of the first field of that lower-case name, without surrounding blanks. */
@@ -80,10 +75,17 @@ export function isInterim(status: number): boolean {
   return status < 200;
 }
 
-function toStatus(text: string): number | undefined {
+function startsWithVersion(bytes: Uint8Array, start: number): boolean {
+  for (let i = 0; i < VERSION.length; i += 1) {
+    if (bytes[start + i] !== VERSION.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+function toStatus(bytes: Uint8Array, start: number): number | undefined {
   let status = 0;
-  for (let at = STATUS_START; at < STATUS_START + 3; at += 1) {
-    const digit = text.charCodeAt(at) - 0x30;
+  for (let at = start; at < start + 3; at += 1) {
+    const digit = (bytes[at] as number) - DIGIT_0;
     if (!(digit >= 0 && digit <= 9)) return undefined;
     status = status * 10 + digit;
   }

@@ -1,9 +1,9 @@
 import { BodyReader } from './body-reader.ts';
-import { CR, LF } from './characters.ts';
+import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { isInterim, parseResponseHead, type ResponseHead } from './response-head.ts';
 
-export const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
+const NOTHING = Buffer.alloc(0);
 
 /**
  * `more`: the response goes on. `complete`: its last byte is at `end`. `malformed`, `too-large`: what follows `end` is no
@@ -13,7 +13,7 @@ export type ResponseProgress = 'more' | 'complete' | 'malformed' | 'too-large';
 
 /**
  * Follows one response after another through the bytes of an upstream connection. Heads are held back until they are
- * whole; `bytes` from 0 to `end` may be passed on after each `read`.
+ * whole; `bytes` from 0 to `end` may be passed on after each `read`. What is behind `length` has no meaning.
  */
 export class ResponseReader {
   readonly #maxHeadBytes: number;
@@ -22,7 +22,9 @@ export class ResponseReader {
   #isInBody = false;
   #heldBack: Buffer | undefined;
   /** What was read last, with the held back beginning of a head in front of it. Valid until the next `read`. */
-  bytes: Buffer = HEAD_END;
+  bytes: Buffer = NOTHING;
+  /** How many of `bytes` were read. */
+  length = 0;
   /** Offset in `bytes` up to which all belongs to the response and may be passed on. */
   end = 0;
   /** Head of the final response; undefined while only interim ones have come. */
@@ -49,9 +51,13 @@ export class ResponseReader {
 
   /** Reads on in `bytes` up to `length`. The memory may be used again after the caller has passed on what may be. */
   read(bytes: Buffer, length: number): ResponseProgress {
-    const fresh = bytes.length === length ? bytes : bytes.subarray(0, length);
-    this.bytes = this.#heldBack === undefined ? fresh : Buffer.concat([this.#heldBack, fresh]);
-    this.#heldBack = undefined;
+    this.bytes = bytes;
+    this.length = length;
+    if (this.#heldBack !== undefined) {
+      this.bytes = Buffer.concat([this.#heldBack, bytes.subarray(0, length)]);
+      this.length = this.bytes.length;
+      this.#heldBack = undefined;
+    }
     this.end = 0;
     this.headEnd = 0;
     this.interimStatus = 0;
@@ -59,9 +65,9 @@ export class ResponseReader {
       const progress = this.#readHead();
       if (progress !== undefined) return progress;
     }
-    const bodyEnd = this.#body.read(this.bytes, this.end, this.bytes.length);
+    const bodyEnd = this.#body.read(this.bytes, this.end, this.length);
     if (bodyEnd === MALFORMED) return 'malformed';
-    this.end = bodyEnd === MORE ? this.bytes.length : bodyEnd;
+    this.end = bodyEnd === MORE ? this.length : bodyEnd;
     return bodyEnd === MORE ? 'more' : 'complete';
   }
 
@@ -82,18 +88,16 @@ export class ResponseReader {
   }
 
   #readHead(): ResponseProgress | undefined {
-    const at = this.bytes.indexOf(HEAD_END, this.end);
-    const headBytes = (at === -1 ? this.bytes.length : at + HEAD_END.length) - this.end;
-    if (headBytes > this.#maxHeadBytes) return 'too-large';
-    if (at === -1) {
-      if (isNoHead(this.bytes, this.end)) return 'malformed';
+    const end = findHeadEnd(this.bytes, this.end, this.length);
+    if ((end === -1 ? this.length : end) - this.end > this.#maxHeadBytes) return 'too-large';
+    if (end === -1) {
+      const beginning = this.bytes.subarray(this.end, this.length);
+      if (isNoHead(beginning)) return 'malformed';
       // A copy: the memory is used again for the next read.
-      this.#heldBack = Buffer.from(this.bytes.subarray(this.end));
+      this.#heldBack = Buffer.from(beginning);
       return 'more';
     }
-    const end = at + HEAD_END.length;
-    const text = this.bytes.toString('latin1', this.end, end);
-    const head = parseResponseHead(text, this.#method, { bytes: this.bytes, offset: this.end });
+    const head = parseResponseHead(this.bytes, this.end, end, this.#method);
     // 101 answers an upgrade, and none was asked for.
     if (head === undefined || head.status === 101) return 'malformed';
     const start = this.end;
@@ -113,10 +117,10 @@ export class ResponseReader {
 const START = Buffer.from('HTTP/1.', 'latin1');
 
 /** Whether bytes whose empty line has not come can never be a head. Another protocol's greeting would be waited on for ever. */
-function isNoHead(bytes: Buffer, from: number): boolean {
-  const length = Math.min(START.length, bytes.length - from);
-  if (bytes.compare(START, 0, length, from, from + length) !== 0) return true;
-  for (let at = bytes.indexOf(LF, from); at !== -1; at = bytes.indexOf(LF, at + 1)) {
+function isNoHead(bytes: Buffer): boolean {
+  const length = Math.min(START.length, bytes.length);
+  if (bytes.compare(START, 0, length, 0, length) !== 0) return true;
+  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
     if (bytes[at - 1] !== CR) return true;
   }
   return false;

@@ -229,7 +229,7 @@ export class RelayConnection implements UpstreamListener {
   #completed(endedNs: number): void {
     this.#endExchange(COMPLETED, endedNs);
     // Bytes behind the response answer nothing, as above.
-    if (this.#response.end < this.#response.bytes.length) this.#dropUpstream(true);
+    if (this.#response.end < this.#response.length) this.#dropUpstream(true);
     const isLast =
       this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#context.isDraining;
     this.#head = undefined;

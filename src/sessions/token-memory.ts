@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type CertificateHolder, type CredentialFields, type Credentials, isBasic } from './credentials.ts';
 import { type HalfSipKey, halfSipHash } from './half-sip-hash.ts';
 
-/** Of a generation; there are two. Each takes about 100 bytes. */
-const MAX_ENTRIES = 8_192;
+/** Of a generation; there are two. Each takes about 100 bytes. More than `sessions.max` by default: a full house needs no second. */
+const MAX_ENTRIES = 16_384;
 
 /**
  * The tokens of what was sent lately. Clients send the same `Authorization` with each request, and its token costs 1.1 µs; this

@@ -106,6 +106,7 @@ describe('parseResponseHead', () => {
     ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n', true],
     ['HTTP/1.1 200 OK\r\n\r\n', false],
   ])('tells from %j whether the connection goes on', (text, isPersistent) => {
-    expect(parseResponseHead(text, 'GET')?.isPersistent).toBe(isPersistent);
+    const bytes = Buffer.from(`before${text}behind`, 'latin1');
+    expect(parseResponseHead(bytes, 6, 6 + text.length, 'GET')?.isPersistent).toBe(isPersistent);
   });
 });

@@ -15,6 +15,10 @@ class FakeSocket extends EventEmitter {
     this.#takesMore = takesMore;
   }
 
+  destroy(): void {
+    this.destroyed = true;
+  }
+
   write(text: string, encoding: string): boolean {
     this.#written.push(`${text} ${encoding}`);
     return this.#takesMore;
@@ -96,7 +100,7 @@ describe('one direction', () => {
     const { written, full, socket, writer } = setUp();
     const to = socket();
     writer().write(to, 'a');
-    to.destroyed = true;
+    to.destroy();
     await turnEnd();
     expect(written).toEqual([]);
     expect(full).toEqual([]);

@@ -33,7 +33,9 @@ function createLoad({ name, title, how, upstream = 'nginx', load, targets = [] }
     columns: COLUMNS,
     targets,
     prepare: async (turn) => {
-      await measureLoad({ ...turn, seconds: WARM_UP_S }, load);
+      // Without pauses: what is measured is a server that has been at work for long.
+      const { thinkMs: _, ...unpaced } = load;
+      await measureLoad({ ...turn, seconds: WARM_UP_S }, unpaced);
     },
     measure: (turn) => measureLoad(turn, load),
   };
@@ -113,7 +115,7 @@ const RATE: Workload = {
   ...createLoad({
     name: 'rate',
     title: 'Small RPC, 1,000 each second',
-    how: '100 connections, each with a pause of 50 to 150 ms before its next request: what a peer adds when it is not busy.',
+    how: '100 connections, each with a pause of 50 to 150 ms before its next request, after 2 s without pauses: what a peer adds when it is not busy.',
     load: { kind: 'rpc', connections: 100, thinkMs: 100 },
     targets: [
       {
