@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { MEBIBYTE, NOISE, OK, request, requestWith, response, responseWith } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
+import { turns } from '../split-writer.ts';
 
 /** RFC 9112 §9.3: an upstream may answer before the request has come whole. */
 const earlyAnswers: readonly DataPathCase[] = [
@@ -200,6 +201,9 @@ const PRESSURE_MEBIBYTES = 64;
 /** More than both kernels' buffers on two hops take, and far less than the whole. */
 const STALLED_BELOW = (PRESSURE_MEBIBYTES * MEBIBYTE) / 2;
 
+/** A piece that the relay writes at the end of its turn, with those of others. */
+const SMALL_BYTES = 3_000;
+
 /** Until `progress` has not moved for 50 ms: that a sender does nothing cannot be told from any event. */
 async function untilStill(progress: () => number): Promise<number> {
   for (let before = -1; before !== progress(); ) {
@@ -253,6 +257,40 @@ const pressure: readonly DataPathCase[] = [
         for (; sentBytes < PRESSURE_MEBIBYTES * MEBIBYTE; sentBytes += NOISE.length) await connection.write(NOISE);
       })();
       connection.run.note(stallNote('upstream', await untilStill(() => sentBytes)));
+      await sending;
+    },
+    client: async (client, run) => {
+      await client.send(request('GET /download'));
+      await client.heads(1);
+      client.socket.pause();
+      await run.noted(1);
+      client.socket.resume();
+      await client.finals(1);
+    },
+    verify: ({ notes }) => expect(notes).toEqual(['upstream: had to wait']),
+  },
+  {
+    name: 'back pressure: a client that does not read makes an upstream of small pieces wait',
+    statuses: [200],
+    deadlineMs: 20_000,
+    upstream: async (connection) => {
+      await connection.request();
+      const total = PRESSURE_MEBIBYTES * MEBIBYTE;
+      await connection.write(response('200 OK', `Content-Length: ${total}`));
+      let sentBytes = 0;
+      let pieceBytes = SMALL_BYTES;
+      const sending = (async () => {
+        while (sentBytes < total) {
+          const at = sentBytes % NOISE.length;
+          const piece = NOISE.subarray(at, Math.min(at + pieceBytes, at + total - sentBytes));
+          await connection.write(piece);
+          sentBytes += piece.length;
+          await turns(1);
+        }
+      })();
+      connection.run.note(stallNote('upstream', await untilStill(() => sentBytes)));
+      // What is left may go faster.
+      pieceBytes = NOISE.length;
       await sending;
     },
     client: async (client, run) => {
