@@ -7,6 +7,7 @@ export const ERROR_CODES = {
   D2S_ERR_CONFIG_FILE: 'The configuration file cannot be read.',
   D2S_ERR_ACCESS_FILE: 'A file of users or tokens cannot be read or written, or is open to everybody.',
   D2S_ERR_TLS_FILE: 'A file with certificates or a private key cannot be read.',
+  D2S_ERR_STATE_FILE: 'The state file cannot be written, or what is in it cannot be used.',
   D2S_ERR_LISTEN: 'A listener cannot be opened.',
   D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found, reached or made.',
   D2S_ERR_UPSTREAM_REFUSED: 'The upstream refused the connection.',
@@ -20,6 +21,9 @@ export const ERROR_CODES = {
   D2S_ERR_UPSTREAM_PROTOCOL: 'The upstream’s answer is not HTTP/1.1.',
   D2S_ERR_UPSTREAM_HEAD_TOO_LARGE: 'The head of the upstream’s answer is larger than limits.headBytes.',
   D2S_ERR_UPSTREAM_UPGRADE: 'The upstream’s answer to an upgrade cannot be used.',
+  D2S_ERR_UPSTREAM_RESOURCES:
+    'The sidecar has no file descriptor, port or memory left for a connection to the upstream.',
+  D2S_ERR_UPSTREAM_BUSY: 'As many requests as limits.inFlight allows are with the upstream.',
   D2S_ERR_JVM_NOT_FOUND: 'No JVM, or no counters of it, can be found.',
   D2S_ERR_JVM_AMBIGUOUS: 'More than one JVM could be meant.',
   D2S_ERR_JVM_ACCESS: 'The JVM’s counters, socket or server may not be read with these rights or credentials.',

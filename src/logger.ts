@@ -1,21 +1,37 @@
-import { destination, type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
+import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
+import { LogOutput } from './log-output.ts';
 
 /** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-const STANDARD_OUTPUT = 1;
-const STANDARD_ERROR = 2;
+/** The process's own. */
+export interface LeveledLogger extends Logger {
+  /** The least level that is written; may become another. */
+  level: string;
+  /** Lines that could not be written: nobody read the pipe, or the disk was full. */
+  readonly lostLines: number;
+}
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** `to`: standard output unless something else is printed there. */
-export function createLogger(level: LogLevel, to: 'stdout' | 'stderr' = 'stdout'): Logger {
+/** `output`: standard output unless something else is printed there. */
+export function createLogger(level: LogLevel, output: LogOutput = standardOutput()): LeveledLogger {
   const options: LoggerOptions = {
     level,
     base: { name: 'd2-sidecar', pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  // Written at once: lines that another thread is still to write are tried for ever at the end if nobody reads them any more.
-  return pino(options, destination({ dest: to === 'stdout' ? STANDARD_OUTPUT : STANDARD_ERROR, sync: true }));
+  // pino's own destinations either wait for the reader of a pipe, or try what is left for ever once that reader has gone.
+  const logger = pino(options, output);
+  output.whenRecovered((lost) => logger.warn({ lost }, 'log lines were lost: they could not be written'));
+  return Object.defineProperty(logger, 'lostLines', { get: () => output.lostLines }) as typeof logger & LeveledLogger;
+}
+
+export function standardOutput(): LogOutput {
+  return new LogOutput(1, () => process.stdout);
+}
+
+export function standardError(): LogOutput {
+  return new LogOutput(2, () => process.stderr);
 }

@@ -4,6 +4,7 @@ import { type Command, parseCommandLine } from './commands/command-line.ts';
 import { describeError, guardCrashes } from './commands/crash.ts';
 import { processOutput } from './commands/output.ts';
 import { readVersion } from './commands/version.ts';
+import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import type { ConfigFlags } from './config/flags.ts';
 import { ConfigError, SidecarError } from './errors.ts';
@@ -11,6 +12,8 @@ import { ConfigError, SidecarError } from './errors.ts';
 /** sysexits.h, EX_USAGE. */
 const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
+/** How long the end waits for the reader of the log. */
+const LAST_LINES_MS = 500;
 
 /** `argv` without node and script. Resolves to the exit code: 0 done as asked, 64 bad configuration or usage, 1 failed. */
 async function run(argv: readonly string[], env: Environment): Promise<number> {
@@ -46,6 +49,10 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       const { drain } = await import('./commands/drain.ts');
       return await drain(command, env, processOutput);
     }
+    case 'reload': {
+      const { reload } = await import('./commands/reload.ts');
+      return await reload(command, env, processOutput);
+    }
     case 'shutdown': {
       const { shutdown } = await import('./commands/drain.ts');
       return await shutdown(command, env, processOutput);
@@ -62,26 +69,42 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
 async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   // The configuration comes first: a wrong one is told before anything else costs time.
   const { loadConfig } = await import('./config/load-config.ts');
-  const { config, warnings } = await loadConfig({ flags, env });
-  const { createLogger } = await import('./logger.ts');
-  const logger = createLogger(config.log.level);
+  const load = () => loadConfig({ flags, env });
+  const { config, parsed, warnings } = await load();
+  const { createLogger, standardOutput } = await import('./logger.ts');
+  const output = standardOutput();
+  const logger = createLogger(config.log.level, output);
   for (const warning of warnings) logger.warn(warning);
   const { serve } = await import('./commands/serve.ts');
   const { Sidecar } = await import('./sidecar.ts');
+  const { Reloader } = await import('./reload.ts');
   try {
-    return await serve({ config, logger, signals: process, createSidecar: (...parts) => Sidecar.create(...parts) });
+    return await serve({
+      ...{ config, logger, signals: process },
+      createSidecar: (...parts) => Sidecar.create(...parts),
+      createReloader: (target, onApplied) => {
+        const apply = (applied: Config) => {
+          logger.level = applied.log.level;
+          onApplied(applied);
+        };
+        return new Reloader({ running: parsed, load, target, logger, onApplied: apply });
+      },
+    });
   } catch (error) {
     if (error instanceof SidecarError) logger.error({ code: error.code }, error.message);
     throw error;
+  } finally {
+    // A reader that is only slow gets the last lines, too.
+    await output.flush(LAST_LINES_MS);
   }
 }
 
 async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {
   const { loadConfig } = await import('./config/load-config.ts');
   const { config, warnings } = await loadConfig({ flags, env });
-  const { createLogger } = await import('./logger.ts');
+  const { createLogger, standardError } = await import('./logger.ts');
   // What is printed on standard output is a document.
-  const logger = createLogger(config.log.level, 'stderr');
+  const logger = createLogger(config.log.level, standardError());
   for (const warning of warnings) logger.warn(warning);
   const { learn } = await import('./commands/learn.ts');
   const { systemClock } = await import('./clock.ts');

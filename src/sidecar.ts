@@ -2,8 +2,7 @@
  * The composition root: makes every part, connects them, and starts and stops them in order. It decides nothing itself, and
  * is the only file that knows every part.
  */
-import { AccessControl } from './access/access-control.ts';
-import { AccessList } from './access/access-list.ts';
+import { MonitorAccess } from './access/monitor-access.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { readVersion } from './commands/version.ts';
 import type { Config, HostPort } from './config/config.ts';
@@ -12,7 +11,10 @@ import { ExchangeReporter } from './exchange/exchange-reporter.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { createJvmSource } from './jvm/create-source.ts';
 import { JvmMonitor } from './jvm/jvm-monitor.ts';
-import type { Logger } from './logger.ts';
+import { Lifecycle, type Stoppable } from './lifecycle.ts';
+import { LimitHits } from './limits/limit-hits.ts';
+import { toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
+import type { LeveledLogger, Logger } from './logger.ts';
 import { initMetrics } from './metrics/histogram-pool.ts';
 import { Guard } from './monitor/guard.ts';
 import { HostCheck } from './monitor/host-check.ts';
@@ -21,9 +23,12 @@ import { Monitor } from './monitor/monitor.ts';
 import type { Monitored } from './monitor/monitored.ts';
 import { readProcess } from './monitor/process-reading.ts';
 import type { CometListener } from './record/comet/comet-listener.ts';
-import { createRecorder } from './record/create-recorder.ts';
+import { createRecording, type Recording } from './record/create-recorder.ts';
 import type { Recorder } from './record/recorder.ts';
 import { WriteBatch } from './relay/write-batch.ts';
+import { Reloads } from './reload.ts';
+import type { StateKeeper } from './state/state-keeper.ts';
+import { takeUp } from './state/take-up.ts';
 import { SidecarTls } from './tls/sidecar-tls.ts';
 import { Upstream } from './upstream/upstream.ts';
 
@@ -34,18 +39,18 @@ export interface BoundAddresses {
 }
 
 interface SidecarParts {
+  readonly access: MonitorAccess;
   readonly tls: SidecarTls;
   readonly jvm: JvmMonitor | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Hears the Comet messages that are read. */
-  readonly listener: CometListener | undefined;
+  readonly recording: Recording;
+  /** Keeps what is counted over restarts; undefined: nothing does. */
+  readonly state: StateKeeper | undefined;
 }
 
 /** How often ended sessions and calls without an answer are looked for. */
 const SWEEP_MS = 1_000;
-/** How often a stopping sidecar looks whether the last client has gone. */
-const STOP_POLL_MS = 10;
 
 const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
 
@@ -54,20 +59,26 @@ export class Sidecar {
   readonly dispatcher: Dispatcher;
   readonly gateway: Gateway;
   readonly reporter: ExchangeReporter;
-  /** Who may read on the monitoring port; undefined: everybody. */
-  readonly access: AccessList | undefined;
+  /** What limits have been reached. */
+  readonly limits: LimitHits;
+  /** Who may read on the monitoring port. */
+  readonly access: MonitorAccess;
   /** Certificates, keys and handshakes, at the listeners and to the upstream. */
   readonly tls: SidecarTls;
-  readonly #config: Config;
-  readonly #clock: Clock;
+  /** How often the configuration was read again, and what became of it. */
+  readonly reloads: Reloads;
+  /** How far it is on its way from start to end, and the two ways to the end. */
+  readonly lifecycle: Lifecycle;
+  readonly #logger: Logger;
   readonly #upstream: Upstream;
-  readonly #accessControl: AccessControl | undefined;
   readonly #loopDelay: LoopDelay;
   readonly #monitor: Monitor;
   readonly #jvm: JvmMonitor | undefined;
   readonly #startedEpochMs: number;
-  #isStarted = false;
-  #isDraining = false;
+  readonly #recording: Recording;
+  readonly #state: StateKeeper | undefined;
+  #config: Config;
+  #hosts: HostCheck;
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
@@ -80,36 +91,40 @@ export class Sidecar {
     clock: Clock = systemClock,
     listener?: CometListener,
   ): Promise<Sidecar> {
-    await initMetrics();
-    const { auth } = config.monitor;
-    const access = typeof auth === 'object' ? new AccessList(auth) : undefined;
+    initMetrics();
+    const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
     const tls = await SidecarTls.open(config, { logger, clock });
     const jvm = await createJvmMonitor(config, clock, logger);
-    return new Sidecar(config, access, { logger, clock, listener, tls, jvm });
+    const { recording, state } = await openRecording(config, { logger, clock, listener });
+    return new Sidecar(config, { logger, clock, access, tls, jvm, recording, state });
   }
 
-  private constructor(config: Config, access: AccessList | undefined, parts: SidecarParts) {
-    const { logger, clock, listener, tls } = parts;
-    this.access = access;
+  private constructor(config: Config, parts: SidecarParts) {
+    const { logger, clock, tls } = parts;
+    this.access = parts.access;
     this.tls = tls;
     this.#config = config;
-    this.#clock = clock;
+    this.#logger = logger;
     this.#startedEpochMs = clock.epochMs();
-    this.recorder = createRecorder(config, clock, listener);
-    this.reporter = new ExchangeReporter(clock, this.recorder, logger);
+    this.reloads = new Reloads(clock);
+    this.#hosts = createHostCheck(config);
+    this.#recording = parts.recording;
+    this.recorder = parts.recording.recorder;
+    this.#state = parts.state;
+    this.limits = new LimitHits(clock, logger);
+    const { inFlight: maxInFlight } = config.limits;
+    this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, maxInFlight });
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
-    this.gateway = createGateway(config, this.reporter, parts);
+    this.gateway = createGateway(config, this.#upstream, this.reporter, parts);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, parts);
     this.#jvm = parts.jvm;
-    this.#accessControl = access && new AccessControl(access, clock);
     this.#loopDelay = new LoopDelay(clock);
-    this.#monitor = new Monitor(
-      this.#monitored(),
-      config.metrics,
-      createGuard(config, this.#accessControl),
-      logger,
-      tls.monitor,
-    );
+    this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
+    this.#monitor = new Monitor(this.#monitored(), config.metrics, this.#createGuard(), logger, {
+      tls: tls.monitor,
+      limits: config.monitor,
+      hits: this.limits,
+    });
   }
 
   /** Exchanges begun and not yet ended. */
@@ -122,11 +137,13 @@ export class Sidecar {
     const listen = await this.dispatcher.listen(this.#config.listen);
     try {
       const monitor = await this.#monitor.listen(this.#config.monitor);
-      this.#sweeper = setInterval(() => this.recorder.sweep(), SWEEP_MS).unref();
+      this.#sweeper = setInterval(() => this.reporter.guard(() => this.recorder.sweep()), SWEEP_MS).unref();
       this.#jvm?.start();
       this.#loopDelay.start();
       this.tls.watch();
-      this.#isStarted = true;
+      this.access.watch();
+      this.#state?.start();
+      this.lifecycle.started();
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
       this.dispatcher.destroy();
@@ -134,28 +151,82 @@ export class Sidecar {
     }
   }
 
-  /** Readiness off; answers announce the end of their connection; the listeners stay. */
+  /** Lets clients go, and serves on. */
   drain(): void {
-    this.#isDraining = true;
-    this.dispatcher.drain();
+    this.lifecycle.drain();
   }
 
-  /** Drains, accepts no more, lets running exchanges end until `stop.deadlineMs`, then ends what is left. */
+  /** Stops without delay and window: running exchanges may end until `stop.deadlineMs`, then what is left is cut. */
   async stop(): Promise<void> {
-    this.drain();
-    this.dispatcher.stopListening();
-    const deadlineNs = this.#clock.nowNs() + this.#config.stop.deadlineMs * 1e6;
-    // Upgraded connections have no end to wait for.
-    while (this.dispatcher.openConnections > this.gateway.upgradedConnections && this.#clock.nowNs() < deadlineNs) {
-      await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS));
+    if (this.lifecycle.state === 'starting') {
+      await this.#end();
+      return;
     }
+    this.lifecycle.stop('end of the program', true);
+    await this.lifecycle.ended;
+  }
+
+  #stoppable(): Stoppable {
+    const { dispatcher, gateway, reporter, recorder } = this;
+    return {
+      underway: () => ({
+        exchanges: reporter.open,
+        heldPolls: recorder.own.read().comet.holds.now,
+        webSockets: gateway.upgradedConnections,
+        connections: dispatcher.openConnections - gateway.upgradedConnections,
+      }),
+      announceEnd: () => dispatcher.drain(),
+      letWebSocketsGo: (overMs) => gateway.letTunnelsGo(overMs),
+      stopListening: () => dispatcher.stopListening(),
+      closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
+      end: () => this.#end(),
+    };
+  }
+
+  async #end(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#jvm?.stop();
     this.#loopDelay.stop();
     this.tls.close();
+    this.access.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
+    await this.#state?.stop();
     this.recorder.destroy();
+  }
+
+  /**
+   * Makes all that another configuration asks for, reading the files that it names, and changes nothing; what it returns takes it
+   * over at one moment, touches no connection and no counter, and cannot fail. Throws as `create`, D2S_ERR_CONFIG_FILE aside.
+   */
+  async prepareReload(config: Config): Promise<() => void> {
+    const takeOvers = [
+      this.#recording.prepareReload(config),
+      await this.access.prepare(config.monitor.auth),
+      await this.tls.prepare(config),
+    ];
+    return () => {
+      for (const takeOver of takeOvers) takeOver();
+      this.#config = config;
+      this.#hosts = createHostCheck(config);
+      this.reporter.reconfigure({ maxInFlight: config.limits.inFlight });
+      this.#upstream.reconfigure(config.upstream);
+      this.gateway.reconfigure(toGatewayOptions(config));
+      this.dispatcher.reconfigure(toDispatcherLimits(config), toRelayOptions(config));
+      this.#monitor.reconfigure(config.monitor);
+    };
+  }
+
+  #createGuard(): Guard {
+    const sidecar = this;
+    return new Guard({
+      get access() {
+        return sidecar.access.current;
+      },
+      get hosts() {
+        return sidecar.#hosts;
+      },
+    });
   }
 
   #monitored(): Monitored {
@@ -164,7 +235,7 @@ export class Sidecar {
       applications: [...this.recorder.applications.values()],
       health: {
         get isStarted() {
-          return sidecar.#isStarted;
+          return sidecar.lifecycle.state !== 'starting';
         },
         isReady: () => this.#isReady(),
       },
@@ -173,39 +244,59 @@ export class Sidecar {
         version: readVersion(),
         own: this.recorder.own,
         reporter: this.reporter,
+        limits: this.limits,
+        lifecycle: this.lifecycle,
         dispatcher: this.dispatcher,
         gateway: this.gateway,
         upstream: this.#upstream,
-        access: this.#accessControl,
+        get access() {
+          const { counts } = sidecar.access;
+          return counts && { counts };
+        },
+        security: { access: this.access, tls: this.tls, reloads: this.reloads },
         loopDelay: this.#loopDelay,
+        log: this.#logger as Partial<LeveledLogger>,
         readProcess,
+        state: this.#state,
       },
     };
   }
 
   async #isReady(): Promise<boolean> {
-    if (this.#isDraining || !this.#isStarted) return false;
+    if (this.lifecycle.state !== 'serving') return false;
     return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
   }
 }
 
-function createGuard(config: Config, access: AccessControl | undefined): Guard {
-  const { host, hosts } = config.monitor;
-  return new Guard({ access, hosts: new HostCheck([host, ...hosts]) });
+/** What is recorded, with what the state file holds of it. Who only listens (`learn`) leaves the file to the sidecar that serves. */
+async function openRecording(
+  config: Config,
+  { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
+): Promise<Pick<SidecarParts, 'recording' | 'state'>> {
+  const create = () => createRecording(config, clock, listener);
+  const { file, intervalMs } = config.state;
+  if (file === undefined || listener !== undefined) return { recording: create(), state: undefined };
+  const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
+  const { made, keeper } = await takeUp(create, ({ recorder }) => recorder.destroy(), options);
+  return { recording: made, state: keeper };
 }
 
-function createGateway(config: Config, reporter: ExchangeReporter, { clock, logger, tls }: SidecarParts): Gateway {
+function createHostCheck({ monitor }: Config): HostCheck {
+  return new HostCheck([monitor.host, ...monitor.hosts]);
+}
+
+function createGateway(
+  config: Config,
+  upstream: Upstream,
+  reporter: ExchangeReporter,
+  { clock, logger, tls }: SidecarParts,
+): Gateway {
   const options = {
     upstreamHost: config.upstream.host,
     upstreamPort: config.upstream.port,
-    forwarded: config.forwarded,
-    headBytes: config.limits.headBytes,
-    headTimeoutMs: config.timeouts.headMs,
-    idleTimeoutMs: config.timeouts.idleMs,
-    connectTimeoutMs: config.upstream.connectTimeoutMs,
-    responseTimeoutMs: config.upstream.responseTimeoutMs,
-    halfClosedTimeoutMs: config.timeouts.halfClosedMs,
+    ...toGatewayOptions(config),
     upstreamTls: tls.upstream,
+    reachability: upstream,
   };
   return new Gateway(options, reporter, clock, logger);
 }
@@ -217,15 +308,8 @@ function createDispatcher(
   gateway: Gateway,
   { clock, logger, tls }: SidecarParts,
 ): Dispatcher {
-  const options = {
-    forwarded: config.forwarded,
-    headBytes: config.limits.headBytes,
-    headTimeoutMs: config.timeouts.headMs,
-    idleTimeoutMs: config.timeouts.idleMs,
-    halfClosedTimeoutMs: config.timeouts.halfClosedMs,
-    responseTimeoutMs: config.upstream.responseTimeoutMs,
-  };
-  const limits = { dataPath: config.dataPath, maxConnections: config.limits.connections, tls: tls.listen };
+  const options = toRelayOptions(config);
+  const limits = { ...toDispatcherLimits(config), tls: tls.listen };
   return new Dispatcher(limits, { options, upstream, reporter, writes: new WriteBatch() }, gateway, clock, logger);
 }
 

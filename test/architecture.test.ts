@@ -9,29 +9,41 @@ const SRC = path.resolve(import.meta.dirname, '../src');
  * files that everybody may import are in `COMMON`.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  main: ['sidecar', 'config', 'commands', 'control', 'demo'],
-  commands: ['sidecar', 'config', 'control', 'classify', 'access', 'demo', 'tls'],
+  main: ['sidecar', 'config', 'commands', 'control', 'demo', 'reload'],
+  commands: ['sidecar', 'config', 'control', 'classify', 'access', 'demo', 'tls', 'state', 'reload', 'lifecycle'],
   config: [],
+  // Compares keys, whatever they switch; what it makes of them is the sidecar's matter.
+  reload: ['config'],
+  // From the configuration to the options of the data plane.
+  'live-options': ['dispatch', 'gateway', 'relay'],
   control: [],
+  // The order of states; what is done in each is the sidecar's matter.
+  lifecycle: [],
   http1: [],
-  metrics: [],
-  exchange: [],
-  tls: ['exchange'],
+  // Bytes of tables: whoever has some to save writes them himself.
+  archive: [],
+  state: ['archive'],
+  metrics: ['archive'],
+  limits: [],
+  exchange: ['limits'],
+  // Files that hold as they are at any time.
+  'file-watch': [],
+  tls: ['exchange', 'file-watch'],
   upstream: ['exchange', 'tls'],
-  relay: ['upstream', 'exchange', 'http1', 'tls'],
-  gateway: ['upstream', 'exchange', 'http1', 'tls'],
-  dispatch: ['relay', 'gateway', 'exchange', 'http1', 'tls'],
+  relay: ['upstream', 'exchange', 'http1', 'tls', 'limits'],
+  gateway: ['upstream', 'exchange', 'http1', 'tls', 'websocket', 'limits'],
+  dispatch: ['relay', 'gateway', 'exchange', 'http1', 'tls', 'limits'],
   bayeux: [],
   websocket: [],
   classify: ['http1', 'bayeux'],
-  sessions: ['metrics', 'http1'],
-  record: ['exchange', 'classify', 'sessions', 'metrics', 'http1', 'bayeux', 'websocket'],
+  sessions: ['metrics', 'http1', 'archive'],
+  record: ['exchange', 'classify', 'sessions', 'metrics', 'http1', 'bayeux', 'websocket', 'archive'],
   jvm: ['metrics'],
-  access: [],
-  monitor: ['metrics', 'sessions', 'jvm', 'access', 'tls'],
+  access: ['limits', 'file-watch'],
+  monitor: ['metrics', 'sessions', 'jvm', 'access', 'tls', 'limits'],
   demo: ['sidecar', 'config'],
 };
-const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts'];
+const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts', 'log-output.ts'];
 
 interface Import {
   readonly from: string;

@@ -4,9 +4,10 @@
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import { toAddressKey } from '../limits/address-key.ts';
 import type { TokenEntry, UserEntry } from './access-lines.ts';
 import type { AccessList } from './access-list.ts';
-import { FailureLimit, toLimitKey } from './failure-limit.ts';
+import { FailureLimit } from './failure-limit.ts';
 import { createDecoy, isPassword, type PasswordHash } from './password-hash.ts';
 import { type Credential, parseAuthorization } from './presented.ts';
 import type { Reader } from './reader.ts';
@@ -31,11 +32,22 @@ export type Verdict =
   /** Wrong, or not to be verified now: the address had too many wrong ones, or there is no room. */
   | { readonly kind: 'limited'; readonly retryAfterS: number };
 
+/** Counted since the start. */
+export interface AccessCounts {
+  /** Wrong credentials. */
+  readonly wrong: number;
+  /** Requests that were told to come later. */
+  readonly limited: number;
+  /** Of these, passwords that were not even verified, since too many wait for that. */
+  readonly unverified: number;
+  /** Addresses with wrong credentials that were forgotten to make room for others. */
+  readonly forgotten: number;
+}
+
 /** For one that was refused because others wait. */
 const BUSY_RETRY_S = 1;
 
 export class AccessControl {
-  readonly #list: AccessList;
   readonly #verifyHash: typeof isPassword;
   readonly #limit: FailureLimit;
   readonly #queue = new VerificationQueue();
@@ -43,6 +55,7 @@ export class AccessControl {
   readonly #key = randomBytes(32);
   /** Right passwords as keyed hashes; at most one for each entry of the list, and gone with it. */
   readonly #right = new WeakMap<UserEntry, Buffer>();
+  #list: AccessList;
   #wrongCount = 0;
   #limitedCount = 0;
 
@@ -53,9 +66,18 @@ export class AccessControl {
     this.#limit = new FailureLimit(clock);
   }
 
-  /** Counted since start: wrong credentials, and requests that were told to come later. */
-  get counts(): { readonly wrong: number; readonly limited: number } {
-    return { wrong: this.#wrongCount, limited: this.#limitedCount };
+  get counts(): AccessCounts {
+    return {
+      wrong: this.#wrongCount,
+      limited: this.#limitedCount,
+      unverified: this.#queue.refused,
+      forgotten: this.#limit.evicted,
+    };
+  }
+
+  /** Knows others from now on; what was counted, and which addresses failed too often, stays. */
+  useList(list: AccessList): void {
+    this.#list = list;
   }
 
   /** Which kinds of credential could be right: what a challenge has to ask for. */
@@ -70,7 +92,7 @@ export class AccessControl {
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) return this.#checkCertificate(certificateName);
-    const key = toLimitKey(address);
+    const key = toAddressKey(address);
     const reader =
       credential.kind === 'token' ? this.#findToken(credential.token) : await this.#verify(credential, key);
     if (reader === 'no-room') return this.#limited(this.#limit.retryAfterS(key) || BUSY_RETRY_S);

@@ -14,12 +14,15 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError, StartError } from '../errors.ts';
 import { type LineMistake, nameOfLine } from './access-lines.ts';
 
 const OTHERS = 0o007;
 const PRIVATE_MODE = 0o600;
+/** Opening a pipe would otherwise wait for somebody to write into it. */
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 /** A thousand entries are 150 KB. */
 const MAX_BYTES = 1024 * 1024;
 /** The first places tell enough. */
@@ -34,6 +37,22 @@ export function readAccessFile(file: string): string {
     checkPrivate(file, fstatSync(descriptor));
     return readText(file, descriptor);
   });
+}
+
+/** The same without holding up the event loop, which a network file system could. */
+export async function loadAccessFile(file: string): Promise<string> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(file, OPEN_FLAGS);
+    const found = await handle.stat();
+    checkPrivate(file, found);
+    if (found.size > MAX_BYTES) throw tooLarge(file);
+    return await handle.readFile('utf8');
+  } catch (cause) {
+    throw toUnreadable(file, cause);
+  } finally {
+    await handle?.close();
+  }
 }
 
 /** Throws ConfigError with line and expectation of the first mistakes. `file` names it, with its key before it. */
@@ -103,15 +122,18 @@ function toRealPath(file: string): string | undefined {
 function withFile<T>(file: string, use: (descriptor: number) => T): T {
   let descriptor: number | undefined;
   try {
-    // Opening a pipe would otherwise wait for somebody to write into it.
-    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    descriptor = openSync(file, OPEN_FLAGS);
     return use(descriptor);
   } catch (cause) {
-    if (cause instanceof StartError) throw cause;
-    throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${toErrno(cause)}`, { cause });
+    throw toUnreadable(file, cause);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
+}
+
+function toUnreadable(file: string, cause: unknown): StartError {
+  if (cause instanceof StartError) return cause;
+  return new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${toErrno(cause)}`, { cause });
 }
 
 /** Of the open file, so that it is the one that is read. */
@@ -132,8 +154,12 @@ function readText(file: string, descriptor: number): string {
   for (let count = -1; count !== 0 && length < bytes.length; length += count) {
     count = readSync(descriptor, bytes, length, bytes.length - length, null);
   }
-  if (length > MAX_BYTES) throw new StartError('D2S_ERR_ACCESS_FILE', `${file} is larger than ${MAX_BYTES} bytes`);
+  if (length > MAX_BYTES) throw tooLarge(file);
   return bytes.toString('utf8', 0, length);
+}
+
+function tooLarge(file: string): StartError {
+  return new StartError('D2S_ERR_ACCESS_FILE', `${file} is larger than ${MAX_BYTES} bytes`);
 }
 
 /** `EACCES`, or what there is. */

@@ -2,7 +2,6 @@
  * Counts wrong credentials by the address that they come from. It only says that an address has had its share: what becomes of its
  * requests then is access-control.ts's matter, so that it cannot lock out anybody whose credential is right.
  */
-import net from 'node:net';
 import { type Clock, NS_PER_S } from '../clock.ts';
 
 /** Wrong credentials in a row that are a person's slips. */
@@ -60,21 +59,4 @@ export class FailureLimit {
     if (found === undefined) return 0;
     return Math.max(0, found.count - (this.#clock.nowNs() - found.atNs) / (REFILL_S * NS_PER_S));
   }
-}
-
-/** Who shares a count: an IPv4 address, also where it is written as IPv6, and the /64 that one IPv6 host has to choose from. */
-export function toLimitKey(address: string): string {
-  const v4 = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
-  if (net.isIPv4(v4)) return v4;
-  if (!net.isIPv6(address)) return 'unknown';
-  const [plain = ''] = address.split('%');
-  const [front = '', back] = plain.split('::');
-  const groups = front === '' ? [] : front.split(':');
-  const behind = back === undefined || back === '' ? 0 : back.split(':').length;
-  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind);
-  const all = [...groups, ...Array<string>(zeros).fill('0'), ...(back ?? '').split(':')];
-  return all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group || '0', 16).toString(16))
-    .join(':');
 }

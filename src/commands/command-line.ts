@@ -27,7 +27,7 @@ export type Command =
   | { readonly kind: 'serve' | 'check'; readonly flags: ConfigFlags }
   | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
-  | { readonly kind: 'shutdown'; readonly flags: TargetFlags }
+  | { readonly kind: 'reload' | 'shutdown'; readonly flags: TargetFlags }
   | ({ readonly kind: 'passwd' } & PasswdFlags);
 
 const OPTIONS = {
@@ -52,13 +52,14 @@ const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', '
 
 /** The options of each command, besides --help and --version. */
 const TAKES: Readonly<
-  Record<'serve' | 'check' | 'learn' | 'demo' | 'drain' | 'shutdown' | 'passwd', readonly OptionName[]>
+  Record<'serve' | 'check' | 'learn' | 'demo' | 'drain' | 'reload' | 'shutdown' | 'passwd', readonly OptionName[]>
 > = {
   serve: SERVE_OPTIONS,
   check: SERVE_OPTIONS,
   learn: [...SERVE_OPTIONS, 'minutes'],
   demo: [],
   drain: ['control', 'pid', 'config', 'wait'],
+  reload: ['control', 'pid', 'config'],
   shutdown: ['control', 'pid', 'config'],
   passwd: ['role', 'file', 'token'],
 };
@@ -122,7 +123,7 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
     ...(control === undefined ? {} : { control }),
     ...(pid === undefined ? {} : { pid: toPid(pid) }),
   };
-  if (name === 'shutdown') return { kind: 'shutdown', flags: target };
+  if (name === 'reload' || name === 'shutdown') return { kind: name, flags: target };
   return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
 }
 

@@ -2,7 +2,7 @@
  * What is told of a mistake in this program. The message of an error that nobody expected is never shown, nor its other members:
  * parsers put what they were given into them, and that may be a client's password. Its kind and its place are what helps.
  */
-import { writeSync } from 'node:fs';
+import { LogOutput } from '../log-output.ts';
 
 const STANDARD_ERROR = 2;
 const EXIT_FAILED = 1;
@@ -27,14 +27,16 @@ export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
 
 /** From now on, errors and warnings that nobody handles are told without their messages; an error ends the process with 1. */
 export function guardCrashes(): void {
+  // Neither a full pipe nor a closed one may keep the process from ending, nor a warning end it.
+  const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
   process.on('uncaughtException', (thrown: unknown) => {
-    writeAll(`d2-sidecar: ended by an error that nobody expected: ${describeError(thrown)}\n`);
+    output.write(`d2-sidecar: ended by an error that nobody expected: ${describeError(thrown)}\n`);
     process.exit(EXIT_FAILED);
   });
   // Node's own listener prints messages: a deprecated call may be shown with the URL that it was given.
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
-    writeAll(`d2-sidecar: warning: ${describeError(warning, MAX_WARNING_FRAMES)}\n`);
+    output.write(`d2-sidecar: warning: ${describeError(warning, MAX_WARNING_FRAMES)}\n`);
   });
 }
 
@@ -59,13 +61,4 @@ function toFrames(thrown: unknown): string[] {
   const messageAt = stack.indexOf(message);
   const frames = messageAt < 0 ? stack : stack.slice(messageAt + message.length);
   return frames.split('\n').filter((line) => FRAME.test(line));
-}
-
-/** At once, since the process ends. Nobody may read it any more: that is no reason for a second error. */
-function writeAll(text: string): void {
-  try {
-    writeSync(STANDARD_ERROR, text);
-  } catch {
-    // There is nowhere left to say it.
-  }
 }

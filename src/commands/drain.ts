@@ -22,18 +22,18 @@ export async function drain(
   output: Output,
   clock: Clock = systemClock,
 ): Promise<number> {
-  const socket = await find(flags, env);
+  const socket = await findSocket(flags, env);
   let status = await sendCommand(socket, 'drain');
-  output.out(`d2-sidecar ${status.pid} drains: not ready any more, ${toExchanges(status)} open\n`);
+  output.out(`d2-sidecar ${status.pid} drains: not ready any more, ${toOpen(status)} open\n`);
   const startedNs = clock.nowNs();
   let reportedMs = 0;
   for (;;) {
     const elapsedMs = (clock.nowNs() - startedNs) / NS_PER_MS;
-    if (status.openExchanges === 0 || elapsedMs >= waitMs) break;
+    if (isEmpty(status) || elapsedMs >= waitMs) break;
     if (elapsedMs - reportedMs >= PROGRESS_MS) {
       reportedMs = elapsedMs;
       const leftS = Math.round(((waitMs - elapsedMs) * NS_PER_MS) / NS_PER_S);
-      output.out(`${toExchanges(status)} open, waiting ${leftS} s more\n`);
+      output.out(`${toOpen(status)} open, waiting ${leftS} s more\n`);
     }
     await delay(Math.min(POLL_MS, waitMs - elapsedMs));
     const next = await statusOrGone(socket);
@@ -43,8 +43,7 @@ export async function drain(
     }
     status = next;
   }
-  if (waitMs > 0)
-    output.out(status.openExchanges === 0 ? 'drained\n' : `time is over, ${toExchanges(status)} still open\n`);
+  if (waitMs > 0) output.out(isEmpty(status) ? 'drained\n' : `time is over, ${toOpen(status)} still open\n`);
   return 0;
 }
 
@@ -54,8 +53,8 @@ export async function shutdown(
   env: Environment,
   output: Output,
 ): Promise<number> {
-  const { status, gone } = await requestShutdown(await find(flags, env), SHUTDOWN_GRACE_MS);
-  output.out(`d2-sidecar ${status.pid} stops, ${toExchanges(status)} open\n`);
+  const { status, gone } = await requestShutdown(await findSocket(flags, env), SHUTDOWN_GRACE_MS);
+  output.out(`d2-sidecar ${status.pid} stops, ${toOpen(status)} open\n`);
   if (await gone) {
     output.out('stopped\n');
     return 0;
@@ -64,7 +63,8 @@ export async function shutdown(
   return 1;
 }
 
-async function find(flags: TargetFlags, env: Environment): Promise<string> {
+/** The control socket of the sidecar that the flags mean. Throws ConfigError if several run, D2S_ERR_CONTROL if none does. */
+export async function findSocket(flags: TargetFlags, env: Environment): Promise<string> {
   const { control, pid } = flags;
   if (control !== undefined) return control;
   // A process id on the command line says more than a socket's path that is set for everybody.
@@ -81,6 +81,16 @@ async function statusOrGone(socket: string): Promise<ControlStatus | undefined> 
   }
 }
 
-function toExchanges({ openExchanges }: ControlStatus): string {
-  return openExchanges === 1 ? '1 exchange' : `${openExchanges} exchanges`;
+function isEmpty({ openExchanges, openWebSockets }: ControlStatus): boolean {
+  return openExchanges === 0 && openWebSockets === 0;
+}
+
+/** `1 exchange`, or `3 exchanges and 12 WebSockets`. */
+function toOpen({ openExchanges, openWebSockets }: ControlStatus): string {
+  const exchanges = toCount(openExchanges, 'exchange');
+  return openWebSockets === 0 ? exchanges : `${exchanges} and ${toCount(openWebSockets, 'WebSocket')}`;
+}
+
+function toCount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -10,6 +10,7 @@ Usage
   d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
   d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving
   d2-sidecar passwd NAME             the line of a user, or of a token, who may read on the monitoring port
+  d2-sidecar reload                  a running sidecar reads its configuration again, as on SIGHUP
   d2-sidecar shutdown                stops a running sidecar and waits until it has gone
 
 Flags
@@ -23,7 +24,7 @@ Flags
 Flag of learn
   --minutes N        how long to listen, e.g. 5 or 0.5; Ctrl-C ends it earlier and prints all the same  (5)
 
-Flags of drain and shutdown
+Flags of drain, reload and shutdown
   --control PATH     control socket of the sidecar that is meant
   --pid N            its process id; neither is needed where only one runs
   --config FILE      its configuration file, for control.socket

@@ -4,6 +4,7 @@ import { Survey } from '../classify/learn/survey.ts';
 import { type Clock, NS_PER_S } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../errors.ts';
+import type { Life } from '../lifecycle.ts';
 import type { Logger } from '../logger.ts';
 import type { Output } from './output.ts';
 import { type Servable, type SignalSource, serve } from './serve.ts';
@@ -40,20 +41,48 @@ export async function learn({ config, logger, signals, createSidecar, ...parts }
         lesson.begin(bound.listen, () => stop.raise());
         return bound;
       },
-      drain: () => sidecar.drain(),
-      stop: async () => {
-        lesson.end();
-        await sidecar.stop();
-      },
-      get openExchanges() {
-        return sidecar.openExchanges;
-      },
+      stop: () => sidecar.stop(),
+      lifecycle: new LessonLife(sidecar.lifecycle, lesson),
     };
   };
   try {
     return await serve({ config, logger, signals: stop, createSidecar: learning });
   } finally {
     lesson.cancel();
+  }
+}
+
+/** The lesson ends when the sidecar is asked to, before it waits for anything. */
+class LessonLife implements Life {
+  readonly ended: Life['ended'];
+  readonly #life: Life;
+  readonly #lesson: Lesson;
+
+  constructor(life: Life, lesson: Lesson) {
+    this.ended = life.ended;
+    this.#life = life;
+    this.#lesson = lesson;
+  }
+
+  get state() {
+    return this.#life.state;
+  }
+
+  get leftMs() {
+    return this.#life.leftMs;
+  }
+
+  get underway() {
+    return this.#life.underway;
+  }
+
+  drain(): void {
+    this.#life.drain();
+  }
+
+  stop(reason: string): void {
+    this.#lesson.end();
+    this.#life.stop(reason, true);
   }
 }
 

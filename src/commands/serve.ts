@@ -1,57 +1,61 @@
 /** `d2-sidecar` itself: starts, says where it listens, and stops when asked. */
 import type { Config } from '../config/config.ts';
 import { ControlServer, type ControlTarget } from '../control/control-server.ts';
+import type { ControlStatus } from '../control/protocol.ts';
 import { defaultSocketPath } from '../control/socket-folder.ts';
 import { SidecarError, StartError } from '../errors.ts';
+import type { Life } from '../lifecycle.ts';
 import type { Logger } from '../logger.ts';
+import type { Reloader } from '../reload.ts';
+import { HangUps } from './hang-ups.ts';
+import { StopSignals } from './stop-signals.ts';
 
 /** What `sidecar.ts` makes, as far as it is needed here. */
 export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
-  drain(): void;
+  /** Ends it without delay. */
   stop(): Promise<void>;
-  readonly openExchanges: number;
+  readonly lifecycle: Life;
 }
 
-/** Where SIGTERM and SIGINT come from; `process`, or a test. */
+/** Where signals come from; `process`, or a test. */
 export interface SignalSource {
-  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
-  off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
+  off(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
 }
 
-export interface ServeParts {
+export interface ServeParts<Made extends Servable> {
   readonly config: Config;
   readonly logger: Logger;
   readonly signals: SignalSource;
-  readonly createSidecar: (config: Config, logger: Logger) => Promise<Servable>;
+  readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
+  /** What reads the configuration of a sidecar again; `onApplied` is to be called with what holds then. Absent: it stays. */
+  readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
 }
 
+const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload its configuration'] } as const;
+
 /** Resolves to the exit code when the sidecar has stopped. Throws StartError (D2S_ERR_LISTEN, D2S_ERR_CONTROL). */
-export async function serve({ config, logger, signals, createSidecar }: ServeParts): Promise<number> {
-  const requests = new StopRequests(signals);
+export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
+  const { logger, signals, createSidecar, createReloader } = parts;
+  let { config } = parts;
+  const stopSignals = new StopSignals(signals);
+  const hangUps = createReloader && new HangUps(signals);
   try {
     const sidecar = await createSidecar(config, logger);
     const { listen, monitor } = await sidecar.start();
-    const status = () => ({
-      pid: process.pid,
-      listen,
-      monitor,
-      isDraining,
-      openExchanges: sidecar.openExchanges,
-      stopDeadlineMs: config.stop.deadlineMs,
+    const { lifecycle } = sidecar;
+    const status = () => toStatus({ listen, monitor }, lifecycle, config);
+    const reloader = createReloader?.(sidecar, (applied) => {
+      config = applied;
     });
-    let isDraining = false;
-    const drain = () => {
-      if (isDraining) return;
-      isDraining = true;
-      logger.info({ openExchanges: sidecar.openExchanges }, 'draining');
-      sidecar.drain();
+    const target = {
+      status,
+      drain: () => lifecycle.drain(),
+      reload: async () => (await reloader?.reload('reload')) ?? NOT_RELOADED,
+      shutdown: () => lifecycle.stop('shutdown'),
     };
-    const control = await openControl(
-      config,
-      { status, drain, shutdown: () => requests.request('shutdown') },
-      logger,
-    ).catch(async (cause) => {
+    const control = await openControl(config, target, logger).catch(async (cause) => {
       await sidecar.stop();
       throw cause;
     });
@@ -61,17 +65,32 @@ export async function serve({ config, logger, signals, createSidecar }: ServePar
       'listening',
     );
 
-    const reason = await requests.first;
-    logger.info({ reason, openExchanges: sidecar.openExchanges, deadlineMs: config.stop.deadlineMs }, 'stopping');
-    isDraining = true;
-    // Who asks twice does not want to wait; the process ends with whatever is still open.
-    const outcome = await Promise.race([sidecar.stop().then(() => 'stopped' as const), requests.second]);
+    hangUps?.handle(() => void reloader?.reload('SIGHUP'));
+    stopSignals.passTo(lifecycle);
+    await lifecycle.ended;
     control?.close();
-    logger.info({ openExchanges: sidecar.openExchanges }, outcome === 'stopped' ? 'stopped' : 'stopped at once');
     return 0;
   } finally {
-    requests.dispose();
+    hangUps?.dispose();
+    stopSignals.dispose();
   }
+}
+
+function toStatus(
+  bound: { readonly listen: string; readonly monitor: string },
+  { state, underway, leftMs }: Life,
+  { stop }: Config,
+): ControlStatus {
+  return {
+    pid: process.pid,
+    ...bound,
+    state,
+    isDraining: state !== 'serving',
+    openExchanges: underway.exchanges,
+    openWebSockets: underway.webSockets,
+    stopDeadlineMs: stop.deadlineMs,
+    ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }),
+  };
 }
 
 /** Without a configured path the socket is a convenience: a read-only file system must not keep the sidecar from starting. */
@@ -84,33 +103,5 @@ async function openControl(config: Config, target: ControlTarget, logger: Logger
     if (socket !== undefined) throw new StartError('D2S_ERR_CONTROL', `control.socket: ${reason}`, { cause: error });
     logger.warn({ reason }, 'no control socket: drain and shutdown will not find this sidecar, signals still reach it');
     return undefined;
-  }
-}
-
-/** Signals and shutdown commands, told apart by their order. */
-class StopRequests {
-  readonly first: Promise<string>;
-  readonly second: Promise<string>;
-  readonly #signals: SignalSource;
-  readonly #resolvers: ((reason: string) => void)[] = [];
-  readonly #onTerm = () => this.request('SIGTERM');
-  readonly #onInt = () => this.request('SIGINT');
-
-  constructor(signals: SignalSource) {
-    this.#signals = signals;
-    this.first = new Promise((resolve) => this.#resolvers.push(resolve));
-    this.second = new Promise((resolve) => this.#resolvers.push(resolve));
-    // From the very start: a signal that comes while the listeners open is not lost.
-    signals.on('SIGTERM', this.#onTerm);
-    signals.on('SIGINT', this.#onInt);
-  }
-
-  request(reason: string): void {
-    this.#resolvers.shift()?.(reason);
-  }
-
-  dispose(): void {
-    this.#signals.off('SIGTERM', this.#onTerm);
-    this.#signals.off('SIGINT', this.#onInt);
   }
 }

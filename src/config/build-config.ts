@@ -121,7 +121,8 @@ export function buildConfig(parsed: ParsedConfig): Config {
     jvm: buildJvm(parsed.jvm),
     limits: parsed.limits,
     timeouts: { headMs: timeouts.head, idleMs: timeouts.idle, halfClosedMs: timeouts.halfClosed },
-    stop: { deadlineMs: parsed.stop.deadline },
+    stop: { delayMs: parsed.stop.delay, windowMs: parsed.stop.window, deadlineMs: parsed.stop.deadline },
+    state: { file: parsed.state.file, intervalMs: parsed.state.interval },
     control: { socket: parsed.control.socket },
     log: parsed.log,
   };
@@ -137,7 +138,9 @@ function buildComet({ ackWait, callTimeout, ...rest }: ParsedConfig['comet']): C
 }
 
 function buildMonitor({ auth, tls, hosts, ...monitor }: ParsedConfig['monitor']): Config['monitor'] {
-  return { ...monitor, tls: buildListenerTls(tls), auth: buildAuth(auth), hosts: [...new Set(hosts)] };
+  const { headTimeout: headTimeoutMs, idleTimeout: idleTimeoutMs, ...rest } = monitor;
+  const times = { headTimeoutMs, idleTimeoutMs };
+  return { ...rest, ...times, tls: buildListenerTls(tls), auth: buildAuth(auth), hosts: [...new Set(hosts)] };
 }
 
 function buildAuth(auth: ParsedConfig['monitor']['auth']): Config['monitor']['auth'] {

@@ -147,6 +147,12 @@ export interface Config {
     /** Names in lower case that requests may ask for, besides addresses, localhost and `host`; e.g. `['d2-sidecar.plant']`. */
     readonly hosts: readonly string[];
     readonly readyWithUpstream: boolean;
+    readonly maxConnections: number;
+    /** What a request may take to come. */
+    readonly headTimeoutMs: number;
+    /** How long a connection may be silent. */
+    readonly idleTimeoutMs: number;
+    readonly maxAnswerBytes: number;
   };
   readonly metrics: {
     readonly windowMs: number;
@@ -212,7 +218,13 @@ export interface Config {
   readonly limits: {
     /** Largest head of a request or response, and largest trailer section, in bytes. */
     readonly headBytes: number;
+    /** Most fields in the head of a request. */
+    readonly fields: number;
     readonly connections: number;
+    /** Of one IPv4 address or one /64 of IPv6; 0: no limit. */
+    readonly connectionsPerAddress: number;
+    /** Requests with the upstream at a time; 0: no limit. */
+    readonly inFlight: number;
   };
   readonly timeouts: {
     /** From the first byte of a head to its end. */
@@ -223,8 +235,17 @@ export interface Config {
     readonly halfClosedMs: number;
   };
   readonly stop: {
-    /** How long running exchanges may take to end after SIGTERM. */
+    /** From readiness off to the first connection that is let go. */
+    readonly delayMs: number;
+    /** Over how long WebSockets are then closed, and held long polls may end by themselves. */
+    readonly windowMs: number;
+    /** From SIGTERM to the end, whatever is still open. */
     readonly deadlineMs: number;
+  };
+  readonly state: {
+    /** Undefined: nothing outlives a restart. */
+    readonly file: string | undefined;
+    readonly intervalMs: number;
   };
   readonly control: {
     /** Path of the control socket; undefined: one of its own in a private folder of the temporary directory. */

@@ -20,6 +20,12 @@ export const DEFAULT_FORWARDED = 'append';
 export const DEFAULT_MONITOR_HOST = '127.0.0.1';
 export const DEFAULT_MONITOR_PORT = 9280;
 export const DEFAULT_READY_WITH_UPSTREAM = false;
+export const DEFAULT_MONITOR_MAX_CONNECTIONS = 1_000;
+/** A request there is one small head; whoever takes longer to send it holds a connection for nothing. */
+export const DEFAULT_MONITOR_HEAD_TIMEOUT = '10s';
+/** Longer than the time between two scrapes, which is a minute at most with nearly everybody. */
+export const DEFAULT_MONITOR_IDLE_TIMEOUT = '75s';
+export const DEFAULT_MONITOR_MAX_ANSWER_BYTES = 67_108_864;
 
 export const DEFAULT_METRICS_WINDOW = '5m';
 export const DEFAULT_DURATION_UNIT = 'seconds';
@@ -67,12 +73,25 @@ export const DEFAULT_JVM_ATTACH = false;
 
 /** Single sign-on cookies exceed Node's own 16 KiB. */
 export const DEFAULT_HEAD_BYTES = 65_536;
+/** As newer nginx has it; application servers refuse far fewer (Tomcat 100). */
+export const DEFAULT_FIELDS = 1_000;
 export const DEFAULT_CONNECTIONS = 10_000;
+/** Behind a reverse proxy all clients share its address. */
+export const DEFAULT_CONNECTIONS_PER_ADDRESS = 0;
+/** A held long poll is a request in flight: how many there are is known to the operator only. */
+export const DEFAULT_IN_FLIGHT = 0;
 
 export const DEFAULT_HEAD_TIMEOUT = '60s';
 export const DEFAULT_IDLE_TIMEOUT = '5m';
 export const DEFAULT_HALF_CLOSED_TIMEOUT = '5m';
 
+/** What a crash may cost. */
+export const DEFAULT_STATE_INTERVAL = '10s';
+
+/** As long as Kubernetes usually takes to tell everybody that a Pod is not ready any more. */
+export const DEFAULT_STOP_DELAY = '5s';
+/** With the delay, half of the time for which CometD servers hold a poll: so half of the polls end by themselves. */
+export const DEFAULT_STOP_WINDOW = '10s';
 /** Less than the 30 s that Kubernetes grants after SIGTERM. */
 export const DEFAULT_STOP_DEADLINE = '25s';
 

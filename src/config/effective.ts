@@ -30,6 +30,10 @@ function toGroup(config: Config): object {
       ...(monitor.auth === undefined ? {} : { auth: toAuth(monitor.auth) }),
       hosts: [...monitor.hosts],
       readyWithUpstream: monitor.readyWithUpstream,
+      maxConnections: monitor.maxConnections,
+      headTimeout: toDurationText(monitor.headTimeoutMs),
+      idleTimeout: toDurationText(monitor.idleTimeoutMs),
+      maxAnswerBytes: monitor.maxAnswerBytes,
     },
     metrics: {
       window: toDurationText(metrics.windowMs),
@@ -58,7 +62,12 @@ function toGroup(config: Config): object {
       idle: toDurationText(timeouts.idleMs),
       halfClosed: toDurationText(timeouts.halfClosedMs),
     },
-    stop: { deadline: toDurationText(config.stop.deadlineMs) },
+    stop: {
+      delay: toDurationText(config.stop.delayMs),
+      window: toDurationText(config.stop.windowMs),
+      deadline: toDurationText(config.stop.deadlineMs),
+    },
+    state: { ...defined({ file: config.state.file }), interval: toDurationText(config.state.intervalMs) },
     ...(config.control.socket === undefined ? {} : { control: { socket: config.control.socket } }),
     log: { level: config.log.level },
   };

@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues } from './explain.ts';
 import { type ConfigFlags, readFlags } from './flags.ts';
-import { configSchema } from './schema.ts';
+import { configSchema, type ParsedConfig } from './schema.ts';
 import { type Group, isGroup, toKeyText, Written } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
 
@@ -22,6 +22,8 @@ export interface ConfigSources {
 
 export interface LoadedConfig {
   readonly config: Config;
+  /** The same by its keys; see reload-config.ts. */
+  readonly parsed: ParsedConfig;
   /** For the log: environment variables that look like ours and are not. They name no values. */
   readonly warnings: readonly string[];
 }
@@ -51,7 +53,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   );
   const lines = [...problems, ...conflicts].map(({ line }) => line);
   if (lines.length > 0 || !parsed.success) throw new ConfigError(lines.join('\n'));
-  return { config: buildConfig(parsed.data), warnings };
+  return { config: buildConfig(parsed.data), parsed: parsed.data, warnings };
 }
 
 /** `control.socket` alone, for commands to a running sidecar: what else is wrong or absent is not their matter. */

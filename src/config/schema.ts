@@ -15,6 +15,7 @@ const HOST_FORM = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or loc
 const NAMES = { min: 1, max: 1_000_000 };
 const COOKIE_FORM = 'the name of a cookie such as JSESSIONID';
 const LOGIN_PATH_FORM = 'a path such as j_security_check';
+const STATE_FILE_FORM = 'the path of a file such as /var/lib/d2-sidecar/state';
 const SECRET_TEXT = 'a text in quotes that is not empty';
 
 function host(byDefault: string, description: string) {
@@ -136,6 +137,24 @@ const monitor = section(
     readyWithUpstream: yesOrNo(
       defaults.DEFAULT_READY_WITH_UPSTREAM,
       'Whether /readyz is 503 while the application server cannot be reached.',
+    ),
+    maxConnections: wholeNumber(
+      { min: 1, max: 1_000_000 },
+      defaults.DEFAULT_MONITOR_MAX_CONNECTIONS,
+      'Most connections to the monitoring port at a time.',
+    ),
+    headTimeout: duration(
+      defaults.DEFAULT_MONITOR_HEAD_TIMEOUT,
+      'How long a request to the monitoring port may take to come.',
+    ),
+    idleTimeout: duration(
+      defaults.DEFAULT_MONITOR_IDLE_TIMEOUT,
+      'How long a connection to the monitoring port may be silent.',
+    ),
+    maxAnswerBytes: wholeNumber(
+      { min: 1_024, max: 1_073_741_824 },
+      defaults.DEFAULT_MONITOR_MAX_ANSWER_BYTES,
+      'Largest answer of the monitoring port, in bytes.',
     ),
   },
   'The read-only monitoring server.',
@@ -261,10 +280,21 @@ const limits = section(
       defaults.DEFAULT_HEAD_BYTES,
       'Largest head of a request or response, and largest trailer section, in bytes.',
     ),
+    fields: wholeNumber({ min: 1, max: 1_000_000 }, defaults.DEFAULT_FIELDS, 'Most fields in the head of a request.'),
     connections: wholeNumber(
       { min: 1, max: 1_000_000 },
       defaults.DEFAULT_CONNECTIONS,
       'Most connections of clients at a time.',
+    ),
+    connectionsPerAddress: wholeNumber(
+      { min: 0, max: 1_000_000 },
+      defaults.DEFAULT_CONNECTIONS_PER_ADDRESS,
+      'Most connections of one address of clients, or of one /64 of IPv6, at a time; 0 is no limit.',
+    ),
+    inFlight: wholeNumber(
+      { min: 0, max: 1_000_000 },
+      defaults.DEFAULT_IN_FLIGHT,
+      'Most requests with the application server at a time, held long polls among them; 0 is no limit.',
     ),
   },
   'How much is taken.',
@@ -311,15 +341,41 @@ export const configSchema = z
       timeouts,
       stop: section(
         {
+          delay: duration(
+            defaults.DEFAULT_STOP_DELAY,
+            'From readiness off to the first connection that is let go: how long others take to send no more clients here.',
+            { zero: 'none' },
+          ),
+          window: duration(
+            defaults.DEFAULT_STOP_WINDOW,
+            'Over how long, behind the delay, WebSockets are closed one by one, and held long polls may end by themselves.',
+            { zero: 'all at once' },
+          ),
           deadline: duration(
             defaults.DEFAULT_STOP_DEADLINE,
-            'How long running exchanges may take to end after SIGTERM.',
-            {
-              zero: 'cut them at once',
-            },
+            'From SIGTERM to the end, delay and window included: what still runs then is cut.',
+            { zero: 'cut them at once' },
           ),
         },
         'How it stops.',
+      ),
+      state: section(
+        {
+          file: z
+            .string({ error: STATE_FILE_FORM })
+            .regex(/[^/]$/, { error: STATE_FILE_FORM })
+            .optional()
+            .describe('File that keeps counters and sessions over restarts. Absent: every start counts from zero.')
+            .register(keyForms, { form: 'text' }),
+          interval: duration(
+            defaults.DEFAULT_STATE_INTERVAL,
+            'How much a crash may lose at most: how old the file may become.',
+            {
+              minMs: 100,
+            },
+          ),
+        },
+        'What outlives a restart.',
       ),
       control: section(
         {

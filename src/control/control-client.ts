@@ -1,17 +1,36 @@
 /** The client's side of the control socket: one command, one answer. */
 import net from 'node:net';
 import { SidecarError } from '../errors.ts';
-import { type ControlCommand, type ControlStatus, MAX_ANSWER_BYTES, parseAnswer } from './protocol.ts';
+import {
+  type ControlCommand,
+  type ControlStatus,
+  MAX_ANSWER_BYTES,
+  parseAnswer,
+  type ReloadAnswer,
+} from './protocol.ts';
 import { isErrno, toErrno } from './socket-folder.ts';
 
 /** Much for a local answer, yet a sidecar that hangs does not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
+
+/** As long as files may take to be read. */
+const RELOAD_TIMEOUT_MS = 60_000;
 
 /** Sends one command. Throws D2S_ERR_CONTROL if nobody listens, or not a sidecar, or it refuses. */
 export async function sendCommand(socketPath: string, command: ControlCommand): Promise<ControlStatus> {
   const { socket, status } = await converse(socketPath, command);
   socket.destroy();
   return status;
+}
+
+/** Has the sidecar read its configuration again. Throws as `sendCommand`. */
+export async function requestReload(
+  socketPath: string,
+): Promise<{ readonly status: ControlStatus; readonly reload: ReloadAnswer }> {
+  const { socket, status, reload } = await converse(socketPath, 'reload', RELOAD_TIMEOUT_MS);
+  socket.destroy();
+  if (reload === undefined) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath}: not the answer of a sidecar`);
+  return { status, reload };
 }
 
 /** Asks the sidecar to stop; `gone` settles when its process has ended (true) or did not in its time (false). */
@@ -51,7 +70,12 @@ export async function isListening(socketPath: string): Promise<boolean> {
 async function converse(
   socketPath: string,
   command: ControlCommand,
-): Promise<{ readonly socket: net.Socket; readonly status: ControlStatus }> {
+  timeoutMs: number = ANSWER_TIMEOUT_MS,
+): Promise<{
+  readonly socket: net.Socket;
+  readonly status: ControlStatus;
+  readonly reload?: ReloadAnswer | undefined;
+}> {
   return await new Promise((resolve, reject) => {
     const socket = net.connect(socketPath);
     const fail = (reason: string, cause?: unknown) => {
@@ -60,7 +84,7 @@ async function converse(
     };
     let text = '';
     socket.setEncoding('utf8');
-    socket.setTimeout(ANSWER_TIMEOUT_MS, () => fail('no answer'));
+    socket.setTimeout(timeoutMs, () => fail('no answer'));
     socket.on('error', (error) => fail(`cannot be reached: ${toErrno(error)}`, error));
     socket.once('close', () => fail('closed without an answer'));
     socket.on('data', (chunk: string) => {
@@ -73,7 +97,7 @@ async function converse(
       const answer = parseAnswer(text.slice(0, end));
       if (answer === undefined) fail('not the answer of a sidecar');
       else if (answer.kind === 'refused') fail(answer.reason);
-      else resolve({ socket, status: answer.status });
+      else resolve({ socket, status: answer.status, reload: answer.reload });
     });
     socket.write(`${command}\n`);
   });

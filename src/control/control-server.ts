@@ -1,5 +1,5 @@
 /**
- * The local control socket of a running sidecar: how `d2-sidecar drain` and `shutdown` reach it. It is the only way to change
+ * The local control socket of a running sidecar: how `d2-sidecar drain`, `reload` and `shutdown` reach it. It is the only way to change
  * anything in a running sidecar, so only its own user can connect (mode 0600 in a folder of mode 0700). Knows nothing of
  * traffic: what a command does is the target's matter.
  */
@@ -9,18 +9,30 @@ import path from 'node:path';
 import { SidecarError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { isListening } from './control-client.ts';
-import { type ControlAnswer, type ControlStatus, isControlCommand, MAX_COMMAND_BYTES } from './protocol.ts';
+import {
+  type ControlAnswer,
+  type ControlStatus,
+  isControlCommand,
+  MAX_COMMAND_BYTES,
+  type ReloadAnswer,
+} from './protocol.ts';
 import { isErrno, makePrivateFolder, toErrno } from './socket-folder.ts';
 
 /** What is controlled. */
 export interface ControlTarget {
   status(): ControlStatus;
   drain(): void;
+  /** Never rejects. */
+  reload(): Promise<ReloadAnswer>;
   shutdown(): void;
 }
 
 /** A client says its word at once; one that does not is not one of ours. */
 const IDLE_TIMEOUT_MS = 5_000;
+/** Files of the configuration may be on a slow file system. */
+const RELOAD_TIMEOUT_MS = 60_000;
+/** Of what is wrong with a configuration; the log has all of it. */
+const MAX_PROBLEM_CHARS = 8_192;
 /** Somebody draining, somebody shutting down, and a few that look on. More are turned away, and counted. */
 const MAX_CLIENTS = 16;
 /** sockaddr_un holds 104 bytes on some systems, 108 on others; Node would bind a longer path cut short. */
@@ -133,9 +145,19 @@ export class ControlServer {
     });
   }
 
+  async #reload(socket: net.Socket): Promise<void> {
+    socket.setTimeout(RELOAD_TIMEOUT_MS);
+    const reload = shortened(await this.#target.reload());
+    socket.end(toLine({ kind: 'ok', status: this.#target.status(), reload }));
+  }
+
   #obey(command: string, socket: net.Socket): void {
     if (!isControlCommand(command)) {
       socket.end(toLine({ kind: 'refused', reason: 'not a command that this sidecar knows' }));
+      return;
+    }
+    if (command === 'reload') {
+      void this.#reload(socket);
       return;
     }
     if (command === 'drain') this.#target.drain();
@@ -149,6 +171,20 @@ export class ControlServer {
     socket.write(answer);
     this.#target.shutdown();
   }
+}
+
+/** The first lines of what is wrong, so that the answer keeps its bound. */
+function shortened(answer: ReloadAnswer): ReloadAnswer {
+  if (answer.kind === 'applied') return answer;
+  const problems: string[] = [];
+  let left = MAX_PROBLEM_CHARS;
+  for (const problem of answer.problems) {
+    left -= problem.length;
+    if (left >= 0) problems.push(problem);
+  }
+  const more = answer.problems.length - problems.length;
+  if (more > 0) problems.push(`${more} more, which the log of the sidecar tells`);
+  return { ...answer, problems };
 }
 
 /** A socket whose process has died without removing it is in the way of the next one. */

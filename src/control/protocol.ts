@@ -2,7 +2,7 @@
  * What is said over the control socket: the client sends one word and a line end, the server answers with one line of JSON
  * and ends the connection (after `shutdown` it is the end of the process that ends it, which is how the client knows).
  */
-export const COMMANDS = ['status', 'drain', 'shutdown'] as const;
+export const COMMANDS = ['status', 'drain', 'reload', 'shutdown'] as const;
 
 export type ControlCommand = (typeof COMMANDS)[number];
 
@@ -10,21 +10,34 @@ export type ControlCommand = (typeof COMMANDS)[number];
 export const MAX_COMMAND_BYTES = 256;
 
 /** Bytes that an answer may take. */
-export const MAX_ANSWER_BYTES = 4_096;
+export const MAX_ANSWER_BYTES = 65_536;
 
 export interface ControlStatus {
   readonly pid: number;
   /** `0.0.0.0:8081`, as really bound. */
   readonly listen: string;
   readonly monitor: string;
+  /** `serving`, `draining`, `stopping`; see lifecycle.ts. */
+  readonly state: string;
   readonly isDraining: boolean;
   readonly openExchanges: number;
+  readonly openWebSockets: number;
   /** How long a shutdown may take. */
   readonly stopDeadlineMs: number;
+  /** How long it may take from now on; absent while nobody has asked for one. */
+  readonly leftMs?: number;
 }
 
+/** What became of a reload. */
+export type ReloadAnswer =
+  /** Names of keys: those that hold from now on, and those that wait for a restart. */
+  | { readonly kind: 'applied'; readonly changed: readonly string[]; readonly waiting: readonly string[] }
+  /** Nothing has changed. `code` as in docs/errors.md, `problems` as a start tells them, a line each. */
+  | { readonly kind: 'refused'; readonly code?: string | undefined; readonly problems: readonly string[] };
+
 export type ControlAnswer =
-  | { readonly kind: 'ok'; readonly status: ControlStatus }
+  /** `reload`: to that command only. */
+  | { readonly kind: 'ok'; readonly status: ControlStatus; readonly reload?: ReloadAnswer | undefined }
   | { readonly kind: 'refused'; readonly reason: string };
 
 export function isControlCommand(text: string): text is ControlCommand {
@@ -44,10 +57,28 @@ export function parseAnswer(line: string): ControlAnswer | undefined {
     kind?: unknown;
     reason?: unknown;
     status?: Partial<Record<keyof ControlStatus, unknown>>;
+    reload?: unknown;
   } | null;
   if (answer?.kind === 'refused' && typeof answer.reason === 'string')
     return { kind: 'refused', reason: answer.reason };
-  return answer?.kind === 'ok' && isStatus(answer.status) ? { kind: 'ok', status: answer.status } : undefined;
+  if (answer?.kind !== 'ok' || !isStatus(answer.status)) return undefined;
+  const { status, reload } = answer;
+  if (reload === undefined) return { kind: 'ok', status };
+  return isReloadAnswer(reload) ? { kind: 'ok', status, reload } : undefined;
+}
+
+function isReloadAnswer(value: unknown): value is ReloadAnswer {
+  const answer = value as Readonly<Record<string, unknown>> | null;
+  if (answer?.kind === 'applied') return isTexts(answer.changed) && isTexts(answer.waiting);
+  return (
+    answer?.kind === 'refused' &&
+    isTexts(answer.problems) &&
+    (answer.code === undefined || typeof answer.code === 'string')
+  );
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isStatus(value: Partial<Record<keyof ControlStatus, unknown>> | undefined): value is ControlStatus & object {
@@ -57,8 +88,11 @@ function isStatus(value: Partial<Record<keyof ControlStatus, unknown>> | undefin
     typeof value.pid === 'number' &&
     typeof value.listen === 'string' &&
     typeof value.monitor === 'string' &&
+    typeof value.state === 'string' &&
     typeof value.isDraining === 'boolean' &&
     typeof value.openExchanges === 'number' &&
-    typeof value.stopDeadlineMs === 'number'
+    typeof value.openWebSockets === 'number' &&
+    typeof value.stopDeadlineMs === 'number' &&
+    ['number', 'undefined'].includes(typeof value.leftMs)
   );
 }

@@ -10,49 +10,78 @@ import { StartError } from '../errors.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Irregularity } from '../http1/request-head.ts';
+import { AddressCounts } from '../limits/address-counts.ts';
 import type { Logger } from '../logger.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
-import type { RelayContext, RelayServices } from '../relay/relay-context.ts';
+import type { RelayContext, RelayOptions, RelayServices } from '../relay/relay-context.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
-import { descriptorsFor, openFilesLimit } from './open-files.ts';
+import { DescriptorWatch } from './descriptor-watch.ts';
+import { ListenerEnd } from './listener-end.ts';
+import { connectionsFor, descriptorsFor, openFilesLimit } from './open-files.ts';
+import { type ClosableConnection, QuietConnections } from './quiet-connections.ts';
 
-export interface DispatcherOptions {
+export interface DispatcherLimits {
   readonly dataPath: 'auto' | 'gateway';
   readonly maxConnections: number;
+  /** Of one address; 0: any number. */
+  readonly maxConnectionsPerAddress: number;
+}
+
+export interface DispatcherOptions extends DispatcherLimits {
   /** Undefined: clients speak plain HTTP. */
   readonly tls?: ListenerTls | undefined;
 }
 
 /** Dead peers of held long polls are noticed by TCP keep-alive, since nothing else is ever sent to them. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
-const MAX_CONNECTIONS_LOG_NS = 10_000_000_000;
+/** How often a draining sidecar looks who is quiet. */
+const LOOK_MS = 250;
 
 export class Dispatcher implements RelayContext {
   readonly services: RelayServices;
-  readonly #options: DispatcherOptions;
   readonly #gateway: Gateway;
-  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Set<RelayConnection>();
   /** TCP connections below TLS, from the first byte of the handshake; empty without TLS. */
   readonly #secured = new Set<net.Socket>();
   readonly #handedOver = new Map<Irregularity, number>();
+  readonly #descriptors: DescriptorWatch;
+  readonly #addresses: AddressCounts;
+  readonly #quiet: QuietConnections;
+  readonly #listenerEnd: ListenerEnd;
+  #options: DispatcherOptions;
   #isDraining = false;
+  #lookTimer: NodeJS.Timeout | undefined;
   #accepted = 0;
-  #refused = 0;
-  #refusalLoggedNs = Number.NEGATIVE_INFINITY;
 
   constructor(options: DispatcherOptions, services: RelayServices, gateway: Gateway, clock: Clock, logger: Logger) {
     this.services = services;
     this.#options = options;
     this.#gateway = gateway;
-    this.#clock = clock;
     this.#logger = logger;
+    this.#descriptors = new DescriptorWatch(clock, logger);
+    this.#addresses = new AddressCounts(options.maxConnectionsPerAddress);
+    this.#quiet = new QuietConnections(clock);
     this.#server = this.#createServer();
+    this.#listenerEnd = new ListenerEnd(this.#server);
     // Also of those that are still in their handshake.
     this.#server.maxConnections = options.maxConnections;
-    this.#server.on('drop', () => this.#onRefused());
+    this.#server.on('drop', () => this.services.reporter.hits.hit('limits.connections'));
+  }
+
+  /**
+   * Other limits from now on: where there are more connections already, they stay and no new one comes. `relayOptions` hold for
+   * the next requests, but for the size of heads and `idleTimeoutMs`, which a connection keeps.
+   */
+  reconfigure(limits: DispatcherLimits, relayOptions: RelayOptions): void {
+    const hasOtherNumber = limits.maxConnections !== this.#options.maxConnections;
+    this.#options = { ...this.#options, ...limits };
+    this.services.options = relayOptions;
+    this.#addresses.max = limits.maxConnectionsPerAddress;
+    if (!hasOtherNumber) return;
+    this.#server.maxConnections = limits.maxConnections;
+    this.#heedDescriptors();
   }
 
   get isDraining(): boolean {
@@ -64,6 +93,11 @@ export class Dispatcher implements RelayContext {
     return this.#relayed.size + this.#gateway.openConnections;
   }
 
+  /** Addresses that client connections are open from now. */
+  get clientAddresses(): number {
+    return this.#addresses.size;
+  }
+
   /** Client connections accepted since the start. */
   get acceptedConnections(): number {
     return this.#accepted;
@@ -71,7 +105,12 @@ export class Dispatcher implements RelayContext {
 
   /** Client connections closed at once, since `limits.connections` were open. */
   get refusedConnections(): number {
-    return this.#refused;
+    return this.services.reporter.hits.countOf('limits.connections');
+  }
+
+  /** How often, looking each second, there was no file descriptor left. */
+  get descriptorShortages(): number {
+    return this.#descriptors.shortages;
   }
 
   /** Client connections handed over from the relay to the gateway, by what was irregular. */
@@ -91,29 +130,36 @@ export class Dispatcher implements RelayContext {
       const text = `listen: cannot listen on ${address.host}:${address.port}: ${cause.code ?? cause.message}`;
       throw new StartError('D2S_ERR_LISTEN', text, { cause });
     });
-    // Accepting may fail later, e.g. without file descriptors; the listener stays open and the next one may succeed.
-    this.#server.on('error', (cause: NodeJS.ErrnoException) => {
-      this.#logger.error({ code: cause.code }, 'accepting a connection failed');
-    });
-    this.#warnOfFewDescriptors();
+    // No Node since 20 raises it: its library accepts and closes whom it has no descriptor for. Without a listener it would be fatal.
+    this.#server.on('error', () => undefined);
+    this.#heedDescriptors();
+    this.#descriptors.start();
     const bound = this.#server.address() as net.AddressInfo;
     return { host: bound.address, port: bound.port };
   }
 
-  /** Answers announce the end of their connection from now on; idle connections are closed; new ones still served. */
+  /** Answers announce the end of their connection from now on. Idle connections stay, and new ones are served. */
   drain(): void {
     this.#isDraining = true;
-    for (const connection of this.#relayed) connection.drain();
     this.#gateway.drain();
+    this.#lookTimer ??= setInterval(() => this.#quiet.look(this.#connections()), LOOK_MS).unref();
+    this.#quiet.look(this.#connections());
   }
 
-  /** Accepts no new connection. */
-  stopListening(): void {
-    this.#server.close();
+  /** Closes connections that are idle and on which nothing has come for that long, counted from `drain` at the earliest. */
+  closeIdle(quietMs: number): void {
+    this.#quiet.close(this.#connections(), quietMs);
+  }
+
+  /** Accepts no new connection, once those are taken that the kernel has accepted for us. */
+  async stopListening(): Promise<void> {
+    await this.#listenerEnd.close();
   }
 
   /** Ends every connection at once. */
   destroy(): void {
+    this.#descriptors.stop();
+    clearInterval(this.#lookTimer);
     this.#server.close();
     for (const connection of this.#relayed) connection.destroy();
     this.#gateway.destroy();
@@ -134,12 +180,18 @@ export class Dispatcher implements RelayContext {
     this.#relayed.delete(connection);
   }
 
+  *#connections(): Iterable<ClosableConnection> {
+    yield* this.#relayed;
+    yield* this.#gateway.connections();
+  }
+
   #createServer(): net.Server {
     const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS };
     const { tls: listenerTls } = this.#options;
     if (listenerTls === undefined) {
       // A client that has closed its sending side still waits for its answer.
       return net.createServer({ ...options, allowHalfOpen: true }, (socket) => {
+        if (this.#listenerEnd.isOwn(socket) || !this.#admits(socket)) return;
         this.#accepted += 1;
         this.#onConnection(socket, toClientConnection(socket));
       });
@@ -148,6 +200,7 @@ export class Dispatcher implements RelayContext {
     const server = tls.createServer({ ...options, ...listenerTls.serverOptions(handshakeTimeoutMs) });
     listenerTls.attach(server);
     server.on('connection', (socket) => {
+      if (this.#listenerEnd.isOwn(socket) || !this.#admits(socket)) return;
       this.#accepted += 1;
       this.#secured.add(socket);
       socket.on('close', () => this.#secured.delete(socket));
@@ -160,6 +213,21 @@ export class Dispatcher implements RelayContext {
     return server;
   }
 
+  /** Closes one too many of its address, before a byte of it is read. */
+  #admits(socket: net.Socket): boolean {
+    const { remoteAddress } = socket;
+    // Without an address it has closed already.
+    if (remoteAddress === undefined) return true;
+    const leave = this.#addresses.enter(remoteAddress);
+    if (leave === undefined) {
+      this.services.reporter.hits.hit('limits.connectionsPerAddress');
+      socket.destroy();
+      return false;
+    }
+    socket.once('close', leave);
+    return true;
+  }
+
   #onConnection(socket: net.Socket, client: ClientConnection): void {
     // For the socket's whole life: between two owners nobody else listens.
     socket.on('error', () => undefined);
@@ -167,24 +235,22 @@ export class Dispatcher implements RelayContext {
     else this.#relayed.add(new RelayConnection(socket, client, this));
   }
 
-  /** Out of descriptors, the kernel turns clients away without a word: neither counted nor logged. */
-  #warnOfFewDescriptors(): void {
+  /**
+   * Out of descriptors clients are turned away unseen, calls fail, and nobody can ask the monitoring port why. So no more clients
+   * are taken than there are descriptors for, and who comes then is refused as at any other limit.
+   */
+  #heedDescriptors(): void {
     const limit = openFilesLimit();
-    const needed = descriptorsFor(this.#options.maxConnections);
-    if (limit === undefined || limit >= needed) return;
-    this.#logger.warn(
-      { openFiles: limit, needed },
-      'limits.connections needs more open files than the process may have: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
-    );
-  }
-
-  #onRefused(): void {
-    this.#refused += 1;
-    const nowNs = this.#clock.nowNs();
-    if (nowNs - this.#refusalLoggedNs < MAX_CONNECTIONS_LOG_NS) return;
-    this.#refusalLoggedNs = nowNs;
     const { maxConnections } = this.#options;
-    this.#logger.warn({ refused: this.#refused }, `limits.connections (${maxConnections}) are open: refusing new ones`);
+    if (limit === undefined || connectionsFor(limit) >= maxConnections) return;
+    const connections = connectionsFor(limit);
+    this.#server.maxConnections = connections;
+    const needed = descriptorsFor(maxConnections);
+    if (limit >= needed) return;
+    this.#logger.warn(
+      { openFiles: limit, needed, connections },
+      'limits.connections needs more open files than the process may have, so fewer are taken: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
+    );
   }
 }
 

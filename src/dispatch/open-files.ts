@@ -3,6 +3,12 @@ import { readFileSync } from 'node:fs';
 /** Each client connection has one to the upstream. */
 const DESCRIPTORS_PER_CONNECTION = 2;
 
+/**
+ * What is kept for everything else: a started sidecar has some 25 descriptors open, and the monitoring port, the control socket,
+ * the JVM's files and the log must still get theirs when all connections are taken.
+ */
+const RESERVED_DESCRIPTORS = 64;
+
 /** How many descriptors the process may open, from /proc; undefined where that is not told. */
 export function openFilesLimit(): number | undefined {
   try {
@@ -17,4 +23,9 @@ export function openFilesLimit(): number | undefined {
 /** Descriptors that `maxConnections` clients take. */
 export function descriptorsFor(maxConnections: number): number {
   return maxConnections * DESCRIPTORS_PER_CONNECTION;
+}
+
+/** How many clients at most `descriptors` are enough for; at least 1. */
+export function connectionsFor(descriptors: number): number {
+  return Math.max(1, Math.floor((descriptors - RESERVED_DESCRIPTORS) / DESCRIPTORS_PER_CONNECTION));
 }

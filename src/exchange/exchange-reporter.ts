@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { LimitHits } from '../limits/limit-hits.ts';
 import type { Logger } from '../logger.ts';
 import {
   type BodyObserver,
@@ -11,7 +12,22 @@ import {
   type ResponseHeadView,
   type TunnelObserver,
 } from './exchange.ts';
+import { FailureRecord } from './failure-record.ts';
 import { TunnelGuard } from './tunnel-guard.ts';
+
+export interface ReporterOptions {
+  /** Where limits are counted; absent: for this reporter alone. */
+  readonly hits?: LimitHits | undefined;
+  /** Requests that may be with the upstream at a time, held long polls among them; 0: any number. Default 0. */
+  readonly maxInFlight?: number;
+}
+
+/** More than there can be connections, and small enough to be compared as an integer. */
+const ANY_NUMBER = 2 ** 30 - 1;
+
+function toMaxInFlight(configured: number): number {
+  return configured === 0 ? ANY_NUMBER : configured;
+}
 
 /**
  * What `relay/` and `gateway/` report exchanges to. Guards the traffic from the observer: an exception in it is counted,
@@ -21,13 +37,23 @@ export class ExchangeReporter {
   readonly #clock: Clock;
   readonly #observer: ExchangeObserver;
   readonly #logger: Logger;
+  #maxInFlight: number;
+  /** Where both paths count what they refuse, or end, for a limit. */
+  readonly hits: LimitHits;
+  /** What the upstream did not answer. */
+  readonly failures: FailureRecord;
   #observerErrors = 0;
   #open = 0;
+  #inFlight = 0;
 
-  constructor(clock: Clock, observer: ExchangeObserver, logger: Logger) {
+  constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
+    const { hits = new LimitHits(clock, logger), maxInFlight = 0 } = options;
     this.#clock = clock;
     this.#observer = observer;
     this.#logger = logger;
+    this.#maxInFlight = toMaxInFlight(maxInFlight);
+    this.hits = hits;
+    this.failures = new FailureRecord(clock, logger);
   }
 
   /** Exchanges begun and not yet ended. */
@@ -35,8 +61,18 @@ export class ExchangeReporter {
     return this.#open;
   }
 
+  /** Of these, the ones that are with the upstream: not those that wait for their turn on their connection. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
   get observerErrors(): number {
     return this.#observerErrors;
+  }
+
+  /** Another limit from now on; what is with the upstream stays there. */
+  reconfigure({ maxInFlight }: { readonly maxInFlight: number }): void {
+    this.#maxInFlight = toMaxInFlight(maxInFlight);
   }
 
   /** To be called at the moment the request's head has been read. */
@@ -49,6 +85,20 @@ export class ExchangeReporter {
       this.#observationFailed(exchange, cause);
     }
     return exchange;
+  }
+
+  /**
+   * Whether the exchange may go to the upstream now; to be asked once, and before a connection is opened for it. Its place is
+   * free again with its ending. If not, it ends with `D2S_ERR_UPSTREAM_BUSY`.
+   */
+  admit(exchange: Exchange): boolean {
+    if (this.#inFlight >= this.#maxInFlight) {
+      this.hits.hit('limits.inFlight');
+      return false;
+    }
+    this.#inFlight += 1;
+    exchange.isAdmitted = true;
+    return true;
   }
 
   /** The head of the final response, or of a 101, has come. Nothing is to be made of it unless `exchange.wantsResponse`. */
@@ -95,6 +145,8 @@ export class ExchangeReporter {
   end(exchange: Exchange, ending: Ending, endedNs: number = this.#clock.nowNs()): void {
     if (!exchange.markEnded(endedNs)) return;
     this.#open -= 1;
+    if (exchange.isAdmitted) this.#inFlight -= 1;
+    if (ending.kind === 'failed') this.failures.record(ending.failure, exchange.path);
     try {
       this.#observer.onEnd(exchange, ending);
     } catch (cause) {
@@ -103,6 +155,15 @@ export class ExchangeReporter {
     // A request's body may go on behind an early response: nobody is left who could be told.
     exchange.requestObserver = undefined;
     exchange.responseObserver = undefined;
+  }
+
+  /** Runs what measures beside exchanges, e.g. on a timer: an exception in it is one in an observer. */
+  guard(measure: () => void): void {
+    try {
+      measure();
+    } catch (cause) {
+      this.#observerFailed(cause);
+    }
   }
 
   #bytes(exchange: Exchange, observer: BodyObserver | undefined, payload: Buffer): void {

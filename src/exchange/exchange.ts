@@ -113,6 +113,8 @@ export class Exchange {
   wantsResponse = false;
   responseObserver: BodyObserver | undefined = undefined;
   tunnelObserver: TunnelObserver | undefined = undefined;
+  /** It has a place among the requests that may be with the upstream at a time. */
+  isAdmitted = false;
   #ended = false;
 
   constructor(request: RequestHead, client: ClientConnection, path: DataPath, beganNs: number) {

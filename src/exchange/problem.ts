@@ -19,7 +19,10 @@ const REQUEST_PROBLEMS = {
   400: { title: 'Bad Request', detail: 'The request cannot be read.' },
   408: { title: 'Request Timeout', detail: 'The request’s head did not come in time.' },
   413: { title: 'Content Too Large', detail: 'The request’s chunk extensions are too large.' },
-  431: { title: 'Request Header Fields Too Large', detail: 'The request’s head is larger than limits.headBytes.' },
+  431: {
+    title: 'Request Header Fields Too Large',
+    detail: 'The request’s head is larger than limits.headBytes, or has more fields than limits.fields.',
+  },
   501: { title: 'Not Implemented', detail: 'The request’s method is not served here.' },
   505: { title: 'HTTP Version Not Supported', detail: 'Only HTTP/1.1 and HTTP/1.0 are served here.' },
   503: { title: 'Service Unavailable', detail: 'Too many requests wait on this connection.' },
@@ -27,7 +30,10 @@ const REQUEST_PROBLEMS = {
 
 export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
 
-const UPSTREAM_TITLES = { 502: 'Bad Gateway', 504: 'Gateway Timeout' } as const;
+const UPSTREAM_TITLES = { 502: 'Bad Gateway', 503: 'Service Unavailable', 504: 'Gateway Timeout' } as const;
+
+/** For a request that was not passed on: most calls take less, and so a place will be free. */
+const RETRY_AFTER_S = 1;
 
 /**
  * What the client is told when the upstream gave no answer, e.g. status 502 with the body
@@ -35,7 +41,8 @@ const UPSTREAM_TITLES = { 502: 'Bad Gateway', 504: 'Gateway Timeout' } as const;
  */
 export function upstreamProblem(failure: UpstreamFailure): Problem {
   const { status, proxyError: error, code } = failure;
-  return toProblem(status, UPSTREAM_TITLES[status], error, { detail: ERROR_CODES[code], error, code });
+  const problem = toProblem(status, UPSTREAM_TITLES[status], error, { detail: ERROR_CODES[code], error, code });
+  return status === 503 ? { ...problem, fields: [...problem.fields, ['Retry-After', String(RETRY_AFTER_S)]] } : problem;
 }
 
 /** What the client is told when its request is refused; always the connection's last answer. */

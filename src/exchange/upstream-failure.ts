@@ -2,6 +2,7 @@ import { type ErrorCode, SidecarError } from '../errors.ts';
 
 /** Error types of RFC 9209 §2.3 that the sidecar can name. */
 export type ProxyErrorType =
+  | 'connection_limit_reached'
   | 'connection_refused'
   | 'connection_terminated'
   | 'connection_timeout'
@@ -17,7 +18,7 @@ export type ProxyErrorType =
   | 'tls_protocol_error';
 
 interface FailureKind {
-  readonly status: 502 | 504;
+  readonly status: 502 | 503 | 504;
   readonly proxyError: ProxyErrorType;
 }
 
@@ -33,9 +34,13 @@ const KINDS = {
   D2S_ERR_UPSTREAM_PROTOCOL: { status: 502, proxyError: 'http_protocol_error' },
   D2S_ERR_UPSTREAM_HEAD_TOO_LARGE: { status: 502, proxyError: 'http_response_header_section_size' },
   D2S_ERR_UPSTREAM_UPGRADE: { status: 502, proxyError: 'http_upgrade_failed' },
+  D2S_ERR_UPSTREAM_RESOURCES: { status: 503, proxyError: 'connection_limit_reached' },
+  D2S_ERR_UPSTREAM_BUSY: { status: 503, proxyError: 'connection_limit_reached' },
 } as const satisfies Partial<Record<ErrorCode, FailureKind>>;
 
 export type UpstreamFailureCode = keyof typeof KINDS;
+
+export const UPSTREAM_FAILURE_CODES = Object.keys(KINDS) as readonly UpstreamFailureCode[];
 
 /** Why the upstream gave no (whole) answer. `status` and `proxyError` are what the client is told, if it can still be told. */
 export class UpstreamFailure extends SidecarError {
@@ -45,8 +50,8 @@ export class UpstreamFailure extends SidecarError {
     super(code, undefined, cause === undefined ? undefined : { cause });
   }
 
-  /** 504 when time ran out, else 502 (RFC 9110 §15.6). */
-  get status(): 502 | 504 {
+  /** 503 when it was not even asked, 504 when time ran out, else 502 (RFC 9110 §15.6). */
+  get status(): 502 | 503 | 504 {
     return KINDS[this.code].status;
   }
 
@@ -87,6 +92,14 @@ function toConnectCode(cause: unknown): UpstreamFailureCode {
     case 'ECONNRESET':
     case 'EPIPE':
       return 'D2S_ERR_UPSTREAM_TERMINATED';
+    // Of the process or the machine that the sidecar runs on: the upstream was not even asked.
+    case 'EMFILE':
+    case 'ENFILE':
+    case 'ENOBUFS':
+    case 'ENOMEM':
+    case 'EADDRNOTAVAIL':
+    case 'EAI_MEMORY':
+      return 'D2S_ERR_UPSTREAM_RESOURCES';
     default:
       return 'D2S_ERR_UPSTREAM_UNREACHABLE';
   }
@@ -107,6 +120,14 @@ export function tlsReasonOf(cause: unknown): string {
   // Found while writing, OpenSSL's error is in the message only: `...:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version:...`
   const reason = /:SSL routines:\w*:([\w/ ]+):/.exec((cause as Error).message)?.[1];
   return reason === undefined ? code : `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`;
+}
+
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+
+/** For the log: what lies behind a failure, as a code of the system or of Node, e.g. `ECONNRESET`; undefined if none does. */
+export function reasonOf(failure: UpstreamFailure): string | undefined {
+  const reason = codeOf(failure.cause);
+  return CODE.test(reason) ? reason : undefined;
 }
 
 /** OpenSSL's own errors, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */

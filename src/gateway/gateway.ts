@@ -31,12 +31,15 @@ import type { RequestProblemStatus } from '../exchange/problem.ts';
 import { withoutUpgrade } from '../http1/upgrade.ts';
 import type { Logger } from '../logger.ts';
 import type { UpstreamTls } from '../tls/upstream-tls.ts';
+import { SharedLookup } from '../upstream/shared-lookup.ts';
 import { GatewayRequestHead, toLines, withoutUpgradeFields } from './fields.ts';
+import { OpenTunnels } from './open-tunnels.ts';
 import { PlainExchange } from './plain-exchange.ts';
-import { createProxy } from './proxy.ts';
+import { createProxy, type ProxyServer } from './proxy.ts';
 import { toHeadProblem } from './request-head.ts';
 import { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
+import type { UpstreamReachability } from './upstream-watch.ts';
 import { hasBody, isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
 
 export interface GatewayOptions {
@@ -44,6 +47,8 @@ export interface GatewayOptions {
   readonly upstreamPort: number;
   readonly forwarded: Config['forwarded'];
   readonly headBytes: number;
+  /** Most fields in a request's head. */
+  readonly maxFields: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -53,7 +58,22 @@ export interface GatewayOptions {
   readonly halfClosedTimeoutMs?: number;
   /** Undefined: plain TCP to the upstream. */
   readonly upstreamTls?: UpstreamTls | undefined;
+  /** Told of connections to the upstream that stand, and of those that could not be opened. */
+  readonly reachability?: UpstreamReachability | undefined;
 }
+
+/** What may become another while it serves. */
+export type LiveGatewayOptions = Pick<
+  GatewayOptions,
+  | 'forwarded'
+  | 'headBytes'
+  | 'maxFields'
+  | 'headTimeoutMs'
+  | 'idleTimeoutMs'
+  | 'connectTimeoutMs'
+  | 'responseTimeoutMs'
+  | 'halfClosedTimeoutMs'
+>;
 
 /** Node 22.21, 24.9 and later; the types of Node 20 do not know it. */
 interface ShouldUpgrade {
@@ -67,24 +87,42 @@ const MAX_CHECK_INTERVAL_MS = 1_000;
 const MIN_CHECK_INTERVAL_MS = 10;
 
 export class Gateway {
-  readonly #options: GatewayOptions;
-  readonly #services: GatewayServices;
+  readonly #reporter: ExchangeReporter;
+  readonly #proxy: ProxyServer;
   readonly #logger: Logger;
   readonly #server: http.Server;
   readonly #connections = new Map<net.Socket, ServedConnection>();
+  readonly #tunnels: OpenTunnels;
+  readonly #lookup = new SharedLookup().lookup;
+  #options: GatewayOptions;
+  #services: GatewayServices;
   #isDraining = false;
   #isDestroyed = false;
-  #upgraded = 0;
   #overflowed = 0;
 
-  constructor(options: GatewayOptions, reporter: ExchangeReporter, _clock: Clock, logger: Logger) {
+  constructor(options: GatewayOptions, reporter: ExchangeReporter, clock: Clock, logger: Logger) {
     this.#options = options;
+    this.#tunnels = new OpenTunnels(clock);
     this.#logger = logger;
-    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes } = options;
-    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    const proxy = createProxy({ host, port });
-    this.#services = { proxy, reporter, limits: options, headBytes, forwarded, authority };
+    this.#reporter = reporter;
+    this.#proxy = createProxy({ host: options.upstreamHost, port: options.upstreamPort });
+    this.#services = this.#createServices();
     this.#server = this.#createServer();
+  }
+
+  /**
+   * Other limits from now on: time limits of the upstream and what is forwarded for the next requests, all else for the next
+   * connections. Node looks at heads as often as before, so a time limit below what it was may come up to a second late.
+   */
+  reconfigure(options: LiveGatewayOptions): void {
+    this.#options = { ...this.#options, ...options };
+    this.#services = this.#createServices();
+    const { headBytes, headTimeoutMs, idleTimeoutMs } = options;
+    this.#server.headersTimeout = headTimeoutMs;
+    this.#server.keepAliveTimeout = idleTimeoutMs;
+    this.#server.timeout = idleTimeoutMs;
+    // Node asks its server for it with each connection; its types only know it as an option.
+    (this.#server as unknown as { maxHeaderSize: number }).maxHeaderSize = headBytes;
   }
 
   /** Client connections open now, upgraded ones included. */
@@ -94,7 +132,12 @@ export class Gateway {
 
   /** Of these, the ones that are WebSockets by now. */
   get upgradedConnections(): number {
-    return this.#upgraded;
+    return this.#tunnels.size;
+  }
+
+  /** WebSockets that were let go, by how they ended. */
+  get tunnelsLetGo(): OpenTunnels['letGo'] {
+    return this.#tunnels.letGo;
   }
 
   /** Connections that were refused further requests since too many of theirs were waiting (`MAX_WAITING`). */
@@ -107,7 +150,10 @@ export class Gateway {
     if (this.#isDestroyed) socket.destroy();
     if (socket.destroyed) return;
     const { idleTimeoutMs, halfClosedTimeoutMs = DEFAULT_HALF_CLOSED_TIMEOUT_MS } = this.#options;
-    const options = { idleTimeoutMs, halfClosedTimeoutMs, upstreamTls: this.#options.upstreamTls };
+    const onHalfClosedTooLong = () => this.#reporter.hits.hit('timeouts.halfClosed');
+    const { upstreamTls } = this.#options;
+    const lookup = this.#lookup;
+    const options = { idleTimeoutMs, halfClosedTimeoutMs, onHalfClosedTooLong, upstreamTls, lookup };
     const connection = new ServedConnection(socket, client, options, this.#isDraining);
     this.#connections.set(socket, connection);
     socket.on('close', () => this.#connections.delete(socket));
@@ -116,18 +162,36 @@ export class Gateway {
     this.#serve(socket);
   }
 
-  /** From now on answers carry `Connection: close`; idle connections are closed. Upgraded ones stay. */
+  /** From now on answers carry `Connection: close`. Idle and upgraded connections stay. */
   drain(): void {
     this.#isDraining = true;
-    for (const connection of this.#connections.values()) connection.drain();
+    for (const connection of this.#connections.values()) connection.announceEnd();
+  }
+
+  /** Client connections open now, upgraded ones included. */
+  connections(): IterableIterator<ServedConnection> {
+    return this.#connections.values();
+  }
+
+  /** Closes the WebSockets with 1001, spread over the time; a second call replaces the first. */
+  letTunnelsGo(overMs: number): void {
+    this.#tunnels.goAway(overMs);
   }
 
   /** Ends everything at once. */
   destroy(): void {
     this.#isDestroyed = true;
     for (const socket of this.#connections.keys()) socket.destroy();
+    this.#tunnels.stop();
     // It has never listened: this only stops its interval.
     this.#server.close();
+  }
+
+  #createServices(): GatewayServices {
+    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes, reachability } = this.#options;
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const [proxy, reporter] = [this.#proxy, this.#reporter];
+    return { proxy, reporter, limits: this.#options, reachability, headBytes, forwarded, authority };
   }
 
   #createServer(): http.Server {
@@ -148,7 +212,7 @@ export class Gateway {
       requireHostHeader: false,
     };
     const server = http.createServer(options);
-    // Node drops fields past 2,000 in silence; the bound is headBytes.
+    // Node drops fields past 2,000 in silence; ours refuses them (`#admit`).
     server.maxHeadersCount = 0;
     // A client that has closed its sending side still waits for its answer. Not documented, but Node's own since 0.8.
     (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
@@ -157,6 +221,9 @@ export class Gateway {
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response, false));
     server.on('upgrade', (request, socket, leftover) => this.#onUpgrade(request, socket as net.Socket, leftover));
     server.on('connect', (_request, socket) => this.#connections.get(socket as net.Socket)?.refuse(501));
+    // From one byte to the next, whichever way. Node gives it to each connection, and stretches it between two requests.
+    server.timeout = idleTimeoutMs;
+    server.on('timeout', (socket) => this.#onSilence(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as net.Socket));
     // Node watches over heads only from this event on, and a server that never listens never sends it.
     server.emit('listening');
@@ -183,7 +250,7 @@ export class Gateway {
     const exchange = this.#begin(request, connection);
     connection.add(new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange));
     // Node's parser stops behind it, and drops what came in the same read: the client must know that it was not served.
-    if (isUpgradeIgnored) connection.drain();
+    if (isUpgradeIgnored) connection.endBehindLast();
   }
 
   #onUpgrade(request: IncomingMessage, socket: net.Socket, leftover: Buffer): void {
@@ -193,12 +260,7 @@ export class Gateway {
       this.#ignoreUpgrade(request, connection, leftover);
       return;
     }
-    const onTunnel = () => {
-      this.#upgraded += 1;
-      socket.on('close', () => {
-        this.#upgraded -= 1;
-      });
-    };
+    const onTunnel = (upstream: net.Socket) => this.#tunnels.add(socket, upstream);
     const exchange = this.#begin(request, connection);
     connection.add(new WebSocketExchange(this.#services, connection, { request, leftover, onTunnel }, exchange));
   }
@@ -207,7 +269,9 @@ export class Gateway {
   #admit(request: IncomingMessage): ServedConnection | undefined {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isClosing) return undefined;
-    const problem = toHeadProblem(request);
+    const hasTooMany = request.rawHeaders.length > 2 * this.#options.maxFields;
+    if (hasTooMany) this.#reporter.hits.hit('limits.fields');
+    const problem = hasTooMany ? 431 : toHeadProblem(request);
     if (problem !== undefined) {
       connection.refuse(problem, request.method === 'HEAD');
       return undefined;
@@ -243,15 +307,31 @@ export class Gateway {
       cancel: () => undefined,
       onClientEnded: () => undefined,
       isReceiving: false,
+      isHeld: true,
       hasAnswered: false,
     };
     connection.add(turn);
+  }
+
+  /** As the relay: a client that waits for an answer may be silent for as long as it takes, one that is waited for may not. */
+  #onSilence(socket: net.Socket): void {
+    const connection = this.#connections.get(socket);
+    // These have a limit of their own.
+    if (connection?.hasClientEnded === true || connection?.isClosing === true) return;
+    if (connection?.isHeld === true && socket.writableLength === 0) {
+      socket.setTimeout(this.#options.idleTimeoutMs);
+      return;
+    }
+    this.#reporter.hits.hit('timeouts.idle');
+    socket.destroy();
   }
 
   #onClientError(error: NodeJS.ErrnoException, socket: net.Socket): void {
     const connection = this.#connections.get(socket);
     const status = toStatus(error.code);
     const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isIdle === true;
+    if (status === 408) this.#reporter.hits.hit('timeouts.head');
+    else if (status === 431) this.#reporter.hits.hit('limits.headBytes');
     // Nobody there to be told, or nothing asked that could be answered.
     if (connection === undefined || status === undefined || isUnused) socket.destroy();
     else connection.refuse(status);

@@ -11,7 +11,7 @@ import { type ClientResponseHead, toClientHead, toFinalStatus, toInterimBytes } 
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
 import type { Turn } from './turn.ts';
-import { UpstreamWatch } from './upstream-watch.ts';
+import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
 /** One request and its response, through http-proxy's `web`. */
 export class PlainExchange implements Turn {
@@ -51,6 +51,11 @@ export class PlainExchange implements Turn {
     return !this.#request.complete;
   }
 
+  /** An upstream that does not read keeps the client from sending. */
+  get isHeld(): boolean {
+    return this.#request.complete || this.#upstream?.writableNeedDrain === true;
+  }
+
   get hasAnswered(): boolean {
     return this.#response.headersSent;
   }
@@ -63,6 +68,10 @@ export class PlainExchange implements Turn {
       this.#isResponseDone = true;
       this.#settle();
     });
+    if (!this.#services.reporter.admit(this.#exchange)) {
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY'));
+      return;
+    }
     const call = { agent: this.#connection.agent, headBytes };
     try {
       callWeb(proxy, this.#request, this.#response, call, (upstream) => this.#onUpstreamRequest(upstream));
@@ -85,10 +94,10 @@ export class PlainExchange implements Turn {
   }
 
   #onUpstreamRequest(upstream: ClientRequest): void {
-    const { limits, forwarded, authority } = this.#services;
+    const { limits, reachability, forwarded, authority } = this.#services;
     this.#upstream = upstream;
     this.#isUpstreamDone = false;
-    this.#watch = new UpstreamWatch(upstream, limits);
+    this.#watch = new UpstreamWatch(upstream, limits, reachability);
     upstream.on('error', (cause) => this.#fail(cause));
     upstream.on('information', (interim) => this.#onInterim(interim));
     upstream.on('response', (response) => this.#onResponse(response));
@@ -190,7 +199,7 @@ export class PlainExchange implements Turn {
     const head = toClientHead(upstream, {
       isHead: this.#request.method === 'HEAD',
       isVersion10: isVersion10Client,
-      isLast: this.#connection.isLast,
+      isLast: this.#connection.tellIfLast(),
       isContinueDue: this.#isContinueDue,
     });
     this.#isUntilClose = head.isUntilClose;
@@ -227,7 +236,7 @@ export class PlainExchange implements Turn {
   #fail(cause: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const failure = this.#watch?.toFailure(cause) ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+    const failure = this.#watch?.toFailure(cause) ?? toFailure(cause);
     // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
     const hasClientEnded = this.#connection.hasClientEnded;
     this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
@@ -239,7 +248,7 @@ export class PlainExchange implements Turn {
   #answer(failure: UpstreamFailure): void {
     const problem = upstreamProblem(failure);
     const fields = problem.fields.flat();
-    if (this.#connection.isLast || this.#isContinueDue) fields.push('Connection', 'close');
+    if (this.#connection.tellIfLast() || this.#isContinueDue) fields.push('Connection', 'close');
     else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');
     this.#response.writeHead(problem.status, problem.title, fields);
     this.#response.end(Buffer.from(problem.body, 'latin1'));

@@ -17,8 +17,12 @@ export interface ConnectionOptions {
   readonly idleTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait. */
   readonly halfClosedTimeoutMs: number;
+  /** To be counted. */
+  readonly onHalfClosedTooLong: () => void;
   /** How the upstream is dialled; undefined: by plain TCP. */
   readonly upstreamTls: UpstreamTls | undefined;
+  /** Resolves the upstream's name. */
+  readonly lookup: net.LookupFunction;
 }
 
 /** One client's connection in the gateway, with the upstream connection that belongs to it and to nobody else. */
@@ -34,6 +38,9 @@ export class ServedConnection {
   /** The first one is running. */
   readonly #turns: Turn[] = [];
   #isDraining: boolean;
+  /** The client has been told, or has to be left without being told. */
+  #hasToldEnd = false;
+  #mustEnd = false;
   #isClosing = false;
   #isRefusing = false;
   #hasClientEnded = false;
@@ -43,7 +50,7 @@ export class ServedConnection {
 
   constructor(socket: net.Socket, client: ClientConnection, options: ConnectionOptions, isDraining: boolean) {
     this.socket = socket;
-    this.agent = createAgent(options.upstreamTls);
+    this.agent = createAgent(options);
     this.client = client;
     this.#options = options;
     this.#isDraining = isDraining;
@@ -60,6 +67,12 @@ export class ServedConnection {
     return (this.#isDraining || this.#hasClientEnded) && this.#turns.length === 1;
   }
 
+  /** As `isLast`, by an answer that then says so: it is kept, whatever comes behind it (RFC 9112 §9.6). */
+  tellIfLast(): boolean {
+    this.#hasToldEnd ||= this.isLast;
+    return this.#hasToldEnd;
+  }
+
   /** No request is taken any more. */
   get isClosing(): boolean {
     return this.#isClosing || this.#isRefusing;
@@ -73,9 +86,18 @@ export class ServedConnection {
     return this.#turns.length > MAX_WAITING;
   }
 
+  get bytesRead(): number {
+    return this.socket.bytesRead;
+  }
+
   /** Nothing is under way, and nothing of a next request has come. */
   get isIdle(): boolean {
     return this.#turns.length === 0 && this.socket.bytesRead === this.#idleAtBytes;
+  }
+
+  /** The running request waits for the upstream, and not for the client. */
+  get isHeld(): boolean {
+    return this.#turns[0]?.isHeld === true;
   }
 
   add(turn: Turn): void {
@@ -88,12 +110,12 @@ export class ServedConnection {
     if (this.#turns[0] !== turn) return;
     this.#turns.shift();
     const next = this.#turns[0];
-    if (next !== undefined) {
+    if (next !== undefined && !this.#hasToldEnd) {
       if (!this.#isClosing) next.begin();
       return;
     }
     this.#idleAtBytes = this.socket.bytesRead;
-    if (this.#isDraining || this.#hasClientEnded) this.close();
+    if (this.#hasToldEnd || this.#mustEnd || this.#hasClientEnded) this.close();
   }
 
   /** To be called instead of `done` by a turn that only makes way for the same request, read anew. */
@@ -101,8 +123,19 @@ export class ServedConnection {
     if (this.#turns[0] === turn) this.#turns.shift();
   }
 
-  drain(): void {
+  /** Answers say from now on that their connection ends. One whose head has gone without that does not end it. */
+  announceEnd(): void {
     this.#isDraining = true;
+  }
+
+  /** Ends the connection behind the last request that has come, told or not. */
+  endBehindLast(): void {
+    this.#isDraining = true;
+    this.#mustEnd = true;
+  }
+
+  /** The client may have begun to send: see `QUIET_MS` in lifecycle.ts. */
+  closeIfIdle(): void {
     if (this.isIdle) this.close();
   }
 
@@ -129,6 +162,7 @@ export class ServedConnection {
       cancel: () => undefined,
       onClientEnded: () => undefined,
       isReceiving: false,
+      isHeld: true,
       hasAnswered: false,
     });
   }
@@ -168,7 +202,10 @@ export class ServedConnection {
       this.close();
       return;
     }
-    this.socket.setTimeout(this.#options.halfClosedTimeoutMs, () => this.socket.destroy());
+    this.socket.setTimeout(this.#options.halfClosedTimeoutMs, () => {
+      if (!this.#isClosing) this.#options.onHalfClosedTooLong();
+      this.socket.destroy();
+    });
     if (this.#turns.length === 1) this.#turns[0]?.onClientEnded();
   }
 
@@ -181,8 +218,8 @@ export class ServedConnection {
 }
 
 /** http.request does not ask whether its agent's sockets speak TLS: so http-proxy need not know either. */
-function createAgent(upstreamTls: UpstreamTls | undefined): http.Agent {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1 });
+function createAgent({ upstreamTls, lookup }: ConnectionOptions): http.Agent {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, lookup } as http.AgentOptions);
   if (upstreamTls === undefined) return agent;
-  return Object.assign(agent, { createConnection: () => upstreamTls.connect() });
+  return Object.assign(agent, { createConnection: () => upstreamTls.connect(lookup) });
 }

@@ -1,13 +1,14 @@
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ForwardedMode } from '../http1/forwarded.ts';
 import type { ProxyServer } from './proxy.ts';
-import type { UpstreamLimits } from './upstream-watch.ts';
+import type { UpstreamLimits, UpstreamReachability } from './upstream-watch.ts';
 
 /** What all exchanges of the gateway share. */
 export interface GatewayServices {
   readonly proxy: ProxyServer;
   readonly reporter: ExchangeReporter;
   readonly limits: UpstreamLimits;
+  readonly reachability: UpstreamReachability | undefined;
   readonly headBytes: number;
   readonly forwarded: ForwardedMode;
   /** Host for a request of HTTP/1.0 that has none, e.g. `127.0.0.1:8080`. */

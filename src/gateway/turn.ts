@@ -11,6 +11,8 @@ export interface Turn {
   onClientEnded(): void;
   /** The request's body has not come to its end yet. */
   readonly isReceiving: boolean;
+  /** It is not the client that this waits for: its silence, however long, says nothing. */
+  readonly isHeld: boolean;
   /** Something of the final response may be on its way to the client. */
   readonly hasAnswered: boolean;
 }

@@ -9,14 +9,27 @@ export interface UpstreamLimits {
   readonly responseTimeoutMs: number;
 }
 
+/** Hears whether the upstream takes connections. */
+export interface UpstreamReachability {
+  noteReachable(): void;
+  noteUnreachable(failure: UpstreamFailure): void;
+}
+
+/** What ended a request that has not come as far as to be watched. */
+export function toFailure(cause: unknown): UpstreamFailure {
+  return cause instanceof UpstreamFailure ? cause : new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+}
+
 /** How far one upstream request has come, and the time limits on it; its errors as failures. */
 export class UpstreamWatch {
   readonly #upstream: ClientRequest;
+  readonly #reachability: UpstreamReachability | undefined;
   #phase: 'connect' | 'handshake' | 'wait' | 'response' = 'connect';
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(upstream: ClientRequest, limits: UpstreamLimits) {
+  constructor(upstream: ClientRequest, limits: UpstreamLimits, reachability?: UpstreamReachability) {
     this.#upstream = upstream;
+    this.#reachability = reachability;
     upstream.once('socket', (socket) => {
       if (!socket.connecting) {
         this.#phase = 'wait';
@@ -32,6 +45,7 @@ export class UpstreamWatch {
       socket.once(isSecure ? 'secureConnect' : 'connect', () => {
         this.#stopTimer();
         this.#phase = 'wait';
+        this.#reachability?.noteReachable();
       });
     });
     upstream.once('finish', () => {
@@ -52,6 +66,7 @@ export class UpstreamWatch {
     this.#phase = 'response';
   }
 
+  /** What `cause` means at this point; to be asked once, when it ends the request. */
   toFailure(cause: unknown): UpstreamFailure {
     const code = (cause as { code?: unknown } | undefined)?.code;
     if (code === 'HPE_HEADER_OVERFLOW') return new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE', cause);
@@ -59,13 +74,21 @@ export class UpstreamWatch {
     if (typeof code === 'string' && code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') {
       return new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause);
     }
-    return toUpstreamFailure(cause, this.#phase);
+    const failure = toUpstreamFailure(cause, this.#phase);
+    if (this.#phase === 'connect' || this.#phase === 'handshake') this.#reachability?.noteUnreachable(failure);
+    return failure;
   }
 
   #failAfter(limitMs: number, code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' | 'D2S_ERR_UPSTREAM_TIMEOUT'): void {
     this.#stopTimer();
     if (limitMs <= 0) return;
-    this.#timer = setTimeout(() => this.#upstream.destroy(new UpstreamFailure(code)), limitMs);
+    const timer = setTimeout(() => {
+      // Behind what has come in time: that this process stood still is not the upstream's silence.
+      setImmediate(() => {
+        if (this.#timer === timer) this.#upstream.destroy(new UpstreamFailure(code));
+      });
+    }, limitMs);
+    this.#timer = timer;
   }
 
   #stopTimer(): void {

@@ -5,13 +5,14 @@ import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { GatewayResponseHead, listOf, toGroups, toLines, valuesOf } from './fields.ts';
 import { callWebSocket } from './proxy.ts';
+import { ReadAhead } from './read-ahead.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
 import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
 import { guardTunnel, observeTunnel } from './tunnel.ts';
 import type { Turn } from './turn.ts';
-import { UpstreamWatch } from './upstream-watch.ts';
+import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
 /**
  * Whether a request asks for WebSocket and nothing else (RFC 6455 §4.1). Any other upgrade may be ignored (RFC 9110 §7.8),
@@ -39,29 +40,34 @@ export function hasBody({ rawHeaders: raw }: IncomingMessage): boolean {
 /** One WebSocket handshake, through http-proxy's `ws`, and the tunnel behind it if the upstream accepts. */
 export class WebSocketExchange implements Turn {
   readonly isReceiving = false;
+  readonly isHeld = true;
   readonly #services: GatewayServices;
   readonly #connection: ServedConnection;
   readonly #request: IncomingMessage;
-  readonly #leftover: Buffer;
+  readonly #ahead: ReadAhead;
   readonly #exchange: Exchange;
-  readonly #onTunnel: () => void;
+  readonly #onTunnel: (upstream: Socket) => void;
   #upstream: ClientRequest | undefined;
   #watch: UpstreamWatch | undefined;
   #isOver = false;
   #hasAnswered = false;
   #isUntilClose = false;
 
-  /** `onTunnel` is called when the upstream has accepted, before the first byte of the new protocol. */
+  /** `onTunnel` is called when the upstream has accepted and the pipes stand, before the first byte of the new protocol. */
   constructor(
     services: GatewayServices,
     connection: ServedConnection,
-    message: { readonly request: IncomingMessage; readonly leftover: Buffer; readonly onTunnel: () => void },
+    message: {
+      readonly request: IncomingMessage;
+      readonly leftover: Buffer;
+      readonly onTunnel: (upstream: Socket) => void;
+    },
     exchange: Exchange,
   ) {
     this.#services = services;
     this.#connection = connection;
     this.#request = message.request;
-    this.#leftover = message.leftover;
+    this.#ahead = new ReadAhead(connection.socket, message.leftover, services.headBytes);
     this.#onTunnel = message.onTunnel;
     this.#exchange = exchange;
   }
@@ -71,16 +77,20 @@ export class WebSocketExchange implements Turn {
   }
 
   begin(): void {
-    const { proxy, headBytes } = this.#services;
+    const { proxy, headBytes, reporter } = this.#services;
     const { socket, agent } = this.#connection;
+    if (!reporter.admit(this.#exchange)) {
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY'));
+      return;
+    }
     // http-proxy writes the 101 as a string, in UTF-8 unless told otherwise; heads are latin1.
     socket.setDefaultEncoding('latin1');
     try {
-      callWebSocket(proxy, this.#request, socket, this.#leftover, { agent, headBytes }, (upstream) => {
+      callWebSocket(proxy, this.#request, socket, NOTHING, { agent, headBytes }, (upstream) => {
         this.#onUpstreamRequest(upstream);
       });
       this.#takeOverAnswer();
-      this.#services.reporter.requestEnd(this.#exchange);
+      reporter.requestEnd(this.#exchange);
     } catch {
       // Node does not send what it has let in: the request's fault.
       this.cancel();
@@ -91,6 +101,7 @@ export class WebSocketExchange implements Turn {
   /** In the tunnel this does nothing: its ends watch each other. */
   cancel(): void {
     this.#isOver = true;
+    this.#ahead.drop();
     this.#services.reporter.end(this.#exchange, CANCELLED);
     this.#upstream?.destroy();
   }
@@ -100,9 +111,9 @@ export class WebSocketExchange implements Turn {
   }
 
   #onUpstreamRequest(upstream: ClientRequest): void {
-    const { limits, forwarded, authority } = this.#services;
+    const { limits, reachability, forwarded, authority } = this.#services;
     this.#upstream = upstream;
-    this.#watch = new UpstreamWatch(upstream, limits);
+    this.#watch = new UpstreamWatch(upstream, limits, reachability);
     upstream.on('error', (cause) => this.#fail(cause));
     upstream.on('information', (interim) => {
       this.#watch?.onInterim(interim.statusCode);
@@ -123,6 +134,7 @@ export class WebSocketExchange implements Turn {
     upstream.on('upgrade', (response, tunnel, leftover) => {
       if (!this.#accept(response, tunnel)) return;
       openTunnel?.call(upstream, response, tunnel, leftover);
+      this.#onTunnel(tunnel);
       const observer = this.#services.reporter.tunnelOf(this.#exchange);
       if (observer !== undefined) observeTunnel(this.#connection.socket, tunnel, observer);
     });
@@ -141,12 +153,12 @@ export class WebSocketExchange implements Turn {
     this.#exchange.status = 101;
     this.#reportHead(response);
     this.#services.reporter.end(this.#exchange, COMPLETED);
+    this.#ahead.giveBack();
     const fields = [...toGroups(response.rawHeaders).values()];
     response.headers = Object.fromEntries(
       fields.map(({ name, values }) => [name, values]),
     ) as IncomingMessage['headers'];
     guardTunnel(this.#connection.socket, tunnel);
-    this.#onTunnel();
     return true;
   }
 
@@ -155,6 +167,7 @@ export class WebSocketExchange implements Turn {
     response.on('error', (cause) => this.#fail(cause));
     if (this.#isOver) return;
     const { socket } = this.#connection;
+    this.#ahead.drop();
     this.#watch?.onResponse();
     try {
       this.#exchange.status = toFinalStatus(response);
@@ -199,7 +212,8 @@ export class WebSocketExchange implements Turn {
   #fail(cause: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const failure = this.#watch?.toFailure(cause) ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+    this.#ahead.drop();
+    const failure = this.#watch?.toFailure(cause) ?? toFailure(cause);
     const hasClientEnded = this.#connection.hasClientEnded;
     this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
     this.#upstream?.destroy();
@@ -212,4 +226,5 @@ function toChunk(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'), bytes, CRLF]);
 }
 
+const NOTHING = Buffer.alloc(0);
 const CRLF = Buffer.from('\r\n', 'latin1');

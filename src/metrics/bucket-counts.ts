@@ -6,6 +6,9 @@
  * is `count * 4096 + bucket`; elements are sorted by bucket, the unused ones at the end are `UNUSED`. A count can exceed what
  * fits a small integer (2^19): V8 then turns the array into one of doubles, and the low 12 bits stay readable by `&`.
  */
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
+
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
 /** Count 0 in a bucket above all: sorts last, and no duration reaches it (1 hour is bucket 3,286 of 128 per octave). */
@@ -82,4 +85,33 @@ export function bucketAtRank(counts: BucketCounts, rank: number): number {
     if (seen >= rank) break;
   }
   return bucket;
+}
+
+/** Two small numbers for each bucket: how far it is from the one before it, and its count. */
+export function saveBuckets(out: ArchiveWriter, counts: BucketCounts): void {
+  let used = counts.length;
+  while (used > 0 && counts[used - 1] === UNUSED) used -= 1;
+  out.count(used);
+  let before = -1;
+  for (let i = 0; i < used; i += 1) {
+    const element = counts[i] as number;
+    const bucket = element & BUCKET_MASK;
+    out.count(bucket - before);
+    out.count((element - bucket) / ONE);
+    before = bucket;
+  }
+}
+
+export function loadBuckets(input: ArchiveReader): BucketCounts {
+  const used = input.count();
+  if (used > UNUSED) input.refuse('fewer buckets');
+  const counts = new Array<number>(used);
+  let bucket = -1;
+  for (let i = 0; i < used; i += 1) {
+    const step = input.count();
+    bucket += step;
+    if (step === 0 || bucket >= UNUSED) input.refuse('buckets in ascending order');
+    counts[i] = input.count() * ONE + bucket;
+  }
+  return counts;
 }

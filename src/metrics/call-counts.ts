@@ -1,3 +1,5 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { DurationBuckets, type DurationBucketsReading } from './duration-buckets.ts';
 
 /** What a reader may do with `CallCounts`. */
@@ -24,6 +26,20 @@ export class CallCounts implements CallCountsReading {
     if (status < 400) this.ok += 1;
     else if (status < 500) this.clientErrors += 1;
     else this.errors += 1;
+  }
+
+  save(out: ArchiveWriter): void {
+    out.count(this.ok);
+    out.count(this.clientErrors);
+    out.count(this.errors);
+    this.durations.save(out);
+  }
+
+  load(input: ArchiveReader): void {
+    this.ok = input.count();
+    this.clientErrors = input.count();
+    this.errors = input.count();
+    this.durations.load(input);
   }
 
   refused(durationNs: number): void {

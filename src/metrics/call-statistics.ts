@@ -1,3 +1,5 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { Clock } from '../clock.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
@@ -34,9 +36,40 @@ class TimedCalls implements MeterReading {
     this.#errors ??= new Meter(clock, this.timer.createdNs);
     this.#errors.mark(1, nowNs);
   }
+
+  saveCounts(out: ArchiveWriter): void {
+    out.count(this.timer.count);
+    out.count(this.count);
+    this.counts?.save(out);
+  }
+
+  /** What `saveCounts` wrote. */
+  loadCounts(input: ArchiveReader): SavedCounts {
+    const saved = { calls: input.count(), errors: input.count() };
+    this.counts?.load(input);
+    return saved;
+  }
+
+  save(out: ArchiveWriter): void {
+    this.timer.save(out);
+    out.flag(this.#errors !== undefined);
+    this.#errors?.save(out);
+  }
+
+  load(input: ArchiveReader, clock: Clock, saved: SavedCounts): void {
+    this.timer.load(input, saved.calls);
+    if (!input.flag()) return;
+    this.#errors = new Meter(clock, this.timer.createdNs);
+    this.#errors.load(input, saved.errors);
+  }
 }
 
-/** The metrics of all names so far; kept because building 20,000 names anew for each answer would take 7 ms at once. */
+interface SavedCounts {
+  readonly calls: number;
+  readonly errors: number;
+}
+
+/** The metrics of all names so far; kept because building 20,000 names anew for each answer would hold the event loop. */
 interface Shown {
   readonly timers: Map<string, TimerReading>;
   readonly meters: Map<string, MeterReading>;
@@ -56,7 +89,7 @@ export class CallStatistics {
   /** By name, and under `''` what counts on no name; undefined where it is not kept. */
   readonly #counts: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
-  /** Made when first asked for: most sessions never are. */
+  /** Made when first asked for, unless `showsEarly`: most sessions never are. */
   #shown: Shown | undefined;
 
   constructor(options: {
@@ -67,6 +100,8 @@ export class CallStatistics {
     createdNs?: number;
     /** Keeps `counts`, too: 250 bytes for each name. */
     keepsCounts?: boolean;
+    /** Has ready what `metrics` shows: making it of 2,000 names at once would hold the event loop for some ms. */
+    showsEarly?: boolean;
   }) {
     const { prefix, clock, createTimer, budget, keepsCounts = false } = options;
     this.#prefix = prefix;
@@ -79,6 +114,8 @@ export class CallStatistics {
       if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
       return calls;
     });
+    if (options.showsEarly === true) this.#shown = this.#showAll();
+    if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
   /** Calls counted under `(other)` although they had a name. */
@@ -130,6 +167,42 @@ export class CallStatistics {
     this.#countsOf(named)?.failed();
     this.#total.markError(this.#clock, nowNs);
     named?.markError(this.#clock, nowNs);
+  }
+
+  /**
+   * All counts first, without a pause, so that the totals are the sum of the names; then, with a pause after each name, what else
+   * there is of it. To be consumed to its end.
+   */
+  *save(out: ArchiveWriter): Generator<void> {
+    out.count(this.#names.foldedCount);
+    this.#total.saveCounts(out);
+    this.#unnamed?.save(out);
+    const named = [...this.#names.entries];
+    out.count(named.length);
+    for (const [name, calls] of named) {
+      out.name(name);
+      calls.saveCounts(out);
+    }
+    yield;
+    this.#total.save(out);
+    for (const [, calls] of named) {
+      calls.save(out);
+      yield;
+    }
+  }
+
+  /** Takes up what was saved. Only before anything has been recorded. */
+  load(input: ArchiveReader): void {
+    this.#names.foldedCount = input.count();
+    const total = this.#total.loadCounts(input);
+    this.#unnamed?.load(input);
+    const named: { readonly calls: TimedCalls; readonly saved: SavedCounts }[] = [];
+    for (let left = input.count(); left > 0; left -= 1) {
+      const calls = this.#names.readmit(input.name());
+      named.push({ calls, saved: calls.loadCounts(input) });
+    }
+    this.#total.load(input, this.#clock, total);
+    for (const { calls, saved } of named) calls.load(input, this.#clock, saved);
   }
 
   /** The totals and all names. Names that come later appear in it. */

@@ -2,6 +2,8 @@
  * A histogram of fixed buckets that only ever grows, as Prometheus reads one: unlike a window's percentiles, its counts can be
  * added up over processes and compared over time. Costs a few nanoseconds for each duration (test/bench/metrics.bench.ts).
  */
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { NS_PER_S } from '../clock.ts';
 import { MAX_DURATION_NS } from './timer.ts';
 
@@ -57,6 +59,19 @@ export class DurationBuckets implements DurationBucketsReading {
     while (bucket < ns.length && durationNs > (ns[bucket] as number)) bucket += 1;
     this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
     this.#sumNs += Math.min(durationNs, MAX_DURATION_NS);
+  }
+
+  save(out: ArchiveWriter): void {
+    out.count(this.#counts.length);
+    for (const count of this.#counts) out.count(count);
+    out.double(this.#sumNs);
+  }
+
+  /** Becomes what was saved, by the same bounds. */
+  load(input: ArchiveReader): void {
+    if (input.count() !== this.#counts.length) input.refuse('the same buckets');
+    for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = input.count();
+    this.#sumNs = input.double();
   }
 
   cumulative(): number[] {

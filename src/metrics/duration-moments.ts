@@ -1,3 +1,6 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
+
 /**
  * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty.
  *
@@ -46,6 +49,25 @@ export class DurationMoments {
     this.#squares += (distance * distance) / (n * (n - 1));
     if (durationNs < this.#min) this.#min = durationNs;
     if (durationNs > this.#max) this.#max = durationNs;
+  }
+
+  save(out: ArchiveWriter): void {
+    out.count(this.#count);
+    if (this.#count === 0) return;
+    out.double(this.#sum);
+    out.double(this.#squares);
+    out.double(this.#min);
+    out.double(this.#max);
+  }
+
+  /** Becomes the moments that were saved. */
+  load(input: ArchiveReader): void {
+    this.#count = input.count();
+    if (this.#count === 0) return;
+    this.#sum = input.double();
+    this.#squares = input.double();
+    this.#min = input.double();
+    this.#max = input.double();
   }
 
   addAll(other: DurationMoments): void {

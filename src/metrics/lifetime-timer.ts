@@ -1,5 +1,15 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_US } from '../clock.ts';
-import { type BucketCounts, bucketAtRank, bucketOf, countInto, middleOf } from './bucket-counts.ts';
+import {
+  type BucketCounts,
+  bucketAtRank,
+  bucketOf,
+  countInto,
+  loadBuckets,
+  middleOf,
+  saveBuckets,
+} from './bucket-counts.ts';
 import { DurationMoments } from './duration-moments.ts';
 import { Meter } from './meter.ts';
 import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
@@ -36,6 +46,18 @@ export class LifetimeTimer implements Timer {
     this.#meter.mark(1, nowNs);
     this.#moments.add(cutNs);
     this.#buckets = countInto(this.#buckets, bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
+  }
+
+  save(out: ArchiveWriter): void {
+    this.#meter.save(out);
+    this.#moments.save(out);
+    saveBuckets(out, this.#buckets);
+  }
+
+  load(input: ArchiveReader, count: number): void {
+    this.#meter.load(input, count);
+    this.#moments.load(input);
+    this.#buckets = loadBuckets(input);
   }
 
   snapshot(): TimerSnapshot {

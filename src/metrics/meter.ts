@@ -3,6 +3,8 @@
  * those of UNIX load: https://www.teamquest.com/pdfs/whitepaper/ldavg1.pdf). Do not reorder the arithmetic: the vectors in
  * test/fixtures/dropwizard compare all digits.
  */
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_S } from '../clock.ts';
 
 const TICK_NS = 5 * NS_PER_S;
@@ -29,9 +31,8 @@ export interface MeterReading {
 export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
 
 export class Meter implements MeterReading {
-  /** Monotonic moment that `mean` and the 5 s ticks count from. */
-  readonly createdNs: number;
   readonly #clock: Clock;
+  #createdNs: number;
   #lastTickNs: number;
   #count = 0;
   #uncounted = 0;
@@ -44,12 +45,17 @@ export class Meter implements MeterReading {
   /** `createdNs` in the past makes a meter that reads as if it had been there, unmarked, since then. */
   constructor(clock: Clock, createdNs: number = clock.nowNs()) {
     this.#clock = clock;
-    this.createdNs = createdNs;
+    this.#createdNs = createdNs;
     this.#lastTickNs = createdNs;
   }
 
   get count(): number {
     return this.#count;
+  }
+
+  /** Monotonic moment that `mean` and the 5 s ticks count from. */
+  get createdNs(): number {
+    return this.#createdNs;
   }
 
   /** `nowNs`: for callers that have read the clock already. */
@@ -67,8 +73,33 @@ export class Meter implements MeterReading {
       m1: this.#m1 * NS_PER_S,
       m5: this.#m5 * NS_PER_S,
       m15: this.#m15 * NS_PER_S,
-      mean: this.#count === 0 ? 0 : (this.#count / (nowNs - this.createdNs)) * NS_PER_S,
+      mean: this.#count === 0 ? 0 : (this.#count / (nowNs - this.#createdNs)) * NS_PER_S,
     };
+  }
+
+  /** All but the count, which is its owner's to write: counts that belong together are written at one moment. */
+  save(out: ArchiveWriter): void {
+    out.moment(this.#createdNs);
+    out.moment(this.#lastTickNs);
+    out.count(this.#uncounted);
+    out.flag(this.#hasTicked);
+    if (!this.#hasTicked) return;
+    out.double(this.#m1);
+    out.double(this.#m5);
+    out.double(this.#m15);
+  }
+
+  /** Becomes the meter that was saved. The time since then was idle: its ticks are run at the next access. */
+  load(input: ArchiveReader, count: number): void {
+    this.#count = count;
+    this.#createdNs = input.moment();
+    this.#lastTickNs = input.moment();
+    this.#uncounted = input.count();
+    this.#hasTicked = input.flag();
+    if (!this.#hasTicked) return;
+    this.#m1 = input.double();
+    this.#m5 = input.double();
+    this.#m15 = input.double();
   }
 
   /** Ticks lie on the 5 s grid from the creation, but are run at the first access after them. */

@@ -6,7 +6,7 @@ export const MAX_NAME_CHARS = 512;
 
 /** How many names may still be created. One budget may be shared by several tables. */
 export class NameBudget {
-  readonly #limit: number;
+  #limit: number;
   #used = 0;
 
   constructor(limit: number) {
@@ -15,6 +15,16 @@ export class NameBudget {
 
   get used(): number {
     return this.#used;
+  }
+
+  /** Beyond the limit, too: for a name that was admitted when the limit was higher. */
+  take(): void {
+    this.#used += 1;
+  }
+
+  /** Another limit from now on. Names that are there stay, also if they are more than that. */
+  limitTo(limit: number): void {
+    this.#limit = limit;
   }
 
   tryTake(): boolean {
@@ -45,6 +55,11 @@ export class NameTable<Entry> {
     return this.#foldedCount;
   }
 
+  /** For what was counted before a restart. */
+  set foldedCount(count: number) {
+    this.#foldedCount = count;
+  }
+
   /** In order of admission. */
   get entries(): ReadonlyMap<string, Entry> {
     return this.#entries;
@@ -68,6 +83,14 @@ export class NameTable<Entry> {
     if (name.length <= MAX_NAME_CHARS && this.#budget.tryTake()) return this.#createEntry(name);
     this.#foldedCount += 1;
     return this.#entries.get(OTHER_NAME) ?? this.#createEntry(OTHER_NAME);
+  }
+
+  /** The entry of a name that was admitted before a restart, whatever the budget says now. */
+  readmit(name: string): Entry {
+    const present = this.#entries.get(name);
+    if (present !== undefined) return present;
+    if (name !== OTHER_NAME) this.#budget.take();
+    return this.#createEntry(name);
   }
 
   /**

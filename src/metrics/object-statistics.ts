@@ -1,3 +1,5 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { Clock } from '../clock.ts';
 import { Counter, type CounterReading } from './counter.ts';
 import type { Gauge } from './gauge.ts';
@@ -22,7 +24,7 @@ export interface ObservedObjectReading {
   readonly newValues: MeterReading;
 }
 
-/** The metrics of all objects so far; kept because building 20,000 names anew for each answer would take 7 ms at once. */
+/** The metrics of all objects so far; kept because building 20,000 names anew for each answer would hold the event loop. */
 interface Shown {
   readonly counters: Map<string, CounterReading>;
   readonly meters: Map<string, MeterReading>;
@@ -40,10 +42,11 @@ export class ObjectStatistics {
   readonly #names: NameTable<ObservedObject>;
   readonly #monitoredGauge: Gauge;
   #monitored = 0;
-  /** Made when first asked for: most sessions never are. */
+  /** Made when first asked for, unless `showsEarly`: most sessions never are. */
   #shown: Shown | undefined;
 
-  constructor(options: { clock: Clock; budget: NameBudget; createdNs?: number }) {
+  /** `showsEarly`: has ready what `metrics` shows. Making it of 10,000 names at once would hold the event loop for 15 ms. */
+  constructor(options: { clock: Clock; budget: NameBudget; createdNs?: number; showsEarly?: boolean }) {
     const { clock, budget, createdNs } = options;
     this.#clock = clock;
     this.#total = new ObservedObject(clock, createdNs);
@@ -53,6 +56,7 @@ export class ObjectStatistics {
       return object;
     });
     this.#monitoredGauge = { type: 'integer', read: () => this.#monitored };
+    if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
   /** What was counted under `(other)` although it had a name. */
@@ -94,6 +98,13 @@ export class ObjectStatistics {
     this.#total.subscriptions.add();
   }
 
+  /** A monitoring of before a restart goes on: it has been folded then, if it had to be. */
+  resubscribe(name: string): void {
+    const { foldedCount } = this.#names;
+    this.subscribe(name);
+    this.#names.foldedCount = foldedCount;
+  }
+
   /** A monitoring ends. Without one that began this does nothing: counts of monitorings never fall below 0. */
   unsubscribe(name: string): void {
     const subscriptions = this.#names.findOrOther(name)?.subscriptions;
@@ -101,6 +112,40 @@ export class ObjectStatistics {
     subscriptions.add(-1);
     if (subscriptions.count === 0) this.#monitored -= 1;
     this.#total.subscriptions.add(-1);
+  }
+
+  /**
+   * Received values, the counts of all objects first as `CallStatistics.save` does. Not the monitorings: whoever monitors
+   * takes them up again with `resubscribe`.
+   */
+  *save(out: ArchiveWriter): Generator<void> {
+    out.count(this.#names.foldedCount);
+    out.count(this.#total.newValues.count);
+    const named = [...this.#names.entries];
+    out.count(named.length);
+    for (const [name, { newValues }] of named) {
+      out.name(name);
+      out.count(newValues.count);
+    }
+    yield;
+    this.#total.newValues.save(out);
+    for (const [, { newValues }] of named) {
+      newValues.save(out);
+      yield;
+    }
+  }
+
+  /** Takes up what was saved. Only before anything has been recorded. */
+  load(input: ArchiveReader): void {
+    this.#names.foldedCount = input.count();
+    const total = input.count();
+    const named: { readonly newValues: Meter; readonly count: number }[] = [];
+    for (let left = input.count(); left > 0; left -= 1) {
+      const { newValues } = this.#names.readmit(input.name());
+      named.push({ newValues, count: input.count() });
+    }
+    this.#total.newValues.load(input, total);
+    for (const { newValues, count } of named) newValues.load(input, count);
   }
 
   /** The totals and all objects. Objects that come later appear in it. */

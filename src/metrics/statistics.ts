@@ -3,8 +3,10 @@
  * names, statuses and durations, but neither HTTP nor JSON. Time comes from an injected clock. Everything named by the wire
  * goes through a `NameTable`, which bounds it.
  */
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_MS } from '../clock.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, MaxNames } from '../config/config.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { DurationBuckets } from './duration-buckets.ts';
 import { HistogramPool } from './histogram-pool.ts';
@@ -18,11 +20,17 @@ export interface Statistics {
   readonly rpc: CallStatistics;
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
+  /** Writes what has been counted, with pauses after small parts of it. To be consumed to its end. */
+  save(out: ArchiveWriter): Iterable<void>;
+  /** Takes up what was saved. Only before anything has been recorded. */
+  load(input: ArchiveReader): void;
 }
 
 export interface ApplicationStatistics extends Statistics {
   /** One more timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
   createTimer(): Timer;
+  /** Other numbers of names from now on; those that are there stay. */
+  limitNames(maxNames: MaxNames): void;
   /** Frees memory that the garbage collector does not see. Nothing may be recorded or read after it. */
   destroy(): void;
 }
@@ -32,13 +40,30 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
   const histograms = new HistogramPool();
   const windowNs = options.windowMs * NS_PER_MS;
   const createTimer = (createdNs: number): Timer => new WindowTimer({ clock, windowNs, histograms, createdNs });
-  const { rpc, sba, object } = options.maxNames;
-  const calls = { clock, createTimer, keepsCounts: true };
+  const { maxNames } = options;
+  const budgets = {
+    rpc: new NameBudget(maxNames.rpc),
+    sba: new NameBudget(maxNames.sba),
+    object: new NameBudget(maxNames.object),
+  };
+  const calls = { clock, createTimer, keepsCounts: true, showsEarly: true };
+  const kinds = {
+    rpc: new CallStatistics({ prefix: 'rpc', ...calls, budget: budgets.rpc }),
+    sba: new CallStatistics({ prefix: 'sba', ...calls, budget: budgets.sba }),
+    object: new ObjectStatistics({ clock, budget: budgets.object, showsEarly: true }),
+  };
   return {
-    rpc: new CallStatistics({ prefix: 'rpc', ...calls, budget: new NameBudget(rpc) }),
-    sba: new CallStatistics({ prefix: 'sba', ...calls, budget: new NameBudget(sba) }),
-    object: new ObjectStatistics({ clock, budget: new NameBudget(object) }),
+    ...kinds,
+    *save(out) {
+      for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save(out);
+    },
+    load: (input) => {
+      for (const kind of [kinds.rpc, kinds.sba, kinds.object]) kind.load(input);
+    },
     createTimer: () => new WindowTimer({ clock, windowNs, histograms, durations: new DurationBuckets() }),
+    limitNames: (limits) => {
+      for (const kind of ['rpc', 'sba', 'object'] as const) budgets[kind].limitTo(limits[kind]);
+    },
     destroy: () => histograms.destroy(),
   };
 }
@@ -51,7 +76,7 @@ export function createSessionStatistics(options: Config['metrics'], clock: Clock
 /** Makes each kind when it is first asked for: most sessions use one, and there may be 10,000 sessions. */
 class SessionStatistics implements Statistics {
   readonly #clock: Clock;
-  readonly #createdNs: number;
+  #createdNs: number;
   readonly #budget: NameBudget;
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
@@ -76,6 +101,21 @@ class SessionStatistics implements Statistics {
   get object(): ObjectStatistics {
     this.#object ??= new ObjectStatistics({ clock: this.#clock, budget: this.#budget, createdNs: this.#createdNs });
     return this.#object;
+  }
+
+  *save(out: ArchiveWriter): Generator<void> {
+    out.moment(this.#createdNs);
+    for (const kind of [this.#rpc, this.#sba, this.#object]) {
+      out.flag(kind !== undefined);
+      if (kind !== undefined) yield* kind.save(out);
+    }
+  }
+
+  load(input: ArchiveReader): void {
+    this.#createdNs = input.moment();
+    if (input.flag()) this.rpc.load(input);
+    if (input.flag()) this.sba.load(input);
+    if (input.flag()) this.object.load(input);
   }
 
   #createCalls(prefix: 'rpc' | 'sba'): CallStatistics {

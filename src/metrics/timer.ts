@@ -1,3 +1,5 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { NS_PER_S } from '../clock.ts';
 import type { DurationBucketsReading } from './duration-buckets.ts';
 import type { DurationMoments } from './duration-moments.ts';
@@ -39,6 +41,10 @@ export interface Timer extends TimerReading {
    * clock already.
    */
   update(durationNs: number, nowNs?: number): void;
+  /** All but the count, as `Meter.save`. */
+  save(out: ArchiveWriter): void;
+  /** Becomes the timer that was saved. What has left its window meanwhile is not in it any more. */
+  load(input: ArchiveReader, count: number): void;
 }
 
 /**

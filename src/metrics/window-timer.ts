@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import type { Histogram } from 'hdr-histogram-js';
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_US } from '../clock.ts';
-import { type BucketCounts, bucketOf, countInto, forEachBucket, middleOf } from './bucket-counts.ts';
+import {
+  type BucketCounts,
+  bucketOf,
+  countInto,
+  forEachBucket,
+  loadBuckets,
+  middleOf,
+  saveBuckets,
+} from './bucket-counts.ts';
 import type { DurationBuckets } from './duration-buckets.ts';
 import { DurationMoments } from './duration-moments.ts';
 import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
@@ -39,7 +49,9 @@ export class WindowTimer implements Timer {
   readonly #meter: Meter;
   /** Oldest first. */
   readonly #slices: Slice[] = [];
-  /** Holds what is in the slices; undefined while there is none. */
+  /** Slices of before a restart, until somebody needs them: 4,000 names have 120,000, a second for the garbage collector. */
+  #unread: ArchiveReader | undefined;
+  /** Holds what is in the slices; undefined while there is none, and after a restart until somebody needs it. */
   #histogram: Histogram | undefined;
 
   /** `durations`: where all durations are counted as well, beyond the window. */
@@ -72,11 +84,48 @@ export class WindowTimer implements Timer {
     this.#meter.mark(1, nowNs);
     this.durations?.add(cutNs);
     this.#expire(nowNs);
+    this.#histogram ??= this.#filledHistogram();
     const slice = this.#currentSlice(nowNs);
     slice.moments.add(cutNs);
     slice.buckets = countInto(slice.buckets, bucketOf(us, PER_OCTAVE));
-    this.#histogram ??= this.#histograms.take();
     this.#histogram.recordValue(us);
+  }
+
+  save(out: ArchiveWriter): void {
+    this.#meter.save(out);
+    this.durations?.save(out);
+    out.part((part) => this.#saveSlices(part));
+  }
+
+  #saveSlices(out: ArchiveWriter): void {
+    const nowNs = this.#clock.nowNs();
+    this.#readSlices();
+    // Not expired here: that is 0.1 ms for each timer, which an idle one would pay for nothing.
+    const slices = this.#slices.filter(({ beganNs }) => nowNs - beganNs < this.#windowNs);
+    out.count(slices.length);
+    for (const { beganNs, moments, buckets } of slices) {
+      out.moment(beganNs);
+      moments.save(out);
+      saveBuckets(out, buckets);
+    }
+  }
+
+  load(input: ArchiveReader, count: number): void {
+    this.#meter.load(input, count);
+    this.durations?.load(input);
+    this.#unread = input.part();
+  }
+
+  #readSlices(): void {
+    const input = this.#unread;
+    if (input === undefined) return;
+    this.#unread = undefined;
+    for (let left = input.count(); left > 0; left -= 1) {
+      const slice = new Slice(input.moment());
+      slice.moments.load(input);
+      slice.buckets = loadBuckets(input);
+      this.#slices.push(slice);
+    }
   }
 
   snapshot(): TimerSnapshot {
@@ -95,12 +144,13 @@ export class WindowTimer implements Timer {
   }
 
   #expire(nowNs: number): void {
+    this.#readSlices();
     const oldest = this.#slices[0];
     if (oldest === undefined || nowNs - oldest.beganNs < this.#windowNs) return;
     const staying = this.#slices.findIndex((slice) => nowNs - slice.beganNs < this.#windowNs);
     const expired = this.#slices.splice(0, staying < 0 ? this.#slices.length : staying);
     const histogram = this.#histogram;
-    assert(histogram !== undefined, 'a timer with slices has a histogram');
+    if (histogram === undefined) return;
     if (this.#slices.length > 0) {
       this.#subtract(histogram, expired);
       return;
@@ -112,20 +162,30 @@ export class WindowTimer implements Timer {
   /** In about 0.1 ms, however full the window is. A negative count would be simpler, but a WebAssembly histogram refuses it. */
   #subtract(histogram: Histogram, expired: readonly Slice[]): void {
     const gone = this.#histograms.take();
-    for (const slice of expired) {
-      forEachBucket(slice.buckets, (bucket, count) => {
-        gone.recordValueWithCount(Math.floor(middleOf(bucket, PER_OCTAVE)), count);
-      });
-    }
+    for (const slice of expired) fill(gone, slice);
     histogram.subtract(gone);
     this.#histograms.give(gone);
   }
 
+  /** Of all slices. Not when they are loaded: most are not looked at for a while. */
+  #filledHistogram(): Histogram {
+    const histogram = this.#histograms.take();
+    for (const slice of this.#slices) fill(histogram, slice);
+    return histogram;
+  }
+
   #valueAtRank(rank: number, count: number): number {
-    assert(this.#histogram !== undefined, 'a timer with values has a histogram');
+    assert(count > 0, 'there is no rank without a value');
+    this.#histogram ??= this.#filledHistogram();
     // hdr-histogram-js asks for a percentile and rounds it to the nearest rank; this one is that rank but for the last digit.
     const us = this.#histogram.getValueAtPercentile((100 * rank) / count);
     // It answers the top of the bucket; the middle halves the error.
     return middleOf(bucketOf(us, PER_OCTAVE), PER_OCTAVE) * NS_PER_US;
   }
+}
+
+function fill(histogram: Histogram, slice: Slice): void {
+  forEachBucket(slice.buckets, (bucket, count) => {
+    histogram.recordValueWithCount(Math.floor(middleOf(bucket, PER_OCTAVE)), count);
+  });
 }

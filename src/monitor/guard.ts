@@ -18,7 +18,7 @@ declare module 'fastify' {
 }
 
 export interface GuardOptions {
-  /** Undefined: everybody may read everything. */
+  /** Undefined: everybody may read everything. Both are asked for with each request, and may be others then. */
   readonly access: AccessControl | undefined;
   readonly hosts: HostCheck;
 }
@@ -35,12 +35,10 @@ const REALM = 'realm="d2-sidecar"';
 const EVERYBODY: Reader = { name: '', role: 'sessions' };
 
 export class Guard {
-  readonly #access: AccessControl | undefined;
-  readonly #hosts: HostCheck;
+  readonly #options: GuardOptions;
 
-  constructor({ access, hosts }: GuardOptions) {
-    this.#access = access;
-    this.#hosts = hosts;
+  constructor(options: GuardOptions) {
+    this.#options = options;
   }
 
   /**
@@ -59,7 +57,7 @@ export class Guard {
   }
 
   #checkHost(request: FastifyRequest): void {
-    const verdict = this.#hosts.verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
+    const verdict = this.#options.hosts.verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
     if (verdict === 'ours') return;
     if (verdict === 'unreadable') throw new ProblemError({ status: 400, detail: 'The host cannot be read.' });
     const detail = 'This port is not asked for by that name: use its address, or list the name in monitor.hosts.';
@@ -67,7 +65,7 @@ export class Guard {
   }
 
   async #identify(request: FastifyRequest): Promise<Reader> {
-    const access = this.#access;
+    const { access } = this.#options;
     if (access === undefined) return EVERYBODY;
     const { authorization } = request.headers;
     const { socket } = request.raw;

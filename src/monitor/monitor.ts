@@ -6,10 +6,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { HostPort } from '../config/config.ts';
+import { systemClock } from '../clock.ts';
+import type { Config, HostPort } from '../config/config.ts';
 import { StartError } from '../errors.ts';
+import { LimitHits } from '../limits/limit-hits.ts';
 import type { Logger } from '../logger.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
+import { AnswerLimit } from './answer-limit.ts';
 import type { Guard } from './guard.ts';
 import type { Monitored } from './monitored.ts';
 import { NO_CACHE, type Problem, ProblemError, problemBody, sendProblem, titleOf } from './problem.ts';
@@ -18,10 +21,35 @@ import { SECURITY_FIELDS } from './security-fields.ts';
 
 /** Names of up to 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;
-/** A request here is one small head; whoever takes longer to send it holds a connection for nothing. */
-const REQUEST_TIMEOUT_MS = 10_000;
+/** How precisely the time limit of a request is kept: Node looks at all connections that often. */
+const CHECK_INTERVAL_MS = 1_000;
 /** Largest head of a request, Node's own default, whatever the process was started with. */
 const MAX_HEAD_BYTES = 16 * 1024;
+
+/** No route has a schema; Fastify's own compilers would be loaded for nothing, and are not in the build (rolldown.config.js). */
+const NO_SCHEMAS = { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } };
+
+export type MonitorLimits = Pick<
+  Config['monitor'],
+  'maxConnections' | 'headTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes'
+>;
+
+const DEFAULT_LIMITS: MonitorLimits = {
+  maxConnections: 1_000,
+  headTimeoutMs: 10_000,
+  idleTimeoutMs: 75_000,
+  maxAnswerBytes: 64 * 1024 * 1024,
+};
+
+/** What the port is like. */
+export interface MonitorPort {
+  /** Absent: plain HTTP. */
+  readonly tls?: ListenerTls | undefined;
+  /** Default: those of the configuration. */
+  readonly limits?: MonitorLimits | undefined;
+  /** Where limits are counted; absent: for this server alone. */
+  readonly hits?: LimitHits | undefined;
+}
 
 const ADMIN_PATH = /^\/(?:(.*)\/)?api\/rest\/v0\/admin\//;
 
@@ -29,35 +57,62 @@ export class Monitor {
   readonly #server: FastifyInstance;
   readonly #guard: Guard;
   readonly #logger: Logger;
+  readonly #hits: LimitHits;
+  readonly #answers: AnswerLimit;
 
-  /** Without `tls` it is plain HTTP. */
-  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, tls?: ListenerTls) {
+  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, port: MonitorPort = {}) {
+    const { tls, limits = DEFAULT_LIMITS, hits = new LimitHits(systemClock, logger) } = port;
     this.#guard = guard;
     this.#logger = logger;
+    this.#hits = hits;
+    const answers = new AnswerLimit(limits.maxAnswerBytes, hits, systemClock);
+    this.#answers = answers;
     const applications = new Set(monitored.applications.map(({ name }) => name));
-    const http = { maxHeaderSize: MAX_HEAD_BYTES, requireHostHeader: false };
+    const { headTimeoutMs, idleTimeoutMs } = limits;
+    const http = {
+      ...{ maxHeaderSize: MAX_HEAD_BYTES, requireHostHeader: false },
+      ...{ headersTimeout: headTimeoutMs, connectionsCheckingInterval: Math.min(headTimeoutMs, CHECK_INTERVAL_MS) },
+    };
     this.#server = Fastify({
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: headTimeoutMs,
+      keepAliveTimeout: idleTimeoutMs,
+      // Also of one that does not read its answer.
+      connectionTimeout: idleTimeoutMs,
       // Stopping must not wait for a scraper's idle connection.
       forceCloseConnections: true,
       // A missing Host is the guard's matter: Node's own answer to it would be without the fields that every answer has.
       http,
       // The servers of both kinds are used alike; Fastify's types tell them apart.
-      ...((tls && { https: { ...tls.serverOptions(REQUEST_TIMEOUT_MS), ...http } }) as object | undefined),
+      ...((tls && { https: { ...tls.serverOptions(headTimeoutMs), ...http } }) as object | undefined),
+      schemaController: NO_SCHEMAS,
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
       frameworkErrors: (error, request, reply) =>
         void this.#onUnroutable(error as FastifyError, request as FastifyRequest, reply as FastifyReply),
-      clientErrorHandler: onClientError,
+      clientErrorHandler: (error, socket) => this.#onClientError(error, socket),
     });
     this.#server.addHook('onRequest', async (request, reply) => {
       reply.headers(SECURITY_FIELDS);
       await this.#guard.admit(request);
+      answers.check(request.raw.url ?? '');
     });
+    this.#server.addHook('onSend', async (request, _reply, payload) => answers.limit(request.raw.url ?? '', payload));
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
     this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, toNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
+    this.#limitConnections(limits.maxConnections);
+  }
+
+  /** Other limits from now on: of time for the next connections, and no connection that is open is closed for being one too many. */
+  reconfigure({ maxConnections, headTimeoutMs, idleTimeoutMs, maxAnswerBytes }: MonitorLimits): void {
+    const { server } = this.#server;
+    server.maxConnections = maxConnections;
+    server.headersTimeout = headTimeoutMs;
+    server.requestTimeout = headTimeoutMs;
+    server.keepAliveTimeout = idleTimeoutMs;
+    server.timeout = idleTimeoutMs;
+    this.#answers.limitTo(maxAnswerBytes);
   }
 
   /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */
@@ -76,6 +131,21 @@ export class Monitor {
 
   async close(): Promise<void> {
     await this.#server.close();
+  }
+
+  #limitConnections(maxConnections: number): void {
+    const { server } = this.#server;
+    server.maxConnections = maxConnections;
+    server.on('drop', () => this.#hits.hit('monitor.maxConnections'));
+    server.on('timeout', (socket) => {
+      this.#hits.hit('monitor.idleTimeout');
+      socket.destroy();
+    });
+  }
+
+  #onClientError(error: Error & { readonly code?: string }, socket: Socket): void {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#hits.hit('monitor.headTimeout');
+    endWith(socket, toClientProblem(error.code));
   }
 
   /** The router passes such requests by the hooks; whoever may not read learns no more from them than from others. */
@@ -98,6 +168,10 @@ export class Monitor {
   }
 }
 
+function refuseSchema(): never {
+  throw new Error('routes of the monitor have no schemas');
+}
+
 function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>): Problem {
   const application = ADMIN_PATH.exec(request.url)?.[1];
   const known = [...applications].map((name) => `"${name}"`).join(', ');
@@ -116,10 +190,6 @@ function answerOddRequests(server: Server): void {
   // What is expected is not waited for: the answer is on its way, whatever the content would have been (RFC 9110 §10.1.1).
   const asUsual = (...parts: unknown[]) => void server.emit('request', ...parts);
   server.on('checkContinue', asUsual).on('checkExpectation', asUsual);
-}
-
-function onClientError(error: Error & { readonly code?: string }, socket: Socket): void {
-  endWith(socket, toClientProblem(error.code));
 }
 
 function toClientProblem(code: string | undefined): Problem {

@@ -6,6 +6,7 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
 import type { TimerReading } from '../metrics/timer.ts';
 import type { ConnectionType, SessionEntry } from '../sessions/session.ts';
+import type { MonitoredSecurity } from './monitored-security.ts';
 import type { ProcessReading } from './process-reading.ts';
 
 /** Statistics of one application, or of one session in it. */
@@ -36,7 +37,8 @@ export interface MonitoredApplication {
   readonly statistics: MonitoredTotals;
   readonly sessions: {
     readonly created: TimerReading;
-    list(): readonly SessionEntry[];
+    /** Those of this moment, oldest first; each is read when it is taken, though it may have ended by then. */
+    entries(): Iterable<SessionEntry>;
     countsByType(): Readonly<Record<ConnectionType, number>>;
     find(id: string): MonitoredSession | undefined;
     metrics(): MetricSet;
@@ -88,24 +90,64 @@ export interface MonitoredComet {
   readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
 }
 
+/** What is saved to outlive a restart. */
+export interface MonitoredState {
+  /** What became of the file at the start: `restored`, `absent`, or why it was refused. */
+  readonly restored: string;
+  readonly saves: number;
+  readonly failures: number;
+  readonly conflicts: number;
+  readonly last:
+    | {
+        readonly epochMs: number;
+        readonly durationNs: number;
+        readonly longestSliceNs: number;
+        readonly bytes: number;
+      }
+    | undefined;
+}
+
 /** The sidecar itself. */
 export interface MonitoredSidecar {
   /** E.g. `1.4.0`. */
   readonly version: string;
   readonly own: { read(): MonitoredNumbers };
-  readonly reporter: { readonly open: number; readonly observerErrors: number };
+  readonly reporter: {
+    readonly open: number;
+    readonly inFlight: number;
+    readonly observerErrors: number;
+    /** What the upstream did not answer, by code; all codes are there. */
+    readonly failures: { readonly counts: ReadonlyMap<string, number> };
+  };
+  /** By the key of the configuration that sets the limit. */
+  readonly limits: { readonly counts: ReadonlyMap<string, number> };
   readonly dispatcher: {
     readonly openConnections: number;
+    readonly clientAddresses: number;
     readonly acceptedConnections: number;
     readonly refusedConnections: number;
+    /** Looks, one each second, that found no file descriptor left. */
+    readonly descriptorShortages: number;
     /** By what was irregular. */
     readonly handedOver: ReadonlyMap<string, number>;
   };
-  readonly gateway: { readonly upgradedConnections: number; readonly overflowedConnections: number };
+  readonly gateway: {
+    readonly upgradedConnections: number;
+    readonly overflowedConnections: number;
+    /** By how they ended. */
+    readonly tunnelsLetGo: Counts;
+  };
+  /** `leftMs`: until the deadline, once somebody has asked to stop. */
+  readonly lifecycle: { readonly state: string; readonly leftMs: number | undefined };
   readonly upstream: { readonly reachability: { readonly kind: 'unknown' | 'reachable' | 'unreachable' } };
   /** Undefined where everybody may read. */
   readonly access: { readonly counts: { readonly wrong: number; readonly limited: number } } | undefined;
+  readonly security: MonitoredSecurity;
   readonly loopDelay: { readonly durations: DurationBucketsReading };
+  /** Absent where nothing is logged. */
+  readonly log?: { readonly lostLines?: number | undefined };
+  /** The state file; undefined where there is none. */
+  readonly state?: MonitoredState | undefined;
   readProcess(): Promise<ProcessReading>;
 }
 

@@ -23,6 +23,7 @@ const TITLES: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
+  507: 'Insufficient Storage',
 };
 
 /** Caches must ask again each time: the header that Dropwizard's own servlet sends. */

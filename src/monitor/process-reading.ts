@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { opendir, stat } from 'node:fs/promises';
+import v8 from 'node:v8';
 
 /** What the operating system and Node tell of this process. */
 export interface ProcessReading {
   readonly cpuSeconds: number;
-  readonly residentBytes: number;
+  /** Undefined, as are `openFds` and `maxFds`, where there is no /proc, or no file descriptor left to read it by. */
+  readonly residentBytes: number | undefined;
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
   readonly externalBytes: number;
-  /** Undefined where there is no /proc. */
   readonly openFds: number | undefined;
   readonly maxFds: number | undefined;
   /** Since 1970. */
@@ -25,18 +26,26 @@ const NAMES_PER_READ = 256;
 
 export async function readProcess(): Promise<ProcessReading> {
   const { user, system } = process.cpuUsage();
-  const memory = process.memoryUsage();
+  const heap = v8.getHeapStatistics();
   return {
     cpuSeconds: (user + system) / US_PER_S,
-    residentBytes: memory.rss,
-    heapUsedBytes: memory.heapUsed,
-    heapTotalBytes: memory.heapTotal,
-    externalBytes: memory.external,
+    residentBytes: readResidentBytes(),
+    heapUsedBytes: heap.used_heap_size,
+    heapTotalBytes: heap.total_heap_size,
+    externalBytes: heap.external_memory,
     openFds: await countOpenFds(),
     maxFds: readMaxFds(),
     startTimeSeconds: performance.timeOrigin / MS_PER_S,
     loopActiveSeconds: performance.eventLoopUtilization().active / MS_PER_S,
   };
+}
+
+function readResidentBytes(): number | undefined {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return undefined;
+  }
 }
 
 async function countOpenFds(): Promise<number | undefined> {

@@ -19,13 +19,13 @@
  * 2 to 9 take `?session=<id>` for one session, and these and 10 to 13 `?pretty=true`. With `monitor.auth`, 1 and `?session=` need the role `sessions`,
  * health needs nothing, everything else the role `metrics`.
  */
-import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Clock, systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
-import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
-import { renderMetrics } from './dropwizard/render.ts';
+import type { MetricSet } from '../metrics/metric-set.ts';
+import { MetricsRenderer } from './dropwizard/render.ts';
 import type {
   Monitored,
   MonitoredApplication,
@@ -37,8 +37,14 @@ import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
 import { toTables } from './prometheus/tables.ts';
+import { renderSessions } from './session-list.ts';
+import { SlicedAnswer } from './sliced-answer.ts';
+import { Turns } from './turns.ts';
 
-export type MetricsOptions = Pick<Config['metrics'], 'windowMs' | 'durationUnit'>;
+export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
+  /** By which answers are cut into turns of the event loop. Default: the real one, since this is about processor time. */
+  readonly clock?: Clock;
+}
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -49,17 +55,18 @@ interface Scope {
   sessionMetrics(): MetricSet;
 }
 
-type Select = (scope: Scope, name: string) => MetricSet;
+/** Sets whose union is the answer. */
+type Select = (scope: Scope, name: string) => readonly MetricSet[];
 
 const METRICS: Readonly<Record<string, Select>> = {
   'metrics/d2': (scope) => {
     const { rpc, sba, object } = scope.statistics;
-    return unionOf(scope.sessionMetrics(), rpc.metrics(), sba.metrics(), object.metrics());
+    return [scope.sessionMetrics(), rpc.metrics(), sba.metrics(), object.metrics()];
   },
-  'metrics/d2/sessions': (scope) => scope.sessionMetrics(),
-  'metrics/d2/rpc': (scope) => scope.statistics.rpc.metrics(),
-  'metrics/d2/sba': (scope) => scope.statistics.sba.metrics(),
-  'metrics/d2/object': (scope) => scope.statistics.object.metrics(),
+  'metrics/d2/sessions': (scope) => [scope.sessionMetrics()],
+  'metrics/d2/rpc': (scope) => [scope.statistics.rpc.metrics()],
+  'metrics/d2/sba': (scope) => [scope.statistics.sba.metrics()],
+  'metrics/d2/object': (scope) => [scope.statistics.object.metrics()],
   'metrics/d2/rpc/:name': (scope, name) => {
     const { rpc, sba } = scope.statistics;
     return found(scope, 'RPC', name, rpc.metricsOf(name), sba.metricsOf(name));
@@ -80,22 +87,31 @@ const OPEN = { config: { access: 'open' } } as const;
 const NUMBERS = { config: { access: 'metrics' } } as const;
 const ALL = { config: { access: 'sessions' } } as const;
 
+/** What all answers share. */
+interface Answers {
+  readonly options: MetricsOptions;
+  readonly renderer: MetricsRenderer;
+  readonly turns: Turns;
+}
+
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
+  const turns = new Turns(options.clock ?? systemClock);
+  const answers: Answers = { options, renderer: new MetricsRenderer(), turns };
   addHealthRoutes(server, monitored.health);
-  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored));
+  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, turns));
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
-    server.get(`${base}/d2/sessions`, ALL, (request, reply) => sendSessions(request, reply, application));
+    server.get(`${base}/d2/sessions`, ALL, (request, reply) => sendSessions(request, reply, application, turns));
     for (const [path, select] of Object.entries(METRICS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
         const scope = toScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
-        return sendMetrics(request, reply, select(scope, name), scope, options);
+        return sendMetrics(request, reply, select(scope, name), scope, answers);
       });
     }
     for (const [path, select] of Object.entries(JVM_METRICS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) =>
-        sendJvm(request, reply, monitored.jvm.state, select, options),
+        sendJvm(request, reply, monitored.jvm.state, select, answers),
       );
     }
   }
@@ -114,28 +130,35 @@ async function sendExposition(
   request: FastifyRequest,
   reply: FastifyReply,
   monitored: Monitored,
+  turns: Turns,
 ): Promise<FastifyReply> {
   const format = negotiate(request.headers.accept);
   const tables = toTables(monitored, await monitored.sidecar.readProcess());
   reply.headers({ 'content-type': CONTENT_TYPES[format], 'cache-control': NO_CACHE, vary: 'accept' });
-  return reply.send(Readable.from(renderTables(tables, format)));
+  return sendPieces(request, reply, renderTables(tables, format), turns);
 }
 
-function sendSessions(request: FastifyRequest, reply: FastifyReply, application: MonitoredApplication): FastifyReply {
-  const indent = isPretty(request.query as Query) ? 2 : 0;
-  return sendJson(reply, JSON.stringify(application.sessions.list(), undefined, indent));
+function sendSessions(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  application: MonitoredApplication,
+  turns: Turns,
+): FastifyReply {
+  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
+  const pieces = renderSessions(application.sessions.entries(), isPretty(request.query as Query));
+  return sendPieces(request, reply, pieces, turns);
 }
 
 function sendMetrics(
   request: FastifyRequest,
   reply: FastifyReply,
-  metrics: MetricSet,
+  metrics: readonly MetricSet[],
   scope: Scope,
-  options: MetricsOptions,
+  answers: Answers,
 ): FastifyReply {
   // A session's timers describe all of the session: no window to speak of.
-  if (scope.session === undefined) reply.header('metrics-window', String(options.windowMs / 1000));
-  return sendDocument(request, reply, metrics, options);
+  if (scope.session === undefined) reply.header('metrics-window', String(answers.options.windowMs / 1000));
+  return sendDocument(request, reply, metrics, answers);
 }
 
 /** The last reading with its age (RFC 9111 §5.1), and where it comes from; 503 with the reason when there is none, or it is too old. */
@@ -144,7 +167,7 @@ function sendJvm(
   reply: FastifyReply,
   state: JvmState,
   select: (gauges: JvmGauges) => MetricSet,
-  options: MetricsOptions,
+  answers: Answers,
 ): FastifyReply {
   if (state.kind === 'unavailable') {
     const since = new Date(state.sinceEpochMs).toISOString();
@@ -153,20 +176,31 @@ function sendJvm(
   reply.headers({
     age: String(Math.floor(state.ageMs / 1000)),
     'metrics-source': `${state.source}; memory=${state.memory}`,
-    'metrics-window': String(options.windowMs / 1000),
+    'metrics-window': String(answers.options.windowMs / 1000),
   });
-  return sendDocument(request, reply, select(state.gauges), options);
+  return sendDocument(request, reply, [select(state.gauges)], answers);
 }
 
 function sendDocument(
   request: FastifyRequest,
   reply: FastifyReply,
-  metrics: MetricSet,
-  options: MetricsOptions,
+  metrics: readonly MetricSet[],
+  { options, renderer, turns }: Answers,
 ): FastifyReply {
   reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
   const pretty = isPretty(request.query as Query);
-  return reply.send(Readable.from(renderMetrics(metrics, { pretty, durationUnit: options.durationUnit })));
+  const pieces = renderer.render(metrics, { pretty, durationUnit: options.durationUnit });
+  return sendPieces(request, reply, pieces, turns);
+}
+
+function sendPieces(
+  { method }: FastifyRequest,
+  reply: FastifyReply,
+  pieces: Iterable<string>,
+  turns: Turns,
+): FastifyReply {
+  // Of the answer to a HEAD nothing is sent, and so nothing is written; a stream of nothing still is no Content-Length of 0.
+  return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
 }
 
 function toScope(application: MonitoredApplication, query: Query): Scope {
@@ -183,9 +217,9 @@ function toScope(application: MonitoredApplication, query: Query): Scope {
   return { statistics: session.statistics, session, sessionMetrics: () => session.metrics() };
 }
 
-function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | undefined)[]): MetricSet {
+function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | undefined)[]): MetricSet[] {
   const known = sets.filter((set) => set !== undefined);
-  if (known.length > 0) return unionOf(...known);
+  if (known.length > 0) return known;
   const where = scope.session === undefined ? '' : ' in that session';
   throw notFound(`No ${what} of the name "${withoutParameters(name)}" has been seen${where}.`);
 }

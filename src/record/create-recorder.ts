@@ -1,6 +1,5 @@
 import { Classifier } from '../classify/classifier.ts';
 import type { Clock } from '../clock.ts';
-import type { Config } from '../config/config.ts';
 import { LifetimeTimer } from '../metrics/lifetime-timer.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { createSessionStatistics, createStatistics } from '../metrics/statistics.ts';
@@ -10,9 +9,11 @@ import type { CometListener } from './comet/comet-listener.ts';
 import { CometMetrics } from './comet/comet-metrics.ts';
 import { createCometReader } from './comet/create-comet-reader.ts';
 import { OwnMetrics } from './own-metrics.ts';
+import { RecordedState } from './recorded-state.ts';
 import { type ApplicationStatistics, Recorder } from './recorder.ts';
+import { prepareRecording, type RecorderConfig, type SessionOptions } from './recording-reload.ts';
 
-export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'comet' | 'metrics' | 'sessions'>;
+export type { RecorderConfig } from './recording-reload.ts';
 
 /**
  * The recorder with everything behind it, from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for a rule in
@@ -20,32 +21,57 @@ export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'comet' | 'm
  * `listener` hears all Comet messages that are read.
  */
 export function createRecorder(config: RecorderConfig, clock: Clock, listener?: CometListener): Recorder {
-  const classifier = new Classifier(config);
-  const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
-  const applications = config.applications.map((name) => createApplication(name, config, clock));
-  const cometMetrics = new CometMetrics(clock);
-  return new Recorder({
-    classifier,
-    credentials,
-    applications: new Map(applications.map((application) => [application.name, application])),
-    comet: config.comet.enabled
-      ? createCometReader(config, clock, applications, credentials, cometMetrics, listener)
-      : undefined,
-    own: new OwnMetrics(
-      applications.map(({ sessions }) => sessions),
-      cometMetrics,
-    ),
-  });
+  return createRecording(config, clock, listener).recorder;
 }
 
-function createApplication(name: string, config: RecorderConfig, clock: Clock): ApplicationStatistics {
+/** A recorder, and what of it outlives a restart. */
+export interface Recording {
+  readonly recorder: Recorder;
+  readonly state: RecordedState;
+  /** See recording-reload.ts. */
+  prepareReload(config: RecorderConfig): () => void;
+}
+
+/** As `createRecorder`. */
+export function createRecording(config: RecorderConfig, clock: Clock, listener?: CometListener): Recording {
+  const classifier = new Classifier(config);
+  const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
+  const sessionOptions: SessionOptions = { metrics: config.metrics };
+  const applications = config.applications.map((name) => createApplication(name, config, sessionOptions, clock));
+  const cometMetrics = new CometMetrics(clock);
+  const comet = config.comet.enabled
+    ? createCometReader(config, clock, applications, credentials, cometMetrics, listener)
+    : undefined;
+  const own = new OwnMetrics(
+    applications.map(({ sessions }) => sessions),
+    cometMetrics,
+  );
+  const parts = {
+    credentials,
+    own,
+    applications: new Map(applications.map((application) => [application.name, application])),
+  };
+  const recorder = new Recorder({ ...parts, classifier, comet });
+  return {
+    recorder,
+    state: new RecordedState({ ...parts, cometMetrics, clientsOf: (name) => comet?.clientsOf(name) }),
+    prepareReload: (next) => prepareRecording({ ...parts, recorder, comet, sessionOptions }, next),
+  };
+}
+
+function createApplication(
+  name: string,
+  config: RecorderConfig,
+  sessionOptions: SessionOptions,
+  clock: Clock,
+): ApplicationStatistics {
   const statistics = createStatistics(config.metrics, clock);
   const sessions = new SessionTable({
     config: config.sessions,
     clock,
     created: statistics.createTimer(),
     sessionMetrics: {
-      createStatistics: () => createSessionStatistics(config.metrics, clock),
+      createStatistics: () => createSessionStatistics(sessionOptions.metrics, clock),
       createMetrics: (atNs, creationNs) => createSessionMetrics(atNs, creationNs, clock),
     },
   });

@@ -1,3 +1,6 @@
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import { loadCounters, saveCounters, takeCounters } from '../archive/archive-record.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { DataPath, Ending } from '../exchange/exchange.ts';
 import type { CometNumbers } from './comet/comet-metrics.ts';
@@ -59,6 +62,23 @@ export class OwnMetrics {
 
   exchangeOfComet(): void {
     this.#cometExchanges += 1;
+  }
+
+  /** What is counted here, at one moment. */
+  save(out: ArchiveWriter): void {
+    for (const counters of this.#records()) saveCounters(out, counters);
+    for (const count of [this.#upgrades, this.#unclassified, this.#cometExchanges]) out.count(count);
+  }
+
+  load(input: ArchiveReader): void {
+    for (const counters of this.#records()) takeCounters(counters, loadCounters(input));
+    this.#upgrades = input.count();
+    this.#unclassified = input.count();
+    this.#cometExchanges = input.count();
+  }
+
+  #records(): readonly Record<string, number>[] {
+    return [this.#exchanges.relay, this.#exchanges.gateway, this.#aborted, this.#failed];
   }
 
   read(): OwnNumbers {

@@ -57,7 +57,7 @@ type Note = CallNote | ExchangeReading | typeof NO_CALL;
 export class Recorder implements ExchangeObserver {
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
   readonly own: OwnMetrics;
-  readonly #classifier: Classifier;
+  #classifier: Classifier;
   readonly #credentials: Credentials;
   readonly #tokens: TokenMemory;
   readonly #comet: CometReader | undefined;
@@ -69,6 +69,11 @@ export class Recorder implements ExchangeObserver {
     this.#comet = comet;
     this.applications = applications;
     this.own = own;
+  }
+
+  /** Other rules from the next exchange on. Whoever has begun ends by the old ones. */
+  useClassifier(classifier: Classifier): void {
+    this.#classifier = classifier;
   }
 
   onBegin(exchange: Exchange): void {

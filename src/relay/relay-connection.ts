@@ -11,6 +11,7 @@ import { forwardedForLine } from '../http1/forwarded.ts';
 import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../http1/request-head.ts';
 import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
+import type { LimitKey } from '../limits/limit-hits.ts';
 import { resetConnection } from '../tls/reset.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { type ForwardedSource, MAX_TEXT_BYTES, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
@@ -40,6 +41,10 @@ export class RelayConnection implements UpstreamListener {
   #hasClientEnded = false;
   #isClosing = false;
   #isDetached = false;
+  /** The current response has said that it is the last. */
+  #hasDrainNotice = false;
+  /** Its current request is not passed on; the answer to it is due. */
+  #isTurnedAway = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Socket, client: ClientConnection, context: RelayContext) {
@@ -66,8 +71,12 @@ export class RelayConnection implements UpstreamListener {
     return this.#exchange === undefined && this.#request.isDone;
   }
 
-  /** Closes the connection if nothing is under way on it; else it closes after the response. */
-  drain(): void {
+  get bytesRead(): number {
+    return this.#socket.bytesRead;
+  }
+
+  /** Closes the connection if nothing is under way on it. */
+  closeIfIdle(): void {
     if (this.isIdle && this.#request.unread.length === 0) this.#close();
   }
 
@@ -103,6 +112,8 @@ export class RelayConnection implements UpstreamListener {
       // A stream that has ended cannot be handed over. And the gateway is not told of the protocol in a request line.
       if (this.#hasClientEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(refusal(400));
       else this.#handOver(head);
+    } else if (head.fieldCount > this.#services.options.maxFields) {
+      this.#refuse(431, 'limits.fields');
     } else {
       this.#beginExchange(head);
     }
@@ -110,17 +121,45 @@ export class RelayConnection implements UpstreamListener {
 
   #awaitHead(): void {
     if (this.#hasClientEnded) this.#close();
-    else this.#timer ??= setTimeout(() => this.#answerAndClose(refusal(408)), this.#services.options.headTimeoutMs);
+    else if (this.#timer === undefined)
+      this.#startTimer(this.#services.options.headTimeoutMs, () => this.#refuse(408, 'timeouts.head'));
   }
 
   #beginExchange(head: Http1RequestHead): void {
     this.#stopTimer();
     const { reporter, options } = this.#services;
     this.#exchange = reporter.begin(head, this.client, 'relay');
+    if (!reporter.admit(this.#exchange)) {
+      this.#turnAway(this.#exchange, head);
+      return;
+    }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
     this.#head = head;
     this.#response.begin(head.method);
     this.#passRequest(this.#request.begin(head), head);
+  }
+
+  /** Answers in place of the upstream, which has as many requests as it may have; a body is read and dropped. */
+  #turnAway(exchange: Exchange, head: Http1RequestHead): void {
+    this.#head = head;
+    this.#response.begin(head.method);
+    if (this.#request.begin(head) === undefined) {
+      this.#rejectRequest();
+      return;
+    }
+    // The connection of the requests before stays, unless a body is coming that must not get onto it.
+    if (!this.#request.isDone) this.#dropUpstream(false);
+    this.#isTurnedAway = true;
+    // Not at once: requests sent ahead would be answered within each other.
+    setImmediate(() => {
+      this.#isTurnedAway = false;
+      if (this.#exchange !== exchange) return;
+      const failure = new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY');
+      this.#endExchange(this.#hasClientEnded ? CANCELLED : { kind: 'failed', failure });
+      // RFC 9110 §10.1.1: a client that asks before it sends a body may leave it out.
+      const isBodyUnsure = !this.#request.isDone && head.field('expect') !== undefined;
+      this.#answer(failure, isBodyUnsure);
+    });
   }
 
   /** Passes on bytes of the current request, its `head` first if given; undefined when its body is malformed. */
@@ -144,13 +183,13 @@ export class RelayConnection implements UpstreamListener {
     if (this.#hasClientEnded && this.#request.unread.length === 0) this.#endUpstream();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
-      this.#timer = setTimeout(() => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')), responseTimeoutMs);
+      this.#startTimer(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
     }
   }
 
   #sendUpstream(bytes: Buffer | string): void {
-    // A closed upstream with a body still coming: the response was early, the rest has nowhere to go.
-    if (this.#upstream === undefined && this.#exchange === undefined) return;
+    // A closed upstream with a body still coming: the response was early or ours, the rest has nowhere to go.
+    if (this.#upstream === undefined && (this.#exchange === undefined || this.#isTurnedAway)) return;
     this.#upstream ??= this.#services.upstream.connect(this);
     if (typeof bytes === 'string') {
       this.#toUpstream.write(this.#upstream, bytes);
@@ -182,7 +221,7 @@ export class RelayConnection implements UpstreamListener {
 
   onUpstreamBytes(_upstream: Socket, bytes: Buffer, length: number): boolean {
     // Bytes that answer nothing: reading them as the next response would give a client what is not his.
-    if (this.#exchange === undefined) {
+    if (this.#exchange === undefined || this.#isTurnedAway) {
       this.#dropUpstream(true);
       // The rest of a body answered early is lost, and its client may be waiting for us to close.
       if (!this.#request.isDone) this.#close();
@@ -213,6 +252,7 @@ export class RelayConnection implements UpstreamListener {
     const { bytes, end, headEnd, head } = this.#response;
     if (end === 0) return true;
     const hasNotice = headEnd > 0 && this.#context.isDraining && head?.isPersistent === true;
+    if (hasNotice) this.#hasDrainNotice = true;
     if (!hasNotice && end <= MAX_TEXT_BYTES) {
       this.#toClient.write(this.#socket, bytes.toString('latin1', 0, end));
       return true;
@@ -230,8 +270,8 @@ export class RelayConnection implements UpstreamListener {
     this.#endExchange(COMPLETED, endedNs);
     // Bytes behind the response answer nothing, as above.
     if (this.#response.end < this.#response.length) this.#dropUpstream(true);
-    const isLast =
-      this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#context.isDraining;
+    // Draining ends a connection only where the client has been told: else the end may cross with its next request.
+    const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#hasDrainNotice;
     this.#head = undefined;
     if (isLast || (this.#hasClientEnded && this.#request.unread.length === 0)) {
       this.#close();
@@ -251,7 +291,7 @@ export class RelayConnection implements UpstreamListener {
     // One that was dropped before, while another may be at work.
     if (upstream !== this.#upstream) return;
     this.#dropUpstream(false);
-    if (this.#exchange === undefined) {
+    if (this.#exchange === undefined || this.#isTurnedAway) {
       // Idle: the client's connection stays, its next request opens a new one. Else the rest of a body answered early is lost.
       if (!this.#request.isDone) this.#close();
       return;
@@ -282,8 +322,12 @@ export class RelayConnection implements UpstreamListener {
       else this.#close();
       return;
     }
-    const isLast =
-      !this.#request.isDone || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
+    this.#answer(failure, !this.#request.isDone);
+  }
+
+  /** Tells the client why there is no response; `isForcedLast`: nobody can tell where its next request would begin. */
+  #answer(failure: UpstreamFailure, isForcedLast: boolean): void {
+    const isLast = isForcedLast || this.#hasClientEnded || this.#context.isDraining || this.#head?.isLast === true;
     const answer = toRawResponse(upstreamProblem(failure), { isHead: this.#head?.method === 'HEAD', isLast });
     this.#head = undefined;
     if (isLast) {
@@ -326,8 +370,10 @@ export class RelayConnection implements UpstreamListener {
     // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
     // So would cutting a client that may not go on sending since the upstream does not read.
     const isHeld = this.#exchange !== undefined && (this.#isUpstreamFull || (this.#request.isDone && !this.#isPaused));
-    if (!isHeld || this.#hasClientEnded || this.#socket.writableLength > 0) this.#socket.destroy();
-    else this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
+    if (!isHeld || this.#hasClientEnded || this.#socket.writableLength > 0) {
+      this.#services.reporter.hits.hit(this.#hasClientEnded ? 'timeouts.halfClosed' : 'timeouts.idle');
+      this.#socket.destroy();
+    } else this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
   };
 
   readonly #onError = (): void => {
@@ -366,6 +412,11 @@ export class RelayConnection implements UpstreamListener {
     this.#observed = undefined;
     this.#stopTimer();
     this.#services.reporter.end(exchange, ending, endedNs);
+  }
+
+  #refuse(status: 408 | 431, limit: LimitKey): void {
+    this.#services.reporter.hits.hit(limit);
+    this.#answerAndClose(refusal(status));
   }
 
   #answerAndClose(answer: Buffer): void {
@@ -408,6 +459,16 @@ export class RelayConnection implements UpstreamListener {
   #reset(): void {
     this.#toClient.flush();
     resetConnection(this.#socket);
+  }
+
+  /** `act` comes behind what has been sent in time: that this process stood still is not the other side's silence. */
+  #startTimer(limitMs: number, act: () => void): void {
+    const timer = setTimeout(() => {
+      setImmediate(() => {
+        if (this.#timer === timer) act();
+      });
+    }, limitMs);
+    this.#timer = timer;
   }
 
   #stopTimer(): void {

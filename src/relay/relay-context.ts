@@ -9,6 +9,8 @@ import type { WriteBatch } from './write-batch.ts';
 export interface RelayOptions {
   readonly forwarded: ForwardedMode;
   readonly headBytes: number;
+  /** Most fields in a request's head. */
+  readonly maxFields: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly halfClosedTimeoutMs: number;
@@ -18,7 +20,8 @@ export interface RelayOptions {
 
 /** What all relay connections share. */
 export interface RelayServices {
-  readonly options: RelayOptions;
+  /** Another object when the configuration is reloaded. */
+  options: RelayOptions;
   readonly upstream: Upstream;
   readonly reporter: ExchangeReporter;
   readonly writes: WriteBatch;

@@ -3,7 +3,8 @@
  * connection was made with.
  *
  * Nothing here keeps a credential. What is compared and kept is a keyed hash, whose key is random and dies with the process,
- * so that neither a dump of the tables nor a guess at a password can be checked against anything.
+ * so that neither a dump of the tables nor a guess at a password can be checked against anything. With a state file, the key
+ * is in that file, so that a session is found again after a restart; hashes of what holds a password never are (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { ApiKeyUser } from '../config/config.ts';
@@ -31,15 +32,38 @@ export const MAX_USER_NAME_CHARS = 256;
 
 export class Credentials {
   // Before the value, in one pass: an HMAC costs three times as much, and what it adds guards hashes that others see.
-  readonly #secret = randomBytes(16).toString('base64');
+  #secret = randomBytes(SECRET_BYTES).toString('base64');
   readonly #apiKeyUsers = new Map<string, string>();
-
   readonly #cookieName: string;
+  #apiKeys: readonly ApiKeyUser[];
 
   /** `cookieName`: of the cookie that names a login, e.g. `JSESSIONID`. */
   constructor(apiKeys: readonly ApiKeyUser[], cookieName: string) {
     this.#cookieName = cookieName;
-    for (const { user, key } of apiKeys) {
+    this.#apiKeys = apiKeys;
+    this.#hashApiKeys();
+  }
+
+  /** The key of all hashes, 16 bytes. For the state file only. */
+  get secret(): Buffer {
+    return Buffer.from(this.#secret, 'base64');
+  }
+
+  /** Goes on with the key of the process before, so that its hashes hold. Only before anything has been hashed. */
+  adopt(secret: Buffer): void {
+    this.#secret = secret.toString('base64');
+    this.#hashApiKeys();
+  }
+
+  /** Other users from now on. Sessions that there are keep the names that they have. */
+  nameApiKeys(apiKeys: readonly ApiKeyUser[]): void {
+    this.#apiKeys = apiKeys;
+    this.#hashApiKeys();
+  }
+
+  #hashApiKeys(): void {
+    this.#apiKeyUsers.clear();
+    for (const { user, key } of this.#apiKeys) {
       // On the wire a letter outside ASCII is one byte (latin1) or several (UTF-8); clients do both.
       this.#apiKeyUsers.set(this.#hash('key', key), user);
       this.#apiKeyUsers.set(this.#hash('key', Buffer.from(key, 'utf8').toString('latin1')), user);
@@ -47,7 +71,7 @@ export class Credentials {
   }
 
   /**
-   * A token equal for equal credentials, 44 characters; undefined without credentials. Says nothing of their being right.
+   * A token equal for equal credentials, 44 characters, or 64 for a password's; undefined without credentials. Says nothing of their being right.
    * Basic wins over an application key, even when it cannot be read, both win over the cookie of a login, and that over the
    * certificate of the connection. About 1 µs.
    */
@@ -106,9 +130,21 @@ export class Credentials {
 
   /** `kind` keeps a user called like a key from sharing its session. */
   #hash(kind: 'basic' | 'certificate' | 'client' | 'cookie' | 'key' | 'user', value: string): string {
-    return hash('sha256', `${this.#secret}${kind}:${value}`, 'base64');
+    return hash('sha256', `${this.#secret}${kind}:${value}`, kind === 'basic' ? 'hex' : 'base64');
   }
 }
+
+/**
+ * Whether a token may be written to the state file, which has the key: not what a password is part of, since passwords can
+ * be guessed. Its session is found again by its user, with the next call that the server accepts.
+ */
+export function isLasting(token: string): boolean {
+  return token.length === LASTING_TOKEN_CHARS;
+}
+
+/** Of a hash with 32 bytes in base64; in hex it has 64. */
+const LASTING_TOKEN_CHARS = 44;
+export const SECRET_BYTES = 16;
 
 /** Without a regular expression, which would keep the last credential it saw as `RegExp.input`. */
 export function isBasic(authorization: string): boolean {

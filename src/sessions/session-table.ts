@@ -5,11 +5,15 @@
  * before, e.g. a credential that was accepted). Both are keyed hashes. Every kind of connection, also those that bring
  * cookies or client ids, fits into the two.
  */
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { Clock } from '../clock.ts';
 import { NS_PER_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../metrics/timer.ts';
+import { isLasting } from './credentials.ts';
+import { loadToken, saveToken } from './saved-token.ts';
 import {
   type ConnectionType,
   Session,
@@ -39,8 +43,6 @@ interface Row {
 
 export class SessionTable {
   readonly #clock: Clock;
-  readonly #limits: SessionLimits;
-  readonly #max: number;
   readonly #created: Timer;
   readonly #sessionMetrics: SessionMetrics;
   readonly #metrics: MetricSet;
@@ -50,11 +52,13 @@ export class SessionTable {
   readonly #byToken = new Map<string, Row>();
   /** No session ends by itself before this moment, so that most sweeps need not look at all. */
   #nextEndNs = Number.POSITIVE_INFINITY;
+  #limits: SessionLimits;
+  #max: number;
   #untracked = 0;
 
   constructor({ config, clock, created, sessionMetrics }: SessionTableParts) {
     this.#clock = clock;
-    this.#limits = { idleNs: config.idleMs * NS_PER_MS, goneNs: config.cometGoneMs * NS_PER_MS };
+    this.#limits = toLimits(config);
     this.#max = config.max;
     this.#created = created;
     this.#sessionMetrics = sessionMetrics;
@@ -64,6 +68,14 @@ export class SessionTable {
       meters: new Map(),
       timers: new Map([['sessions.created', created]]),
     };
+  }
+
+  /** Other times and another number from now on, for the sessions that there are as well; more than `max` of them stay. */
+  reconfigure(config: SessionTableParts['config']): void {
+    this.#limits = toLimits(config);
+    this.#max = config.max;
+    // A time that has become shorter may be over already.
+    this.#nextEndNs = Number.NEGATIVE_INFINITY;
   }
 
   /** Sessions now. */
@@ -77,10 +89,18 @@ export class SessionTable {
     return this.#untracked;
   }
 
-  /** Oldest first. */
+  /** Oldest first, all at once. */
   list(): SessionEntry[] {
+    return [...this.entries()];
+  }
+
+  /**
+   * The sessions of this moment, oldest first. Each is read when it is taken, with all that has happened until then; one that
+   * has ended meanwhile stays in it.
+   */
+  entries(): Iterable<SessionEntry> {
     this.sweep();
-    return Array.from(this.#byId.values(), ({ session }) => session.toEntry());
+    return entriesOf([...this.#byId.values()]);
   }
 
   /** Sessions now by what their clients connect with; all three are there. */
@@ -162,6 +182,42 @@ export class SessionTable {
     this.#sweepAt(this.#clock.nowNs());
   }
 
+  /** Writes all sessions, with a pause after each; `saveMore` writes what others know of it. To be consumed to its end. */
+  *save(out: ArchiveWriter, saveMore: (session: Session) => void): Generator<void> {
+    out.count(this.#untracked);
+    for (const { session, key, tokens } of this.#byId.values()) {
+      out.flag(true);
+      session.save(out);
+      saveToken(out, key);
+      const lasting = tokens.filter(isLasting);
+      out.count(lasting.length);
+      for (const token of lasting) saveToken(out, token);
+      saveMore(session);
+      yield;
+    }
+    out.flag(false);
+    out.count(this.#created.count);
+    this.#created.save(out);
+  }
+
+  /**
+   * Takes up the sessions that were saved, as many as there are. Those that have been idle or gone for too long since then
+   * end as they always do. Only before anything has begun.
+   */
+  load(input: ArchiveReader, loadMore: (session: Session) => void): void {
+    this.#untracked = input.count();
+    while (input.flag()) {
+      const session = Session.load(input, this.#sessionMetrics, this.#clock);
+      const row: Row = { session, key: loadToken(input), tokens: [] };
+      this.#byId.set(session.id, row);
+      this.#byKey.set(row.key, row);
+      for (let left = input.count(); left > 0; left -= 1) this.#remember(row, loadToken(input));
+      loadMore(session);
+    }
+    this.#created.load(input, input.count());
+    this.#nextEndNs = Number.NEGATIVE_INFINITY;
+  }
+
   #sweepAt(nowNs: number): void {
     if (nowNs < this.#nextEndNs) return;
     // What is begun or gone while the ended ones are told of it counts, too.
@@ -196,4 +252,12 @@ export class SessionTable {
     for (const token of row.tokens) this.#byToken.delete(token);
     row.session.ended();
   }
+}
+
+function* entriesOf(rows: readonly Row[]): Generator<SessionEntry> {
+  for (const { session } of rows) yield session.toEntry();
+}
+
+function toLimits({ idleMs, cometGoneMs }: SessionTableParts['config']): SessionLimits {
+  return { idleNs: idleMs * NS_PER_MS, goneNs: cometGoneMs * NS_PER_MS };
 }

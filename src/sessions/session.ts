@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_MS } from '../clock.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { Statistics } from '../metrics/statistics.ts';
@@ -48,12 +50,16 @@ export interface SessionMetrics {
 /** One session of a user. Begun and ended by its `SessionTable` only. */
 export class Session {
   /** Random and opaque: cannot be turned back into anything that was on the wire. */
-  readonly id = randomUUID();
+  readonly id: string;
   readonly #clock: Clock;
   readonly #origin: SessionOrigin;
   readonly #sources: SessionMetrics;
-  readonly #createdEpochMs: number;
+  #createdEpochMs: number;
   #statistics: Statistics | undefined;
+  /** Statistics of before a restart, until somebody needs them: 10,000 sessions would take a second at the start. */
+  #unread: ArchiveReader | undefined;
+  /** What is monitored since before the restart. */
+  #resubscribed: string[] | undefined;
   #metrics: MetricSet | undefined;
   #requests = 0;
   #openCalls = 0;
@@ -64,7 +70,8 @@ export class Session {
   #goneSinceNs = Number.POSITIVE_INFINITY;
   #onEnded: (() => void) | undefined;
 
-  constructor(origin: SessionOrigin, sources: SessionMetrics, clock: Clock) {
+  constructor(origin: SessionOrigin, sources: SessionMetrics, clock: Clock, id: string = randomUUID()) {
+    this.id = id;
     this.#origin = { ...origin, remoteAddress: origin.remoteAddress.replace(MAPPED_IPV4, '') };
     this.#userName = origin.userName;
     this.#connectionType = origin.connectionType;
@@ -75,7 +82,7 @@ export class Session {
   }
 
   get statistics(): Statistics {
-    this.#statistics ??= this.#sources.createStatistics();
+    this.#statistics ??= this.#createStatistics();
     return this.#statistics;
   }
 
@@ -132,6 +139,61 @@ export class Session {
     onEnded?.();
   }
 
+  /** For the `SessionTable` only: the session as it was saved. */
+  static load(input: ArchiveReader, sources: SessionMetrics, clock: Clock): Session {
+    const id = input.text();
+    const userName = input.flag() ? input.text() : null;
+    const connectionType = CONNECTION_TYPES[input.count()] ?? input.refuse('a connection type');
+    const remoteAddress = input.name();
+    const origin = { userName, connectionType, remoteAddress, atNs: input.moment(), creationNs: input.double() };
+    const session = new Session(origin, sources, clock, id);
+    session.#createdEpochMs = toDateMs(input.double()) ?? input.refuse('a time');
+    session.#requests = input.count();
+    session.#lastActivityNs = input.moment();
+    session.#goneSinceNs = input.momentIfAny();
+    if (input.flag()) session.#unread = input.part();
+    return session;
+  }
+
+  /** For the `SessionTable` only. All at one moment. */
+  save(out: ArchiveWriter): void {
+    out.text(this.id);
+    out.flag(this.#userName !== null);
+    if (this.#userName !== null) out.text(this.#userName);
+    out.count(CONNECTION_TYPES.indexOf(this.#connectionType));
+    out.name(this.#origin.remoteAddress);
+    out.moment(this.#origin.atNs);
+    out.double(this.#origin.creationNs);
+    out.double(this.#createdEpochMs);
+    out.count(this.#requests);
+    // Calls that are running do not survive; up to now the user was there.
+    out.moment(this.#openCalls > 0 ? this.#clock.nowNs() : this.#lastActivityNs);
+    out.momentIfAny(this.#goneSinceNs);
+    const hasStatistics = (this.#statistics ?? this.#unread) !== undefined;
+    out.flag(hasStatistics);
+    if (hasStatistics) out.part((part) => void Array.from(this.statistics.save(part)));
+  }
+
+  /** A monitoring of before a restart goes on. */
+  resubscribe(name: string): void {
+    if (this.#statistics !== undefined) {
+      this.#statistics.object.resubscribe(name);
+      return;
+    }
+    this.#resubscribed ??= [];
+    this.#resubscribed.push(name);
+  }
+
+  #createStatistics(): Statistics {
+    const statistics = this.#sources.createStatistics();
+    const [unread, resubscribed] = [this.#unread, this.#resubscribed];
+    this.#unread = undefined;
+    this.#resubscribed = undefined;
+    if (unread !== undefined) statistics.load(unread);
+    for (const name of resubscribed ?? []) statistics.object.resubscribe(name);
+    return statistics;
+  }
+
   /** For the `SessionTable` only: `undefined` says that there is a connection again. */
   goneSince(atNs: number | undefined): void {
     this.#goneSinceNs = atNs ?? Number.POSITIVE_INFINITY;
@@ -168,5 +230,16 @@ export class Session {
     return Math.max(this.#createdEpochMs, Math.round(this.#clock.epochMs() - agoMs));
   }
 }
+
+/** By their numbers in the state file. */
+const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];
+
+/** `epochMs` where a `Date` can say it. */
+function toDateMs(epochMs: number): number | undefined {
+  return Math.abs(epochMs) <= MAX_DATE_MS ? epochMs : undefined;
+}
+
+/** ECMAScript: 100 million days around 1970. */
+const MAX_DATE_MS = 8.64e15;
 
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;

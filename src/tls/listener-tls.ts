@@ -3,6 +3,7 @@ import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
 import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
+import type { TlsFiles } from './tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
 
 export interface HandshakeNumbers {
@@ -10,7 +11,7 @@ export interface HandshakeNumbers {
   readonly failed: number;
   /** Of these, the ones that took too long. */
   readonly timedOut: number;
-  /** Of these, the ones of clients without a certificate that leads to an authority, where one is required. */
+  /** Of the rest, the ones of clients without a certificate that leads to an authority, where one is required. */
   readonly refused: number;
   /** Clients let in as if they had no certificate, since theirs leads to no authority. */
   readonly unverified: number;
@@ -30,9 +31,7 @@ export class ListenerTls {
 
   /** `section` names it in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
   static async open(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
-    const { certFile, keyFile, clientCaFile } = config;
-    const files = { section, certFile, keyFile, caFile: clientCaFile, caKey: 'clientCaFile' } as const;
-    return new ListenerTls(section, config, await WatchedTls.open(files, parts), parts);
+    return new ListenerTls(section, config, await WatchedTls.open(filesOf(section, config), parts), parts);
   }
 
   private constructor(section: string, config: ListenerTlsConfig, watched: WatchedTls, { logger }: WatchedTlsParts) {
@@ -69,6 +68,13 @@ export class ListenerTls {
     server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
   }
 
+  /**
+   * Reads other files, for the same kind of clients; what it returns uses them for connections that come then. Throws as `open`.
+   */
+  async prepare(config: ListenerTlsConfig): Promise<() => void> {
+    return await this.#watched.prepare(filesOf(this.#section, config));
+  }
+
   watch(): void {
     this.#watched.watch();
   }
@@ -97,14 +103,18 @@ export class ListenerTls {
 
   #onFailed(error: NodeJS.ErrnoException, socket: TLSSocket): void {
     this.#failed += 1;
-    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#timedOut += 1;
     const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
-    if (refusal !== undefined) this.#refused += 1;
+    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#timedOut += 1;
+    else if (refusal !== undefined) this.#refused += 1;
     // Codes only: anybody who reaches the port can fail in any way he likes.
     this.#logger.debug({ section: this.#section, reason: refusal ?? error.code }, 'a TLS handshake failed');
     // Node leaves it open.
     socket.destroy();
   }
+}
+
+function filesOf(section: string, { certFile, keyFile, clientCaFile }: ListenerTlsConfig): TlsFiles {
+  return { section, certFile, keyFile, caFile: clientCaFile, caKey: 'clientCaFile' };
 }
 
 /** `SELF_SIGNED_CERT_IN_CHAIN`; undefined when the client's certificate was not what was wrong. Node's types say Error. */

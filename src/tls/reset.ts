@@ -8,8 +8,17 @@ import { TLSSocket } from 'node:tls';
 export function resetConnection(socket: Socket): void {
   const below = tcpOf(socket);
   // One that we have dialled by TLS has no socket of its own below it: its end comes without being announced.
-  below?.resetAndDestroy();
+  if (below !== undefined && !isEnding(below)) below.resetAndDestroy();
+  else below?.destroy();
   if (below !== socket) socket.destroy();
+}
+
+/**
+ * Our side has been ended in this very moment: all is written, and the system has not been told yet. Node refuses to reset then
+ * (`reset EINVAL`), and forgets the descriptor without closing it and without a 'close'.
+ */
+function isEnding({ writableEnded, writableFinished, writableLength }: Socket): boolean {
+  return writableEnded && !writableFinished && writableLength === 0;
 }
 
 function tcpOf(socket: Socket): Socket | undefined {

@@ -29,6 +29,21 @@ export class SidecarTls {
     this.upstream = upstream;
   }
 
+  /**
+   * Reads the files that another configuration names, which has TLS at the same places; what it returns uses them for connections
+   * that come then. Throws as `open`, with everything as it was.
+   */
+  async prepare({ listen, monitor, upstream }: Config): Promise<() => void> {
+    const prepared = [
+      listen.tls && (await this.listen?.prepare(listen.tls)),
+      monitor.tls && (await this.monitor?.prepare(monitor.tls)),
+      upstream.tls && (await this.upstream?.prepare(upstream.tls)),
+    ];
+    return () => {
+      for (const takeOver of prepared) takeOver?.();
+    };
+  }
+
   /** Uses changed files from now on, for connections that come then. */
   watch(): void {
     for (const part of [this.listen, this.monitor, this.upstream]) part?.watch();

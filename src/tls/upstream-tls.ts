@@ -6,38 +6,35 @@ import type { HostPort, UpstreamTls as UpstreamTlsConfig } from '../config/confi
 import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { Logger } from '../logger.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
+import type { TlsFiles } from './tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
 
 /** Every request may fail alike, and one line tells it all. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
+const UNVERIFIED = 'upstream.tls.verify is false: whoever answers at upstream.url is taken for the application server';
+
 export class UpstreamTls {
   readonly #address: HostPort;
-  readonly #name: string;
-  readonly #config: UpstreamTlsConfig;
   readonly #watched: WatchedTls;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  #config: UpstreamTlsConfig;
+  #name: string;
   #failed = 0;
   #loggedNs = Number.NEGATIVE_INFINITY;
 
   /** Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
   static async open(address: HostPort, config: UpstreamTlsConfig, parts: WatchedTlsParts): Promise<UpstreamTls> {
-    const { certFile, keyFile, caFile } = config;
-    const files = { section: 'upstream.tls', certFile, keyFile, caFile, caKey: 'caFile' } as const;
-    const watched = await WatchedTls.open(files, parts);
-    if (!config.verify) {
-      parts.logger.warn(
-        'upstream.tls.verify is false: whoever answers at upstream.url is taken for the application server',
-      );
-    }
+    const watched = await WatchedTls.open(filesOf(config), parts);
+    if (!config.verify) parts.logger.warn(UNVERIFIED);
     return new UpstreamTls(address, config, watched, parts);
   }
 
   private constructor(address: HostPort, config: UpstreamTlsConfig, watched: WatchedTls, parts: WatchedTlsParts) {
     this.#address = address;
-    this.#name = config.serverName ?? address.host;
     this.#config = config;
+    this.#name = config.serverName ?? address.host;
     this.#watched = watched;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
@@ -46,6 +43,17 @@ export class UpstreamTls {
   /** `failed`: connections on which TLS could not be set up. */
   get numbers(): WatchedTlsNumbers & { readonly failed: number } {
     return { failed: this.#failed, ...this.#watched.numbers };
+  }
+
+  /** Reads what another configuration asks for; what it returns uses that for connections that come then. Throws as `open`. */
+  async prepare(config: UpstreamTlsConfig): Promise<() => void> {
+    const takeOver = await this.#watched.prepare(filesOf(config));
+    return () => {
+      if (this.#config.verify && !config.verify) this.#logger.warn(UNVERIFIED);
+      this.#config = config;
+      this.#name = config.serverName ?? this.#address.host;
+      takeOver();
+    };
   }
 
   watch(): void {
@@ -63,15 +71,16 @@ export class UpstreamTls {
 
   /**
    * Opens a connection; `connect` is TCP's, `secureConnect` says that it can be used. What is written before waits, and is never
-   * sent to one whose certificate is refused.
+   * sent to one whose certificate is refused. `lookup` resolves the name; by default the system is asked each time.
    */
-  connect(): TLSSocket {
+  connect(lookup?: net.LookupFunction): TLSSocket {
     const { host, port } = this.#address;
     const name = this.#name;
     const socket = tls.connect({
       host,
       port,
       autoSelectFamily: true,
+      lookup,
       secureContext: this.#watched.secureContext,
       // RFC 6066 §3: an address is no server name.
       servername: net.isIP(name) === 0 ? name : '',
@@ -107,4 +116,8 @@ export class UpstreamTls {
       'TLS with the upstream cannot be set up',
     );
   }
+}
+
+function filesOf({ certFile, keyFile, caFile }: UpstreamTlsConfig): TlsFiles {
+  return { section: 'upstream.tls', certFile, keyFile, caFile, caKey: 'caFile' };
 }

@@ -6,6 +6,7 @@ import { type Clock, NS_PER_S } from '../clock.ts';
 import type { HostPort } from '../config/config.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { UpstreamTls } from '../tls/upstream-tls.ts';
+import { SharedLookup } from './shared-lookup.ts';
 
 /** What a connection to the upstream tells its owner; after `onUpstreamClosed` nothing more comes. */
 export interface UpstreamListener {
@@ -36,19 +37,27 @@ const PROBE_INTERVAL_NS = NS_PER_S;
 const PROBE_TIMEOUT_MS = 1_000;
 
 export class Upstream {
-  readonly #options: UpstreamOptions;
+  readonly #address: HostPort;
   readonly #clock: Clock;
   readonly #tls: UpstreamTls | undefined;
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  readonly #lookup = new SharedLookup().lookup;
+  #connectTimeoutMs: number;
   #reachability: Reachability = { kind: 'unknown' };
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
   /** Without `tls` connections are plain TCP. */
   constructor(options: UpstreamOptions, clock: Clock, tls?: UpstreamTls) {
-    this.#options = options;
+    this.#address = options;
+    this.#connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
     this.#tls = tls;
+  }
+
+  /** Another time limit from the next connection on. */
+  reconfigure({ connectTimeoutMs }: { readonly connectTimeoutMs: number }): void {
+    this.#connectTimeoutMs = connectTimeoutMs;
   }
 
   get reachability(): Reachability {
@@ -60,11 +69,13 @@ export class Upstream {
     let phase: 'connect' | 'handshake' | 'wait' = 'connect';
     let failure: UpstreamFailure | undefined;
     let isClosed = false;
-    const { connectTimeoutMs } = this.#options;
     const tls = this.#tls;
-    const socket = tls === undefined ? this.#dial(listener) : dialSecure(tls, listener);
-    const giveUp = () => socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
-    const timer = setTimeout(giveUp, connectTimeoutMs);
+    const socket = tls === undefined ? this.#dial(listener) : dialSecure(tls.connect(this.#lookup), listener);
+    const giveUp = () => {
+      if (phase !== 'wait') socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
+    };
+    // Behind what has come in time: that this process stood still is not the upstream's silence.
+    const timer = setTimeout(() => setImmediate(giveUp), this.#connectTimeoutMs);
     const onClosed = () => {
       clearTimeout(timer);
       if (isClosed) return;
@@ -74,7 +85,7 @@ export class Upstream {
     const onReady = () => {
       phase = 'wait';
       clearTimeout(timer);
-      this.#noteReachable();
+      this.noteReachable();
     };
     if (tls === undefined) socket.on('connect', onReady);
     else {
@@ -86,7 +97,7 @@ export class Upstream {
     socket.on('drain', () => listener.onUpstreamDrain(socket));
     socket.on('error', (cause) => {
       failure = toUpstreamFailure(cause, phase);
-      if (phase !== 'wait') this.#noteUnreachable(failure);
+      if (phase !== 'wait') this.noteUnreachable(failure);
     });
     socket.on('end', () => {
       // In a handshake it is an error, which is still to come.
@@ -106,13 +117,14 @@ export class Upstream {
   }
 
   #dial(listener: UpstreamListener): net.Socket {
-    const { host, port } = this.#options;
+    const { host, port } = this.#address;
     const socket: net.Socket = net.connect({
       host,
       port,
       noDelay: true,
       keepAlive: true,
       autoSelectFamily: true,
+      lookup: this.#lookup,
       // Reading into one buffer spares a stream chunk for each read.
       onread: {
         buffer: this.#readBuffer,
@@ -124,9 +136,11 @@ export class Upstream {
 
   #probeNow(): Promise<boolean> {
     return new Promise((resolve) => {
-      const { host, port } = this.#options;
+      const { host, port } = this.#address;
       const tls = this.#tls;
-      const socket = tls === undefined ? net.connect({ host, port, autoSelectFamily: true }) : tls.connect();
+      const lookup = this.#lookup;
+      const socket =
+        tls === undefined ? net.connect({ host, port, autoSelectFamily: true, lookup }) : tls.connect(lookup);
       socket.setTimeout(PROBE_TIMEOUT_MS);
       let phase: 'connect' | 'handshake' = 'connect';
       const finish = (isReachable: boolean) => {
@@ -137,23 +151,29 @@ export class Upstream {
         phase = 'handshake';
       });
       socket.on(tls === undefined ? 'connect' : 'secureConnect', () => {
-        this.#noteReachable();
+        this.noteReachable();
         finish(true);
       });
       socket.on('timeout', () => finish(false));
       socket.on('error', (cause) => {
-        this.#noteUnreachable(toUpstreamFailure(cause, phase));
+        this.noteUnreachable(toUpstreamFailure(cause, phase));
         finish(false);
       });
     });
   }
 
-  #noteReachable(): void {
+  /** A connection stands; whoever opens one without this tells of it here. */
+  noteReachable(): void {
     if (this.#reachability.kind === 'reachable') return;
     this.#reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
   }
 
-  #noteUnreachable(failure: UpstreamFailure): void {
+  /** A connection could not be opened, for that reason. */
+  noteUnreachable(failure: UpstreamFailure): void {
+    // What is missing on our side says nothing of the upstream.
+    if (failure.code === 'D2S_ERR_UPSTREAM_RESOURCES') return;
+    // It was not even asked.
+    if (failure.status === 503) return;
     const previous = this.#reachability;
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
     this.#reachability = { kind: 'unreachable', sinceEpochMs, failure };
@@ -161,8 +181,7 @@ export class Upstream {
 }
 
 /** Of TLS a stream gives chunks of their own memory; what has been decrypted already waits in it while reading is paused. */
-function dialSecure(tls: UpstreamTls, listener: UpstreamListener): net.Socket {
-  const socket = tls.connect();
+function dialSecure(socket: net.Socket, listener: UpstreamListener): net.Socket {
   socket.on('data', (bytes: Buffer) => {
     if (!listener.onUpstreamBytes(socket, bytes, bytes.length)) socket.pause();
   });

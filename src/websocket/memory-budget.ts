@@ -3,7 +3,8 @@ export const DEFAULT_BUDGET_BYTES = 64 * 1024 * 1024;
 
 /** Memory that many readers share. Who is refused goes without, so the sum never exceeds `maxBytes` (default 64 MiB). */
 export class MemoryBudget {
-  readonly maxBytes: number;
+  /** May become another one; below `usedBytes` nothing more is given until as much has come back. */
+  maxBytes: number;
   #usedBytes = 0;
   #refusals = 0;
 

@@ -22,10 +22,10 @@ let list: AccessList;
 let control: AccessControl;
 /** What passwords were compared with, right ones and decoys. */
 let verified: PasswordHash[];
-beforeEach(() => {
+beforeEach(async () => {
   folder = new Folder();
   clock = new StillClock();
-  list = new AccessList({
+  list = await AccessList.open({
     usersFile: folder.write('users', `${annLine}\n${bobLine}\n`),
     tokensFile: folder.write('tokens', PROMETHEUS),
   });
@@ -38,6 +38,10 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 const check = (authorization: string | undefined, address = HERE) => control.check({ authorization, address });
+
+async function readAgain(): Promise<void> {
+  (await list.prepareChanged())?.();
+}
 
 /** Wrong tokens cost nothing to find wrong, and count as wrong passwords do. */
 async function fail(times: number, address = HERE): Promise<void> {
@@ -55,13 +59,13 @@ describe('a credential', () => {
       kind: 'known',
       reader: { name: 'prometheus', role: 'metrics' },
     });
-    expect(control.counts).toEqual({ wrong: 0, limited: 0 });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0, unverified: 0, forgotten: 0 });
   });
 
   it('is missing, and no wrong one, where nothing can be read', async () => {
     for (let count = 0; count < 20; count++) expect(await check(undefined)).toEqual({ kind: 'missing' });
     expect(await check('Digest x')).toEqual({ kind: 'missing' });
-    expect(control.counts).toEqual({ wrong: 0, limited: 0 });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0, unverified: 0, forgotten: 0 });
   });
 
   it.each([
@@ -99,7 +103,7 @@ describe('a credential', () => {
   it('takes for an unknown user the work of always the same known one, where these differ', async () => {
     const dear = { ...CHEAP, p: 2 };
     folder.write('users', `${annLine}\n${await userLine('cy', 'metrics', 'cycycycycy', dear)}\n`);
-    list.reload();
+    await readAgain();
     verified = [];
     const names = Array.from({ length: 40 }, (_, index) => `eve${index}`);
     const quick = new AccessControl(list, clock, (_password, expected) => {
@@ -119,7 +123,7 @@ describe('an address with too many wrong credentials', () => {
     expect(await check('Bearer wrong')).toEqual({ kind: 'limited', retryAfterS: 6 });
     expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'limited', retryAfterS: 6 });
     expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
-    expect(control.counts).toEqual({ wrong: 13, limited: 2 });
+    expect(control.counts).toEqual({ wrong: 13, limited: 2, unverified: 0, forgotten: 0 });
     clock.pass(6);
     expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
   });
@@ -145,6 +149,7 @@ describe('an address with too many wrong credentials', () => {
     // All but the one that was verified and the four that waited were refused unseen.
     expect(control.counts.wrong).toBe(10 + 5);
     expect(control.counts.limited).toBe(200);
+    expect(control.counts.unverified).toBe(195);
   });
 });
 
@@ -154,7 +159,7 @@ describe('a list that is read again', () => {
     await check(basic('bob', 'bobbobbob'));
     folder.write('users', `${annLine}\n${await userLine('bob', 'metrics', 'other password')}\n`);
     folder.write('tokens', tokenLine('grafana', 'metrics').line);
-    expect(list.reload()).toBeUndefined();
+    await readAgain();
     verified = [];
     expect(await check(ANN)).toEqual(KNOWN_ANN);
     expect(verified).toEqual([]);
@@ -166,21 +171,22 @@ describe('a list that is read again', () => {
   it('gives a changed role at once', async () => {
     await check(ANN);
     folder.write('users', annLine.replace(':sessions:', ':metrics:'));
-    list.reload();
+    await readAgain();
     expect(await check(ANN)).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
   });
 
   it('does not let in who went while his password was verified', async () => {
-    const verdict = check(ANN);
     folder.write('users', bobLine);
-    list.reload();
+    const takeOver = await list.prepareChanged();
+    const verdict = check(ANN);
+    takeOver?.();
     expect(await verdict).toEqual({ kind: 'wrong' });
   });
 });
 
 describe('without users', () => {
   it('verifies no password', async () => {
-    const tokensOnly = new AccessList({ usersFile: undefined, tokensFile: folder.write('tokens', PROMETHEUS) });
+    const tokensOnly = await AccessList.open({ usersFile: undefined, tokensFile: folder.write('tokens', PROMETHEUS) });
     const only = new AccessControl(tokensOnly, clock);
     expect(only.schemes).toEqual({ hasUsers: false, hasTokens: true });
     expect(await only.check({ authorization: ANN, address: HERE })).toEqual({ kind: 'wrong' });

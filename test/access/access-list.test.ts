@@ -19,13 +19,13 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-function users(text: string, mode?: number): AccessList {
-  return new AccessList({ usersFile: folder.write('users', text, mode), tokensFile: undefined });
+function users(text: string, mode?: number): Promise<AccessList> {
+  return AccessList.open({ usersFile: folder.write('users', text, mode), tokensFile: undefined });
 }
 
-function failure(make: () => unknown): SidecarError {
+async function failure(make: () => unknown): Promise<SidecarError> {
   try {
-    make();
+    await make();
   } catch (error) {
     return error as SidecarError;
   }
@@ -33,9 +33,9 @@ function failure(make: () => unknown): SidecarError {
 }
 
 describe('the access list', () => {
-  it('has the readers of both files, past comments, empty lines, CRLF and a byte order mark', () => {
+  it('has the readers of both files, past comments, empty lines, CRLF and a byte order mark', async () => {
     const { line } = tokenLine('prometheus', 'metrics');
-    const list = new AccessList({
+    const list = await AccessList.open({
       usersFile: folder.write('users', `\ufeff# people\r\n\r\n${ann}\r\n  ${bob}  \r\n`),
       tokensFile: folder.write('tokens', line),
     });
@@ -52,38 +52,40 @@ describe('the access list', () => {
     ['a bad role', `ann:${SECRET}:x`, 'name:role:hash, with metrics or sessions as role'],
     ['a password in clear', `ann:metrics:${SECRET}`, 'name:role:hash, with scrypt$N$r$p$salt$hash'],
     ['a part too many', `ann:metrics:scrypt$:${SECRET}`, 'name:role:hash, with scrypt$N$r$p$salt$hash'],
-  ])('refuses a line with %s by number and expectation, without its text', (_what, line, expected) => {
-    const error = failure(() => users(`# first\n${line}\n`));
+  ])('refuses a line with %s by number and expectation, without its text', async (_what, line, expected) => {
+    const error = await failure(() => users(`# first\n${line}\n`));
     expect(error).toBeInstanceOf(ConfigError);
     expect(error.message).toContain(`monitor.auth.usersFile: ${folder.path}/users:2: expected ${expected}`);
     expect(error.message + String(error.stack)).not.toContain(SECRET);
   });
 
-  it('tells every line that is wrong, up to five, each with the key', () => {
-    const error = failure(() => users(`${'x\n'.repeat(7)}${ann}\n${ann}\n`));
+  it('tells every line that is wrong, up to five, each with the key', async () => {
+    const error = await failure(() => users(`${'x\n'.repeat(7)}${ann}\n${ann}\n`));
     const lines = error.message.split('\n');
     expect(lines).toHaveLength(6);
     expect(lines.every((line) => line.startsWith('monitor.auth.usersFile: '))).toBe(true);
     expect(lines.at(-1)).toContain('3 more lines');
-    expect(failure(() => users(`${ann}\n${ann}`)).message).toContain('users:2: expected another name than in line 1');
+    expect((await failure(() => users(`${ann}\n${ann}`))).message).toContain(
+      'users:2: expected another name than in line 1',
+    );
   });
 
-  it('refuses the lines of the other file, more entries than the bound, and nobody at all', () => {
+  it('refuses the lines of the other file, more entries than the bound, and nobody at all', async () => {
     const { line } = tokenLine('prometheus', 'metrics');
-    expect(failure(() => users(line)).message).toContain('users:1: expected');
+    expect((await failure(() => users(line))).message).toContain('users:1: expected');
     const many = Array.from({ length: MAX_ENTRIES + 2 }, (_, index) => line.replace('prometheus', `p${index}`)).join(
       '\n',
     );
     const tokensFile = folder.write('tokens', many);
-    const error = failure(() => new AccessList({ usersFile: undefined, tokensFile }));
+    const error = await failure(() => AccessList.open({ usersFile: undefined, tokensFile }));
     expect(error.message).toBe(`monitor.auth.tokensFile: ${tokensFile}:1001: expected at most 1000 entries`);
-    expect(failure(() => users('# nobody yet\n'))).toBeInstanceOf(ConfigError);
+    expect(await failure(() => users('# nobody yet\n'))).toBeInstanceOf(ConfigError);
   });
 
-  it.each([0o604, 0o644, 0o602, 0o601])('refuses a file of mode %o as a failure to start', (mode) => {
+  it.each([0o604, 0o644, 0o602, 0o601])('refuses a file of mode %o as a failure to start', async (mode) => {
     const file = folder.write('users', ann);
     chmodSync(file, mode);
-    const error = failure(() => new AccessList({ usersFile: file, tokensFile: undefined }));
+    const error = await failure(() => AccessList.open({ usersFile: file, tokensFile: undefined }));
     expect(error).toBeInstanceOf(StartError);
     expect(error).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
     expect(error.message).toContain(
@@ -91,26 +93,29 @@ describe('the access list', () => {
     );
   });
 
-  it('takes a file that its group may read, as Kubernetes mounts it', () => {
-    expect(users(ann, 0o440).readers).toHaveLength(1);
+  it('takes a file that its group may read, as Kubernetes mounts it', async () => {
+    expect((await users(ann, 0o440)).readers).toHaveLength(1);
   });
 
-  it('refuses a file that is absent, a folder, or too large as a failure to start', () => {
-    const open = (usersFile: string) => failure(() => new AccessList({ usersFile, tokensFile: undefined }));
+  it('refuses a file that is absent, a folder, or too large as a failure to start', async () => {
+    const open = (usersFile: string) => failure(() => AccessList.open({ usersFile, tokensFile: undefined }));
     mkdirSync(path.join(folder.path, 'f'));
-    expect(open(path.join(folder.path, 'none')).message).toContain('ENOENT');
-    expect(open(path.join(folder.path, 'f')).message).toContain('is not a file');
-    expect(open(folder.write('large', `#${'x'.repeat(1024 * 1024)}`)).message).toContain(
+    expect((await open(path.join(folder.path, 'none'))).message).toContain('ENOENT');
+    expect((await open(path.join(folder.path, 'f'))).message).toContain('is not a file');
+    expect((await open(folder.write('large', `#${'x'.repeat(1024 * 1024)}`))).message).toContain(
       'is larger than 1048576 bytes',
     );
-    expect(open(path.join(folder.path, 'none'))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+    expect(await open(path.join(folder.path, 'none'))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
   });
 
-  it('reads the files again, and keeps what it has when they are bad, gone or open', () => {
-    const list = users(ann);
+  it('reads the files again, and keeps what it has when they are bad, gone or open', async () => {
+    const list = await users(ann);
     const before = list.users.get('ann');
+    expect(await list.prepareChanged()).toBeUndefined();
     folder.write('users', `${ann}\n${bob}\n`);
-    expect(list.reload()).toBeUndefined();
+    const takeOver = await list.prepareChanged();
+    expect(list.readers, 'before it is taken over').toHaveLength(1);
+    takeOver?.();
     expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
     expect(list.users.get('ann'), 'who has not changed is the same object').toBe(before);
     for (const spoil of [
@@ -120,10 +125,24 @@ describe('the access list', () => {
       () => rmSync(path.join(folder.path, 'users')),
     ]) {
       spoil();
-      expect(list.reload()?.message).not.toContain(SECRET);
-      expect(list.reload()?.code).toMatch(/^D2S_ERR_(CONFIG|ACCESS_FILE)$/);
+      const error = await failure(() => list.prepareChanged());
+      expect(error.message).not.toContain(SECRET);
+      expect(error.code).toMatch(/^D2S_ERR_(CONFIG|ACCESS_FILE)$/);
       expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
     }
+  });
+
+  it('takes over other files, and forgets what was read of the ones before', async () => {
+    const list = await users(ann);
+    folder.write('users', `${ann}\n${bob}\n`);
+    const late = await list.prepareChanged();
+    const others = { usersFile: folder.write('others', bob), tokensFile: undefined, certificates: [] };
+    (await list.prepare(others))();
+    late?.();
+    expect(list.readers.map(({ name }) => name)).toEqual(['bob']);
+    folder.write('others', `${bob}\n${ann}\n`);
+    (await list.prepareChanged())?.();
+    expect(list.readers.map(({ name }) => name)).toEqual(['bob', 'ann']);
   });
 });
 
@@ -150,17 +169,17 @@ describe('putting a line into a file', () => {
     expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
   });
 
-  it('leaves a file alone that is open to everybody, cannot be used, or cannot be replaced', () => {
+  it('leaves a file alone that is open to everybody, cannot be used, or cannot be replaced', async () => {
     const file = folder.write('users', `${ann}\n`);
     chmodSync(file, 0o644);
-    expect(failure(() => put(file, bob)).message).toContain('is open to every user');
+    expect((await failure(() => put(file, bob))).message).toContain('is open to every user');
     chmodSync(file, 0o600);
     const refuse = () => {
       throw new ConfigError('no');
     };
-    expect(failure(() => putAccessLine(file, bob, refuse)).message).toBe('no');
+    expect((await failure(() => putAccessLine(file, bob, refuse))).message).toBe('no');
     expect(readFileSync(file, 'utf8')).toBe(`${ann}\n`);
     const nowhere = path.join(folder.path, 'none', 'users');
-    expect(failure(() => put(nowhere, bob))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+    expect(await failure(() => put(nowhere, bob))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
   });
 });

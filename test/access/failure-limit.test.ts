@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FailureLimit, toLimitKey } from '../../src/access/failure-limit.ts';
+import { FailureLimit } from '../../src/access/failure-limit.ts';
 import { StillClock } from './access-files.ts';
 
 describe('the limit on failures', () => {
@@ -44,24 +44,5 @@ describe('the limit on failures', () => {
     limit.add('one more');
     expect([limit.size, limit.evicted]).toEqual([10_000, 1]);
     expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
-  });
-});
-
-describe('the key of an address', () => {
-  it.each([
-    ['10.0.0.1', '10.0.0.1'],
-    ['::ffff:10.0.0.1', '10.0.0.1'],
-    ['::FFFF:10.0.0.1', '10.0.0.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-    ['2001:0db8:0001:0002::1', '2001:db8:1:2'],
-    ['2001:db8::1', '2001:db8:0:0'],
-    ['2001:db8::', '2001:db8:0:0'],
-    ['fe80::1%eth0', 'fe80:0:0:0'],
-    ['::1', '0:0:0:0'],
-    ['::', '0:0:0:0'],
-    ['', 'unknown'],
-    ['nonsense', 'unknown'],
-  ])('of %j is %j', (address, key) => {
-    expect(toLimitKey(address)).toBe(key);
   });
 });

@@ -31,9 +31,12 @@ class WholeMessage {
   }
 }
 
-/** `wrap` may put a handler of its own around Comet's, e.g. one that compresses. */
-export async function startCometdPlant(wrap: (handler: Handler) => Handler = (handler) => handler): Promise<Plant> {
-  const plant = new CometdPlant();
+/** `wrap` may put a handler of its own around Comet's, e.g. one that compresses. `goneMs`: how long a client may stay away. */
+export async function startCometdPlant(
+  wrap: (handler: Handler) => Handler = (handler) => handler,
+  goneMs = GONE_MS,
+): Promise<Plant> {
+  const plant = new CometdPlant(goneMs);
   const comet = wrap((request, response) => plant.server.handle(request, response));
   const http = createServer((request, response) => {
     if (request.url?.startsWith(COMET_PATH)) comet(request, response);
@@ -53,13 +56,7 @@ export async function startCometdPlant(wrap: (handler: Handler) => Handler = (ha
 }
 
 class CometdPlant {
-  readonly server = cometd.createCometDServer({
-    timeout: HOLD_MS,
-    maxInterval: GONE_MS,
-    sweepPeriod: 100,
-    // Several tabs of one browser may hold a connect each.
-    maxSessionsPerBrowser: -1,
-  });
+  readonly server: ReturnType<typeof cometd.createCometDServer>;
   readonly desk = new LoginDesk((cookie) => {
     for (const clientId of this.ledger.clientsOn(cookie)) this.dismiss(clientId);
   });
@@ -69,7 +66,14 @@ class CometdPlant {
   /** Who monitors an object by the service channel. */
   readonly #monitoring = new Map<string, Set<ServerSession>>();
 
-  constructor() {
+  constructor(goneMs: number) {
+    this.server = cometd.createCometDServer({
+      timeout: HOLD_MS,
+      maxInterval: goneMs,
+      sweepPeriod: 100,
+      // Several tabs of one browser may hold a connect each.
+      maxSessionsPerBrowser: -1,
+    });
     this.server.policy = {
       canHandshake: (session, message, callback) => callback(undefined, this.#identify(session, message)),
       canSubscribe: (_session, _message, channel, callback) =>

@@ -20,6 +20,7 @@ describe('parseCommandLine', () => {
     ['demo', { kind: 'demo' }],
     ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
     ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
+    ['reload --control s', { kind: 'reload', flags: { control: 's' } }],
     ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
     ['passwd ann', { kind: 'passwd', name: 'ann', role: 'metrics', isToken: false, file: undefined }],
     [
@@ -36,8 +37,14 @@ describe('parseCommandLine', () => {
 
   it.each([
     ['chek', '"chek": unknown command, did you mean check?'],
-    ['start', '"start": unknown command, expected one of check, learn, demo, drain, shutdown, passwd, or flags only'],
-    ['serve', '"serve": unknown command, expected one of check, learn, demo, drain, shutdown, passwd, or flags only'],
+    [
+      'start',
+      '"start": unknown command, expected one of check, learn, demo, drain, reload, shutdown, passwd, or flags only',
+    ],
+    [
+      'serve',
+      '"serve": unknown command, expected one of check, learn, demo, drain, reload, shutdown, passwd, or flags only',
+    ],
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
     ['--verbose', '"--verbose": unknown flag, --help lists them all'],
@@ -68,7 +75,7 @@ describe('parseCommandLine', () => {
     ]),
     [
       'http://alice:s3cr3t@plant',
-      '"[hidden]@plant": unknown command, expected one of check, learn, demo, drain, shutdown, passwd, or flags only',
+      '"[hidden]@plant": unknown command, expected one of check, learn, demo, drain, reload, shutdown, passwd, or flags only',
     ],
   ])('refuses %j', (line, message) => {
     expect(() => parse(line)).toThrow(new ConfigError(message));

@@ -61,7 +61,7 @@ async function verdict(authorization: string) {
   const usersFile = path.join(folder.path, 'users');
   const tokensFile = path.join(folder.path, 'tokens');
   const exists = (file: string) => statSync(file, { throwIfNoEntry: false }) !== undefined;
-  const list = new AccessList({
+  const list = await AccessList.open({
     usersFile: exists(usersFile) ? usersFile : undefined,
     tokensFile: exists(tokensFile) ? tokensFile : undefined,
   });

@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { drain } from '../../src/commands/drain.ts';
 import { type Servable, serve } from '../../src/commands/serve.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { sendCommand } from '../../src/control/control-client.ts';
 import { StartError } from '../../src/errors.ts';
+import { Lifecycle, type Stoppable } from '../../src/lifecycle.ts';
 import { ControlStand, NotingTarget } from '../control/stand.ts';
 
 let stand: ControlStand;
@@ -14,22 +16,36 @@ beforeEach(() => {
 });
 afterEach(() => stand.dispose());
 
-/** Stops when the test says so. */
-class HeldSidecar implements Servable {
+const NOTHING = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
+
+/** Ends when the test says so. */
+class HeldSidecar implements Servable, Stoppable {
   readonly told: string[] = [];
-  openExchanges = 0;
+  readonly lifecycle = new Lifecycle(this, {
+    times: () => ({ delayMs: 0, windowMs: 0, deadlineMs: 60_000 }),
+    clock: systemClock,
+    logger: stand.log.logger,
+  });
   release: () => void = () => {};
 
   async start() {
     this.told.push('start');
+    this.lifecycle.started();
     return { listen: '127.0.0.1:1', monitor: '127.0.0.1:2' };
   }
 
-  drain(): void {
-    this.told.push('drain');
+  async stop(): Promise<void> {
+    this.lifecycle.stop('test', true);
+    await this.lifecycle.ended;
   }
 
-  async stop(): Promise<void> {
+  underway = () => NOTHING;
+  announceEnd = () => void this.told.push('drain');
+  letWebSocketsGo = () => {};
+  stopListening = async () => {};
+  closeIdle = () => {};
+
+  async end(): Promise<void> {
     this.told.push('stop');
     await new Promise<void>((resolve) => {
       this.release = resolve;
@@ -37,10 +53,28 @@ class HeldSidecar implements Servable {
   }
 }
 
+/** What was asked to be read again, and by whom. */
+let reloads: string[];
+const createReloader = () => ({
+  reload: (reason: string) => {
+    reloads.push(reason);
+    return Promise.resolve({ kind: 'applied' as const, changed: ['log.level'], waiting: [] });
+  },
+});
+beforeEach(() => {
+  reloads = [];
+});
+
 async function start(sidecar: Servable, socket: string, signals = new EventEmitter()) {
   const flags = { upstream: 'http://127.0.0.1:1', config: 'f' };
   const { config } = await loadConfig({ flags, env: {}, readFile: () => JSON.stringify({ control: { socket } }) });
-  const ended = serve({ config, logger: stand.log.logger, signals, createSidecar: async () => sidecar });
+  const ended = serve({
+    config,
+    logger: stand.log.logger,
+    signals,
+    createSidecar: async () => sidecar,
+    createReloader,
+  });
   return { ended, signals };
 }
 
@@ -57,7 +91,8 @@ describe('serve', () => {
     await until(() => sidecar.told.includes('stop'));
     sidecar.release();
     expect(await ended).toBe(0);
-    expect(stand.log.lines).toEqual(['info listening', 'info stopping', 'info stopped']);
+    const lines = ['listening', 'asked to stop', 'draining', 'stopping', 'stopped'];
+    expect(stand.log.lines).toEqual(lines.map((line) => `info ${line}`));
     expect(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT')).toBe(0);
     expect(existsSync(stand.at('a.sock'))).toBe(false);
   });
@@ -75,6 +110,7 @@ describe('serve', () => {
     const sidecar = new HeldSidecar();
     sidecar.start = async () => {
       signals.emit('SIGTERM');
+      sidecar.lifecycle.started();
       return { listen: '', monitor: '' };
     };
     const { ended } = await start(sidecar, stand.at('a.sock'), signals);
@@ -105,7 +141,13 @@ describe('serve', () => {
       const { config } = await loadConfig({ flags: { upstream: 'http://127.0.0.1:1' }, env: {} });
       const signals = new EventEmitter();
       const sidecar = new HeldSidecar();
-      const ended = serve({ config, logger: stand.log.logger, signals, createSidecar: async () => sidecar });
+      const ended = serve({
+        config,
+        logger: stand.log.logger,
+        signals,
+        createSidecar: async () => sidecar,
+        createReloader,
+      });
       await until(() => stand.log.lines.includes('info listening'));
       expect(stand.log.lines[0]).toMatch(/^warn no control socket/);
       signals.emit('SIGTERM');
@@ -151,6 +193,23 @@ describe('drain --wait', () => {
     const lines: string[] = [];
     expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
     expect(lines).toEqual(['d2-sidecar 4711 drains: not ready any more, 2 exchanges open', 'drained']);
+  });
+
+  it('waits for WebSockets as well, and tells how many are left', async () => {
+    const target = new NotingTarget();
+    target.openWebSockets = 2;
+    let looks = 0;
+    target.onStatus = () => {
+      looks += 1;
+      if (looks === 2) target.openWebSockets = 0;
+    };
+    const server = await stand.open('4711.sock', target);
+    const lines: string[] = [];
+    expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
+    expect(lines).toEqual([
+      'd2-sidecar 4711 drains: not ready any more, 0 exchanges and 2 WebSockets open',
+      'drained',
+    ]);
   });
 
   it('tells every 2 s how many are open, and gives up in time without failing', async () => {

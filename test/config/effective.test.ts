@@ -22,6 +22,7 @@ metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
 sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
 control: { socket: /run/d2/s.sock }
+state: { file: /run/d2/state }
 jvm:
   { pid: 7, user: tomcat, http: { kind: jolokia, url: 'https://h/j', username: m, passwordFile: /run/p, serverName: s, caFile: /run/ca } }
 `;

@@ -36,6 +36,8 @@ describe('environment variables', () => {
       [{ methods: ['GET'], path: 'x/{y}', kind: 'object', name: '{y}' }],
     ],
     ['TIMEOUTS_HALF_CLOSED', '1h', (config) => config.timeouts.halfClosedMs, 3_600_000],
+    ['STATE_FILE', '/run/state', (config) => config.state.file, '/run/state'],
+    ['STATE_INTERVAL', '500ms', (config) => config.state.intervalMs, 500],
     ['CONTROL_SOCKET', '/run/x.sock', (config) => config.control.socket, '/run/x.sock'],
   ])('D2_SIDECAR_%s=%s sets its key', async (name, text, read, expected) => {
     expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);

@@ -30,7 +30,10 @@ describe('loadConfig', () => {
       applications: ['smartWeb'],
       dataPath: 'auto',
       forwarded: 'append',
-      monitor: { host: '127.0.0.1', port: 9280, auth: undefined, hosts: [], readyWithUpstream: false },
+      monitor: {
+        ...{ host: '127.0.0.1', port: 9280, auth: undefined, hosts: [], readyWithUpstream: false },
+        ...{ maxConnections: 1_000, headTimeoutMs: 10_000, idleTimeoutMs: 75_000, maxAnswerBytes: 67_108_864 },
+      },
       metrics: {
         windowMs: 300_000,
         durationUnit: 'seconds',
@@ -75,9 +78,10 @@ describe('loadConfig', () => {
         user: undefined,
         http: undefined,
       },
-      limits: { headBytes: 65_536, connections: 10_000 },
+      limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
       timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
-      stop: { deadlineMs: 25_000 },
+      stop: { delayMs: 5_000, windowMs: 10_000, deadlineMs: 25_000 },
+      state: { file: undefined, intervalMs: 10_000 },
       control: { socket: undefined },
       log: { level: 'info' },
     });

@@ -43,8 +43,10 @@ describe('the control socket', () => {
       pid: 4711,
       listen: '127.0.0.1:4711',
       monitor: '127.0.0.1:9280',
+      state: 'serving',
       isDraining: false,
       openExchanges: 0,
+      openWebSockets: 0,
       stopDeadlineMs: 0,
     });
     expect(target.told).toEqual([]);

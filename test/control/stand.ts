@@ -2,13 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ControlServer, type ControlTarget } from '../../src/control/control-server.ts';
-import type { ControlStatus } from '../../src/control/protocol.ts';
+import type { ControlStatus, ReloadAnswer } from '../../src/control/protocol.ts';
 import type { Logger } from '../../src/logger.ts';
 
 /** A target that notes what it was told. */
 export class NotingTarget implements ControlTarget {
   readonly told: string[] = [];
   openExchanges = 0;
+  openWebSockets = 0;
+  reloadAnswer: ReloadAnswer = { kind: 'applied', changed: [], waiting: [] };
   readonly #pid: number;
   /** Called on each look at the status, which is how a test follows a waiting client. */
   onStatus: () => void = () => {};
@@ -23,14 +25,21 @@ export class NotingTarget implements ControlTarget {
       pid: this.#pid,
       listen: `127.0.0.1:${this.#pid}`,
       monitor: '127.0.0.1:9280',
+      state: this.told.includes('drain') ? 'draining' : 'serving',
       isDraining: this.told.includes('drain'),
       openExchanges: this.openExchanges,
+      openWebSockets: this.openWebSockets,
       stopDeadlineMs: 0,
     };
   }
 
   drain(): void {
     this.told.push('drain');
+  }
+
+  reload(): Promise<ReloadAnswer> {
+    this.told.push('reload');
+    return Promise.resolve(this.reloadAnswer);
   }
 
   shutdown(): void {

@@ -119,7 +119,7 @@ describe('a client that only ends its sending side', () => {
 });
 
 describe('draining', () => {
-  it('closes idle connections, and running ones behind an answer that says so', async () => {
+  it('ends connections behind an answer that says so, and none that is idle', async () => {
     await start({
       upstream: async (upstream) => {
         for (;;) {
@@ -137,15 +137,42 @@ describe('draining', () => {
       while (stand.reporter.open === 0) await new Promise((resolve) => setImmediate(resolve));
     });
     stand.gateway.drain();
-    await Promise.all([fresh.ended(), idle.ended()]);
     const late = stand.client(GET);
     expect(await late.head()).toContain('\r\nConnection: close, x-hop\r\n');
     expect(await busy.head()).toBe('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close, x-hop\r\n\r\n');
     await busy.ended();
     expect(busy.received).toBe('ok');
+    // They had time to be closed, and are served and told instead.
+    for (const client of [fresh, idle]) {
+      client.write(GET);
+      expect(await client.head()).toContain('\r\nConnection: close, x-hop\r\n');
+      await client.ended();
+    }
   });
 
-  it('closes a connection behind an answer that had begun before', async () => {
+  it('keeps a connection behind an answer that had begun before, and so has not said that it is the last', async () => {
+    await start({
+      upstream: async (upstream) => {
+        await upstream.head();
+        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
+        await upstream.take('GO');
+        upstream.write('ok');
+        await upstream.head();
+        upstream.write(OK);
+      },
+    });
+    const client = stand.client(GET);
+    await client.take('ok');
+    stand.gateway.drain();
+    stand.upstreams[0]?.socket.emit('data', Buffer.from('GO'));
+    await client.take('ok');
+    client.write(GET);
+    expect(await client.head()).toContain('\r\nConnection: close\r\n');
+    await client.ended();
+    expect(client.received).toBe('ok');
+  });
+
+  it('serves nothing behind an answer that has said that it is the last', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
@@ -154,12 +181,16 @@ describe('draining', () => {
         upstream.write('ok');
       },
     });
+    stand.gateway.drain();
     const client = stand.client(GET);
     await client.take('ok');
-    stand.gateway.drain();
+    client.write(GET);
+    while (stand.reporter.open < 2) await new Promise((resolve) => setImmediate(resolve));
     stand.upstreams[0]?.socket.emit('data', Buffer.from('GO'));
     await client.take('ok');
     await client.ended();
+    expect(client.received).toBe('');
+    expect(stand.upstreams[0]?.received).toBe('');
   });
 });
 

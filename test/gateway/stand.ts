@@ -54,6 +54,7 @@ export class Stand {
       upstreamPort: portOf(upstreamServer),
       forwarded: 'off',
       headBytes: 16_384,
+      maxFields: 1_000,
       headTimeoutMs: 10_000,
       idleTimeoutMs: 60_000,
       connectTimeoutMs: 5_000,

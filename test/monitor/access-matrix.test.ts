@@ -94,7 +94,7 @@ const monitored: Monitored = {
       sessions: {
         created: plant.created,
         countsByType: () => ({ REST: 1, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
-        list: () => [
+        entries: () => [
           {
             id: SESSION_ID,
             createTime: '2026-03-01T08:00:00.000Z',
@@ -155,7 +155,7 @@ let agent: http.Agent;
 beforeAll(async () => {
   folder = new Folder();
   const users = [await userLine('ann', 'sessions', PASSWORDS.ann), await userLine('bob', 'metrics', PASSWORDS.bob)];
-  const list = new AccessList({
+  const list = await AccessList.open({
     usersFile: folder.write('users', users.join('\n')),
     tokensFile: folder.write('tokens', `${metricsToken.line}\n${sessionsToken.line}`),
   });
@@ -295,7 +295,7 @@ describe('an answer without a credential', () => {
 
 describe('too many wrong credentials', () => {
   it('get 429 with Retry-After, and keep nobody out', async () => {
-    const list = new AccessList({ usersFile: undefined, tokensFile: folder.write('more', metricsToken.line) });
+    const list = await AccessList.open({ usersFile: undefined, tokensFile: folder.write('more', metricsToken.line) });
     const clock = { ...systemClock, nowNs: () => 0 };
     const guard = new Guard({ access: new AccessControl(list, clock), hosts: new HostCheck([]) });
     const limited = new Monitor(monitored, OPTIONS, guard, createLogger('silent'));

@@ -16,7 +16,7 @@ function startWith(tokensFile: string, hosts: readonly string[] = []) {
 }
 
 describe('a sidecar with monitor.auth', () => {
-  it('lets in who is in the files, and reads them again when asked to', async () => {
+  it('lets in who is in the files, and follows these', async () => {
     const [first, second] = [tokenLine('prometheus', 'metrics'), tokenLine('grafana', 'sessions')];
     const stand = await startWith(folder.write('tokens', first.line));
     const statusOf = async (token?: string) => {
@@ -28,7 +28,7 @@ describe('a sidecar with monitor.auth', () => {
     };
     const before = [await statusOf(), await statusOf(first.token), await statusOf(second.token)];
     folder.write('tokens', second.line);
-    expect(stand.sidecar.access?.reload()).toBeUndefined();
+    await stand.sidecar.access.poll();
     const after = [await statusOf(), await statusOf(first.token), await statusOf(second.token)];
     await stand.close();
     expect([before, after]).toEqual([

@@ -1,15 +1,24 @@
 import { type Clock, NS_PER_MS } from '../../src/clock.ts';
 
-/** A clock that stands still until it is told to go on. Starts at 2026-03-01T08:00:00.000Z. */
+const START_EPOCH_MS = Date.UTC(2026, 2, 1, 8);
+
+/** A clock that stands still until it is told to go on. Starts at 2026-03-01T08:00:00.000Z, the monotonic one at 5,000 ns. */
 export class ManualClock implements Clock {
+  readonly #startNs: number;
+  readonly #startEpochMs: number;
   #ms = 0;
 
+  constructor(startEpochMs: number = START_EPOCH_MS, startNs = 5_000) {
+    this.#startEpochMs = startEpochMs;
+    this.#startNs = startNs;
+  }
+
   nowNs(): number {
-    return 5_000 + this.#ms * NS_PER_MS;
+    return this.#startNs + this.#ms * NS_PER_MS;
   }
 
   epochMs(): number {
-    return Date.UTC(2026, 2, 1, 8) + this.#ms;
+    return this.#startEpochMs + this.#ms;
   }
 
   advanceMs(ms: number): void {

@@ -2,7 +2,8 @@ import { CANCELLED, COMPLETED, type DataPath, type Ending, type Exchange } from 
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts';
 import type { CometListener } from '../../src/record/comet/comet-listener.ts';
-import { createRecorder, type RecorderConfig } from '../../src/record/create-recorder.ts';
+import { createRecording, type RecorderConfig } from '../../src/record/create-recorder.ts';
+import type { RecordedState } from '../../src/record/recorded-state.ts';
 import type { Recorder } from '../../src/record/recorder.ts';
 import type { SessionEntry } from '../../src/sessions/session.ts';
 import { testComet, testSessions } from '../wire/test-config.ts';
@@ -48,13 +49,21 @@ export interface Answered {
 
 /** A recorder that is told of exchanges as the data plane tells it, by a clock that stands still in between. */
 export class Traffic {
-  readonly clock = new ManualClock();
+  readonly clock: ManualClock;
   readonly recorder: Recorder;
+  /** What of it outlives a restart. */
+  readonly state: RecordedState;
   readonly reporter: ExchangeReporter;
+  /** Reads another configuration: what differs from that of the start. */
+  readonly reload: (change: Partial<RecorderConfig>) => void;
   readonly #errors: unknown[] = [];
 
-  constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener) {
-    this.recorder = createRecorder({ ...CONFIG, ...change }, this.clock, listener);
+  constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener, clock = new ManualClock()) {
+    this.clock = clock;
+    const { recorder, state, prepareReload } = createRecording({ ...CONFIG, ...change }, clock, listener);
+    this.reload = (next) => prepareReload({ ...CONFIG, ...change, ...next })();
+    this.recorder = recorder;
+    this.state = state;
     const log = (error: unknown): void => void this.#errors.push(error);
     this.reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
   }

@@ -389,37 +389,61 @@ describe('forwarding fields', () => {
 });
 
 describe('a draining sidecar', () => {
-  it('does not wait for a connection that has come since and asked nothing', async () => {
-    await stood({ config: () => ({ stop: { deadlineMs: 60_000 } }) });
+  const announced = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok';
+
+  /** A client whose request is with the upstream. */
+  async function busyClient(): Promise<{ client: Client; upstream: net.Socket }> {
+    const client = await stand.connect();
+    const coming = stand.nextUpstream();
+    client.socket.write(get('/a'));
+    const upstream = await coming;
+    await once(upstream, 'data');
+    return { client, upstream };
+  }
+
+  it('announces the end of a connection and keeps it, serves new ones, and closes none that is idle', async () => {
+    await stood();
+    const idle = await busyClient();
+    idle.upstream.write(OK);
+    await idle.client.until('ok');
+    const busy = await busyClient();
     stand.sidecar.drain();
+    busy.upstream.write(OK);
+    await busy.client.ended;
+    expect(busy.client.received()).toBe(announced);
+    const late = await busyClient();
+    late.upstream.write(OK);
+    await late.client.ended;
+    expect(late.client.received()).toBe(announced);
+    // The one that was idle is served as well, and told.
+    idle.client.socket.write(get('/b'));
+    await once(idle.upstream, 'data');
+    idle.upstream.write(OK);
+    await idle.client.ended;
+    expect(idle.client.received()).toBe(OK + announced);
+  });
+
+  it('closes no connection behind an answer that has not said so', async () => {
+    await stood();
+    const { client, upstream } = await busyClient();
+    upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
+    await client.until('ok');
+    stand.sidecar.drain();
+    upstream.write('ok');
+    await client.until('okok');
+    client.socket.write(get('/b'));
+    await once(upstream, 'data');
+    upstream.write(OK);
+    await client.ended;
+    expect(client.received().endsWith(announced)).toBe(true);
+  });
+
+  it('closes idle connections when it stops, those that never asked for anything included', async () => {
+    await stood({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
     const silent = await stand.connect();
     await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(2);
     silent.socket.on('end', () => silent.socket.end());
     await stand.sidecar.stop();
     expect(stand.sidecar.dispatcher.openConnections).toBe(0);
-  });
-
-  it('closes idle connections, announces the end of others, and still serves new ones', async () => {
-    const { client: idle } = await stood();
-    const busy = await stand.connect();
-    for (const client of [idle, busy]) {
-      const coming = stand.nextUpstream();
-      client.socket.write(get('/a'));
-      await once(await coming, 'data');
-    }
-    stand.upstreams[0]?.write(OK);
-    await idle.until('ok');
-    stand.sidecar.drain();
-    await idle.ended;
-    stand.upstreams[1]?.write(OK);
-    await busy.ended;
-    const announced = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok';
-    expect(busy.received()).toBe(announced);
-    const late = await stand.connect();
-    const coming = stand.nextUpstream();
-    late.socket.write(get('/c'));
-    (await coming).write(OK);
-    await late.ended;
-    expect(late.received()).toBe(announced);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CredentialFields, Credentials, MAX_USER_NAME_CHARS } from '../../src/sessions/credentials.ts';
+import { type CredentialFields, Credentials, isLasting, MAX_USER_NAME_CHARS } from '../../src/sessions/credentials.ts';
 
 function fieldsOf(fields: Record<string, string>): CredentialFields {
   return { field: (name) => fields[name] };
@@ -145,8 +145,25 @@ describe('tokens and keys', () => {
 
   it('are hashes that another process cannot repeat', () => {
     const token = tokenOf(basic('anna:pass'));
-    expect(token).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(tokenOf({ 'x-api-key': 'key-1' })).toMatch(/^[A-Za-z0-9+/]{43}=$/);
     expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
+  });
+
+  it('are repeated by a process that goes on with the key of the one before', () => {
+    const next = new Credentials([{ user: 'historian', key: 'key-1' }], COOKIE);
+    next.adopt(credentials.secret);
+    const key = fieldsOf({ 'x-api-key': 'key-1' });
+    expect(next.tokenOf(key)).toBe(credentials.tokenOf(key));
+    expect(next.identify(key)).toEqual({ key: next.tokenOf(key), userName: 'historian' });
+  });
+
+  it('last over a restart unless a password is part of them', () => {
+    const lasting = (fields: Record<string, string>) => isLasting(tokenOf(fields) ?? '');
+    expect(lasting(basic('anna:pass'))).toBe(false);
+    expect(lasting({ 'x-api-key': 'key-1' })).toBe(true);
+    expect(lasting({ cookie: 'JSESSIONID=one' })).toBe(true);
+    expect(isLasting(credentials.clientTokenOf('client-1'))).toBe(true);
   });
 });
 

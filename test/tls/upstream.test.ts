@@ -3,6 +3,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config, UpstreamTls } from '../../src/config/config.ts';
+import { testConfig } from '../wire/test-config.ts';
 import { CertificateFolder, type Pair, textOf } from './certificates.ts';
 import { get, listening, type SecureStand, startSecureStand } from './secure-stand.ts';
 
@@ -265,12 +266,31 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       await stand?.sidecar.tls.upstream?.poll();
       expect((await get(stand!.port, '/a')).status).toBe(200);
     });
+
+    it('is verified by another name, or no longer, where the configuration says so from then on', async () => {
+      const port = await secureUpstream(folder.signed(authority, { name: 'x', alternatives: 'DNS:smartweb.plant' }));
+      await start(port, { serverName: 'smartweb.plant' }, { dataPath });
+      const tls = { caFile: authority.certFile, certFile: undefined, keyFile: undefined };
+      const become = async (serverName: string | undefined, verify: boolean) => {
+        (await stand?.sidecar.tls.upstream?.prepare({ ...tls, serverName, verify }))?.();
+        return (await get(stand!.port, '/a')).status;
+      };
+      const statuses = [
+        await become('other.plant', true),
+        await become(undefined, true),
+        await become(undefined, false),
+      ];
+      expect([...statuses, await become('smartweb.plant', true)]).toEqual([502, 502, 200, 200]);
+      expect(warnings().filter(({ details }) => String(details).includes('upstream.tls.verify is false'))).toHaveLength(
+        1,
+      );
+    });
   });
 }
 
 describe('whether the upstream is ready', () => {
   const ready = async () => (await get(stand!.monitorPort, '/readyz')).status;
-  const monitor = { host: '127.0.0.1', port: 0, auth: undefined, hosts: [], readyWithUpstream: true };
+  const monitor = { ...testConfig().monitor, readyWithUpstream: true };
 
   it('is asked by TLS', async () => {
     await start(await secureUpstream(own), {}, { monitor });

@@ -150,3 +150,53 @@ describe('watched certificate files', () => {
     expect(lines).toEqual([['error', { reason: expect.stringContaining('cannot be read: ENOENT') }]]);
   });
 });
+
+describe('other certificate files', () => {
+  const named = (pair: Pair) => ({ section: 'listen.tls', ...pair, caFile: undefined, caKey: 'clientCaFile' }) as const;
+
+  it('are used, and watched, from the moment on at which they are taken over', async () => {
+    const { watched, given } = await open(copies());
+    const next = copies();
+    put(next, second);
+    const takeOver = await watched.prepare(named(next));
+    expect(watched.options.cert).toBe(textOf(first.certFile));
+    takeOver();
+    expect([given, watched.numbers.replaced]).toEqual([[textOf(second.certFile)], 1]);
+    put(next, first);
+    await watched.poll();
+    expect(given).toEqual([textOf(second.certFile), textOf(first.certFile)]);
+  });
+
+  it('are not undone by a look at the ones before that is still under way', async () => {
+    const pair = copies();
+    const { watched, given } = await open(pair);
+    const next = copies();
+    put(next, second);
+    const takeOver = await watched.prepare(named(next));
+    writeFileSync(pair.certFile, `${textOf(first.certFile)}\n`);
+    const look = watched.poll();
+    takeOver();
+    await look;
+    await watched.poll();
+    expect([given, watched.options.cert, lines.filter(([level]) => level === 'error')]).toEqual([
+      [textOf(second.certFile)],
+      textOf(second.certFile),
+      [],
+    ]);
+  });
+
+  it('that cannot be used are told at once, and change nothing', async () => {
+    const { watched, given } = await open(copies());
+    await expect(watched.prepare(named({ ...second, keyFile: first.keyFile }))).rejects.toThrow(/does not belong to/);
+    await expect(watched.prepare(named({ ...second, keyFile: '/none' }))).rejects.toMatchObject({
+      code: 'D2S_ERR_TLS_FILE',
+    });
+    expect([given, watched.options.cert]).toEqual([[], textOf(first.certFile)]);
+  });
+
+  it('that hold the same are no change', async () => {
+    const { watched, given } = await open(copies());
+    (await watched.prepare(named(copies())))();
+    expect([given, watched.numbers.replaced, lines]).toEqual([[], 0, []]);
+  });
+});

@@ -34,6 +34,7 @@ export class ObservedPlane {
     const limits = {
       forwarded,
       headBytes: HEAD_BYTES,
+      maxFields: 1_000,
       headTimeoutMs: 10_000,
       idleTimeoutMs: HOUR_MS,
       halfClosedTimeoutMs: 10_000,
@@ -48,7 +49,13 @@ export class ObservedPlane {
       logger,
     );
     const services = { options: limits, upstream, reporter: this.reporter, writes: new WriteBatch() };
-    this.#dispatcher = new Dispatcher({ dataPath, maxConnections: 10_000 }, services, gateway, systemClock, logger);
+    this.#dispatcher = new Dispatcher(
+      { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },
+      services,
+      gateway,
+      systemClock,
+      logger,
+    );
   }
 
   static async start(options: SidecarOptions, observer: ExchangeObserver): Promise<ObservedPlane> {

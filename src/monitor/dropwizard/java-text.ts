@@ -12,8 +12,11 @@ export function toJavaDouble(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
   const size = Math.abs(value);
   if (size >= 1e-3 && size < 1e7) return Number.isInteger(value) ? `${value}.0` : String(value);
-  const [digits = '', exponent = ''] = value.toExponential().split('e');
-  return `${digits.includes('.') ? digits : `${digits}.0`}E${exponent.replace('+', '')}`;
+  const text = value.toExponential();
+  const end = text.indexOf('e');
+  const digits = text.slice(0, end);
+  const exponent = text.slice(text.charAt(end + 1) === '+' ? end + 2 : end + 1);
+  return `${digits.includes('.') ? digits : `${digits}.0`}E${exponent}`;
 }
 
 /** A whole number in all its digits. A fraction is cut off; NaN and infinities are quoted texts. */

@@ -1,8 +1,10 @@
 /**
  * Writes metrics as `metrics-json` of Dropwizard Metrics 4 does, byte for byte, since tools read that form. Pure: it knows
- * metrics and text, neither HTTP nor routes.
+ * metrics and text, neither HTTP nor routes. The text comes in pieces of one metric, so that nobody has to wait for all of it.
  */
+import assert from 'node:assert/strict';
 import type { MetricSet } from '../../metrics/metric-set.ts';
+import type { TimerReading } from '../../metrics/timer.ts';
 import { toJsonText } from './java-text.ts';
 import {
   counterFields,
@@ -12,12 +14,10 @@ import {
   meterFields,
   timerFields,
 } from './metric-fields.ts';
-import { sortedNames } from './sorted-names.ts';
-import { Turns } from './turns.ts';
+import { NameOrder } from './name-order.ts';
 
 /** A constant of the JSON module in all its releases 4.x; not the version of the library, nor ours. */
 const VERSION = '4.0.0';
-const CHUNK_CHARS = 16 * 1024;
 
 export interface RenderOptions {
   /** Indented by two blanks, else without any blank. */
@@ -47,57 +47,115 @@ const PRETTY: Blanks = {
   emptySection: '{ }',
 };
 
-/**
- * The document in pieces of about 16 KB; joined, e.g. `{"version":"4.0.0","gauges":{},"counters":{},...}`. Rates are in events
- * for each second. Each metric is read when its turn comes, and the event loop gets one at least every few milliseconds, so
- * numbers of one document may be that far apart.
- */
-export async function* renderMetrics(set: MetricSet, options: RenderOptions): AsyncGenerator<string, void, undefined> {
-  const blanks = options.pretty ? PRETTY : COMPACT;
-  const turns = new Turns();
-  yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
-  yield* renderSection('gauges', set.gauges, gaugeFields, { blanks, turns });
-  yield ',';
-  yield* renderSection('counters', set.counters, counterFields, { blanks, turns });
-  // We have none: what Dropwizard users keep in histograms are durations here. But consumers expect the section.
-  yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
-  yield* renderSection('meters', set.meters, meterFields, { blanks, turns });
-  yield ',';
-  yield* renderSection('timers', set.timers, (timer) => timerFields(timer, options.durationUnit), { blanks, turns });
-  yield `${blanks.documentEnd}}`;
+type Pieces = Generator<string, void, undefined>;
+type MetricOf<Title extends keyof MetricSet> =
+  MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
+
+/** What `section` of the renderer needs of its document. */
+interface Form {
+  readonly blanks: Blanks;
+  readonly leads: FieldLeads;
 }
 
-async function* renderSection<Metric>(
-  title: string,
-  metrics: ReadonlyMap<string, Metric>,
-  toFields: (metric: Metric) => Fields,
-  { blanks, turns }: { blanks: Blanks; turns: Turns },
-): AsyncGenerator<string, void, undefined> {
-  const opening = `${blanks.section}"${title}"${blanks.colon}`;
-  if (metrics.size === 0) {
-    yield `${opening}${blanks.emptySection}`;
-    return;
+/** Remembers the order of names from one answer to the next; so there should be one of it. */
+export class MetricsRenderer {
+  readonly #order = new NameOrder();
+
+  /**
+   * The union of `sets` in pieces; joined, e.g. `{"version":"4.0.0","gauges":{},"counters":{},...}`. Rates are in events for each
+   * second. Each metric is read when its piece is taken, so numbers of one document may be some time apart. What gets a name after
+   * its section was begun is left to the next document. Two metrics with one name in one section fail an assertion.
+   */
+  *render(sets: readonly MetricSet[], { pretty, durationUnit }: RenderOptions): Pieces {
+    const blanks = pretty ? PRETTY : COMPACT;
+    const form = { blanks, leads: new FieldLeads(blanks) };
+    const toTimerFields = (timer: TimerReading) => timerFields(timer, durationUnit);
+    yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
+    yield* this.#section('gauges', sets, gaugeFields, form);
+    yield ',';
+    yield* this.#section('counters', sets, counterFields, form);
+    // We have none: what Dropwizard users keep in histograms are durations here. But consumers expect the section.
+    yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
+    yield* this.#section('meters', sets, meterFields, form);
+    yield ',';
+    yield* this.#section('timers', sets, toTimerFields, form);
+    yield `${blanks.documentEnd}}`;
   }
-  let chunk = `${opening}{`;
-  let separator = '';
-  for (const name of await sortedNames(metrics.keys(), turns)) {
-    if (turns.due) await turns.rest();
-    const fields = toFields(metrics.get(name) as Metric);
-    chunk += `${separator}${blanks.metric}${toJsonText(name)}${blanks.colon}${renderFields(fields, blanks)}`;
-    separator = ',';
-    if (chunk.length < CHUNK_CHARS) continue;
-    yield chunk;
-    chunk = '';
+
+  *#section<Title extends keyof MetricSet>(
+    title: Title,
+    sets: readonly MetricSet[],
+    toFields: (metric: MetricOf<Title>) => Fields,
+    { blanks, leads }: Form,
+  ): Pieces {
+    const opening = `${blanks.section}"${title}"${blanks.colon}`;
+    const parts: Part<MetricOf<Title>>[] = [];
+    for (const set of sets) {
+      const section = set[title] as ReadonlyMap<string, MetricOf<Title>>;
+      if (section.size > 0) parts.push({ section, names: yield* this.#order.sorted(section), at: 0 });
+    }
+    if (parts.length === 0) {
+      yield `${opening}${blanks.emptySection}`;
+      return;
+    }
+    let before = `${opening}{`;
+    for (let name = leastOf(parts); name !== undefined; name = leastOf(parts)) {
+      const metric = takenFrom(parts, name);
+      yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${leads.textOf(toFields(metric))}`;
+      before = ',';
+    }
+    yield `${blanks.section}}`;
   }
-  yield `${chunk}${blanks.section}}`;
 }
 
-function renderFields(fields: Fields, blanks: Blanks): string {
-  let text = '{';
-  let separator = '';
-  for (const [key, json] of fields) {
-    text += `${separator}${blanks.field}"${key}"${blanks.colon}${json}`;
-    separator = ',';
+/** What stands before each value, e.g. `,"max":`, by the list of keys: the same for thousands of metrics. */
+class FieldLeads {
+  readonly #blanks: Blanks;
+  readonly #leads = new Map<readonly string[], readonly string[]>();
+
+  constructor(blanks: Blanks) {
+    this.#blanks = blanks;
   }
-  return `${text}${blanks.metric}}`;
+
+  textOf({ keys, values }: Fields): string {
+    let leads = this.#leads.get(keys);
+    if (leads === undefined) {
+      const { field, colon } = this.#blanks;
+      leads = keys.map((key, i) => `${i === 0 ? '{' : ','}${field}"${key}"${colon}`);
+      this.#leads.set(keys, leads);
+    }
+    let text = '';
+    for (let i = 0; i < leads.length; i += 1) text += `${leads[i]}${values[i]}`;
+    return `${text}${this.#blanks.metric}}`;
+  }
+}
+
+/** A section of one of the sets, and how far it has been written. */
+interface Part<Metric> {
+  readonly section: ReadonlyMap<string, Metric>;
+  readonly names: readonly string[];
+  at: number;
+}
+
+/** The next name of all; undefined when there is none left. */
+function leastOf(parts: readonly Part<unknown>[]): string | undefined {
+  let least: string | undefined;
+  for (const { names, at } of parts) {
+    const name = names[at];
+    if (name !== undefined && (least === undefined || name < least)) least = name;
+  }
+  return least;
+}
+
+/** The metric called `name`, which is the next of one part, or of several that share it. */
+function takenFrom<Metric>(parts: readonly Part<Metric>[], name: string): Metric {
+  let taken: Metric | undefined;
+  for (const part of parts) {
+    if (part.names[part.at] !== name) continue;
+    part.at += 1;
+    const metric = part.section.get(name);
+    assert(taken === undefined || taken === metric, `two metrics are called ${name}`);
+    taken = metric;
+  }
+  return taken as Metric;
 }

@@ -4,35 +4,23 @@
  * https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
  */
 import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
-import { Turns } from '../dropwizard/turns.ts';
 import type { Family, Sample, Summary, Table } from './table.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-const CHUNK_CHARS = 16 * 1024;
-
 /**
- * The document in pieces of about 16 KB. The event loop gets a turn at least every few milliseconds, so numbers of one document
- * may be that far apart, but those of one sample (a histogram with its buckets) are of one moment.
+ * The document in pieces of one sample. Each sample is read when its piece is taken, so numbers of one document may be some time
+ * apart, but those of one sample (a histogram with its buckets) are of one moment.
  */
-export async function* renderTables(
-  tables: Iterable<Table>,
-  format: ExpositionFormat,
-): AsyncGenerator<string, void, undefined> {
-  const turns = new Turns();
-  let chunk = '';
+export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat): Generator<string, void, undefined> {
   for (const table of tables) {
     let head = headOf(table, format);
     for (const sample of table.samples()) {
-      if (turns.due) await turns.rest();
-      chunk += head + textOf(table, sample);
+      yield head + textOf(table, sample);
       head = '';
-      if (chunk.length < CHUNK_CHARS) continue;
-      yield chunk;
-      chunk = '';
     }
   }
-  yield format === 'openmetrics' ? `${chunk}# EOF\n` : chunk;
+  if (format === 'openmetrics') yield '# EOF\n';
 }
 
 function headOf({ name, type, help }: Family, format: ExpositionFormat): string {

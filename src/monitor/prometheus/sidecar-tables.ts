@@ -1,6 +1,7 @@
 /** The sidecar itself: what passes through it, what it could not do, and its process. */
 import type { MonitoredNumbers, MonitoredSidecar } from '../monitored.ts';
 import type { ProcessReading } from '../process-reading.ts';
+import { lifecycleTables } from './lifecycle-tables.ts';
 import { labelled, single, type Table } from './table.ts';
 
 const COUNTER = 'counter';
@@ -48,7 +49,22 @@ export function trafficTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbe
         }
       },
     },
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_sidecar_upstream_failures_total',
+        help: 'Exchanges that ended as failed, by code (docs/errors.md).',
+        label: 'code',
+      },
+      () => reporter.failures.counts,
+    ),
     single(GAUGE, 'd2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', () => reporter.open),
+    single(
+      GAUGE,
+      'd2_sidecar_requests_in_flight',
+      'Requests that are with the upstream now, held long polls among them.',
+      () => reporter.inFlight,
+    ),
     single(
       COUNTER,
       'd2_sidecar_unclassified_exchanges_total',
@@ -63,12 +79,19 @@ export function trafficTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbe
     ),
     single(COUNTER, 'd2_sidecar_upgrades_total', 'Upgrades that the upstream accepted.', () => numbers.upgrades),
     ...connectionTables(sidecar),
+    ...lifecycleTables(sidecar),
   ];
 }
 
 function connectionTables({ dispatcher, gateway }: MonitoredSidecar): readonly Table[] {
   return [
     single(GAUGE, 'd2_sidecar_connections', 'Client connections open now.', () => dispatcher.openConnections),
+    single(
+      GAUGE,
+      'd2_sidecar_client_addresses',
+      'Addresses that client connections are open from now.',
+      () => dispatcher.clientAddresses,
+    ),
     single(
       GAUGE,
       'd2_sidecar_upgraded_connections',
@@ -95,8 +118,17 @@ function connectionTables({ dispatcher, gateway }: MonitoredSidecar): readonly T
 
 /** What was refused, given up or lost for a bound or a mistake. All of them should stand still. */
 export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers): readonly Table[] {
-  const { dispatcher, gateway, reporter, access } = sidecar;
+  const { dispatcher, gateway, reporter, access, limits } = sidecar;
   return [
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_sidecar_limit_hits_total',
+        help: 'Requests and connections that were refused or ended for a limit, by the key that sets it (docs/limits.md).',
+        label: 'limit',
+      },
+      () => limits.counts,
+    ),
     single(
       COUNTER,
       'd2_sidecar_connections_refused_total',
@@ -114,6 +146,18 @@ export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers
       'd2_sidecar_sessions_untracked_total',
       'Calls that would have begun a session when there were sessions.max already.',
       () => numbers.sessionsUntracked,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_descriptor_shortages_total',
+      'Looks, one each second, that found no file descriptor left: clients were turned away.',
+      () => dispatcher.descriptorShortages,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_log_lines_lost_total',
+      'Log lines that could not be written, since nobody read them or the disk was full.',
+      () => sidecar.log?.lostLines,
     ),
     single(
       COUNTER,

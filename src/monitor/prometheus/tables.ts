@@ -8,7 +8,9 @@ import type { ProcessReading } from '../process-reading.ts';
 import { applicationTables, nameTables } from './application-tables.ts';
 import { cometTables } from './comet-tables.ts';
 import { jvmSourceTables, jvmTables } from './jvm-tables.ts';
+import { securityTables } from './security-tables.ts';
 import { brokenCallTables, limitTables, processTables, trafficTables } from './sidecar-tables.ts';
+import { stateTables } from './state-tables.ts';
 import type { Table } from './table.ts';
 
 export function toTables(
@@ -24,6 +26,8 @@ export function toTables(
     ...trafficTables(sidecar, numbers),
     ...nameTables(applications),
     ...limitTables(sidecar, numbers),
+    ...securityTables(sidecar.security),
+    ...stateTables(sidecar.state),
     ...jvmSourceTables(jvm),
     ...processTables(sidecar, reading),
   ];

@@ -8,18 +8,22 @@ import type { CometClients } from './comet-clients.ts';
 import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
-/** All that reading the Comet traffic of one application works with. */
-export interface CometApplication {
-  readonly clock: Clock;
+/** What the configuration says of reading. It may become another at any moment, so nobody keeps it. */
+export interface CometReading {
   readonly config: Config['comet'];
   readonly classifier: CometClassifier;
+  /** The user's name that a handshake brings, fit to be shown. */
+  userOf(handshake: BayeuxMessage): string | null;
+}
+
+/** All that reading the Comet traffic of one application works with. */
+export interface CometApplication extends CometReading {
+  readonly clock: Clock;
   readonly credentials: Credentials;
   readonly sessions: SessionTable;
   readonly clients: CometClients;
   /** Of all applications together. */
   readonly metrics: CometMetrics;
-  /** The user's name that a handshake brings, fit to be shown. */
-  userOf(handshake: BayeuxMessage): string | null;
   /** Hears what is read; undefined in a sidecar that serves. */
   readonly listener?: CometListener | undefined;
 }

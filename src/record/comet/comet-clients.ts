@@ -8,6 +8,7 @@
  * | last connection gone | ends after `sessions.cometGone` unless it is back | gone once none of its clients has a connection |
  * | logout, idle, gone for too long | all its clients end | ends |
  */
+import type { ArchiveWriter } from '../../archive/archive-writer.ts';
 import { CallCache } from '../../classify/call-cache.ts';
 import { type Clock, NS_PER_MS } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
@@ -17,6 +18,7 @@ import type { SessionTable } from '../../sessions/session-table.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import type { PendingCall } from './pending-calls.ts';
+import { type SavedClient, type SavedLogin, saveClient, saveLogin } from './saved-login.ts';
 
 export interface CometClientsParts {
   readonly clock: Clock;
@@ -53,22 +55,24 @@ export type CallResult =
   | { readonly kind: 'aborted' };
 
 export class CometClients {
-  readonly #parts: CometClientsParts;
-  readonly #goneNs: number;
-  readonly #ackWaitNs: number;
-  readonly #callTimeoutNs: number;
-  readonly #maxClients: number;
   readonly #byToken = new Map<string, CometClient>();
   readonly #logins = new Map<Session, Login>();
   readonly #ended = new CallCache<Leaving>(REMEMBERED_ENDS, TOKEN_CHARS);
+  #parts: CometClientsParts;
+  #times: Times;
+  #maxClients: number;
 
   constructor(parts: CometClientsParts) {
-    const { comet, sessions } = parts.config;
     this.#parts = parts;
-    this.#goneNs = sessions.cometGoneMs * NS_PER_MS;
-    this.#ackWaitNs = comet.ackWaitMs * NS_PER_MS;
-    this.#callTimeoutNs = comet.callTimeoutMs * NS_PER_MS;
-    this.#maxClients = sessions.max * CLIENTS_PER_SESSION;
+    this.#times = toTimes(parts.config);
+    this.#maxClients = toMaxClients(parts.config);
+  }
+
+  /** Other times and bounds from now on, but for the calls that a client which is there may have waiting. Nobody is put out. */
+  reconfigure(config: CometClientsParts['config']): void {
+    this.#parts = { ...this.#parts, config };
+    this.#times = toTimes(config);
+    this.#maxClients = toMaxClients(config);
   }
 
   /** The client of that token, or one that is not kept before the server has been seen to know it (`know`). */
@@ -174,17 +178,61 @@ export class CometClients {
     }
   }
 
+  /** Writes the login of `session` with its clients, if it has one. All at one moment. */
+  save(session: Session, out: ArchiveWriter): void {
+    const login = this.#logins.get(session);
+    out.flag(login !== undefined);
+    if (login !== undefined) saveLogin(out, login);
+  }
+
+  /** Writes the clients that belong to no session, with a pause after each. */
+  *saveStrays(out: ArchiveWriter): Generator<void> {
+    for (const client of this.#byToken.values()) {
+      if (client.session !== undefined) continue;
+      out.flag(true);
+      saveClient(out, client);
+      yield;
+    }
+    out.flag(false);
+  }
+
+  /** Takes up a login of before a restart. None of its clients has a connection yet; what they monitor is monitored again. */
+  restore(session: Session, { hasCookie, goneSinceNs, clients }: SavedLogin): void {
+    const login = this.login(session, hasCookie);
+    login.goneSinceNs = goneSinceNs;
+    for (const saved of clients) login.clients.add(this.restoreClient(saved, session));
+    if (clients.length > 0) this.#updateLogin(login);
+  }
+
+  restoreClient(saved: SavedClient, session: Session | undefined): CometClient {
+    const { token, monitorings, goneSinceNs } = saved;
+    const client = new CometClient(token, this.#parts.config.comet.maxPendingCalls, goneSinceNs);
+    client.isKnown = true;
+    client.session = session;
+    client.couldUseWebSocket = saved.couldUseWebSocket;
+    client.hasFallenBack = saved.hasFallenBack;
+    client.adviceIntervalMs = saved.adviceIntervalMs;
+    for (const [key, name] of monitorings) {
+      client.monitorings.set(key, name);
+      this.#parts.statistics.object.resubscribe(name);
+      session?.resubscribe(name);
+    }
+    this.#byToken.set(token, client);
+    return client;
+  }
+
   /** Ends what waits for too long. For a timer of seconds. */
   sweep(): void {
     const nowNs = this.#parts.clock.nowNs();
     for (const client of this.#byToken.values()) {
       if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
-      if (nowNs - client.goneSinceNs >= this.#goneNs) this.end(client);
+      if (nowNs - client.goneSinceNs >= this.#times.goneNs) this.end(client);
     }
   }
 
   #sweepCalls(client: CometClient, nowNs: number): void {
-    for (const pending of client.calls.takeExpired(nowNs, this.#ackWaitNs, this.#callTimeoutNs)) {
+    const { ackWaitNs, callTimeoutNs } = this.#times;
+    for (const pending of client.calls.takeExpired(nowNs, ackWaitNs, callTimeoutNs)) {
       if (pending.ackedNs > 0) {
         this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
       } else {
@@ -239,9 +287,27 @@ export class CometClients {
   }
 }
 
+interface Times {
+  readonly goneNs: number;
+  readonly ackWaitNs: number;
+  readonly callTimeoutNs: number;
+}
+
+function toTimes({ comet, sessions }: CometClientsParts['config']): Times {
+  return {
+    goneNs: sessions.cometGoneMs * NS_PER_MS,
+    ackWaitNs: comet.ackWaitMs * NS_PER_MS,
+    callTimeoutNs: comet.callTimeoutMs * NS_PER_MS,
+  };
+}
+
+function toMaxClients({ sessions }: CometClientsParts['config']): number {
+  return sessions.max * CLIENTS_PER_SESSION;
+}
+
 /** Infinity as soon as one of them has a connection. */
 function latestGone(clients: Iterable<CometClient>): number {
-  let latestNs = 0;
+  let latestNs = Number.NEGATIVE_INFINITY;
   for (const { goneSinceNs } of clients) {
     if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;
     latestNs = Math.max(latestNs, goneSinceNs);

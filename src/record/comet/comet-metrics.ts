@@ -2,6 +2,9 @@
  * What is counted of Comet beside the statistics of calls and objects: holds, which are no calls, signs of trouble between
  * clients and server, and what passed unread.
  */
+import type { ArchiveReader } from '../../archive/archive-reader.ts';
+import { loadCounters, saveCounters, takeCounters } from '../../archive/archive-record.ts';
+import type { ArchiveWriter } from '../../archive/archive-writer.ts';
 import type { Clock } from '../../clock.ts';
 import { NS_PER_S } from '../../clock.ts';
 import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
@@ -11,17 +14,20 @@ import type { TimerReading } from '../../metrics/timer.ts';
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
 
 /** Why something passed unread. The bytes were passed on as always. */
-export type UnreadReason =
-  | 'body-too-large'
-  | 'not-bayeux'
-  | 'content-coding'
-  | 'too-large'
-  | 'inflated-too-large'
-  | 'malformed'
-  | 'extension'
-  | 'budget'
-  | 'text'
-  | 'binary';
+export type UnreadReason = (typeof UNREAD_REASONS)[number];
+
+const UNREAD_REASONS = [
+  'body-too-large',
+  'not-bayeux',
+  'content-coding',
+  'too-large',
+  'inflated-too-large',
+  'malformed',
+  'extension',
+  'budget',
+  'text',
+  'binary',
+] as const;
 
 /** What a table had no place for. */
 export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
@@ -53,6 +59,20 @@ export interface CometNumbers {
 /** So many handshakes within so long are a storm, e.g. all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
+
+/** In the order of the state file. */
+const PLAIN_COUNTERS = [
+  'clientMessages',
+  'upstreamMessages',
+  'accepted',
+  'refused',
+  'unknownClients',
+  'fallbacks',
+  'connectGaps',
+  'adopted',
+  'timedOut',
+  'abandoned',
+] as const;
 
 export class CometMetrics {
   readonly #holdDuration: LifetimeTimer;
@@ -104,6 +124,30 @@ export class CometMetrics {
 
   tableFull(table: CometTable): void {
     this.#untracked[table] += 1;
+  }
+
+  /** Everything but the holds of now. At one moment. */
+  save(out: ArchiveWriter): void {
+    saveCounters(out, this.#ended);
+    out.count(this.#holdDuration.count);
+    this.#holdDuration.save(out);
+    saveCounters(out, this.#unread);
+    saveCounters(out, this.#untracked);
+    out.count(this.#storms);
+    for (const name of PLAIN_COUNTERS) out.count(this[name]);
+  }
+
+  load(input: ArchiveReader): void {
+    takeCounters(this.#ended, loadCounters(input));
+    this.#holdDuration.load(input, input.count());
+    const unread: Partial<Record<string, number>> = loadCounters(input);
+    for (const reason of UNREAD_REASONS) {
+      const count = unread[reason];
+      if (count !== undefined) this.#unread[reason] = count;
+    }
+    takeCounters(this.#untracked, loadCounters(input));
+    this.#storms = input.count();
+    for (const name of PLAIN_COUNTERS) this[name] = input.count();
   }
 
   read(): CometNumbers {

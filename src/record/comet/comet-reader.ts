@@ -4,7 +4,8 @@
  */
 import type { CometRoutes } from '../../classify/comet-route.ts';
 import type { Exchange } from '../../exchange/exchange.ts';
-import type { CometApplication } from './comet-application.ts';
+import type { CometApplication, CometReading } from './comet-application.ts';
+import type { CometClients, CometClientsParts } from './comet-clients.ts';
 import { CometExchange } from './comet-exchange.ts';
 import type { CometTunnelServices } from './comet-tunnel.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
@@ -18,8 +19,14 @@ export interface CometReaderParts {
   readonly userField: string;
 }
 
+/** What becomes another when the configuration is read again. */
+export interface CometReaderChanges extends Pick<CometReaderParts, 'routes' | 'userField'> {
+  readonly reading: CometReading;
+  readonly limits: CometClientsParts['config'];
+}
+
 export class CometReader {
-  readonly #parts: CometReaderParts;
+  #parts: CometReaderParts;
 
   constructor(parts: CometReaderParts) {
     this.#parts = parts;
@@ -34,6 +41,21 @@ export class CometReader {
     return route.kind === 'comet'
       ? new CometExchange(application, tunnels, exchange)
       : new FormLogin(application, userField, exchange);
+  }
+
+  /** Reads otherwise from now on, WebSockets that are open included. Nothing that was counted or is monitored changes. */
+  reconfigure({ routes, userField, reading, limits }: CometReaderChanges): void {
+    this.#parts = { ...this.#parts, routes, userField };
+    this.#parts.tunnels.budget.maxBytes = reading.config.maxMemoryBytes;
+    for (const application of this.#parts.applications.values()) {
+      Object.assign(application, reading);
+      application.clients.reconfigure(limits);
+    }
+  }
+
+  /** The clients of an application, by its name. */
+  clientsOf(application: string): CometClients | undefined {
+    return this.#parts.applications.get(application)?.clients;
   }
 
   /** Ends what waits for too long. For a timer of seconds. */

@@ -11,30 +11,43 @@ import type { CometApplication } from './comet-application.ts';
 import { CometClients } from './comet-clients.ts';
 import { type CometListener, guarded } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
-import { CometReader } from './comet-reader.ts';
+import { CometReader, type CometReaderChanges } from './comet-reader.ts';
+
+type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
 
 /** Throws `D2S_ERR_CONFIG` for a rule in `comet.rules` that cannot be used. */
 export function createCometReader(
-  config: Pick<Config, 'applications' | 'comet' | 'sessions'>,
+  config: CometConfig,
   clock: Clock,
   applications: readonly ApplicationStatistics[],
   credentials: Credentials,
   metrics: CometMetrics,
   listener?: CometListener,
 ): CometReader {
-  const classifier = new CometClassifier(config.comet);
-  const userOf = createUserOf(config.comet.userPointers);
+  const { reading, ...changes } = createCometChanges(config);
   const createApplication = ({ statistics, sessions }: ApplicationStatistics): CometApplication => {
     const clients = new CometClients({ clock, statistics, sessions, metrics, config });
-    const services = { clock, config: config.comet, classifier, credentials, sessions, clients, metrics, userOf };
-    return { ...services, listener: listener && guarded(listener) };
+    const services = { clock, credentials, sessions, clients, metrics, listener: listener && guarded(listener) };
+    return { ...reading, ...services };
   };
   return new CometReader({
-    routes: new CometRoutes(config.applications, config.comet.path, config.sessions.formLogin.path),
+    routes: changes.routes,
+    userField: changes.userField,
     applications: new Map(applications.map((application) => [application.name, createApplication(application)])),
     tunnels: { budget: new MemoryBudget(config.comet.maxMemoryBytes) },
-    userField: config.sessions.formLogin.userField,
   });
+}
+
+/** What another configuration makes of a reader. Throws as `createCometReader`. */
+export function createCometChanges(config: CometConfig): CometReaderChanges {
+  const { applications, comet, sessions } = config;
+  const { path, userField } = sessions.formLogin;
+  return {
+    routes: new CometRoutes(applications, comet.path, path),
+    userField,
+    reading: { config: comet, classifier: new CometClassifier(comet), userOf: createUserOf(comet.userPointers) },
+    limits: config,
+  };
 }
 
 function createUserOf(userPointers: readonly string[]): (handshake: BayeuxMessage) => string | null {

@@ -4,7 +4,7 @@ import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.
 import type { TimerSnapshot } from '../../../src/metrics/timer.ts';
 import { toJavaDouble } from '../../../src/monitor/dropwizard/java-text.ts';
 import { timerFields } from '../../../src/monitor/dropwizard/metric-fields.ts';
-import { type RenderOptions, renderMetrics } from '../../../src/monitor/dropwizard/render.ts';
+import { MetricsRenderer, type RenderOptions } from '../../../src/monitor/dropwizard/render.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
 import { metricsOfSample, reduced } from './sample-document.ts';
 
@@ -35,18 +35,16 @@ const SAMPLES = [
   ['registry-jvm-g1', 'seconds'],
 ] as const;
 
-async function chunksOf(set: MetricSet, options: RenderOptions = COMPACT): Promise<string[]> {
-  const chunks: string[] = [];
-  for await (const chunk of renderMetrics(set, options)) chunks.push(chunk);
-  return chunks;
+function textOf(set: MetricSet, options: RenderOptions = COMPACT): string {
+  return unionText([set], options);
 }
 
-async function textOf(set: MetricSet, options: RenderOptions = COMPACT): Promise<string> {
-  return (await chunksOf(set, options)).join('');
+function unionText(sets: readonly MetricSet[], options: RenderOptions = COMPACT): string {
+  return [...new MetricsRenderer().render(sets, options)].join('');
 }
 
-async function gaugeText(gauge: Gauge): Promise<string> {
-  const text = await textOf({ ...emptyMetricSet, gauges: new Map([['g', gauge]]) });
+function gaugeText(gauge: Gauge): string {
+  const text = textOf({ ...emptyMetricSet, gauges: new Map([['g', gauge]]) });
   return /"g":(\{.*?\})\}/.exec(text)?.[1] ?? text;
 }
 
@@ -73,23 +71,23 @@ describe('renderMetrics', () => {
   for (const [sample, durationUnit] of SAMPLES) {
     for (const pretty of [false, true]) {
       const file = `${sample}.${pretty ? 'pretty' : 'compact'}.json`;
-      it(`writes ${file} byte for byte`, async () => {
+      it(`writes ${file} byte for byte`, () => {
         // A stream writes the astral character as escapes, where this file's writer did not.
         const expected = reduced(readFixture(file), pretty, FOREIGN_GAUGES[sample]).replace('😀', '\\uD83D\\uDE00');
-        expect(await textOf(metricsOfSample(expected), { pretty, durationUnit })).toBe(expected);
+        expect(textOf(metricsOfSample(expected), { pretty, durationUnit })).toBe(expected);
       });
     }
   }
 
-  it('writes what release 4.2.28 writes, version included', async () => {
+  it('writes what release 4.2.28 writes, version included', () => {
     const sample = readFixture('registry-demo-4.2.28.pretty.json');
     expect(sample).toContain('"version" : "4.0.0"');
     const expected = reduced(sample, true, FOREIGN_GAUGES['registry-demo-4.2.28']);
     const durationUnit = sample.includes('"milliseconds"') ? 'milliseconds' : 'seconds';
-    expect(await textOf(metricsOfSample(expected), { pretty: true, durationUnit })).toBe(expected);
+    expect(textOf(metricsOfSample(expected), { pretty: true, durationUnit })).toBe(expected);
   });
 
-  it('writes a gauge that throws as an error, and the others as ever', async () => {
+  it('writes a gauge that throws as an error, and the others as ever', () => {
     const broken: Gauge = {
       type: 'integer',
       read: () => {
@@ -102,57 +100,93 @@ describe('renderMetrics', () => {
       ['a', good],
       ['c', good],
     ]);
-    expect(await textOf({ ...emptyMetricSet, gauges })).toContain(
+    expect(textOf({ ...emptyMetricSet, gauges })).toContain(
       '"gauges":{"a":{"value":3},"b":{"error":"TypeError: no device"},"c":{"value":3}}',
     );
   });
 
-  it('writes gauges by their type, not by their value', async () => {
-    expect(await gaugeText({ type: 'double', read: () => 5 })).toBe('{"value":5.0}');
-    expect(await gaugeText({ type: 'integer', read: () => 5 })).toBe('{"value":5}');
-    expect(await gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
-    expect(await gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
-    expect(await gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
+  it('writes gauges by their type, not by their value', () => {
+    expect(gaugeText({ type: 'double', read: () => 5 })).toBe('{"value":5.0}');
+    expect(gaugeText({ type: 'integer', read: () => 5 })).toBe('{"value":5}');
+    expect(gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
+    expect(gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
+    expect(gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
   });
 
-  it('sorts any number of names by their UTF-16 code units', async () => {
+  it('sorts any number of names by their UTF-16 code units', () => {
     const names = Array.from({ length: 7_345 }, (_, i) => `n${(i * 7_919) % 7_345}`);
     names.push('', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__');
     const counters = new Map(names.map((name) => [name, { count: 1 }]));
-    const text = await textOf({ ...emptyMetricSet, counters });
+    const text = textOf({ ...emptyMetricSet, counters });
     const written = [...text.matchAll(/("(?:[^"\\]|\\.)*"):\{"count"/g)].map((match) => JSON.parse(match[1] as string));
     expect(written).toEqual([...names].sort());
   });
 
-  it('yields chunks of about 16 KB', async () => {
-    const timers = new Map(Array.from({ length: 500 }, (_, i) => [`rpc.E.Demo.Method${i}`, timerOf(SNAPSHOT)]));
-    const chunks = await chunksOf({ ...emptyMetricSet, timers });
-    const sizes = chunks.map((chunk) => chunk.length);
-    expect(Math.max(...sizes)).toBeLessThan(17_000);
-    expect(sizes.filter((size) => size > 16_000).length).toBeGreaterThan(5);
-    expect(Object.keys((JSON.parse(chunks.join('')) as { timers: object }).timers)).toHaveLength(500);
-  });
-
-  it('lets the event loop run in between', async () => {
-    const slow = {
+  it('reads one metric for each piece', () => {
+    let reads = 0;
+    const counted = {
       count: 1,
       snapshot: () => {
-        for (const until = performance.now() + 1; performance.now() < until; );
+        reads += 1;
         return SNAPSHOT;
       },
     };
-    const timers = new Map(Array.from({ length: 60 }, (_, i) => [`t${i}`, slow]));
-    let turns = 0;
-    let isDone = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isDone) setImmediate(count);
+    const timers = new Map(Array.from({ length: 2_000 }, (_, i) => [`rpc.E.Demo.Method${i}`, counted]));
+    let before = 0;
+    for (const piece of new MetricsRenderer().render([{ ...emptyMetricSet, timers }], COMPACT)) {
+      expect(reads - before).toBeLessThanOrEqual(1);
+      expect(piece.length).toBeLessThan(500);
+      before = reads;
+    }
+    expect(reads).toBe(2_000);
+  });
+
+  it('writes the union of several sets as it would write one with the metrics of all', () => {
+    const setOf = (prefix: string, from: number, to: number): MetricSet => ({
+      ...emptyMetricSet,
+      counters: new Map(Array.from({ length: to - from }, (_, i) => [`${prefix}${from + i}`, { count: from + i }])),
+      timers: new Map([[`${prefix}timer`, timerOf(SNAPSHOT)]]),
+    });
+    const sets = [setOf('b', 0, 700), setOf('a', 0, 3), setOf('b', 700, 1_500), emptyMetricSet];
+    const all = sets.slice(0, 3);
+    const timers = new Map(all.flatMap((set) => [...set.timers]));
+    const counters = new Map(all.flatMap((set) => [...set.counters]));
+    for (const pretty of [false, true]) {
+      const options = { ...COMPACT, pretty };
+      // The timer of b is in two of them, and is another in each.
+      const merged = { ...emptyMetricSet, counters, timers };
+      const apart = sets.map((set, i) => (i === 2 ? { ...set, timers: new Map() } : set));
+      expect(unionText(apart, options)).toBe(textOf(merged, options));
+    }
+  });
+
+  it('writes a metric once that is in several sets, and refuses two of one name', () => {
+    const shared = { count: 1 };
+    const one = { ...emptyMetricSet, counters: new Map([['c', shared]]) };
+    const same = {
+      ...emptyMetricSet,
+      counters: new Map([
+        ['b', { count: 2 }],
+        ['c', shared],
+      ]),
     };
-    setImmediate(count);
-    await textOf({ ...emptyMetricSet, timers });
-    isDone = true;
-    // 60 ms of work in pieces of 3 ms.
-    expect(turns).toBeGreaterThanOrEqual(10);
+    expect(unionText([one, same])).toContain('"counters":{"b":{"count":2},"c":{"count":1}}');
+    const other = { ...emptyMetricSet, counters: new Map([['c', { count: 1 }]]) };
+    expect(() => unionText([one, other])).toThrow('two metrics are called c');
+  });
+
+  it('keeps what gets a name meanwhile for the next document', () => {
+    const counters = new Map(Array.from({ length: 600 }, (_, i) => [`c${i}`, { count: i }]));
+    const renderer = new MetricsRenderer();
+    let text = '';
+    for (const piece of renderer.render([{ ...emptyMetricSet, counters }], COMPACT)) {
+      text += piece;
+      if (piece.includes('"c300"')) counters.set('c3000', { count: 3_000 }).set('a', { count: 0 });
+    }
+    const written = (document: string) => Object.keys((JSON.parse(document) as { counters: object }).counters);
+    expect(written(text)).toHaveLength(600);
+    const next = [...renderer.render([{ ...emptyMetricSet, counters }], COMPACT)].join('');
+    expect(written(next)).toEqual([...counters.keys()].sort());
   });
 });
 
@@ -165,9 +199,9 @@ describe('timerFields', () => {
     const { rows } = (JSON.parse(readFixture('timer-vectors.json')) as Scaling).scaling;
     for (const row of rows) {
       for (const unit of ['seconds', 'milliseconds'] as const) {
-        const fields = new Map(timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit));
-        expect(fields.get('p95')).toBe(toJavaDouble(row[unit]));
-        expect(fields.get('duration_units')).toBe(`"${unit}"`);
+        const { keys, values } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
+        expect(values[keys.indexOf('p95')]).toBe(toJavaDouble(row[unit]));
+        expect(values[keys.indexOf('duration_units')]).toBe(`"${unit}"`);
       }
     }
     expect(rows.length).toBeGreaterThan(10);

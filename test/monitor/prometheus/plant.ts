@@ -5,6 +5,7 @@ import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../src/metrics/statistics.ts';
 import type { Timer } from '../../../src/metrics/timer.ts';
 import type { Monitored, MonitoredComet, MonitoredJvm, MonitoredSidecar } from '../../../src/monitor/monitored.ts';
+import type { MonitoredSecurity } from '../../../src/monitor/monitored-security.ts';
 import type { ProcessReading } from '../../../src/monitor/process-reading.ts';
 import { type ExpositionFormat, renderTables } from '../../../src/monitor/prometheus/exposition.ts';
 import { toTables } from '../../../src/monitor/prometheus/tables.ts';
@@ -72,7 +73,7 @@ export function createPlant({
   const sessions = {
     created,
     countsByType: () => ({ REST: 2, COMET_WEBSOCKET: 1, COMET_LONG_POLLING: 0 }),
-    list: () => [],
+    entries: () => [],
     find: () => undefined,
     metrics: () => statistics.rpc.metrics(),
   };
@@ -82,18 +83,13 @@ export function createPlant({
     jvm,
   };
   const text = async (format: ExpositionFormat = 'text') =>
-    (await chunksOf(monitored, await monitored.sidecar.readProcess(), format)).join('');
+    piecesOf(monitored, await monitored.sidecar.readProcess(), format).join('');
   return { monitored, statistics, created, clock, text };
 }
 
-export async function chunksOf(
-  monitored: Plant['monitored'],
-  reading: ProcessReading,
-  format: ExpositionFormat,
-): Promise<string[]> {
-  const chunks: string[] = [];
-  for await (const chunk of renderTables(toTables(monitored, reading), format)) chunks.push(chunk);
-  return chunks;
+/** All of it at once. */
+export function piecesOf(monitored: Plant['monitored'], reading: ProcessReading, format: ExpositionFormat): string[] {
+  return [...renderTables(toTables(monitored, reading), format)];
 }
 
 function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
@@ -115,18 +111,50 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
         comet: createComet(clock),
       }),
     },
-    reporter: { open: 4, observerErrors: 0 },
+    limits: { counts: new Map([['limits.fields', 0]]) },
+    reporter: {
+      open: 4,
+      inFlight: 3,
+      observerErrors: 0,
+      failures: { counts: new Map([['D2S_ERR_UPSTREAM_REFUSED', 2]]) },
+    },
     dispatcher: {
       openConnections: 9,
+      clientAddresses: 2,
       acceptedConnections: 30,
       refusedConnections: 0,
+      descriptorShortages: 0,
       handedOver: new Map([['upgrade', 3]]),
     },
-    gateway: { upgradedConnections: 2, overflowedConnections: 0 },
+    gateway: { upgradedConnections: 2, overflowedConnections: 0, tunnelsLetGo: { closed: 1, cut: 0 } },
+    lifecycle: { state: 'draining', leftMs: 2_500 },
     upstream: { reachability: { kind: 'reachable' } },
     access: hasAccess ? { counts: { wrong: 1, limited: 0 } } : undefined,
+    security: createSecurity(hasAccess),
     loopDelay: { durations: new DurationBuckets() },
+    log: { lostLines: 0 },
     readProcess: () => Promise.resolve(PROCESS),
+    state: {
+      ...{ restored: 'restored', saves: 7, failures: 1, conflicts: 0 },
+      last: { epochMs: 1_772_352_000_500, durationNs: 250 * MS, longestSliceNs: 3 * MS, bytes: 1_234 },
+    },
+  };
+}
+
+function createSecurity(hasAccess: boolean): MonitoredSecurity {
+  const files = { replaced: 2, unusable: 1 };
+  const own = { ...files, notAfterEpochMs: 1_803_888_000_000 };
+  return {
+    access: { numbers: files, counts: hasAccess ? { unverified: 5, forgotten: 6 } : undefined },
+    tls: {
+      listen: { numbers: { ...own, failed: 9, timedOut: 2, refused: 3, unverified: 1 } },
+      monitor: undefined,
+      upstream: { numbers: { ...files, notAfterEpochMs: undefined, failed: 4 } },
+    },
+    reloads: {
+      ...{ results: { applied: 3, refused: 1 }, isLastApplied: false, waiting: 2 },
+      lastAppliedEpochMs: 1_772_352_000_500,
+    },
   };
 }
 

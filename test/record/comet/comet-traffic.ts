@@ -4,6 +4,7 @@ import { COMPLETED, type Ending, type Exchange, type TunnelObserver } from '../.
 import type { CometListener } from '../../../src/record/comet/comet-listener.ts';
 import type { RecorderConfig } from '../../../src/record/create-recorder.ts';
 import { testComet, testSessions } from '../../wire/test-config.ts';
+import type { ManualClock } from '../manual-clock.ts';
 import { Traffic } from '../traffic.ts';
 
 export const COMET = '/smartWeb/api/cometd';
@@ -32,8 +33,8 @@ export interface Reply {
 
 /** Comet traffic as the data plane tells of it: bodies in two pieces, tunnels in whole frames. */
 export class CometTraffic extends Traffic {
-  constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener) {
-    super({ sessions: { ...testSessions, idleMs: IDLE_MS }, comet: testComet, ...change }, listener);
+  constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener, clock?: ManualClock) {
+    super({ sessions: { ...testSessions, idleMs: IDLE_MS }, comet: testComet, ...change }, listener, clock);
   }
 
   get numbers() {

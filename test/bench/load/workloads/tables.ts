@@ -60,9 +60,18 @@ interface Scraped {
 }
 
 const NO_SCRAPE = 'no-scrape';
+
+function scrapedJson(path: string): Scraped {
+  return { title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' };
+}
+
+/** Every answer that grows with the tables. */
 const SCRAPES: Readonly<Record<string, Scraped>> = {
-  dropwizard: { title: 'metrics/d2 (JSON)', path: `${ADMIN_PATH}/metrics/d2`, accept: 'application/json' },
-  sessions: { title: 'd2/sessions (JSON)', path: `${ADMIN_PATH}/d2/sessions`, accept: 'application/json' },
+  dropwizard: scrapedJson('metrics/d2'),
+  rpc: scrapedJson('metrics/d2/rpc'),
+  object: scrapedJson('metrics/d2/object'),
+  sessions: scrapedJson('d2/sessions'),
+  session: scrapedJson('metrics/d2?session='),
   prometheus: { title: '/metrics (Prometheus)', path: '/metrics', accept: 'text/plain;version=0.0.4' },
   openmetrics: {
     title: '/metrics (OpenMetrics)',
@@ -118,19 +127,30 @@ const SCRAPE: Workload = {
   targets: Object.entries(SCRAPES).flatMap(createTargets),
   prepare: async ({ running }) => {
     await fillTables(running.spot.port);
-    for (const scraped of Object.values(SCRAPES))
+    for (const scraped of Object.values(SCRAPES)) {
+      // What cannot be had says so where it is measured.
       await scrape(running.spot.monitorPort, scraped).catch(() => undefined);
+    }
   },
   measure: async (turn) => {
     const longer = { ...turn, seconds: turn.seconds * 2 };
-    const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer)]);
+    const scraped = await toScraped(turn);
+    const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, scraped)]);
     return { ...sample, ...extra };
   },
 };
 
-/** Scrapes as long as the load runs, and tells how long the loop was blocked at most while it did. */
-async function watch({ running, contestant, seconds }: Turn): Promise<Sample> {
+/** What the contestant scrapes, with the id of a session where one is asked for; undefined for the one that scrapes nothing. */
+async function toScraped({ running, contestant }: Turn): Promise<Scraped | undefined> {
   const scraped = SCRAPES[contestant.name];
+  if (scraped === undefined || !scraped.path.endsWith('=')) return scraped;
+  const response = await fetch(`http://127.0.0.1:${running.spot.monitorPort}${ADMIN_PATH}/d2/sessions`);
+  const [first] = (await response.json()) as { readonly id: string }[];
+  return { ...scraped, path: scraped.path + (first?.id ?? '') };
+}
+
+/** Scrapes as long as the load runs, and tells how long the loop was blocked at most while it did. */
+async function watch({ running, seconds }: Turn, scraped: Scraped | undefined): Promise<Sample> {
   const endMs = performance.now() + seconds * 1000;
   await sleep(FIRST_SCRAPE_MS);
   let worst: Sample = {};

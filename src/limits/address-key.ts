@@ -1,0 +1,18 @@
+import net from 'node:net';
+
+/** Who shares a count: an IPv4 address, also where it is written as IPv6, and the /64 that one IPv6 host has to choose from. */
+export function toAddressKey(address: string): string {
+  const v4 = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+  if (net.isIPv4(v4)) return v4;
+  if (!net.isIPv6(address)) return 'unknown';
+  const [plain = ''] = address.split('%');
+  const [front = '', back] = plain.split('::');
+  const groups = front === '' ? [] : front.split(':');
+  const behind = back === undefined || back === '' ? 0 : back.split(':').length;
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind);
+  const all = [...groups, ...Array<string>(zeros).fill('0'), ...(back ?? '').split(':')];
+  return all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group || '0', 16).toString(16))
+    .join(':');
+}

@@ -1,0 +1,40 @@
+/** What parts of the data plane take from the configuration: at the start, and again whenever it is reloaded. */
+import type { Config } from './config/config.ts';
+import type { DispatcherLimits } from './dispatch/dispatcher.ts';
+import type { LiveGatewayOptions } from './gateway/gateway.ts';
+import type { RelayOptions } from './relay/relay-context.ts';
+
+export function toGatewayOptions(config: Config): LiveGatewayOptions {
+  const { forwarded, upstream, limits, timeouts } = config;
+  return {
+    forwarded,
+    headBytes: limits.headBytes,
+    maxFields: limits.fields,
+    headTimeoutMs: timeouts.headMs,
+    idleTimeoutMs: timeouts.idleMs,
+    halfClosedTimeoutMs: timeouts.halfClosedMs,
+    connectTimeoutMs: upstream.connectTimeoutMs,
+    responseTimeoutMs: upstream.responseTimeoutMs,
+  };
+}
+
+export function toRelayOptions(config: Config): RelayOptions {
+  const { forwarded, upstream, limits, timeouts } = config;
+  return {
+    forwarded,
+    headBytes: limits.headBytes,
+    maxFields: limits.fields,
+    headTimeoutMs: timeouts.headMs,
+    idleTimeoutMs: timeouts.idleMs,
+    halfClosedTimeoutMs: timeouts.halfClosedMs,
+    responseTimeoutMs: upstream.responseTimeoutMs,
+  };
+}
+
+export function toDispatcherLimits({ dataPath, limits }: Config): DispatcherLimits {
+  return {
+    dataPath,
+    maxConnections: limits.connections,
+    maxConnectionsPerAddress: limits.connectionsPerAddress,
+  };
+}

@@ -1,0 +1,63 @@
+import { type Clock, NS_PER_MS } from '../clock.ts';
+
+/**
+ * What all answers together may take of one turn of the event loop. A call that passes meanwhile waits for two of them at most,
+ * one on its way to the upstream and one on its way back.
+ */
+const MAX_WORK_NS = 1 * NS_PER_MS;
+
+/** Does some of its work: stops as soon as `isDue`, and enters again for the rest. */
+export type Work = () => void;
+
+/**
+ * Shares the event loop between traffic and the answers that are being written: whatever is long enters here, and is called in
+ * turns of the loop, so that traffic is served in between. However many answers there are, they share the time of one.
+ */
+export class Turns {
+  readonly #clock: Clock;
+  readonly #schedule: (run: () => void) => void;
+  /** In the order of their coming. */
+  readonly #waiting = new Set<Work>();
+  readonly #run = (): void => this.#runWaiting();
+  #isScheduled = false;
+  #endNs = 0;
+
+  /** `schedule` calls its argument in the next turn of the loop. */
+  constructor(clock: Clock, schedule: (run: () => void) => void = setImmediate) {
+    this.#clock = clock;
+    this.#schedule = schedule;
+  }
+
+  /** The time of this turn is over. */
+  get isDue(): boolean {
+    return this.#clock.nowNs() >= this.#endNs;
+  }
+
+  /** Calls `work` once, in a later turn of the loop; until then, entering it again changes nothing. It must not throw. */
+  enter(work: Work): void {
+    this.#waiting.add(work);
+    this.#scheduleRun();
+  }
+
+  leave(work: Work): void {
+    this.#waiting.delete(work);
+  }
+
+  #scheduleRun(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#schedule(this.#run);
+  }
+
+  #runWaiting(): void {
+    this.#isScheduled = false;
+    this.#endNs = this.#clock.nowNs() + MAX_WORK_NS;
+    // Who enters again is behind all others, and gets what is left of the turn.
+    for (const work of this.#waiting) {
+      this.#waiting.delete(work);
+      work();
+      if (this.isDue) break;
+    }
+    if (this.#waiting.size > 0) this.#scheduleRun();
+  }
+}

@@ -1,0 +1,83 @@
+import { constants } from 'node:fs';
+import { access, open, rename, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { Clock } from '../clock.ts';
+import { openState, type Refusal } from './state-format.ts';
+
+/** Many times what full tables take; more is read into memory by mistake only. */
+const MAX_FILE_BYTES = 1024 ** 3;
+const OTHERS_MAY_WRITE = 0o002;
+
+export type Read =
+  | { readonly kind: 'absent' }
+  | { readonly kind: Refusal; readonly why: string; readonly isFile: boolean }
+  | {
+      readonly kind: 'state';
+      readonly input: ArchiveReader;
+      readonly bytes: number;
+      readonly sidecarVersion: string;
+      readonly savedEpochMs: number;
+    };
+
+/** Reads the file as far as to know that it is whole and for these applications. Never throws. */
+export async function readState(file: string, applications: readonly string[], clock: Clock): Promise<Read> {
+  try {
+    const there = await stat(file);
+    const { size, mode } = there;
+    // A pipe would be waited for.
+    if (!there.isFile()) return { kind: 'unreadable', why: 'it is no file', isFile: false };
+    if (size > MAX_FILE_BYTES) return { kind: 'foreign', why: `it has ${size} bytes`, isFile: true };
+    if ((mode & OTHERS_MAY_WRITE) !== 0) {
+      return { kind: 'foreign', why: 'everybody may write it, so anybody may have', isFile: true };
+    }
+    const bytes = await readAll(file);
+    const opened = openState(bytes, applications, clock);
+    if (opened.kind !== 'state') return { ...opened, isFile: true };
+    const { header, input, savedEpochMs } = opened;
+    return { kind: 'state', input, bytes: bytes.length, sidecarVersion: header.sidecarVersion, savedEpochMs };
+  } catch (error) {
+    const reason = toErrno(error);
+    if (reason === 'ENOENT') return { kind: 'absent' };
+    return { kind: 'unreadable', why: `it cannot be read (${reason})`, isFile: true };
+  }
+}
+
+async function readAll(file: string): Promise<Buffer> {
+  const handle = await open(file, constants.O_RDONLY);
+  try {
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Where a refused file goes: always the same name for one reason, so that restarts do not fill the disk. Undefined: it stays. */
+export async function setAside(file: string, reason: Refusal): Promise<string | undefined> {
+  const aside = `${file}.refused-${reason}`;
+  try {
+    await rename(file, aside);
+    return aside;
+  } catch {
+    // The folder cannot be written; saving fails for the same reason, and says so.
+    return undefined;
+  }
+}
+
+/** What keeps the file from being written, as far as can be told without writing; undefined when nothing does. */
+export async function findObstacle(file: string): Promise<string | undefined> {
+  const folder = path.dirname(file);
+  const there = await stat(folder).catch(toErrno);
+  if (typeof there === 'string') return `the folder ${folder} ${there === 'ENOENT' ? 'does not exist' : there}`;
+  if (!there.isDirectory()) return `${folder} is no folder`;
+  const refusal = await access(folder, constants.W_OK | constants.X_OK).catch(toErrno);
+  if (typeof refusal === 'string') return `the folder ${folder} cannot be written (${refusal})`;
+  const target = await stat(file).catch(() => undefined);
+  return target === undefined || target.isFile() ? undefined : `${file} is no file`;
+}
+
+/** E.g. `ENOSPC`; else the kind of the error, whose message may hold anything. */
+export function toErrno(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}

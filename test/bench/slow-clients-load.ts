@@ -1,0 +1,138 @@
+/**
+ * What slow clients cost the others: slowhttptest holds 2,000 connections for 60 s, by slow headers, slow bodies and slow reading, while
+ * 20 users call. Their latencies are set beside those of the same users on the same sidecar without slow clients, half of them
+ * measured before the attack and half behind it. Needs Debian's `slowhttptest` and the machine for itself.
+ *
+ *   npm run build && npx vitest run --config test/bench/vitest.config.ts slow-clients
+ *
+ * `SLOW_CONNECTIONS`, `SLOW_SECONDS`, and `SLOW_DATA_PATH` (auto, gateway, or both, which is the default) make it another. Times are so
+ * long that nothing ends the slow clients while it measures: shorter ones only make it easier.
+ */
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, expect, it } from 'vitest';
+import { ATTACKS, type Attack, isSlowHttpTestInstalled, startAttack } from '../system/slow-clients/slow-http-test.ts';
+import { type Served, SlowStand } from '../system/slow-clients/slow-stand.ts';
+
+const CONNECTIONS = Number(process.env.SLOW_CONNECTIONS ?? 2_000);
+const SECONDS = Number(process.env.SLOW_SECONDS ?? 60);
+const DATA_PATHS = process.env.SLOW_DATA_PATH?.split(',') ?? ['auto', 'gateway'];
+const USERS = 20;
+const PAUSE_MS = 50;
+/** On loopback the kernel takes 2.5 MB for a client that reads nothing, on other networks about this. */
+const LARGE_BYTES = 128 * 1_024;
+const NO_END = { D2_SIDECAR_TIMEOUTS_HEAD: '1h', D2_SIDECAR_TIMEOUTS_IDLE: '1h' };
+const WARM_UP_MS = 3_000;
+/** Between two bits of a head or a body: what slowhttptest does by itself. */
+const INTERVAL_SECONDS = 10;
+/** Four times as fast as it opens them by itself; the last ones come after 10 s. */
+const RATE = 200;
+
+/** Of Linux on all usual machines (`getconf CLK_TCK`). */
+const TICKS_PER_SECOND = 100;
+
+const COLUMNS = [
+  ...['held', 'p50 without', 'with', 'ratio', 'p99 without', 'with', 'ratio', 'calls', 'failed'],
+  ...['cpu % without', 'with'],
+];
+
+const lines: string[] = [];
+
+afterAll(() => {
+  const title = `${CONNECTIONS} slow connections for ${SECONDS} s, ${USERS} other users; latencies in ms, processor of the sidecar in % of a core`;
+  const head = 'data path, attack'.padEnd(26) + toColumns(COLUMNS);
+  process.stdout.write(`\n${[title, head, ...lines].join('\n')}\n`);
+});
+
+it.each(DATA_PATHS.flatMap((path) => ATTACKS.map((attack) => [path, attack] as const)))(
+  '%s: %s',
+  async (path, attack) => {
+    expect(isSlowHttpTestInstalled(), 'slowhttptest is not installed').toBe(true);
+    const stand = await SlowStand.start({
+      largeBytes: LARGE_BYTES,
+      users: USERS,
+      pauseMs: PAUSE_MS,
+      env: { ...NO_END, D2_SIDECAR_DATA_PATH: path },
+    });
+    try {
+      await stand.served(() => wait(WARM_UP_MS));
+      const before = await measure(stand, SECONDS / 2);
+      const { held, during } = await underAttack(stand, attack);
+      const behind = await measure(stand, SECONDS / 2);
+      const quiet = {
+        latenciesUs: [...before.latenciesUs, ...behind.latenciesUs],
+        corePercent: (before.corePercent + behind.corePercent) / 2,
+      };
+      lines.push(toLine(`${path}, ${attack}`, held, quiet, during));
+      process.stdout.write(`${lines.at(-1)}\n`);
+      expect([...before.failures, ...during.failures, ...behind.failures]).toEqual([]);
+      expect(held).toBeGreaterThan(CONNECTIONS * 0.99);
+    } finally {
+      await stand.close();
+    }
+  },
+);
+
+interface Measured extends Served {
+  readonly corePercent: number;
+}
+
+async function measure(stand: SlowStand, seconds: number, beforeEnd?: () => Promise<void>): Promise<Measured> {
+  const { pid } = stand.sidecar;
+  const [cpuS, beganMs] = [processorSecondsOf(pid), performance.now()];
+  const served = await stand.served(async () => {
+    await wait(seconds * 1_000);
+    await beforeEnd?.();
+  });
+  const elapsedS = (performance.now() - beganMs) / 1_000;
+  return { ...served, corePercent: ((processorSecondsOf(pid) - cpuS) / elapsedS) * 100 };
+}
+
+/** From the first slow connection on, their opening included. */
+async function underAttack(stand: SlowStand, kind: Attack): Promise<{ held: number; during: Measured }> {
+  const attack = startAttack({
+    ...{ attack: kind, port: stand.port, connections: CONNECTIONS, rate: RATE },
+    ...{ seconds: SECONDS + 10, intervalSeconds: INTERVAL_SECONDS },
+  });
+  let held = 0;
+  try {
+    const during = await measure(stand, SECONDS, async () => {
+      held = (await stand.sample('d2_sidecar_connections')) - USERS;
+    });
+    return { held, during };
+  } finally {
+    await attack.stop();
+  }
+}
+
+type Figures = Pick<Measured, 'latenciesUs' | 'corePercent'>;
+
+function toLine(name: string, held: number, quiet: Figures, during: Measured): string {
+  const [without, attacked] = [sorted(quiet.latenciesUs), sorted(during.latenciesUs)];
+  const latencies = [0.5, 0.99].flatMap((share) => {
+    const [one, other] = [at(without, share), at(attacked, share)];
+    return [(one / 1_000).toFixed(2), (other / 1_000).toFixed(2), (other / one).toFixed(2)];
+  });
+  const calls = [attacked.length, during.failures.length].map(String);
+  const cpu = [quiet.corePercent, during.corePercent].map((percent) => percent.toFixed(1));
+  return name.padEnd(26) + toColumns([String(held), ...latencies, ...calls, ...cpu]);
+}
+
+function toColumns(texts: readonly string[]): string {
+  return texts.map((text) => text.padStart(14)).join('');
+}
+
+/** User and system time of a process so far; proc(5), fields 14 and 15, after the command's name in parentheses. */
+function processorSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+function sorted(numbers: readonly number[]): number[] {
+  return [...numbers].sort((a, b) => a - b);
+}
+
+function at(numbers: readonly number[], share: number): number {
+  return numbers[Math.min(numbers.length - 1, Math.floor(numbers.length * share))] ?? Number.NaN;
+}

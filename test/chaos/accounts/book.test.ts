@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type CallPlan, planCall } from '../truth/call-plan.ts';
+import { Book } from './book.ts';
+import { Differences } from './differences.ts';
+import type { Entry } from './entry.ts';
+import { noteLine, type Seen } from './ledger-reader.ts';
+import { Windows } from './windows.ts';
+
+const SEED = 3;
+const IDS = Array.from({ length: 2_000 }, (_, i) => `r${i}`);
+
+/** A call of that sort. */
+function idOf(is: (plan: CallPlan) => boolean): string {
+  const id = IDS.find((one) => is(planCall(SEED, one)));
+  if (id === undefined) throw new Error('no such call');
+  return id;
+}
+
+const PLAIN = idOf(({ kind, fault }) => kind === 'rpc' && fault === undefined);
+
+let differences: Differences;
+let windows: Windows;
+let book: Book;
+
+beforeEach(() => {
+  differences = new Differences();
+  windows = new Windows();
+  book = new Book(SEED, differences, windows);
+});
+
+function entryOf(id: string, over: Partial<Entry> = {}): Entry {
+  const { kind } = planCall(SEED, id);
+  const sent = { isHeadSent: true, isRequestSent: true, hasAnswerBegun: true, wasCut: false, wrong: undefined };
+  const where = { life: 1, before: undefined, beganMs: 1_000, endedMs: 1_010, sentMessages: 0, echoes: 0 };
+  return { id, kind, outcome: 'answered', status: 200, reason: '', ...sent, ...where, ...over };
+}
+
+function settle(entries: readonly Entry[], ledger: readonly string[]): Record<string, number> {
+  const seen = new Map<string, Seen>();
+  for (const line of ledger) noteLine(seen, line);
+  for (const entry of entries) {
+    book.sent(entry.id);
+    book.over(entry);
+  }
+  book.settle(seen);
+  return Object.fromEntries(differences.counts);
+}
+
+describe('book', () => {
+  it('has nothing to say of a call that was sent, seen once and answered', () => {
+    expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `E ${PLAIN}`])).toEqual({});
+    expect(book.counts.get('rpc')).toMatchObject({ sent: 1, seen: 1, outcomes: { answered: 1, failed: 0 } });
+    expect(book.lifeTally(1).rpc).toEqual({ below500: 1, errors: 0, broken: 0 });
+  });
+
+  it('finds a call that was answered without having come', () => {
+    expect(settle([entryOf(PLAIN)], [])).toMatchObject({ 'lost calls': 2 });
+  });
+
+  it('finds a call that was answered before its body had come', () => {
+    expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`])).toEqual({ 'lost calls': 1 });
+  });
+
+  it('finds a call that came twice, at once or later', () => {
+    expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `S ${PLAIN}`, `E ${PLAIN}`])).toEqual({ 'doubled calls': 1 });
+    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'doubled calls': 1, 'calls of nobody': 1 });
+  });
+
+  it('finds a call that nobody has sent', () => {
+    expect(settle([], ['S r5'])).toEqual({ 'calls of nobody': 1 });
+    expect(settle([entryOf(PLAIN, { outcome: 'unconnected', isHeadSent: false })], [`S ${PLAIN}`])).toMatchObject({
+      'calls of nobody': 2,
+    });
+  });
+
+  it('finds a call without an end, and one with two', () => {
+    book.sent(PLAIN);
+    book.settle(new Map());
+    expect(Object.fromEntries(differences.counts)).toEqual({ 'without an end': 1 });
+    book.over(entryOf(PLAIN));
+    book.over(entryOf(PLAIN));
+    expect(differences.counts.get('accounts')).toBe(1);
+  });
+
+  it('finds wrong bytes on either side', () => {
+    const ledger = [`S ${PLAIN}`, `E ${PLAIN}`, `W ${PLAIN} its body: byte 3 is 0x1, not 0x2`];
+    expect(settle([entryOf(PLAIN, { wrong: 'byte 17' })], ledger)).toEqual({ 'wrong bytes': 2 });
+    expect(differences.first).toContain(`wrong bytes: ${PLAIN}, at the upstream: its body: byte 3 is 0x1, not 0x2`);
+  });
+
+  it('finds a failure that nobody meant, unless something was going on', () => {
+    const failed = { outcome: 'problem', reason: 'D2S_ERR_UPSTREAM_REFUSED', status: 502 } as const;
+    windows.open('upstream: kill', 500)(600);
+    expect(settle([entryOf(PLAIN, failed)], [])).toEqual({});
+    expect(book.excused).toEqual(new Map([['upstream: kill', 1]]));
+    const later = { beganMs: 5_000, endedMs: 5_010 };
+    const other = idOf(({ kind, fault, id }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
+    expect(settle([entryOf(other, { ...failed, ...later })], [])).toEqual({ 'unmeant endings': 1 });
+  });
+
+  it('finds an answer where a fault was due', () => {
+    const id = idOf(({ fault }) => fault === 'rubbish');
+    expect(settle([entryOf(id)], [`S ${id}`, `E ${id}`])).toEqual({ 'unmeant endings': 1 });
+  });
+
+  it('finds a request that was cut short and came whole', () => {
+    const id = idOf(({ leave }) => leave?.at === 'body');
+    const cut = { outcome: 'aborted', reason: 'body', isRequestSent: false } as const;
+    expect(settle([entryOf(id, cut)], [`S ${id}`, `E ${id}`])).toEqual({ 'completed requests': 1 });
+  });
+
+  it('finds a part of an answer that ended like the whole', () => {
+    const id = idOf(({ fault, answer }) => fault === 'reset-within' && answer.framing === 'close');
+    const cut = { outcome: 'failed', reason: 'cut', wasCut: true } as const;
+    expect(settle([entryOf(id, cut)], [`S ${id}`, `E ${id}`])).toEqual({ 'cut answers': 1 });
+  });
+
+  it('finds a client that waited in vain', () => {
+    expect(settle([entryOf(PLAIN, { outcome: 'hung' })], [`S ${PLAIN}`, `E ${PLAIN}`])).toMatchObject({ hung: 1 });
+  });
+});

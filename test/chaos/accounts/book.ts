@@ -1,0 +1,195 @@
+/** Keeps account of every call: what its client sent, what became of it, and whether the upstream says the same. */
+import { planCall } from '../truth/call-plan.ts';
+import { planSocket } from '../truth/socket-plan.ts';
+import type { Differences } from './differences.ts';
+import { ENTRY_KINDS, type Entry, type EntryKind, OUTCOMES, type Outcome } from './entry.ts';
+import { leavesConnectionClosing, whatSocketExpected, whatWasExpected } from './expectation.ts';
+import type { Seen } from './ledger-reader.ts';
+import { LifeTally } from './life-tally.ts';
+import type { Windows } from './windows.ts';
+
+export type OutcomeCounts = Record<Outcome, number>;
+
+export interface KindCounts {
+  sent: number;
+  readonly outcomes: OutcomeCounts;
+  /** Of them, the upstream has seen. */
+  seen: number;
+}
+
+export class Book {
+  readonly counts: ReadonlyMap<EntryKind, KindCounts> = new Map(ENTRY_KINDS.map((kind) => [kind, noCounts()]));
+  /** Unmeant endings, by what was going on. */
+  readonly excused = new Map<string, number>();
+  /** How calls ended, by what their plan did to them. */
+  readonly faults = new Map<string, OutcomeCounts>();
+  messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
+  readonly #seed: number;
+  readonly #differences: Differences;
+  readonly #windows: Windows;
+  readonly #open = new Set<string>();
+  readonly #settled = new Set<string>();
+  readonly #lives = new Map<number, LifeTally>();
+  #entries: Entry[] = [];
+
+  constructor(seed: number, differences: Differences, windows: Windows) {
+    this.#seed = seed;
+    this.#differences = differences;
+    this.#windows = windows;
+  }
+
+  /** Calls begun and not over. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  lifeTally(life: number): LifeTally {
+    let tally = this.#lives.get(life);
+    if (tally === undefined) {
+      tally = new LifeTally();
+      this.#lives.set(life, tally);
+    }
+    return tally;
+  }
+
+  sent(id: string): void {
+    if (this.#open.has(id)) this.#differences.add('accounts', `${id} was begun twice`);
+    this.#open.add(id);
+    this.#kindCounts(kindOf(this.#seed, id)).sent += 1;
+  }
+
+  over(entry: Entry): void {
+    if (!this.#open.delete(entry.id))
+      this.#differences.add('accounts', `${entry.id} ended twice, or without a beginning`);
+    this.#kindCounts(entry.kind).outcomes[entry.outcome] += 1;
+    this.#entries.push(entry);
+  }
+
+  /** How many calls of all kinds ended so. */
+  total(outcome: Outcome): number {
+    return [...this.counts.values()].reduce((sum, { outcomes }) => sum + outcomes[outcome], 0);
+  }
+
+  /** Compares all that has ended with what the upstream has seen. No call may be under way. */
+  settle(seen: Map<string, Seen>): void {
+    for (const id of this.#open) this.#differences.add('without an end', id);
+    for (const entry of this.#entries) {
+      this.#settleEntry(entry, seen.get(entry.id));
+      seen.delete(entry.id);
+      this.#settled.add(entry.id);
+    }
+    this.#entries = [];
+    for (const [id, { wrong }] of seen) {
+      const whose = this.#settled.has(id) ? 'came again after its end' : 'nobody has sent it';
+      this.#differences.add('calls of nobody', `${id}: ${[whose, ...wrong].join('; ')}`);
+    }
+    seen.clear();
+  }
+
+  #settleEntry(entry: Entry, seen: Seen | undefined): void {
+    const { id, kind, outcome, life } = entry;
+    if (seen !== undefined) this.#kindCounts(kind).seen += 1;
+    if (entry.wrong !== undefined) this.#differences.add('wrong bytes', `${id}, at its client: ${entry.wrong}`);
+    for (const wrong of seen?.wrong ?? []) this.#differences.add('wrong bytes', `${id}, at the upstream: ${wrong}`);
+    if ((seen?.heads ?? 0) > 1)
+      this.#differences.add('doubled calls', `${id} came ${seen?.heads} times to the upstream`);
+    if (outcome === 'hung') this.#differences.add('hung', `${id}: ${entry.reason}`);
+    if (outcome === 'answered' && (seen?.heads ?? 0) === 0)
+      this.#differences.add('lost calls', `${id} was answered and never came`);
+    if (!entry.isHeadSent && seen !== undefined)
+      this.#differences.add('calls of nobody', `${id} came and was never sent`);
+    if (kind === 'socket') this.#settleSocket(entry, seen);
+    else this.#settleCall(entry, seen);
+    if (entry.wasCut) this.#cut(entry);
+    if (life === undefined) return;
+    const tally = this.lifeTally(life);
+    if (kind === 'socket') tally.noteSocket(entry, planSocket(this.#seed, id), seen);
+    else tally.noteCall(entry, planCall(this.#seed, id), seen);
+  }
+
+  #settleCall(entry: Entry, seen: Seen | undefined): void {
+    const { id, outcome, reason } = entry;
+    const plan = planCall(this.#seed, id);
+    this.#noteFault(plan.fault ?? (plan.leave === undefined ? 'none' : 'client leaves'), outcome);
+    const isEarly = plan.fault === 'early' || plan.fault === 'early-close';
+    const complete = seen?.complete ?? 0;
+    if (complete > 1) this.#differences.add('doubled calls', `the body of ${id} came ${complete} times`);
+    if (outcome === 'answered' && !isEarly && complete === 0) {
+      this.#differences.add('lost calls', `${id} was answered before its body had come`);
+    }
+    const isCutShort = outcome === 'aborted' && (reason === 'head' || reason === 'body');
+    if (isCutShort && complete > 0) this.#differences.add('completed requests', `${id} was cut short and came whole`);
+    const expected = whatWasExpected(entry, plan);
+    if (expected !== undefined) this.#unmeant(entry, expected, this.#isAfterClosing(entry));
+  }
+
+  #settleSocket(entry: Entry, seen: Seen | undefined): void {
+    const { id, outcome, sentMessages: sent, echoes, status } = entry;
+    const plan = planSocket(this.#seed, id);
+    const came = seen?.messages ?? 0;
+    this.#noteFault(`WebSocket: ${plan.fault ?? (plan.leaveAfter === undefined ? 'none' : 'client leaves')}`, outcome);
+    this.messages = {
+      sent: this.messages.sent + sent,
+      seen: this.messages.seen + came,
+      echoed: this.messages.echoed + echoes,
+      lost: this.messages.lost + (sent - echoes),
+    };
+    const isWhole = outcome === 'answered' && status === 101;
+    if (echoes > came || came > sent || (isWhole && echoes !== sent)) {
+      this.#differences.add('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
+    }
+    const expected = whatSocketExpected(entry, plan);
+    if (expected !== undefined) this.#unmeant(entry, expected, false);
+  }
+
+  /** A reset must be passed on as one: else a part looks like the whole. An upstream that is killed may close in order. */
+  #cut({ id, kind, beganMs, endedMs }: Entry): void {
+    if (this.#windows.over(beganMs, endedMs) !== undefined) return;
+    const { fault = 'no fault' } = planCall(this.#seed, id);
+    this.#differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
+  }
+
+  #unmeant(entry: Entry, expected: string, isAfterClosing: boolean): void {
+    const { id, outcome, reason, beganMs, endedMs } = entry;
+    const excuse =
+      this.#windows.over(beganMs, endedMs) ?? (isAfterClosing ? 'the connection before was closing' : undefined);
+    if (excuse !== undefined) {
+      this.excused.set(excuse, (this.excused.get(excuse) ?? 0) + 1);
+      return;
+    }
+    const lasted = `${Math.round(beganMs)} to ${Math.round(endedMs)} ms`;
+    const what = `${id} (${entry.kind}, life ${entry.life}, after ${entry.before ?? 'nothing'}, ${lasted})`;
+    this.#differences.add('unmeant endings', `${what}: ${outcome} ${reason} ${entry.status}, expected ${expected}`);
+  }
+
+  #isAfterClosing({ outcome, reason, before }: Entry): boolean {
+    if (before === undefined || outcome !== 'problem' || reason !== 'D2S_ERR_UPSTREAM_TERMINATED') return false;
+    return leavesConnectionClosing(planCall(this.#seed, before));
+  }
+
+  #noteFault(fault: string, outcome: Outcome): void {
+    let counts = this.faults.get(fault);
+    if (counts === undefined) {
+      counts = noOutcomes();
+      this.faults.set(fault, counts);
+    }
+    counts[outcome] += 1;
+  }
+
+  #kindCounts(kind: EntryKind): KindCounts {
+    return this.counts.get(kind) as KindCounts;
+  }
+}
+
+function kindOf(seed: number, id: string): EntryKind {
+  if (id.startsWith('s') || id.startsWith('t')) return 'socket';
+  return planCall(seed, id).kind;
+}
+
+function noOutcomes(): OutcomeCounts {
+  return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as OutcomeCounts;
+}
+
+function noCounts(): KindCounts {
+  return { sent: 0, outcomes: noOutcomes(), seen: 0 };
+}

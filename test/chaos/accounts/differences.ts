@@ -1,0 +1,26 @@
+/** What does not hold. The first of each sort are kept with their words, all are counted. */
+const KEPT_OF_EACH = 3;
+
+export class Differences {
+  readonly #counts = new Map<string, number>();
+  readonly #kept: string[] = [];
+
+  /** `sort` in few words, e.g. `wrong bytes`. */
+  add(sort: string, what: string): void {
+    const count = (this.#counts.get(sort) ?? 0) + 1;
+    this.#counts.set(sort, count);
+    if (count <= KEPT_OF_EACH) this.#kept.push(`${sort}: ${what}`);
+  }
+
+  get count(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
+  }
+
+  get first(): readonly string[] {
+    return this.#kept;
+  }
+}

@@ -1,0 +1,62 @@
+/** What may become of a call, by its plan. */
+import type { CallPlan } from '../truth/call-plan.ts';
+import { isWithin, type SocketPlan } from '../truth/socket-plan.ts';
+import type { Entry, Outcome } from './entry.ts';
+
+/** Undefined when the call ended as its plan says; else what should have been. */
+export function whatWasExpected(entry: Entry, plan: CallPlan): string | undefined {
+  if (entry.outcome === 'aborted' && plan.leave !== undefined) return undefined;
+  const expected = outcomesOf(entry, plan);
+  return expected.includes(entry.outcome) ? undefined : expected.join(' or ');
+}
+
+function outcomesOf({ isRequestSent, reason }: Entry, { fault, halfCloses }: CallPlan): readonly Outcome[] {
+  switch (fault) {
+    case undefined:
+    case 'half-close':
+    case 'twice':
+    case 'close-after':
+    case 'early':
+      return ['answered'];
+    // The upstream leaves with bytes unread, so its kernel resets the connection: the answer may be lost on the way.
+    case 'early-close':
+      return ['answered', 'problem', 'failed'];
+    case 'reset-before':
+    case 'close-before':
+    case 'rubbish':
+      // Who is still sending may find the connection closed before the answer has been read.
+      return isRequestSent ? ['problem'] : ['problem', 'failed'];
+    // A reset overtakes what was sent before it.
+    case 'reset-within':
+      return ['failed', 'problem'];
+    case 'close-within':
+    case 'rubbish-within':
+      return ['failed'];
+    case 'never':
+      // An upstream that sees the client's end closes as well.
+      return reason === 'D2S_ERR_UPSTREAM_TIMEOUT' || halfCloses ? ['problem', 'failed'] : ['aborted'];
+  }
+}
+
+/** The same for WebSockets. */
+export function whatSocketExpected(entry: Entry, plan: SocketPlan): string | undefined {
+  if (entry.outcome === 'aborted' && plan.leaveAfter !== undefined) return undefined;
+  const expected = socketOutcomesOf(plan);
+  return expected.includes(entry.outcome) ? undefined : expected.join(' or ');
+}
+
+function socketOutcomesOf({ fault }: SocketPlan): readonly Outcome[] {
+  if (fault === undefined || fault === 'refuse') return ['answered'];
+  if (fault === 'reset-before') return ['problem'];
+  if (fault === 'never') return ['aborted', 'problem'];
+  // A client that was told to stop may have closed in order before the fault was due.
+  return isWithin(fault) ? ['failed', 'problem', 'answered'] : ['answered'];
+}
+
+/**
+ * Whether the call before may have left the upstream's connection closing: a request sent on it just then gets a 502, since
+ * it may have been carried out (docs/architecture.md).
+ */
+export function leavesConnectionClosing({ fault }: CallPlan): boolean {
+  return fault === 'half-close' || fault === 'twice' || fault === 'close-after' || fault === 'early-close';
+}

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { reset } from '../wire/reset.ts';
+
+/** Who is told of what a connection brings. */
+export interface Listener {
+  onBytes(chunk: Buffer): void;
+  onEnd(): void;
+  onClosed(cause: NodeJS.ErrnoException | undefined): void;
+}
+
+/** A client's connection to the sidecar, for one exchange at a time. */
+export class Connection {
+  readonly socket: net.Socket;
+  /** Which start of the sidecar took it. */
+  readonly life: number;
+  /** The call that used it last. */
+  lastId: string | undefined;
+  #listener: Listener | undefined;
+  #isOver = false;
+  #cause: NodeJS.ErrnoException | undefined;
+  #stray = 0;
+
+  private constructor(socket: net.Socket, life: number) {
+    this.socket = socket;
+    this.life = life;
+    socket.on('data', (chunk) => {
+      if (this.#listener === undefined) this.#stray += chunk.length;
+      else this.#listener.onBytes(chunk);
+    });
+    socket.on('end', () => {
+      this.#isOver = true;
+      if (this.#wasReset()) {
+        socket.destroy();
+        this.#listener?.onClosed(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+        return;
+      }
+      this.#listener?.onEnd();
+      if (this.#listener === undefined) socket.end();
+    });
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      this.#cause = cause;
+    });
+    socket.on('close', () => {
+      this.#isOver = true;
+      this.#listener?.onClosed(this.#cause);
+    });
+  }
+
+  /** Rejects when nobody takes it. `lifeOf` is asked at the moment it stands. */
+  static async open(port: number, lifeOf: () => number): Promise<Connection> {
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+    try {
+      await once(socket, 'connect');
+    } catch (cause) {
+      socket.destroy();
+      throw cause;
+    }
+    return new Connection(socket, lifeOf());
+  }
+
+  /** The other side has closed it, or it is broken. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Bytes that came while nothing was asked for. */
+  get strayBytes(): number {
+    return this.#stray;
+  }
+
+  /**
+   * libuv calls a reset that comes together with the last bytes an orderly end, until libuv#4997. A connection that was
+   * ended in order still has a peer; one that has been asked for its address before remembers it, so nobody here does.
+   */
+  #wasReset(): boolean {
+    return !this.socket.writableEnded && this.socket.remoteAddress === undefined;
+  }
+
+  listen(listener: Listener | undefined): void {
+    this.#listener = listener;
+  }
+
+  leave(byReset: boolean): void {
+    if (byReset) reset(this.socket);
+    else this.socket.destroy();
+  }
+
+  /** Resolves when `socket.write` may be called again, or the connection is over. */
+  async drained(): Promise<void> {
+    const over = new AbortController();
+    try {
+      await Promise.race([
+        once(this.socket, 'drain', over),
+        once(this.socket, 'close', over),
+        once(this.socket, 'end', over),
+      ]);
+    } finally {
+      over.abort();
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/** The command line of the chaos run. */
+import { parseArgs } from 'node:util';
+import { LIE_KINDS, type LieKind } from './upstream/lies.ts';
+
+export interface Options {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly clients: number;
+  /** The sidecar's main.js; undefined: the one in dist/. */
+  readonly sidecar: string | undefined;
+  readonly lie: LieKind | undefined;
+  readonly help: boolean;
+}
+
+export const USAGE = `npm run chaos -- [options]
+  --seconds S      how long, about (default 600)
+  --short          60 s, as in CI
+  --seed N         what happens follows from it (default: another one each time, printed)
+  --clients N      how many (default 200): 45 % REST, 40 % long-polling, 15 % WebSockets
+  --sidecar FILE   main.js of the sidecar (default dist/main.js)
+  --lie KIND       the upstream does one wrong thing, which must be noticed: ${LIE_KINDS.join(', ')}
+  --help           this
+`;
+
+const SECONDS = 600;
+const SHORT_SECONDS = 60;
+const CLIENTS = 200;
+
+/** Throws for options that are none. `chance` makes the seed where none is given. */
+export function parseOptions(args: readonly string[], chance: () => number): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seconds: { type: 'string' },
+      short: { type: 'boolean', default: false },
+      seed: { type: 'string' },
+      clients: { type: 'string' },
+      sidecar: { type: 'string' },
+      lie: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    seed: toNumber('seed', values.seed, Math.floor(chance() * 1e9)),
+    seconds: toNumber('seconds', values.seconds, values.short ? SHORT_SECONDS : SECONDS),
+    clients: toNumber('clients', values.clients, CLIENTS),
+    sidecar: values.sidecar,
+    lie: toLie(values.lie),
+    help: values.help,
+  };
+}
+
+function toLie(text: string | undefined): LieKind | undefined {
+  const lie = LIE_KINDS.find((kind) => kind === text);
+  if (text !== undefined && lie === undefined)
+    throw new Error(`--lie: got ${text}, expected one of ${LIE_KINDS.join(', ')}`);
+  return lie;
+}
+
+function toNumber(name: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`--${name}: got ${text}, expected a whole number`);
+  return Number(text);
+}

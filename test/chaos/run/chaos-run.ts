@@ -1,0 +1,224 @@
+/** A whole run: lives of the sidecar in chaos, and after each stretch that ends in quiet, all accounts compared. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Book } from '../accounts/book.ts';
+import type { Differences } from '../accounts/differences.ts';
+import { type Equation, equationsOf, holds } from '../accounts/equations.ts';
+import { LedgerReader, type Seen } from '../accounts/ledger-reader.ts';
+import type { Samples } from '../accounts/samples.ts';
+import type { Windows } from '../accounts/windows.ts';
+import type { Crowd } from '../clients/crowd.ts';
+import { type Figures, steadyFiguresOf } from './figures.ts';
+import { type SidecarParts, SidecarProcess } from './sidecar-process.ts';
+import type { Storm } from './storm.ts';
+import type { UpstreamProcess } from './upstream-process.ts';
+import type { Life, Stage, Weather } from './weather.ts';
+
+export interface ChaosParts {
+  readonly sidecar: SidecarParts;
+  readonly upstream: UpstreamProcess;
+  readonly ledgerPath: string;
+  readonly crowd: Crowd;
+  readonly storm: Storm;
+  readonly book: Book;
+  readonly windows: Windows;
+  readonly differences: Differences;
+}
+
+/** Numbers of the sidecar's that were compared, at one quiet point. */
+export interface QuietPoint {
+  readonly life: number;
+  readonly dataPath: string;
+  readonly equations: readonly Equation[];
+  readonly figures: Figures;
+}
+
+/** How long what has been left behind may take to be gone: 2 s is how long a client may linger. */
+const QUIET_TIMEOUT_MS = 10_000;
+const CALM_MS = 3_000;
+const LOOK_MS = 50;
+
+/** What memory may be more by at the end, in calm, than at the start: V8's own swings, not a leak of each call. */
+export const MEMORY_TOLERANCE_BYTES = 48 * 1024 * 1024;
+/** Descriptors stand still, but for what is opened once when it is first needed. */
+export const DESCRIPTOR_TOLERANCE = 2;
+
+export class ChaosRun {
+  readonly points: QuietPoint[] = [];
+  readonly ends = { quiet: 0, term: 0, kill: 0 };
+  /** Of the long life: before, and behind. */
+  memory: { readonly before: Figures; readonly after: Figures } | undefined;
+  readonly #parts: ChaosParts;
+  readonly #seen = new Map<string, Seen>();
+  readonly #ledger: LedgerReader;
+  #life = 0;
+  #sidecar: SidecarProcess | undefined;
+  #closeAway: ((nowMs: number) => void) | undefined;
+
+  constructor(parts: ChaosParts) {
+    this.#parts = parts;
+    this.#ledger = new LedgerReader(parts.ledgerPath);
+  }
+
+  /** Which start of the sidecar is the present one. */
+  get life(): number {
+    return this.#life;
+  }
+
+  /** Of the sidecar, while it runs. */
+  get pid(): number | undefined {
+    return this.#sidecar?.hasEnded === false ? this.#sidecar.pid : undefined;
+  }
+
+  async run({ lives, long }: Weather): Promise<void> {
+    for (const life of lives) await this.#live(life);
+    await this.#liveLong(long);
+  }
+
+  /** The life in which memory is compared, once it is warm: calm, chaos, and the same calm again. */
+  async #liveLong(life: Life): Promise<void> {
+    await this.#quiet(life);
+    await this.#stopIfRunning();
+    await this.#start(life);
+    const [warmUp, ...stages] = life.stages;
+    if (warmUp !== undefined) await this.#storm(warmUp);
+    await this.#quiet(life);
+    const before = await this.#calm(life);
+    for (const stage of stages) {
+      await this.#storm(stage);
+      await this.#quiet(life);
+    }
+    const after = await this.#calm(life);
+    this.memory = { before, after };
+    const { differences } = this.#parts;
+    const grown = after.residentBytes - before.residentBytes;
+    if (grown > MEMORY_TOLERANCE_BYTES) differences.add('memory', `${grown} bytes more than at the start`);
+    if (after.descriptors - before.descriptors > DESCRIPTOR_TOLERANCE) {
+      differences.add('descriptors', `${after.descriptors}, ${before.descriptors} at the start`);
+    }
+    await this.#stopIfRunning();
+  }
+
+  async #calm(life: Life): Promise<Figures> {
+    this.#parts.crowd.begin('calm');
+    await sleep(CALM_MS);
+    return await this.#quiet(life);
+  }
+
+  async #live(life: Life): Promise<void> {
+    await this.#start(life);
+    for (const stage of life.stages) {
+      await this.#storm(stage);
+      this.ends[stage.end] += 1;
+      if (stage.end === 'quiet') await this.#quiet(life);
+      else await this.#endUnderLoad(stage.end);
+    }
+    if (this.#sidecar !== undefined) await this.#stopIfRunning();
+  }
+
+  async #start(life: Life): Promise<void> {
+    const { sidecar, upstream, windows } = this.#parts;
+    const isLate = life.upstreamComesAfterMs !== undefined;
+    const closeLate = isLate ? windows.open('upstream: not there yet', performance.now()) : undefined;
+    if (isLate) await upstream.end('SIGTERM');
+    await sleep(life.awayMs);
+    this.#life += 1;
+    this.#sidecar = await SidecarProcess.start(sidecar, life);
+    this.#closeAway?.(performance.now());
+    this.#closeAway = undefined;
+    this.#parts.crowd.begin('chaos');
+    if (isLate) await sleep(life.upstreamComesAfterMs);
+    if (!upstream.isRunning) await upstream.start();
+    closeLate?.(performance.now());
+  }
+
+  async #storm({ chaosMs, faults }: Stage): Promise<void> {
+    const { crowd, storm } = this.#parts;
+    crowd.begin('chaos');
+    const over = new AbortController();
+    const stormy = storm.run(faults, over.signal);
+    await sleep(chaosMs);
+    over.abort();
+    await stormy;
+  }
+
+  async #endUnderLoad(end: 'term' | 'kill'): Promise<void> {
+    this.#closeAway = this.#parts.windows.open(`sidecar: ${end}`, performance.now());
+    await this.#end(end === 'term' ? 'SIGTERM' : 'SIGKILL');
+  }
+
+  async #stopIfRunning(): Promise<void> {
+    if (this.#sidecar === undefined) return;
+    this.#closeAway = this.#parts.windows.open('sidecar: stopped', performance.now());
+    await this.#end('SIGTERM');
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const sidecar = this.#sidecar;
+    if (sidecar === undefined) return;
+    const { differences } = this.#parts;
+    if (sidecar.hasEnded) differences.add('crash', `the sidecar ended by itself in life ${this.#life}`);
+    const code = await sidecar.end(signal);
+    if (signal === 'SIGTERM' && code !== 0) differences.add('exit code', `${code} after SIGTERM in life ${this.#life}`);
+    for (const complaint of sidecar.complaints) differences.add('complaints', complaint);
+    this.#sidecar = undefined;
+  }
+
+  /** Lets all clients come to their end, and compares everything; resolves to the figures of the sidecar. */
+  async #quiet({ dataPath }: Life): Promise<Figures> {
+    const { crowd, book, windows } = this.#parts;
+    await crowd.stop();
+    const sidecar = this.#sidecar;
+    if (sidecar === undefined) return { residentBytes: 0, descriptors: 0 };
+    const samples = await this.#untilQuiet(sidecar);
+    this.#ledger.readInto(this.#seen);
+    book.settle(this.#seen);
+    windows.forget(performance.now());
+    const equations = equationsOf(book.lifeTally(this.#life), samples);
+    for (const equation of equations) if (!holds(equation)) this.#note(equation, dataPath);
+    await this.#compareStatistics(sidecar, samples);
+    const figures = await steadyFiguresOf(sidecar.pid);
+    this.points.push({ life: this.#life, dataPath, equations, figures });
+    return figures;
+  }
+
+  /** Waits until nothing is open on either side of the sidecar. */
+  async #untilQuiet(sidecar: SidecarProcess): Promise<Samples> {
+    const { upstream, differences } = this.#parts;
+    const deadline = performance.now() + QUIET_TIMEOUT_MS;
+    for (;;) {
+      const samples = await sidecar.scrape();
+      const open = samples.sum('d2_sidecar_connections') + samples.sum('d2_sidecar_exchanges_open');
+      const atUpstream = (await upstream.order({ kind: 'list' })) as string[];
+      if (open === 0 && atUpstream.length === 0) return samples;
+      if (performance.now() > deadline) {
+        differences.add(
+          'left open',
+          `${open} at the sidecar, at the upstream ${atUpstream.join('; ')} (life ${this.#life})`,
+        );
+        return samples;
+      }
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** The two ways to read the same numbers must agree. */
+  async #compareStatistics(sidecar: SidecarProcess, samples: Samples): Promise<void> {
+    const { timers, meters } = await sidecar.statistics();
+    for (const kind of ['rpc', 'sba']) {
+      const answered = samples.sum('d2_call_duration_seconds_count', { kind });
+      const errors = samples.sum('d2_calls_total', { kind, outcome: 'error' });
+      const json = [timers[kind]?.count, meters[`${kind}.errors`]?.count];
+      if (json[0] !== answered || json[1] !== errors) {
+        this.#parts.differences.add('endpoints', `${kind}: ${json.join()} in JSON, ${answered},${errors} in /metrics`);
+      }
+    }
+  }
+
+  #note({ what, least, most, counted }: Equation, dataPath: string): void {
+    const known = least === most ? `${least}` : `${least} to ${most}`;
+    this.#parts.differences.add(
+      'numbers',
+      `${what}: ${counted} at the sidecar, ${known} at the clients (life ${this.#life}, ${dataPath})`,
+    );
+  }
+}

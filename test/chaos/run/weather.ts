@@ -1,0 +1,120 @@
+/** What happens in a run, and when: lives of the sidecar, faults of the whole upstream. All of it follows from the seed. */
+import type { Random } from '../../fuzz/random.ts';
+import { randomOf } from '../truth/pattern.ts';
+
+/**
+ * `kill` and `restart`: the upstream ends by SIGKILL or SIGTERM and comes back; `refuse`: its port is closed; `silent`: it stands
+ * still (SIGSTOP); `reset-new`: it resets whatever connects; `reset-all`: it resets what is connected.
+ */
+export const UPSTREAM_FAULTS = ['kill', 'restart', 'refuse', 'silent', 'reset-new', 'reset-all'] as const;
+
+export type UpstreamFaultKind = (typeof UPSTREAM_FAULTS)[number];
+
+export interface UpstreamFault {
+  readonly kind: UpstreamFaultKind;
+  /** From the beginning of the stage. */
+  readonly atMs: number;
+  readonly forMs: number;
+}
+
+/**
+ * How a life goes on behind a stretch of chaos. `quiet`: all clients stop, and every number is compared. `term`, `kill`: it ends
+ * by that signal in the middle of it all.
+ */
+export type StageEnd = 'quiet' | 'term' | 'kill';
+
+export interface Stage {
+  readonly chaosMs: number;
+  readonly faults: readonly UpstreamFault[];
+  readonly end: StageEnd;
+}
+
+/** One start of the sidecar. */
+export interface Life {
+  readonly dataPath: 'auto' | 'gateway';
+  /** 0: none. */
+  readonly responseTimeoutMs: number;
+  /** The upstream comes only so long after the sidecar; undefined: it is there. */
+  readonly upstreamComesAfterMs: number | undefined;
+  /** How long nobody listens before it. */
+  readonly awayMs: number;
+  readonly stages: readonly Stage[];
+}
+
+export interface Weather {
+  readonly lives: readonly Life[];
+  /** The last life: its first stage warms up, then memory and descriptors are compared before and behind the others, in calm. */
+  readonly long: Life;
+}
+
+const LONGEST_STAGE_MS = 25_000;
+const SHORTEST_STAGE_MS = 4_000;
+/** What a start, a quiet point and the calm around them take, about. */
+const OVERHEAD_MS = 1_500;
+const FAULT_GAP_MS = 2_500;
+
+type Sketch = readonly [dataPath: Life['dataPath'], ends: readonly StageEnd[]];
+
+/** Every kind of life once; a longer run begins again. */
+const SKETCHES: readonly Sketch[] = [
+  ['auto', ['quiet']],
+  ['auto', ['term']],
+  ['gateway', ['quiet']],
+  ['auto', ['kill']],
+  ['gateway', ['term']],
+  ['auto', ['quiet', 'kill']],
+  ['gateway', ['quiet', 'quiet']],
+];
+
+export function makeWeather(seed: number, totalMs: number): Weather {
+  const random = randomOf(seed, 'weather');
+  const faults = new Deck(UPSTREAM_FAULTS, random);
+  const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
+  const lives: Life[] = [];
+  // Two thirds for restarts, the last third for one life.
+  for (let leftMs = (totalMs * 2) / 3, i = 0; leftMs > stageMs; i += 1) {
+    const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
+    const stages = ends.map((end) => makeStage(random, faults, stageMs, end));
+    lives.push({
+      dataPath,
+      responseTimeoutMs: random.chance(0.4) ? 4_000 : 0,
+      upstreamComesAfterMs: i % 4 === 0 ? 300 + random.below(1_500) : undefined,
+      awayMs: i === 0 ? 0 : random.below(1_000),
+      stages,
+    });
+    leftMs -= stages.reduce((sum, { chaosMs }) => sum + chaosMs + OVERHEAD_MS, 0);
+  }
+  const longStages = Math.max(3, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)));
+  const stages = Array.from({ length: longStages }, () => makeStage(random, faults, stageMs, 'quiet'));
+  const long = { dataPath: 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages } as const;
+  return { lives, long };
+}
+
+function makeStage(random: Random, deck: Deck<UpstreamFaultKind>, aboutMs: number, end: StageEnd): Stage {
+  const chaosMs = Math.round(aboutMs * (0.8 + 0.4 * random.next()));
+  const faults: UpstreamFault[] = [];
+  let atMs = random.below(FAULT_GAP_MS);
+  while (atMs < chaosMs - 1_000) {
+    const forMs = 100 + random.below(1_200);
+    faults.push({ kind: deck.draw(), atMs, forMs });
+    atMs += forMs + 1_000 + random.below(2 * FAULT_GAP_MS);
+  }
+  return { chaosMs, faults, end };
+}
+
+/** Gives every card once before any twice. */
+class Deck<T> {
+  readonly #cards: readonly T[];
+  readonly #random: Random;
+  #left: T[] = [];
+
+  constructor(cards: readonly T[], random: Random) {
+    this.#cards = cards;
+    this.#random = random;
+  }
+
+  draw(): T {
+    if (this.#left.length === 0) this.#left = [...this.#cards];
+    return this.#left.splice(this.#random.below(this.#left.length), 1)[0] as T;
+  }
+}

@@ -1,0 +1,161 @@
+/** Paced load: so many requests a second over kept connections, some left by their clients, and polls held all the time. */
+import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SmallClient } from '../../bench/load/small-client.ts';
+import type { Random } from '../../fuzz/random.ts';
+import { reset } from '../wire/reset.ts';
+
+/** Tells the upstream for how many milliseconds to hold a poll; lower-case, as Node reads fields. */
+export const HOLD_FIELD = 'x-hold';
+
+export interface LoadParts {
+  readonly port: number;
+  readonly rate: number;
+  readonly polls: number;
+  /** Share of the requests whose client leaves. */
+  readonly aborts: number;
+  readonly random: Random;
+}
+
+const USERS = 200;
+const NAMES = 300;
+const TICK_MS = 10;
+const MOST_HELD_MS = 40_000;
+const LEAST_HELD_MS = 10_000;
+/** How long a call takes whose client does not wait for that. */
+const ABORTED_AFTER_MS = 1_000;
+const LOOK_MS = 500;
+/** More than this waiting for an answer is a sidecar that does not keep up, not a burst. */
+const MOST_CONNECTIONS = 200;
+
+export class Load {
+  answered = 0;
+  aborted = 0;
+  failed = 0;
+  /** Polls answered. */
+  released = 0;
+  /** Requests that were due and could not be made, since all connections waited. */
+  skipped = 0;
+  readonly #parts: LoadParts;
+  readonly #idle: SmallClient[] = [];
+  #connections = 0;
+  #isOver = false;
+
+  constructor(parts: LoadParts) {
+    this.#parts = parts;
+  }
+
+  /** Until `stop`. */
+  async run(): Promise<void> {
+    const { rate, polls } = this.#parts;
+    const held = Array.from({ length: polls }, (_, i) => this.#poll(i));
+    const running = new Set<Promise<void>>();
+    const beganMs = performance.now();
+    let made = 0;
+    while (!this.#isOver) {
+      const due = Math.floor(((performance.now() - beganMs) / 1_000) * rate);
+      for (; made < due; made += 1) {
+        const call = this.#call().finally(() => running.delete(call));
+        running.add(call);
+      }
+      await sleep(TICK_MS);
+    }
+    await Promise.all([...running, ...held]);
+    for (const client of this.#idle) client.close();
+  }
+
+  /** Polls that are held are left; requests under way come to their end. */
+  stop(): void {
+    this.#isOver = true;
+  }
+
+  async #call(): Promise<void> {
+    const { random, aborts } = this.#parts;
+    if (random.chance(aborts)) {
+      await this.#leave();
+      return;
+    }
+    const client = this.#idle.pop() ?? (await this.#connect());
+    if (client === undefined) return;
+    try {
+      await client.exchange(toRequest(random, 0));
+      this.answered += 1;
+      this.#idle.push(client);
+    } catch {
+      this.failed += 1;
+      this.#connections -= 1;
+    }
+  }
+
+  /** A call that would take a while, left before its answer; half of them by a reset. */
+  async #leave(): Promise<void> {
+    const { random, port } = this.#parts;
+    this.aborted += 1;
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+    socket.on('error', () => undefined).on('data', () => undefined);
+    socket.write(toRequest(random, ABORTED_AFTER_MS));
+    await sleep(random.below(ABORTED_AFTER_MS >> 1));
+    if (random.chance(0.5)) reset(socket);
+    else socket.destroy();
+  }
+
+  async #connect(): Promise<SmallClient | undefined> {
+    if (this.#connections >= MOST_CONNECTIONS) {
+      this.skipped += 1;
+      return undefined;
+    }
+    this.#connections += 1;
+    try {
+      return await SmallClient.connect(this.#parts.port);
+    } catch {
+      this.failed += 1;
+      this.#connections -= 1;
+      return undefined;
+    }
+  }
+
+  async #poll(user: number): Promise<void> {
+    const { random, port } = this.#parts;
+    // Not all at once: neither at the beginning nor ever after.
+    await sleep(random.below(2_000));
+    let client = await SmallClient.connect(port);
+    while (!this.#isOver) {
+      const holdMs = LEAST_HELD_MS + random.below(MOST_HELD_MS - LEAST_HELD_MS);
+      const over = new AbortController();
+      const stopped = this.#untilStopped(over.signal);
+      try {
+        const isReleased = await Promise.race([client.exchange(pollRequest(user, holdMs)).then(() => true), stopped]);
+        if (isReleased) this.released += 1;
+      } catch {
+        this.failed += 1;
+        client = await SmallClient.connect(port);
+      } finally {
+        over.abort();
+      }
+    }
+    client.close();
+  }
+
+  async #untilStopped(signal: AbortSignal): Promise<false> {
+    while (!this.#isOver && !signal.aborted) await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    return false;
+  }
+}
+
+function toRequest(random: Random, holdMs: number): string {
+  const body = '{"parameters":[{"type":"INT","value":42}]}';
+  const path = `/smartWeb/api/rest/v0/d2/rpc/E.Soak/Call${random.below(NAMES)}`;
+  const hold = holdMs === 0 ? '' : `${HOLD_FIELD}: ${holdMs}\r\n`;
+  return `POST ${path} HTTP/1.1\r\n${fieldsOf(random.below(USERS))}${hold}Content-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+function pollRequest(user: number, holdMs: number): string {
+  const body = `[{"channel":"/meta/connect","clientId":"soak${user}","connectionType":"long-polling","id":"1"}]`;
+  const fields = `${fieldsOf(user % USERS)}${HOLD_FIELD}: ${holdMs}\r\n`;
+  return `POST /smartWeb/api/cometd/connect HTTP/1.1\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+function fieldsOf(user: number): string {
+  const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
+  return `Host: plant.example\r\nContent-Type: application/json\r\nAuthorization: Basic ${credentials}\r\n`;
+}

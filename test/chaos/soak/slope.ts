@@ -1,0 +1,45 @@
+/** Robust regression: what a noisy curve does in the long run. */
+import { spreadOf } from '../../bench/load/statistics.ts';
+
+export interface Point {
+  readonly atS: number;
+  readonly value: number;
+}
+
+const SECONDS_AN_HOUR = 3_600;
+
+/** The median value of each span of `spanS` seconds, at its middle. */
+export function medians(points: readonly Point[], spanS: number): Point[] {
+  return bySpan(points, spanS, (values) => spreadOf(values)?.median ?? 0);
+}
+
+/** The least value of each span: of a heap what is left after the collections in it. */
+export function floors(points: readonly Point[], spanS: number): Point[] {
+  return bySpan(points, spanS, (values) => Math.min(...values));
+}
+
+/**
+ * The median of the slopes through all pairs of points (Theil 1950, Sen 1968), in units an hour: a few outliers, up to 29 % of the
+ * points, do not move it. Undefined for fewer than two points.
+ */
+export function slopeAnHour(points: readonly Point[]): number | undefined {
+  const slopes: number[] = [];
+  for (const [i, first] of points.entries()) {
+    for (const second of points.slice(i + 1)) {
+      if (second.atS !== first.atS) slopes.push((second.value - first.value) / (second.atS - first.atS));
+    }
+  }
+  const median = spreadOf(slopes)?.median;
+  return median === undefined ? undefined : median * SECONDS_AN_HOUR;
+}
+
+function bySpan(points: readonly Point[], spanS: number, toValue: (values: readonly number[]) => number): Point[] {
+  const spans = new Map<number, number[]>();
+  for (const { atS, value } of points) {
+    const span = Math.floor(atS / spanS);
+    const values = spans.get(span);
+    if (values === undefined) spans.set(span, [value]);
+    else values.push(value);
+  }
+  return [...spans].map(([span, values]) => ({ atS: (span + 0.5) * spanS, value: toValue(values) }));
+}

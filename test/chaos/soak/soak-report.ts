@@ -1,0 +1,71 @@
+/** What a soak says at its end. */
+import { renderTable } from '../../bench/load/report.ts';
+import { spreadOf, toText } from '../../bench/load/statistics.ts';
+import { drawCurve } from './curve.ts';
+import { floors, medians, type Point, slopeAnHour } from './slope.ts';
+
+/** One look at the sidecar. */
+export interface SoakSample {
+  readonly atS: number;
+  readonly residentBytes: number;
+  readonly descriptors: number;
+  /** Undefined where its own numbers were not asked for. */
+  readonly heapUsedBytes: number | undefined;
+}
+
+export interface Verdict {
+  readonly text: string;
+  readonly isGood: boolean;
+}
+
+const MEGABYTE = 2 ** 20;
+const SPAN_S = 10;
+const FLOOR_SPAN_S = 60;
+/** The noise of a shorter run is above any bound worth having. */
+const LEAST_JUDGED_S = 600;
+
+export function renderSamples(samples: readonly SoakSample[], warmUpS: number): string {
+  const warm = samples.filter(({ atS }) => atS >= warmUpS);
+  const resident = warm.map(residentOf);
+  const heap = warm.flatMap(heapOf);
+  const left = floors(heap, FLOOR_SPAN_S);
+  const descriptors = warm.map(({ atS, descriptors: value }) => ({ atS, value }));
+  const rows = [
+    toRow('resident memory, MB', resident, medians(resident, SPAN_S), 1),
+    toRow('heap in use, MB', heap, medians(heap, SPAN_S), 1),
+    toRow('heap left after collections, MB', left, left, 1),
+    toRow('descriptors', descriptors, medians(descriptors, SPAN_S), 0),
+  ];
+  return [
+    renderTable([`behind ${Math.round(warmUpS)} s of warm-up`, 'median (lowest to highest)', 'slope an hour'], rows),
+    '',
+    drawCurve(samples.map(residentOf), 'resident memory, MB, from the start', 1),
+    '',
+    drawCurve(samples.flatMap(heapOf), 'heap in use, MB, from the start', 1),
+  ].join('\n');
+}
+
+/** Whether resident memory is flat behind the warm-up: at most `boundMb` more an hour. */
+export function judge(samples: readonly SoakSample[], warmUpS: number, boundMb: number): Verdict {
+  const warm = samples.filter(({ atS }) => atS >= warmUpS);
+  const lastS = samples.at(-1)?.atS ?? 0;
+  const slope = slopeAnHour(medians(warm.map(residentOf), SPAN_S)) ?? Number.NaN;
+  const text = `resident memory rises by ${slope.toFixed(2)} MB an hour`;
+  if (lastS < LEAST_JUDGED_S - 2) return { text: `not judged, since it was too short: ${text}`, isGood: true };
+  const isGood = slope <= boundMb;
+  return { text: `${isGood ? 'good' : 'BAD'}: ${text}, at most ${boundMb}`, isGood };
+}
+
+function residentOf({ atS, residentBytes }: SoakSample): Point {
+  return { atS, value: residentBytes / MEGABYTE };
+}
+
+function heapOf({ atS, heapUsedBytes }: SoakSample): Point[] {
+  return heapUsedBytes === undefined ? [] : [{ atS, value: heapUsedBytes / MEGABYTE }];
+}
+
+function toRow(title: string, points: readonly Point[], smooth: readonly Point[], digits: number): string[] {
+  const spread = spreadOf(points.map(({ value }) => value));
+  const slope = slopeAnHour(smooth);
+  return [title, spread === undefined ? '' : toText(spread, digits), slope === undefined ? '' : slope.toFixed(2)];
+}

@@ -1,0 +1,42 @@
+/** Deliberate untruths, one in a run, by which the harness proves that it would notice a sidecar that does the same. */
+export const LIE_KINDS = [
+  'answer-byte',
+  'answer-head',
+  'answer-short',
+  'answer-of-another',
+  'poll-byte',
+  'echo-byte',
+  'echo-twice',
+  'request-byte',
+  'message-byte',
+  'lost',
+  'doubled',
+] as const;
+
+export type LieKind = (typeof LIE_KINDS)[number];
+
+export class Lies {
+  readonly #kind: LieKind | undefined;
+  #left: number;
+
+  /** The lie is told at the `at`th opportunity, and then no more. */
+  constructor(kind: LieKind | undefined, at = 20) {
+    this.#kind = kind;
+    this.#left = at;
+  }
+
+  /** Whether to lie now. To be asked at every opportunity for that kind. */
+  tells(kind: LieKind): boolean {
+    if (kind !== this.#kind) return false;
+    this.#left -= 1;
+    return this.#left === 0;
+  }
+}
+
+/** The same bytes but for one in the middle; none for none. */
+export function withWrongByte(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  const at = copy.length >> 1;
+  if (copy.length > 0) copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
+}

@@ -1,0 +1,77 @@
+/**
+ * The application server of a chaos run: verifies every byte that it gets, answers by the plan of each call, and does to calls
+ * what the plan says. Faults of the whole server (refusing, resetting) come as commands. Plain sockets, so that nothing is put
+ * right on the way.
+ */
+import { once } from 'node:events';
+import net from 'node:net';
+import { reset } from '../wire/reset.ts';
+import type { Ledger } from './ledger.ts';
+import type { Lies } from './lies.ts';
+import { ServedConnection } from './served-connection.ts';
+
+export interface UpstreamParts {
+  readonly seed: number;
+  readonly ledger: Ledger;
+  readonly lies: Lies;
+  /** No sidecar in front: nobody inserts forwarding fields. */
+  readonly isDirect: boolean;
+}
+
+const HOST = '127.0.0.1';
+
+export class ScriptedUpstream {
+  readonly #parts: UpstreamParts;
+  readonly #connections = new Map<net.Socket, ServedConnection>();
+  #server: net.Server | undefined;
+  #isResetting = false;
+
+  constructor(parts: UpstreamParts) {
+    this.#parts = parts;
+  }
+
+  /** For each open connection the id of its last call, e.g. `r17`, and how far it is. */
+  get openCalls(): string[] {
+    return [...this.#connections.values()].map((connection) => connection.condition);
+  }
+
+  /** Opens the port, 0 for a free one; the port really bound. */
+  async listen(port: number): Promise<number> {
+    const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    this.#server = server;
+    server.listen({ port, host: HOST, backlog: 4_096 });
+    await once(server, 'listening');
+    return (server.address() as net.AddressInfo).port;
+  }
+
+  /** Closes the port; connections that are open stay. */
+  refuse(): void {
+    this.#server?.close();
+  }
+
+  /** From now on every new connection is reset at once, or no longer. */
+  setResetting(isResetting: boolean): void {
+    this.#isResetting = isResetting;
+  }
+
+  resetAll(): void {
+    for (const socket of this.#connections.keys()) reset(socket);
+  }
+
+  close(): void {
+    this.#server?.close();
+    for (const socket of this.#connections.keys()) socket.destroy();
+  }
+
+  #accept(socket: net.Socket): void {
+    socket.on('error', () => undefined);
+    if (this.#isResetting) {
+      reset(socket);
+      return;
+    }
+    const connection = new ServedConnection(socket, this.#parts);
+    this.#connections.set(socket, connection);
+    socket.on('close', () => this.#connections.delete(socket));
+    connection.serve();
+  }
+}

@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import type net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CallPlan, planCall } from '../truth/call-plan.ts';
+import {
+  answerBody,
+  answerHead,
+  piecesOf,
+  requestBody,
+  requestLines,
+  TRAILER,
+  toWire,
+  toWireEnd,
+} from '../truth/messages.ts';
+import { PatternCheck } from '../truth/pattern.ts';
+import { BodyReader } from '../wire/body-reader.ts';
+import type { Head } from '../wire/heads.ts';
+import { reset } from '../wire/reset.ts';
+import { withWrongByte } from './lies.ts';
+import type { UpstreamParts } from './scripted-upstream.ts';
+import { type Served, whatIsWrong } from './served-connection.ts';
+
+const RUBBISH = Buffer.from('\x16\x03\x01 220 this is no HTTP\r\n\r\n', 'latin1');
+const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
+
+/** One request and what the plan makes of it. */
+export class ServedCall implements Served {
+  readonly #socket: net.Socket;
+  readonly #parts: UpstreamParts;
+  readonly #plan: CallPlan;
+  readonly #onDone: () => void;
+  readonly #check: PatternCheck;
+  #body: BodyReader | undefined;
+  #isAnswered = false;
+  #isSent = false;
+
+  constructor(socket: net.Socket, parts: UpstreamParts, plan: CallPlan, onDone: () => void) {
+    this.#socket = socket;
+    this.#parts = parts;
+    this.#plan = plan;
+    this.#onDone = onDone;
+    this.#check = new PatternCheck(requestBody(parts.seed, plan));
+  }
+
+  get isRead(): boolean {
+    return this.#body?.isDone === true;
+  }
+
+  get isAnswering(): boolean {
+    return this.#isAnswered && !this.#isSent;
+  }
+
+  begin(head: Head): void {
+    const { id, fault, leave } = this.#plan;
+    const { ledger, isDirect } = this.#parts;
+    const wrong = whatIsWrong(head, requestLines(this.#plan), { isDirect, mayBeGone: leave !== undefined });
+    if (wrong !== undefined) ledger.wrong(id, wrong);
+    this.#body = new BodyReader(head.framing(false), (chunk, from, to) => this.#onPayload(chunk, from, to));
+    if (fault === 'reset-before') reset(this.#socket);
+    else if (fault === 'close-before') this.#socket.end();
+    else if (fault === 'early' || fault === 'early-close') this.#answer();
+    if (this.isRead) this.#onRead();
+  }
+
+  onBytes(chunk: Buffer): Buffer {
+    if (this.#body === undefined) return chunk;
+    const rest = chunk.subarray(this.#body.read(chunk, 0));
+    if (this.#body.isDone) this.#onRead();
+    return rest;
+  }
+
+  #onPayload(chunk: Buffer, from: number, to: number): void {
+    const { ledger, lies } = this.#parts;
+    const isLie = to > from && lies.tells('request-byte');
+    const wrong = isLie
+      ? this.#check.take(withWrongByte(chunk.subarray(from, to)), 0, to - from)
+      : this.#check.take(chunk, from, to);
+    if (wrong === undefined) return;
+    ledger.wrong(this.#plan.id, `its body: ${wrong}`);
+    this.#socket.destroy();
+  }
+
+  #onRead(): void {
+    const { id, request, fault } = this.#plan;
+    const { ledger } = this.#parts;
+    const trailers = this.#body?.trailers.join() ?? '';
+    if (!this.#check.isComplete)
+      ledger.wrong(id, `its body ends after ${this.#check.received} of ${request.bytes} bytes`);
+    else if (trailers !== (request.hasTrailer ? `${TRAILER}: ${id}` : ''))
+      ledger.wrong(id, `its trailers: ${trailers}`);
+    else ledger.complete(id);
+    // An early answer may still be on its way, and its end is what is waited for then.
+    if (this.#isSent) this.#onDone();
+    else if (this.#isAnswered) return;
+    else if (fault === 'rubbish') this.#socket.end(RUBBISH);
+    else if (fault !== 'never' && fault !== 'reset-before' && fault !== 'close-before') this.#answer();
+  }
+
+  #answer(): void {
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    // What breaks it is the connection's end, which the plan wants, or which the other side has to notice.
+    this.#write().catch(() => this.#socket.destroy());
+  }
+
+  async #write(): Promise<void> {
+    const { answer, id, fault } = this.#plan;
+    if (answer.delayMs > 0) await sleep(answer.delayMs);
+    if (answer.hasInterim)
+      await this.#send(Buffer.from(`HTTP/1.1 103 Early Hints\r\nX-Chaos-Hint: ${id}\r\n\r\n`, 'latin1'));
+    const { head, body } = this.#truth();
+    const pieces = piecesOf(body, answer.pieceBytes);
+    const isWithin = fault?.endsWith('-within') === true;
+    const end = isWithin ? Buffer.alloc(0) : toWireEnd(answer.framing, id, answer.hasTrailer);
+    const kept = isWithin ? pieces.slice(0, pieces.length >> 1) : pieces;
+    const wire = kept.map((piece) => toWire(answer.framing, piece));
+    const whole = Buffer.concat([Buffer.from(head, 'latin1'), ...wire, end]);
+    if (fault === 'twice') await this.#send(Buffer.concat([whole, whole]));
+    else if (answer.pieceBytes === 0) await this.#send(whole);
+    else await this.#sendSlowly([Buffer.from(head, 'latin1'), ...wire, end]);
+    this.#finish();
+  }
+
+  /** What is sent: the truth, or the lie that is due. */
+  #truth(): { readonly head: string; readonly body: Buffer } {
+    const { seed, lies } = this.#parts;
+    const plan = this.#plan;
+    const body = answerBody(seed, plan);
+    const head = answerHead(plan);
+    if (plan.fault !== undefined || body.length < 100) return { head, body };
+    if (plan.kind === 'comet') return { head, body: lies.tells('poll-byte') ? withWrongByte(body) : body };
+    if (lies.tells('answer-byte')) return { head, body: withWrongByte(body) };
+    if (lies.tells('answer-head')) return { head: head.replace('no-store', 'no-stare'), body };
+    if (plan.answer.framing === 'close' && lies.tells('answer-short')) return { head, body: body.subarray(0, -1) };
+    if (plan.answer.framing === 'length' && lies.tells('answer-of-another')) {
+      const other = planCall(seed, `${plan.id}0`);
+      return { head: head.replaceAll(plan.id, other.id), body: answerBody(seed, { ...plan, id: other.id }) };
+    }
+    return { head, body };
+  }
+
+  #finish(): void {
+    const { fault, answer } = this.#plan;
+    const socket = this.#socket;
+    this.#isSent = true;
+    switch (fault) {
+      case 'reset-within':
+        reset(socket);
+        return;
+      case 'close-within':
+        socket.end();
+        return;
+      case 'rubbish-within':
+        socket.end(RUBBISH_CHUNK);
+        return;
+      case 'half-close':
+        socket.end();
+        return;
+      case 'early-close':
+      case 'close-after':
+        socket.end(() => socket.destroy());
+        return;
+    }
+    if (answer.isLast || this.#plan.request.isLast) socket.end();
+    this.#onDone();
+  }
+
+  async #sendSlowly(pieces: readonly Buffer[]): Promise<void> {
+    for (const piece of pieces) {
+      await this.#send(piece);
+      await sleep(1);
+    }
+  }
+
+  async #send(bytes: Buffer): Promise<void> {
+    const socket = this.#socket;
+    if (socket.destroyed || !socket.writable) throw new Error('gone');
+    if (bytes.length === 0 || socket.write(bytes)) return;
+    const over = new AbortController();
+    try {
+      // A peer that leaves brings no 'drain'.
+      await Promise.race([once(socket, 'drain', over), once(socket, 'close', over)]);
+    } finally {
+      over.abort();
+    }
+  }
+}

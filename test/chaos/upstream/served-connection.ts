@@ -1,0 +1,110 @@
+import type net from 'node:net';
+import { planCall } from '../truth/call-plan.ts';
+import { ID_FIELD } from '../truth/messages.ts';
+import { planSocket } from '../truth/socket-plan.ts';
+import { type Head, HeadReader } from '../wire/heads.ts';
+import type { UpstreamParts } from './scripted-upstream.ts';
+import { ServedCall } from './served-call.ts';
+import { ServedSocket } from './served-socket.ts';
+
+/** What is being served on a connection. */
+export interface Served {
+  /** Takes bytes, and gives back what is not its own. Throws for what must not come. */
+  onBytes(chunk: Buffer): Buffer;
+  /** The request has been read to its end, so the next one may come. */
+  readonly isRead: boolean;
+  /** An answer is due, or on its way, also to somebody who has closed his sending side. */
+  readonly isAnswering: boolean;
+}
+
+/** One connection of the sidecar's: request after request, or a WebSocket. */
+export class ServedConnection {
+  readonly #socket: net.Socket;
+  readonly #parts: UpstreamParts;
+  readonly #head = new HeadReader();
+  #served: Served | undefined;
+  #id = '-';
+
+  constructor(socket: net.Socket, parts: UpstreamParts) {
+    this.#socket = socket;
+    this.#parts = parts;
+  }
+
+  /** e.g. `r17, not read to its end, its client has closed`. */
+  get condition(): string {
+    const { isRead = true, isAnswering = false } = this.#served ?? {};
+    const parts = [this.#id, isRead ? '' : 'not read to its end', isAnswering ? 'being answered' : ''];
+    if (this.#socket.readableEnded) parts.push('its client has closed');
+    if (this.#socket.writableLength > 0) parts.push(`${this.#socket.writableLength} bytes unsent`);
+    return parts.filter((part) => part !== '').join(', ');
+  }
+
+  serve(): void {
+    this.#socket.on('data', (chunk) => {
+      try {
+        this.#onBytes(chunk);
+      } catch (cause) {
+        this.#parts.ledger.wrong(this.#id, (cause as Error).message);
+        this.#socket.destroy();
+      }
+    });
+    // Both sides are through, unless an answer is still on its way: then it ends the connection itself.
+    this.#socket.on('end', () => {
+      if (this.#served?.isAnswering !== true) this.#socket.end();
+    });
+  }
+
+  #onBytes(chunk: Buffer): void {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#served !== undefined && !this.#served.isRead) {
+        rest = this.#served.onBytes(rest);
+        continue;
+      }
+      const read = this.#head.read(rest);
+      if (read === undefined) return;
+      rest = read.rest;
+      this.#begin(read.head);
+    }
+  }
+
+  #begin(head: Head): void {
+    const id = head.field(ID_FIELD);
+    if (id === undefined || !/^[rpqost]\d+$/.test(id)) throw new Error(`a request of nobody: ${head.startLine}`);
+    this.#id = id;
+    const { ledger, lies, seed } = this.#parts;
+    if (!lies.tells('lost')) ledger.seen(id);
+    if (lies.tells('doubled')) ledger.seen(id);
+    const isSocket = id.startsWith('s') || id.startsWith('t');
+    const served: Served & { begin(head: Head): void } = isSocket
+      ? new ServedSocket(this.#socket, this.#parts, planSocket(seed, id))
+      : new ServedCall(this.#socket, this.#parts, planCall(seed, id), () => this.#done(served));
+    this.#served = served;
+    served.begin(head);
+  }
+
+  #done(served: Served): void {
+    // An early answer: the body is still coming.
+    if (this.#served !== served || !served.isRead) return;
+    this.#served = undefined;
+    if (this.#socket.readableEnded) this.#socket.end();
+  }
+}
+
+const FORWARDED = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
+
+/** Undefined for a head that is as it was sent, but for the forwarding fields, which have to be there. */
+export function whatIsWrong(
+  head: Head,
+  expected: readonly string[],
+  { isDirect, mayBeGone }: { readonly isDirect: boolean; readonly mayBeGone: boolean },
+): string | undefined {
+  const got = head.without(...FORWARDED, 'connection');
+  const wanted = expected.filter((line) => !line.startsWith('Connection:'));
+  if (got.join('\n') !== wanted.join('\n')) return `a head that nobody sent: ${got.join(' | ')}`;
+  if (isDirect) return undefined;
+  const values = FORWARDED.map((name) => head.field(name)).join(' ');
+  // The address of a client that has reset its connection before it was accepted is not known to anybody.
+  const isRight = values === '127.0.0.1 http plant.example' || (mayBeGone && values === ' http plant.example');
+  return isRight ? undefined : `forwarded for ${values}`;
+}

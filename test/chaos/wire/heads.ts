@@ -1,0 +1,64 @@
+/** Reads heads out of a stream of bytes. */
+import type { Framing } from './body-reader.ts';
+
+const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
+const MAX_HEAD_BYTES = 64 * 1024;
+
+/** A start line and field lines, each as it came. */
+export class Head {
+  readonly lines: readonly string[];
+
+  constructor(text: string) {
+    this.lines = text.slice(0, -4).split('\r\n');
+  }
+
+  get startLine(): string {
+    return this.lines[0] ?? '';
+  }
+
+  /** Value of the first field of that name. */
+  field(name: string): string | undefined {
+    const prefix = `${name.toLowerCase()}:`;
+    return this.lines
+      .slice(1)
+      .find((line) => line.toLowerCase().startsWith(prefix))
+      ?.slice(prefix.length)
+      .trim();
+  }
+
+  /** All lines but those of the given fields, lower-case. */
+  without(...names: readonly string[]): string[] {
+    return this.lines.filter((line, i) => i === 0 || !names.includes(line.slice(0, line.indexOf(':')).toLowerCase()));
+  }
+
+  /** Of a message with this head, whose body is not ruled out by its status or method; `isAnswer` may end with its connection. */
+  framing(isAnswer: boolean): Framing {
+    if (this.field('transfer-encoding')?.toLowerCase() === 'chunked') return { kind: 'chunked' };
+    const length = this.field('content-length');
+    if (length !== undefined) return { kind: 'length', bytes: Number(length) };
+    return { kind: isAnswer ? 'close' : 'none' };
+  }
+}
+
+/** Bytes in front of a head's end, kept until it has come. */
+export class HeadReader {
+  #kept: Buffer = Buffer.alloc(0);
+
+  get hasBegun(): boolean {
+    return this.#kept.length > 0;
+  }
+
+  /** The head, and what came behind it; undefined until its empty line has come. Throws when it never seems to come. */
+  read(chunk: Buffer): { readonly head: Head; readonly rest: Buffer } | undefined {
+    const all = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk]);
+    const end = all.indexOf(HEAD_END);
+    if (end < 0) {
+      if (all.length > MAX_HEAD_BYTES) throw new Error('a head without an end');
+      this.#kept = all;
+      return undefined;
+    }
+    this.#kept = Buffer.alloc(0);
+    const bodyAt = end + HEAD_END.length;
+    return { head: new Head(all.toString('latin1', 0, bodyAt)), rest: all.subarray(bodyAt) };
+  }
+}

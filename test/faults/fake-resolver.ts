@@ -1,0 +1,42 @@
+import dns from 'node:dns';
+import { vi } from 'vitest';
+
+/** The name that it resolves; all others are the system's. */
+export const NAME = 'plant.example';
+
+type Answer = (cause: Error | null, addresses?: unknown, family?: number) => void;
+
+/** Stands for the system's resolver, for that one name. Silent until it is given an answer. */
+export class FakeResolver {
+  asked = 0;
+  answer: (answer: Answer, isAll: boolean) => void = (answer) => this.#waiting.push(answer);
+  readonly #waiting: Answer[] = [];
+
+  constructor() {
+    const resolve = dns.lookup as unknown as (...parameters: unknown[]) => void;
+    vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: unknown[]) => {
+      if (name !== NAME) {
+        resolve(name, ...rest);
+        return;
+      }
+      this.asked += 1;
+      const [options, callback] = rest as [{ readonly all?: boolean }, Answer];
+      const isAll = options.all === true;
+      process.nextTick(() => this.answer(callback, isAll));
+    }) as never);
+  }
+
+  readonly loopback = (answer: Answer, isAll: boolean): void => {
+    if (isAll) answer(null, [{ address: '127.0.0.1', family: 4 }]);
+    else answer(null, '127.0.0.1', 4);
+  };
+
+  readonly gone = (answer: Answer): void => {
+    answer(Object.assign(new Error(`getaddrinfo ENOTFOUND ${NAME}`), { code: 'ENOTFOUND' }));
+  };
+
+  /** Answers all who wait. */
+  release(): void {
+    for (const answer of this.#waiting.splice(0)) this.loopback(answer, true);
+  }
+}

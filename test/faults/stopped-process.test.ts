@@ -1,0 +1,99 @@
+/** A real process that stands still for a while: a suspended container, a machine without processor time, a blocked event loop. */
+
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { samplesOf } from '../monitor/prometheus/plant.ts';
+import { type SidecarProcess, startSidecarProcess } from '../system/sidecar-process.ts';
+import { FaultClient, OK } from './fault-stand.ts';
+
+const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
+const LIMIT_MS = 400;
+
+let sidecar: SidecarProcess | undefined;
+let upstream: net.Server | undefined;
+const sockets: net.Socket[] = [];
+
+afterEach(async () => {
+  if (sidecar !== undefined) process.kill(sidecar.pid, 'SIGCONT');
+  for (const socket of sockets.splice(0)) socket.destroy();
+  upstream?.close();
+  await sidecar?.stop('SIGKILL');
+  sidecar = undefined;
+});
+
+interface Ends {
+  readonly client: FaultClient;
+  readonly toUpstream: net.Socket;
+}
+
+/** Starts the process, and a request on its way through it. */
+async function start(dataPath: string, env: Readonly<Record<string, string>>, request = GET): Promise<Ends> {
+  upstream = net.createServer({ noDelay: true });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const { port } = upstream.address() as net.AddressInfo;
+  const addresses = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+  sidecar = await startSidecarProcess(['--upstream', `http://127.0.0.1:${port}/smartWeb`, ...addresses], {
+    ...{ D2_SIDECAR_DATA_PATH: dataPath, D2_SIDECAR_JVM_SOURCE: 'none' },
+    ...env,
+  });
+  const client = new FaultClient(Number(sidecar.listen.split(':').at(-1)));
+  const connected = once(upstream, 'connection');
+  client.send(request);
+  sockets.push(client.socket);
+  const [toUpstream] = (await connected) as [net.Socket];
+  toUpstream.on('error', () => undefined);
+  sockets.push(toUpstream);
+  await once(toUpstream, 'data');
+  return { client, toUpstream };
+}
+
+async function standStill(meanwhile: () => void): Promise<void> {
+  const { pid } = sidecar as SidecarProcess;
+  process.kill(pid, 'SIGSTOP');
+  meanwhile();
+  await new Promise((resolve) => setTimeout(resolve, LIMIT_MS + 300));
+  process.kill(pid, 'SIGCONT');
+}
+
+describe.each(['auto', 'gateway'])('dataPath %s: a process that stood still', (dataPath) => {
+  it('does not take that for the silence of an upstream that has answered in time', async () => {
+    const { client, toUpstream } = await start(dataPath, { D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${LIMIT_MS}ms` });
+    await standStill(() => toUpstream.write(OK));
+    await client.until('fine');
+    expect(client.received).toBe(OK);
+  });
+
+  it('ends the wait for one that has not', async () => {
+    const { client } = await start(dataPath, { D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${LIMIT_MS}ms` });
+    await standStill(() => undefined);
+    await client.until('"code":"D2S_ERR_UPSTREAM_TIMEOUT"');
+  });
+
+  it('shows in the delay of its event loop, and answers again', async () => {
+    const { client, toUpstream } = await start(dataPath, {});
+    await standStill(() => toUpstream.write(OK));
+    await client.until('fine');
+    const { monitor } = sidecar as SidecarProcess;
+    expect((await fetch(`http://${monitor}/livez`)).status).toBe(200);
+    const samples = samplesOf(await (await fetch(`http://${monitor}/metrics`)).text());
+    const within = (le: string) => samples.get(`d2_sidecar_loop_delay_seconds_bucket{le="${le}"}`) ?? 0;
+    expect(within('+Inf') - within('0.5')).toBeGreaterThanOrEqual(1);
+  });
+});
+
+it('with dataPath auto: a process that stood still gives a client whose head has come in time its answer', async () => {
+  const { client, toUpstream } = await start('auto', { D2_SIDECAR_TIMEOUTS_HEAD: `${LIMIT_MS}ms` });
+  toUpstream.write(OK);
+  await client.until('fine');
+  client.send(GET.slice(0, 20));
+  // Its beginning has been read before the process stops: the time runs.
+  const { monitor } = sidecar as SidecarProcess;
+  for (let asked = 0; asked < 3; asked += 1) await (await fetch(`http://${monitor}/livez`)).text();
+  const second = once(toUpstream, 'data');
+  await standStill(() => client.send(GET.slice(20)));
+  await second;
+  toUpstream.write(OK);
+  await expect.poll(() => client.received).toBe(OK + OK);
+});

@@ -1,0 +1,143 @@
+/** Who waits for how long: what a time limit counts from, what stops it, and that leaving ends it. */
+
+import net from 'node:net';
+import { Duplex } from 'node:stream';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { RelayConnection } from '../../src/relay/relay-connection.ts';
+import type { RelayContext } from '../../src/relay/relay-context.ts';
+import type { UpstreamListener } from '../../src/upstream/upstream.ts';
+import { FakeResolver, NAME } from './fake-resolver.ts';
+import { atHeads, FaultStand, OK, sound } from './fault-stand.ts';
+
+const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
+const POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
+
+let stand: FaultStand | undefined;
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await stand?.close();
+  stand = undefined;
+});
+
+const impatient = ({ upstream }: Config) => ({ upstream: { ...upstream, responseTimeoutMs: 60 } });
+
+for (const dataPath of ['auto', 'gateway'] as const) {
+  describe(`dataPath ${dataPath}: upstream.responseTimeout`, () => {
+    it('ends with an interim answer, since the upstream has begun', async () => {
+      stand = await FaultStand.start({
+        ...{ dataPath, config: impatient },
+        script: (upstream) =>
+          atHeads(upstream, () => {
+            upstream.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
+            setTimeout(() => upstream.write(OK), 240);
+          }),
+      });
+      const client = stand.client(GET);
+      await client.until('fine');
+      expect(client.received).toMatch(/^HTTP\/1\.1 103 [\s\S]*HTTP\/1\.1 200 OK/);
+    });
+
+    it('does not end with 100, which only asks for the body', async () => {
+      stand = await FaultStand.start({
+        ...{ dataPath, config: impatient },
+        script: (upstream) => atHeads(upstream, () => upstream.write('HTTP/1.1 100 Continue\r\n\r\n')),
+      });
+      const client = stand.client(POST);
+      await client.until('HTTP/1.1 100 ');
+      client.send('body');
+      await client.until('"code":"D2S_ERR_UPSTREAM_TIMEOUT"');
+      expect(client.received).toMatch(/^HTTP\/1\.1 100 [\s\S]*HTTP\/1\.1 504 /);
+    });
+  });
+
+  describe(`dataPath ${dataPath}: a client that leaves`, () => {
+    it.each(['reset', 'destroy'] as const)(
+      'while the upstream is dialled (%s) is not dialled for any more',
+      async (how) => {
+        const resolver = new FakeResolver();
+        const config = ({ upstream, timeouts }: Config) => ({
+          upstream: { ...upstream, host: NAME },
+          timeouts: { ...timeouts, halfClosedMs: 30 },
+        });
+        stand = await FaultStand.start({ dataPath, config, script: sound });
+        const client = stand.client(GET);
+        const { sidecar } = stand;
+        await expect.poll(() => resolver.asked).toBe(1);
+        if (how === 'reset') client.socket.resetAndDestroy();
+        else client.socket.destroy();
+        await expect.poll(() => sidecar.openExchanges).toBe(0);
+        await expect.poll(() => sidecar.dispatcher.openConnections).toBe(0);
+        resolver.release();
+        // The next one gets through, so what the first one asked for would have come before it.
+        resolver.answer = resolver.loopback;
+        await stand.client(GET).until('fine');
+        expect(stand.upstream.scripted).toHaveLength(1);
+        const path = dataPath === 'auto' ? 'relay' : 'gateway';
+        expect(sidecar.recorder.own.read().exchanges[path]).toEqual({ completed: 1, failed: 0, cancelled: 1 });
+      },
+    );
+  });
+}
+
+describe('the relay’s limit for idle connections', () => {
+  /** An upstream connection that takes nothing until it is told to. */
+  class FullUpstream extends Duplex {
+    readonly connecting = false;
+
+    constructor() {
+      super({ highWaterMark: 1 });
+    }
+
+    override _read(): void {}
+
+    override _write(_chunk: Buffer, _encoding: string, _done: () => void): void {}
+  }
+
+  it('counts anew when a wait for the upstream, in which it does not count, is over', async () => {
+    stand = await FaultStand.start({ dataPath: 'auto', script: sound });
+    const { services } = stand.sidecar.dispatcher;
+    const upstream = new FullUpstream() as unknown as net.Socket;
+    let listener: UpstreamListener | undefined;
+    const context: RelayContext = {
+      services: {
+        ...services,
+        options: { ...services.options, idleTimeoutMs: 40 },
+        upstream: {
+          connect: (given: UpstreamListener) => {
+            listener = given;
+            return upstream;
+          },
+        } as unknown as RelayContext['services']['upstream'],
+      },
+      isDraining: false,
+      onIrregular: () => undefined,
+      onRelayClosed: () => undefined,
+    };
+    const server = net.createServer((socket) => {
+      const client = { remoteAddress: '127.0.0.1', remotePort: 1, secure: false };
+      new RelayConnection(socket, client, context);
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const client = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1');
+    client.on('error', () => undefined);
+    let isClosed = false;
+    client.on('close', () => {
+      isClosed = true;
+    });
+    try {
+      client.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf');
+      await expect.poll(() => upstream.writableNeedDrain).toBe(true);
+      // Several times the limit: as long as the upstream does not read, the client cannot send.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(isClosed).toBe(false);
+      listener?.onUpstreamDrain(upstream);
+      await expect.poll(() => isClosed).toBe(true);
+    } finally {
+      client.destroy();
+      upstream.destroy();
+      server.close();
+    }
+  });
+});

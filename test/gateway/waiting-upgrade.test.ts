@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Peer } from './peer.ts';
+import { Stand, type StandOptions } from './stand.ts';
+
+const GET = 'GET /held HTTP/1.1\r\nHost: a\r\n\r\n';
+const UPGRADE =
+  'GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n';
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
+let stand: Stand;
+
+afterEach(() => stand.close());
+
+async function start(options: Partial<StandOptions>): Promise<void> {
+  stand = await Stand.start({ upstream: () => undefined, ...options });
+}
+
+/** Once the upstream has `count` heads, all of them unanswered. */
+async function held(count: number): Promise<Peer> {
+  await expect.poll(() => stand.upstreams[0]?.received.split('\r\n\r\n').length).toBe(count + 1);
+  return stand.upstreams[0] as Peer;
+}
+
+const leaving: readonly [string, (client: Peer) => void][] = [
+  ['resets', (client) => client.reset()],
+  ['closes', (client) => client.socket.destroy()],
+];
+
+describe('a client that asks for a WebSocket', () => {
+  it.each(leaving)('and %s while the upstream is silent takes its upstream connection along', async (_how, leave) => {
+    await start({ gateway: { halfClosedTimeoutMs: 50 } });
+    const client = stand.client(UPGRADE);
+    const upstream = await held(1);
+    leave(client);
+    await upstream.ended();
+    const [ended] = await stand.endings(1);
+    expect(ended?.ending).toEqual({ kind: 'cancelled' });
+    await stand.allClosed();
+  });
+
+  it.each(leaving)('behind a request that is held, and %s, takes both along', async (_how, leave) => {
+    await start({ gateway: { halfClosedTimeoutMs: 50 } });
+    const client = stand.client(GET + UPGRADE);
+    const upstream = await held(1);
+    await expect.poll(() => stand.reporter.open).toBe(2);
+    leave(client);
+    await upstream.ended();
+    expect((await stand.endings(2)).map(({ ending }) => ending.kind)).toEqual(['cancelled', 'cancelled']);
+    await stand.allClosed();
+  });
+
+  it('has what it sends ahead passed on behind the upgrade, in order', async () => {
+    await start({});
+    const client = stand.client(`${GET}${UPGRADE}one `);
+    const upstream = await held(1);
+    client.write('two ');
+    await expect.poll(() => stand.reporter.open).toBe(2);
+    upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+    await held(2);
+    client.write('three ');
+    await client.take('204 No Content\r\n\r\n');
+    // All that was sent has been read by now, since all ends share this event loop.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    upstream.write(SWITCHING);
+    await client.take(SWITCHING);
+    client.write('four');
+    expect(await upstream.take('four')).toMatch(/one two three four$/);
+  });
+
+  it('can send only so much ahead', async () => {
+    await start({ gateway: { headBytes: 16_384 } });
+    const client = stand.client(UPGRADE);
+    const upstream = await held(1);
+    // More than the kernel's buffers on both sides of the loopback hold.
+    client.write('x'.repeat(32 * 1024 * 1024));
+    let before = -1;
+    await expect
+      .poll(() => {
+        const stands = before === client.socket.writableLength;
+        before = client.socket.writableLength;
+        return stands && before > 0;
+      })
+      .toBe(true);
+    upstream.write(SWITCHING);
+    await client.take(SWITCHING);
+    await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
+  });
+
+  it('that is refused may go on sending, and gets the whole answer', async () => {
+    await start({});
+    const client = stand.client(`${UPGRADE}ahead`);
+    const upstream = await held(1);
+    client.write('more');
+    upstream.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+    expect(await client.take('no')).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
+    await client.ended();
+  });
+});

@@ -1,0 +1,197 @@
+/** `limits.inFlight`: what a request beyond it is told, and that everything else goes on as before. */
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { get, type LimitStand, LimitStands, MODES, type RawPeer, type Response } from './limit-stand.ts';
+
+const stands = new LimitStands();
+afterEach(() => stands.closeAll());
+afterAll(() => stands.remove());
+
+const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: a2V5'];
+const KEY = 'limits.inFlight';
+
+function expectBusy({ status, head, body }: Response): void {
+  expect(status).toBe(503);
+  expect(head).toMatch(/^retry-after: 1\r$/im);
+  expect(head).toMatch(/^proxy-status: d2-sidecar; error=connection_limit_reached\r$/im);
+  expect(JSON.parse(body)).toMatchObject({ status: 503, code: 'D2S_ERR_UPSTREAM_BUSY', title: 'Service Unavailable' });
+}
+
+for (const mode of MODES) {
+  describe(`limits.inFlight (${mode.name})`, () => {
+    let stand: LimitStand;
+    let holders: RawPeer[];
+
+    /** With two requests held, which are all that there may be. */
+    beforeEach(async () => {
+      stand = await stands.start(mode, (base) => ({ limits: { ...base.limits, inFlight: 2 } }));
+      holders = [await stand.connect(), await stand.connect()];
+      for (const holder of holders) holder.send(get('/hold'));
+      await stand.upstream.holding(2);
+    });
+
+    it('answers 503, keeps the connection, and serves it as soon as there is a place', async () => {
+      const peer = await stand.connect();
+      const busy = await peer.ask(get('/a'));
+      expectBusy(busy);
+      expect(busy.head).not.toMatch(/^connection: close/im);
+      expect(await stand.hits(KEY)).toBe(1);
+      expect(await stand.sample('d2_sidecar_requests_in_flight')).toBe(2);
+      expect(await stand.sample('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_BUSY"}')).toBe(1);
+      stand.upstream.release();
+      expect((await holders[0]!.response()).status).toBe(200);
+      expect((await peer.ask(get('/a'))).status).toBe(200);
+      stand.upstream.release();
+      expect((await holders[1]!.response()).status).toBe(200);
+      expect(await stand.sample('d2_sidecar_requests_in_flight')).toBe(0);
+      expect(await stand.hits(KEY)).toBe(1);
+    });
+
+    it('gives a place back that its client has left', async () => {
+      const peer = await stand.connect();
+      expectBusy(await peer.ask(get('/a')));
+      holders[0]!.socket.destroy();
+      await expect.poll(() => stand.stand.sidecar.reporter.inFlight).toBe(1);
+      expect((await peer.ask(get('/a'))).status).toBe(200);
+    });
+
+    it('drops a body that comes with its head, behind it, or in chunks, and nothing of it gets upstream', async () => {
+      const peer = await stand.connect();
+      const post = 'POST /a HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 10\r\n\r\n';
+      expectBusy(await peer.ask(`${post}SMUGGLED01`));
+      peer.send(`${post}SMUG`);
+      expectBusy(await peer.response());
+      peer.send('GLED02');
+      peer.send('POST /a HTTP/1.1\r\nHost: plant.example\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nSMUG');
+      expectBusy(await peer.response());
+      peer.send('GLED\r\n0\r\n\r\n');
+      stand.upstream.release();
+      await holders[0]!.response();
+      expect((await peer.ask(get('/behind'))).status).toBe(200);
+      expect(stand.upstream.received).toContain('/behind');
+      expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
+      expect(await stand.hits(KEY)).toBe(3);
+    });
+
+    /** A client that has been served before, while two others hold all places. */
+    async function servedBefore(): Promise<RawPeer> {
+      const [served] = holders as [RawPeer];
+      stand.upstream.release();
+      await served.response();
+      holders[0] = await stand.connect();
+      holders[0].send(get('/hold'));
+      await stand.upstream.holding(2);
+      return served;
+    }
+
+    it('keeps the upstream connection that the client already has', async () => {
+      const served = await servedBefore();
+      const before = stand.upstream.connections.length;
+      expectBusy(await served.ask(get('/a')));
+      stand.upstream.release();
+      await holders[1]!.response();
+      expect((await served.ask(get('/a'))).status).toBe(200);
+      expect(stand.upstream.connections.length).toBe(before);
+    });
+
+    it('lets nothing of a body get onto the upstream connection that the client already has', async () => {
+      const served = await servedBefore();
+      served.send('POST /a HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 8\r\n\r\nSMUG');
+      expectBusy(await served.response());
+      served.send('GLED');
+      stand.upstream.release();
+      await holders[1]!.response();
+      expect((await served.ask(get('/behind'))).status).toBe(200);
+      expect(stand.upstream.received).toContain('/behind');
+      expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
+    });
+
+    it('opens no connection for a body that comes in many pieces at once', async () => {
+      const peer = await stand.connect();
+      const before = stand.upstream.connections.length;
+      const body = 'SMUG'.repeat(250_000);
+      expectBusy(await peer.ask(`POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`));
+      expectBusy(await peer.ask(get('/a')));
+      expect(stand.upstream.connections.length).toBe(before);
+      expect(stand.upstream.received).not.toContain('SMUG');
+    });
+
+    it('never takes what the upstream says unasked for the answer', async () => {
+      for (let i = 0; i < 20; i += 1) {
+        const served = await servedBefore();
+        const unasked = stand.upstream.lastAnswered;
+        served.send(get('/a'));
+        unasked?.write('HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nunasked');
+        expectBusy(await served.response());
+        served.socket.destroy();
+        holders.reverse();
+      }
+    });
+
+    it('answers each of many requests sent ahead, in their order', async () => {
+      const peer = await stand.connect();
+      peer.send(get('/a').repeat(200));
+      for (let i = 0; i < 200; i += 1) expectBusy(await peer.response());
+      expect(await stand.hits(KEY)).toBe(200);
+      for (const holder of holders) {
+        stand.upstream.release();
+        await holder.response();
+      }
+      expect((await peer.ask(get('/a'))).status).toBe(200);
+    });
+
+    it('counts requests that are sent ahead one at a time: a connection takes one place', async () => {
+      const [first] = holders as [RawPeer];
+      first.send(get('/a').repeat(20));
+      await expect.poll(() => stand.stand.sidecar.reporter.inFlight).toBe(2);
+      stand.upstream.release();
+      for (let i = 0; i < 21; i += 1) expect((await first.response()).status).toBe(200);
+      expect(await stand.hits(KEY)).toBe(0);
+    });
+
+    it('answers HEAD without a body', async () => {
+      const peer = await stand.connect();
+      peer.send(get('/a').replace('GET', 'HEAD'));
+      const answer = await peer.response(true);
+      expect(answer.status).toBe(503);
+      expectBusy(await peer.ask(get('/a')));
+    });
+
+    it('closes behind the answer to a client that may or may not send its body', async () => {
+      const peer = await stand.connect();
+      const busy = await peer.ask(
+        'POST /a HTTP/1.1\r\nHost: plant.example\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
+      );
+      expectBusy(busy);
+      expect(busy.head).toMatch(/^connection: close\r$/im);
+      await peer.ended();
+    });
+
+    it('closes behind the answer to a client that asked for it', async () => {
+      const peer = await stand.connect();
+      expectBusy(await peer.ask(get('/a', 'Connection: close')));
+      await peer.ended();
+    });
+
+    it('refuses a WebSocket request alike, and does not count a tunnel that stands', async () => {
+      const refused = await stand.connect();
+      expectBusy(await refused.ask(get('/live', ...UPGRADE)));
+      await refused.ended();
+      expect(await stand.hits(KEY)).toBe(1);
+      stand.upstream.release();
+      await holders[0]!.response();
+      for (let i = 0; i < 3; i += 1) {
+        const tunnel = await stand.connect();
+        expect((await tunnel.ask(get('/live', ...UPGRADE))).status).toBe(101);
+      }
+      expect(await stand.sample('d2_sidecar_upgraded_connections')).toBe(3);
+      expect(await stand.sample('d2_sidecar_requests_in_flight')).toBe(1);
+    });
+
+    it('counts the call as failed', async () => {
+      const peer = await stand.connect();
+      const call = 'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Call HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+      expectBusy(await peer.ask(call));
+      expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(1);
+    });
+  });
+}

@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { Random } from '../fuzz/random.ts';
+import { type CometTraffic, GONE_MS, IDLE_MS } from '../record/comet/comet-traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../record/traffic.ts';
+import { testComet, testSessions } from '../wire/test-config.ts';
+import { shownOf } from './recorded.ts';
+import { type Life, StateFolder } from './restart.ts';
+
+beforeAll(initMetrics);
+
+let folder: StateFolder;
+
+beforeEach(() => {
+  folder = new StateFolder();
+});
+
+afterEach(() => folder.remove());
+
+const USERS = 6;
+
+/** Traffic of all kinds, for about 20 minutes. */
+function live({ traffic }: Life, seed: number, talk = comet): void {
+  const random = new Random(seed);
+  const pick = (n: number) => random.below(n);
+  const names = ['TestIn', 'TestOut', 'Údaj', '\ud83d\ude00'];
+  for (let i = 0; i < 400; i += 1) {
+    traffic.clock.advanceMs(pick(6_000));
+    const user = `user${pick(USERS)}`;
+    const name = encodeURIComponent(names[pick(4)] ?? '');
+    const afterMs = random.chance(0.1) ? pick(30_000) : pick(200);
+    const status = [200, 200, 200, 404, 500][pick(5)] ?? 200;
+    const kind = pick(8);
+    if (kind < 3) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user }, { afterMs, status });
+    else if (kind === 3) traffic.send({ line: `POST ${BASE}/d2/sba/Demo/${name}`, apiKey: 'key-1' }, { afterMs });
+    else if (kind === 4) traffic.send({ line: `GET ${BASE}/d2/object/H.${name}`, user }, { afterMs });
+    else if (kind === 5) traffic.send({ line: RPC, user }, { ending: random.chance(0.5) ? FAILED : CANCELLED });
+    else talk(traffic, `client${pick(8)}`, pick(4));
+  }
+}
+
+function comet(traffic: CometTraffic, clientId: string, what: number): void {
+  const sender = { cookie: `cookie-${clientId.at(-1)}` };
+  if (what === 0) traffic.handshake(clientId, sender);
+  else if (what === 1) traffic.subscribe(clientId, ['/d2/object/H.A', `/d2/object/H.${clientId}`], sender);
+  else if (what === 2) traffic.release(traffic.hold(clientId, sender), [{ channel: '/d2/object/H.A', data: { v: 1 } }]);
+  else traffic.disconnect(clientId, sender);
+}
+
+/** Sessions that begin have ids of their own, and how late a connect is does not outlive a restart: so no more of Comet. */
+function none(): void {}
+
+describe('what is taken up after a restart', () => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('is shown as it was, at the same time (seed %d)', async (seed) => {
+    const first = await folder.start();
+    live(first, seed);
+    const second = await folder.restart(first);
+    expect(second.keeper.restored).toBe('restored');
+    expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
+  });
+
+  it.each([1, 2, 3])('goes on as if it had not been interrupted (seed %d)', async (seed) => {
+    const first = await folder.start();
+    live(first, seed);
+    const second = await folder.restart(first);
+    for (const { traffic } of [first, second]) {
+      // Passwords are known again with the next accepted call.
+      for (let i = 0; i < USERS; i += 1) traffic.send({ line: RPC, user: `user${i}` });
+    }
+    live(first, seed + 100, none);
+    live(second, seed + 100, none);
+    expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
+  });
+
+  it('is of the time that has passed: averages have decayed, windows are empty, counts stay', async () => {
+    const first = await folder.start();
+    live(first, 1);
+    const second = await folder.restart(first, 10 * 60_000);
+    first.traffic.clock.advanceMs(10 * 60_000);
+    const timers = (traffic: CometTraffic) => traffic.application().statistics.rpc.metrics().timers.get('rpc');
+    const [before, after] = [timers(first.traffic)?.snapshot(), timers(second.traffic)?.snapshot()];
+    expect(after).toEqual(before);
+    expect(after).toMatchObject({ max: 0, p99: 0 });
+    expect(after?.count).toBeGreaterThan(100);
+  });
+
+  it('is of no time at all when the wall clock has gone backwards', async () => {
+    const first = await folder.start();
+    live(first, 1);
+    const second = await folder.restart(first, -24 * 3_600_000);
+    const rpc = ({ traffic }: Life) => traffic.application().statistics.rpc.metrics().timers.get('rpc')?.snapshot();
+    expect(rpc(second)).toEqual(rpc(first));
+    expect(second.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
+  });
+
+  it('keeps names beyond a bound that has become lower, and admits no more', async () => {
+    const first = await folder.start();
+    for (const name of ['A', 'B', 'C']) first.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user: 'ann' });
+    const metrics = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
+    const second = await folder.restart(first, 0, { metrics: { ...metrics, maxNames: { rpc: 2, sba: 2, object: 2 } } });
+    second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/D`, user: 'ann' });
+    second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/C`, user: 'ann' });
+    expect(second.traffic.counts()).toEqual({
+      ...{ rpc: 5, 'rpc.E.Demo.A': 1, 'rpc.E.Demo.B': 1, 'rpc.E.Demo.C': 2, 'rpc.(other)': 1 },
+    });
+  });
+});
+
+describe('sessions after a restart', () => {
+  it('of a password are found again by their user, with the next accepted call', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    const second = await folder.restart(first, 60_000);
+    const id = first.traffic.onlySession().id;
+    second.traffic.send({ line: RPC, user: 'ann', password: 'wrong' }, { status: 401 });
+    expect(second.traffic.onlySession()).toMatchObject({ id, requests: 1 });
+    second.traffic.send({ line: RPC, user: 'ann' });
+    expect(second.traffic.onlySession()).toMatchObject({
+      id,
+      requests: 2,
+      counts: { rpc: 2, 'rpc.E.Demo.TestInOut': 2 },
+    });
+    second.traffic.send({ line: LOGOUT, user: 'ann' });
+    expect(second.traffic.sessions()).toEqual([]);
+  });
+
+  it('of an application key are found again at once', async () => {
+    const first = await folder.start(undefined, {
+      sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
+    });
+    first.traffic.send({ line: RPC, apiKey: 'key-1' });
+    const second = await folder.restart(first);
+    second.traffic.send({ line: RPC, apiKey: 'key-1' }, { status: 500 });
+    expect(second.traffic.onlySession()).toMatchObject({ userName: 'historian', requests: 2 });
+  });
+
+  it('end by the usual rules for the time that they were away', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    first.traffic.handshake('client1', { cookie: 'one' });
+    first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+    const hold = first.traffic.hold('client1', { cookie: 'one' });
+    const users = ({ traffic }: Life) => traffic.sessions().map(({ connectionType }) => connectionType);
+    const soon = await folder.restart(first, GONE_MS - 1);
+    expect(users(soon)).toEqual(['REST', 'COMET_LONG_POLLING']);
+    expect(soon.traffic.gauges()).toEqual({ active: 2, monitored: 1, subscriptions: 1 });
+    const later = await folder.start(first.traffic.clock.epochMs() + GONE_MS);
+    expect(users(later)).toEqual(['REST']);
+    expect(later.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
+    expect(users(await folder.start(first.traffic.clock.epochMs() + IDLE_MS))).toEqual([]);
+    first.traffic.release(hold);
+  });
+
+  it('with a running call were in use up to the save', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    first.traffic.begin({ line: RPC, user: 'ann' });
+    first.traffic.clock.advanceMs(IDLE_MS * 2);
+    const second = await folder.restart(first, IDLE_MS - 1);
+    expect(second.traffic.sessions()).toHaveLength(1);
+  });
+
+  it('of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
+    const sender = { cookie: 'one' };
+    const first = await folder.start();
+    first.traffic.login('ann', {}, { setCookie: 'one' });
+    first.traffic.handshake('client1', sender);
+    first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B'], sender);
+    const second = await folder.restart(first, 20_000);
+    const { id } = first.traffic.onlySession();
+    const { traffic } = second;
+    traffic.release(traffic.hold('client1', sender), [{ channel: '/d2/object/H.A', data: {} }]);
+    expect(traffic.onlySession()).toMatchObject({ id, userName: 'ann', counts: { 'object.H.A.newValues': 1 } });
+    expect(traffic.numbers).toMatchObject({ adopted: 0, connectGaps: 0, handshakes: { accepted: 1 } });
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 2, subscriptions: 2 });
+    traffic.disconnect('client1', sender);
+    expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+    traffic.clock.advanceMs(GONE_MS);
+    expect(traffic.sessions()).toEqual([]);
+  });
+
+  it('that were folded into (other) are not folded a second time', async () => {
+    const metrics = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 1 } as const;
+    const change = { metrics: { ...metrics, maxNames: { rpc: 1, sba: 1, object: 1 } } };
+    const first = await folder.start(undefined, change);
+    first.traffic.handshake('client1');
+    first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
+    const second = await folder.restart(first, 0, change);
+    const { object } = second.traffic.application().statistics;
+    expect(object.foldedCount).toBe(1);
+    expect(second.traffic.subscriptionsOf('(other)')).toBe(1);
+    second.traffic.disconnect('client1');
+    expect(second.traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+  });
+
+  it('of Comet are read and left where Comet is not read any more', async () => {
+    const first = await folder.start();
+    first.traffic.handshake('client1', { cookie: 'one' });
+    first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+    const second = await folder.restart(first, 0, { comet: { ...testComet, enabled: false } });
+    expect(second.keeper.restored).toBe('restored');
+    expect(second.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
+  });
+});
+
+describe('what is never in the file', () => {
+  it('is anything that was sent to prove who somebody is, nor a hash of a password', async () => {
+    const first = await folder.start();
+    const { traffic, keeper } = first;
+    traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
+    traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });
+    traffic.login('bob', {}, { setCookie: 'c00kie-of-bob' });
+    traffic.handshake('cl1ent-of-bob', { cookie: 'c00kie-of-bob' });
+    traffic.subscribe('cl1ent-of-bob', '/d2/object/H.A', { cookie: 'c00kie-of-bob' });
+    await keeper.save();
+    const bytes = readFileSync(folder.file);
+    const secrets = ['Pa55word', 'k3y-of-the-historian', 'c00kie-of-bob', 'cl1ent-of-bob', 'geheim'];
+    const basic = Buffer.from('ann:Pa55word').toString('base64');
+    expect([...secrets, basic].filter((secret) => bytes.includes(secret))).toEqual([]);
+    // The users are, as the documentation says.
+    expect(bytes.includes('ann')).toBe(true);
+    expect(bytes.includes(passwordHash(bytes, basic))).toBe(false);
+  });
+});
+
+/** As `Credentials` would hash it with the key that is in the file: the 16 bytes behind the header. */
+function passwordHash(bytes: Buffer, basic: string): Buffer {
+  for (let at = 10; at < 200; at += 1) {
+    const secret = bytes.subarray(at, at + 16).toString('base64');
+    const digest = createHash('sha256').update(`${secret}basic:Basic ${basic}`).digest();
+    if (bytes.includes(digest)) return digest;
+  }
+  return Buffer.from('no such hash in the file');
+}

@@ -1,0 +1,353 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { tokenLine } from '../access/access-files.ts';
+import { CertificateFolder, type Pair, textOf } from '../tls/certificates.ts';
+import { connected, get } from '../tls/secure-stand.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+
+const REST = '/smartWeb/api/rest/v0';
+const ADMIN = `${REST}/admin`;
+const PATIENCE_MS = 15_000;
+const SECRET = 's3cr3t-key-of-ann';
+
+/** An application server: long polls wait until they are released, uploads are answered with their size. */
+class Application {
+  readonly held: http.ServerResponse[] = [];
+  readonly server = http.createServer((request, response) => {
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      this.received += chunk.length;
+    });
+    request.on('end', () => {
+      if (request.url?.endsWith('/hold') === true) this.held.push(response);
+      else response.end(String(bytes));
+    });
+  });
+  readonly #sockets = new WebSocketServer({ server: this.server });
+  /** Bytes of bodies, of all requests. */
+  received = 0;
+  port = 0;
+
+  async open(): Promise<void> {
+    this.#sockets.on('connection', (socket) => socket.on('message', (text) => socket.send(`echo ${String(text)}`)));
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.port = (this.server.address() as net.AddressInfo).port;
+  }
+
+  close(): void {
+    for (const client of this.#sockets.clients) client.terminate();
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+}
+
+const application = new Application();
+let folder: string;
+let sidecar: SidecarProcess | undefined;
+let open: { destroy(): void }[];
+
+beforeAll(() => application.open());
+afterAll(() => application.close());
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'd2s-reload-'));
+  open = [];
+});
+afterEach(async () => {
+  for (const one of open) one.destroy();
+  const code = await sidecar?.stop();
+  sidecar = undefined;
+  rmSync(folder, { recursive: true, force: true });
+  expect(code ?? 0).toBe(0);
+});
+
+const file = () => path.join(folder, 'sidecar.yaml');
+const socketPath = () => path.join(folder, 'control.sock');
+
+function write(config: Record<string, unknown>): void {
+  const { listen = {}, monitor = {}, ...rest } = config;
+  const whole = {
+    upstream: { url: `http://127.0.0.1:${application.port}/smartWeb` },
+    listen: { host: '127.0.0.1', port: 0, ...(listen as object) },
+    monitor: { port: 0, ...(monitor as object) },
+    control: { socket: socketPath() },
+    stop: { delay: 0, window: 0, deadline: 2 },
+    ...rest,
+  };
+  // JSON is YAML. Renamed, so that nobody reads half of it.
+  writeFileSync(`${file()}.new`, JSON.stringify(whole));
+  renameSync(`${file()}.new`, file());
+}
+
+async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
+  write(config);
+  sidecar = await startSidecarProcess(['--config', file()]);
+  return sidecar;
+}
+
+/** Looks again and again, for 15 s at most. */
+async function until<T>(find: () => T | undefined, what: string): Promise<Exclude<T, false>> {
+  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
+    const found = find();
+    if (found !== undefined && found !== false) return found as Exclude<T, false>;
+    await delay(20);
+  }
+  throw new Error(`not in time: ${what}\n${JSON.stringify(sidecar?.logs.slice(-5))}`);
+}
+
+const RELOADED = /configuration was (?:not )?reloaded/;
+
+/** SIGHUP, and the line that says what became of it. */
+async function hangUp({ pid, logs }: SidecarProcess) {
+  const seen = logs.length;
+  process.kill(pid, 'SIGHUP');
+  return await until(() => logs.slice(seen).find(({ msg }) => RELOADED.test(String(msg))), 'a reload');
+}
+
+function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN_PATH, ...args], (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+    });
+  });
+}
+
+const portOf = (address: string) => Number(address.slice(address.lastIndexOf(':') + 1));
+
+async function json(running: SidecarProcess, target: string): Promise<unknown> {
+  return JSON.parse((await get(portOf(running.monitor), target)).body);
+}
+
+async function metric(running: SidecarProcess, name: string): Promise<number | undefined> {
+  const { body } = await get(portOf(running.monitor), '/metrics');
+  const line = body.split('\n').find((one) => one.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
+}
+
+/** A connection on which what comes can be waited for. */
+async function connect({ listen }: SidecarProcess) {
+  const socket = net.connect(portOf(listen), '127.0.0.1');
+  open.push(socket);
+  let text = '';
+  let hasClosed = false;
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    hasClosed = true;
+  });
+  await once(socket, 'connect');
+  const answer = async (end: string) => {
+    const all = await until(() => (text.includes(end) ? text : undefined), `${end} of ${text}`);
+    text = '';
+    return all;
+  };
+  return { socket, answer, hasClosed: () => hasClosed };
+}
+
+const ANN = `Authorization: Basic ${Buffer.from('ann:password').toString('base64')}\r\n`;
+
+function head(method: string, target: string, fields = ''): string {
+  return `${method} ${REST}/${target} HTTP/1.1\r\nHost: plant\r\n${ANN}${fields}\r\n`;
+}
+
+describe('SIGHUP', () => {
+  it('touches nothing that is under way: a held poll, a WebSocket, half a head, half an upload; what holds is new', async () => {
+    const running = await start({});
+    const caller = await connect(running);
+    caller.socket.write(head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 0\r\n'));
+    await caller.answer('\r\n\r\n0');
+    const [before] = (await json(running, `${ADMIN}/d2/sessions`)) as { id: string; userName: string }[];
+    expect(before?.userName).toBe('ann');
+
+    const poll = await connect(running);
+    poll.socket.write(head('GET', 'hold'));
+    await until(() => application.held.length === 1, 'a held poll');
+    const webSocket = new WebSocket(`ws://${running.listen}/smartWeb/socket`);
+    open.push({ destroy: () => webSocket.terminate() });
+    await once(webSocket, 'open');
+    const half = await connect(running);
+    half.socket.write(head('GET', 'own/half').slice(0, -20));
+    const upload = await connect(running);
+    const bytesBefore = application.received;
+    upload.socket.write(`${head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 200000\r\n')}${'x'.repeat(100_000)}`);
+    await until(() => application.received === bytesBefore + 100_000, 'half an upload');
+
+    write({
+      listen: { port: 1 },
+      limits: { connections: 1 },
+      rest: { rules: [{ methods: ['GET'], path: 'own/{name}', kind: 'rpc', name: 'Own.{name}' }] },
+    });
+    const line = await hangUp(running);
+    expect(line).toMatchObject({ level: 'info', changed: ['rest.rules', 'limits.connections'] });
+    const warning = await until(() => running.logs.find(({ keys }) => keys !== undefined), 'a warning');
+    expect(warning).toMatchObject({
+      level: 'warn',
+      keys: ['listen.port'],
+      msg: expect.stringMatching(/^needs a restart: listen\.port;/),
+    });
+    expect([caller, poll, half, upload].map(({ hasClosed }) => hasClosed())).toEqual(Array(4).fill(false));
+    expect(webSocket.readyState).toBe(WebSocket.OPEN);
+    const tooMany = await connect(running);
+    await until(() => tooMany.hasClosed(), 'the end of a connection too many');
+
+    half.socket.write(head('GET', 'own/half').slice(-20));
+    expect(await half.answer('\r\n\r\n0')).toMatch(/^HTTP\/1\.1 200 /);
+    upload.socket.write('x'.repeat(100_000));
+    expect(await upload.answer('\r\n\r\n200000')).toMatch(/^HTTP\/1\.1 200 /);
+    webSocket.send('still here');
+    const [echo] = (await once(webSocket, 'message')) as [Buffer];
+    expect(String(echo)).toBe('echo still here');
+    application.held.shift()?.end('released');
+    await poll.answer('released');
+    caller.socket.write(head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 0\r\n'));
+    await caller.answer('\r\n\r\n0');
+
+    const { timers } = (await json(running, `${ADMIN}/metrics/d2/rpc`)) as {
+      timers: Record<string, { count: number }>;
+    };
+    expect(Object.fromEntries(Object.entries(timers).map(([name, { count }]) => [name, count]))).toEqual({
+      ...{ rpc: 4, 'rpc.E.Demo.Run': 3, 'rpc.Own.half': 1 },
+    });
+    const sessions = (await json(running, `${ADMIN}/d2/sessions`)) as { id: string; requests: number }[];
+    expect(sessions).toMatchObject([{ id: before?.id, requests: 4 }]);
+    expect(await metric(running, 'd2_sidecar_config_reloads_total{result="applied"}')).toBe(1);
+    expect(await metric(running, 'd2_sidecar_config_keys_waiting_for_restart')).toBe(1);
+    expect(await metric(running, 'd2_sidecar_connections')).toBeGreaterThan(1);
+  });
+
+  it('with a file that cannot be used changes nothing, and says in one line what a start would say, without secrets', async () => {
+    const running = await start({});
+    const good = await metric(running, 'd2_sidecar_config_last_reload_success_timestamp_seconds');
+    write({
+      limits: { connections: 0 },
+      log: { level: 'silent' },
+      sessions: { apiKeys: [{ user: 'ann', key: SECRET, more: SECRET }] },
+    });
+    const { err } = await run('check', '--config', file());
+    const line = await hangUp(running);
+    const problems = line.problems as string[];
+    expect(line).toMatchObject({ level: 'error', code: 'D2S_ERR_CONFIG', reason: 'SIGHUP' });
+    expect(problems).toHaveLength(2);
+    expect(err).toBe(
+      `${problems.map((one) => `d2-sidecar: ${one}\n`).join('')}d2-sidecar --help tells what can be set.\n`,
+    );
+    expect(running.logs.filter(({ level }) => level === 'error')).toHaveLength(1);
+    expect(await metric(running, 'd2_sidecar_config_reloads_total{result="refused"}')).toBe(1);
+    expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(0);
+    expect(await metric(running, 'd2_sidecar_config_last_reload_success_timestamp_seconds')).toBe(good);
+    expect((await get(portOf(running.listen), `${REST}/a`)).status).toBe(200);
+
+    rmSync(file());
+    expect(await hangUp(running)).toMatchObject({
+      code: 'D2S_ERR_CONFIG_FILE',
+      problems: [`${file()} cannot be read: ENOENT`],
+    });
+    expect(JSON.stringify(running.logs) + err).not.toContain(SECRET);
+    write({});
+    expect(await hangUp(running)).toMatchObject({ level: 'info', changed: [] });
+    expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(1);
+  });
+
+  it('many at once, with traffic and a file that changes, end with what was written last', async () => {
+    const running = await start({});
+    const answers = Promise.all(Array.from({ length: 200 }, () => get(portOf(running.listen), `${REST}/a`)));
+    for (let level = 1; level <= 30; level += 1) {
+      write({ limits: { connections: 1_000 + level } });
+      process.kill(running.pid, 'SIGHUP');
+      await delay(1);
+    }
+    expect((await answers).map(({ status }) => status)).toEqual(Array(200).fill(200));
+    const { code, out } = await run('reload', '--control', socketPath());
+    expect([code, out]).toEqual([
+      0,
+      `d2-sidecar ${running.pid} has read its configuration again, nothing has changed\n`,
+    ]);
+    expect(await metric(running, 'd2_sidecar_config_reloads_total{result="refused"}')).toBe(0);
+  });
+});
+
+describe('d2-sidecar reload', () => {
+  it('says which keys hold and which wait; with 64 what cannot be used, with 1 what cannot be read', async () => {
+    const running = await start({});
+    write({ log: { level: 'debug' }, jvm: { source: 'none' } });
+    const reload = () => run('reload', '--control', socketPath());
+    expect(await reload()).toEqual({
+      ...{ code: 0, err: '' },
+      out: `d2-sidecar ${running.pid} has read its configuration again, changed: log.level\nneeds a restart: jvm.source\n`,
+    });
+    write({ log: { level: 'loud' } });
+    const refused = await reload();
+    expect([refused.code, refused.out]).toEqual([64, '']);
+    expect(refused.err).toMatch(
+      /^d2-sidecar: log\.level: got "loud", expected one of .*\nd2-sidecar: nothing has changed in \d+/,
+    );
+    write({ monitor: { auth: { usersFile: path.join(folder, 'none') } } });
+    const unreadable = await reload();
+    expect([unreadable.code, unreadable.err]).toEqual([
+      1,
+      expect.stringMatching(/^d2-sidecar: monitor\.auth\.usersFile: .*none cannot be read: ENOENT\n/),
+    ]);
+  });
+});
+
+describe('certificates and credentials', () => {
+  const certificates = new CertificateFolder();
+  const authority = certificates.authority();
+  const [first, second] = ['first', 'second'].map((name) => certificates.signed(authority, { name })) as [Pair, Pair];
+  afterAll(() => certificates.remove());
+
+  it('are others after a reload, for connections and requests that come then', async () => {
+    const tls = ({ certFile, keyFile }: Pair) => ({ listen: { tls: { certFile, keyFile } } });
+    const running = await start(tls(first));
+    const port = portOf(running.listen);
+    const standing = await connected(port, authority);
+    open.push(standing);
+    const nameOf = (socket: Awaited<ReturnType<typeof connected>>) => String(socket.getPeerCertificate().subject.CN);
+    expect(nameOf(standing)).toBe('first');
+    expect((await get(portOf(running.monitor), `${ADMIN}/d2/sessions`)).status).toBe(200);
+
+    const { line, token } = tokenLine('prometheus', 'sessions');
+    const tokensFile = path.join(folder, 'tokens');
+    writeFileSync(tokensFile, line, { mode: 0o600 });
+    write({ ...tls(second), monitor: { auth: { tokensFile } } });
+    expect((await hangUp(running)).changed).toEqual(['listen.tls.certFile', 'listen.tls.keyFile', 'monitor.auth']);
+    const next = await connected(port, authority);
+    open.push(next);
+    expect(nameOf(next)).toBe('second');
+    standing.write(head('GET', 'a'));
+    const [answer] = (await once(standing, 'data')) as [Buffer];
+    expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
+    const status = async (credential?: string) => {
+      const headers: Record<string, string> = credential === undefined ? {} : { authorization: `Bearer ${credential}` };
+      return (await get(portOf(running.monitor), `${ADMIN}/d2/sessions`, { headers })).status;
+    };
+    expect([await status(), await status(token)]).toEqual([401, 200]);
+
+    // From here on the file is watched, without a reload.
+    const other = tokenLine('grafana', 'sessions');
+    writeFileSync(tokensFile, other.line);
+    await until(() => running.logs.find(({ section }) => section === 'monitor.auth'), 'the new token');
+    expect([await status(other.token), await status(token)]).toEqual([200, 401]);
+
+    write({ ...tls({ ...second, certFile: first.certFile }), monitor: { auth: { tokensFile } } });
+    const refused = await hangUp(running);
+    expect(refused.problems).toEqual([
+      `listen.tls.keyFile: ${second.keyFile} does not belong to the certificate in ${first.certFile}, expected its private key`,
+    ]);
+    expect(JSON.stringify(running.logs)).not.toContain(textOf(second.keyFile).split('\n')[1]);
+    const last = await connected(port, authority);
+    open.push(last);
+    expect(nameOf(last)).toBe('second');
+  });
+});

@@ -1,0 +1,57 @@
+/** What stands behind the sidecar in a rolling restart: calls that are counted by their id, Comet by the real server, an echo. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { WebSocketServer } from 'ws';
+import { startCometdPlant } from '../../comet/cometd-plant.ts';
+import { COMET_PATH } from '../../comet/login-desk.ts';
+import { listen, type Plant } from '../../comet/plant.ts';
+
+export const CALL_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
+export const ECHO_PATH = '/smartWeb/live';
+
+/** The default of CometD's servers: who is away for longer has to log in again. */
+const MAX_INTERVAL_MS = 10_000;
+
+export interface RollingPlant {
+  readonly port: number;
+  readonly comet: Plant;
+  /** How often each call was carried out, by the id in its body. */
+  readonly carriedOut: ReadonlyMap<string, number>;
+  close(): Promise<void>;
+}
+
+export async function startRollingPlant(): Promise<RollingPlant> {
+  let serveComet: (request: IncomingMessage, response: ServerResponse) => void = () => undefined;
+  const comet = await startCometdPlant((handler) => {
+    serveComet = handler;
+    return handler;
+  }, MAX_INTERVAL_MS);
+  const carriedOut = new Map<string, number>();
+  const http = createServer((request, response) => {
+    if (request.url?.startsWith(COMET_PATH)) {
+      serveComet(request, response);
+      return;
+    }
+    text(request).then(
+      (id) => {
+        carriedOut.set(id, (carriedOut.get(id) ?? 0) + 1);
+        response.end(id);
+      },
+      () => response.destroy(),
+    );
+  });
+  // Longer than a test: what closes a connection here is never the upstream.
+  http.keepAliveTimeout = 600_000;
+  const echo = new WebSocketServer({ server: http, path: ECHO_PATH });
+  echo.on('connection', (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('message', (message) => socket.send(String(message)));
+  });
+  const { port, cut } = await listen(http);
+  const close = async () => {
+    echo.close();
+    await cut();
+    await comet.close();
+  };
+  return { port, comet, carriedOut, close };
+}

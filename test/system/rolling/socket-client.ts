@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { ECHO_PATH } from './plant.ts';
+
+const RETRY_MS = 20;
+const PAUSE_MS = 15;
+
+/** A WebSocket that is opened anew whenever it is closed, with messages that are echoed. */
+export class SocketClient {
+  /** Status of each close that was not its own. */
+  readonly closes: number[] = [];
+  echoes = 0;
+  /** Echoes that came out of order, or twice. */
+  readonly wrong: string[] = [];
+  refused = 0;
+  readonly #url: string;
+  #isStopped = false;
+
+  constructor(port: number) {
+    this.#url = `ws://127.0.0.1:${port}${ECHO_PATH}`;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#isStopped) await this.#live();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #live(): Promise<void> {
+    const socket = new WebSocket(this.#url);
+    let sent = 0;
+    let echoed = 0;
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      // Nothing had been sent: refused, or dropped from the queue of a listener that closed.
+      if (error.code === 'ECONNREFUSED' || error.syscall === 'connect') this.refused += 1;
+      else this.wrong.push(`${error.code} ${error.message}`);
+    });
+    const closed = new Promise<number>((resolve) => socket.on('close', resolve));
+    socket.on('message', (message) => {
+      echoed += 1;
+      this.echoes += 1;
+      if (String(message) !== String(echoed)) this.wrong.push(`${String(message)} instead of ${echoed}`);
+    });
+    const isOpen = await Promise.race([
+      new Promise<true>((resolve) => socket.on('open', () => resolve(true))),
+      closed.then(() => false),
+    ]);
+    if (!isOpen) {
+      await delay(RETRY_MS);
+      return;
+    }
+    while (socket.readyState === WebSocket.OPEN && !this.#isStopped) {
+      sent += 1;
+      socket.send(String(sent));
+      await delay(PAUSE_MS);
+    }
+    if (this.#isStopped) socket.close(1000);
+    const status = await closed;
+    if (!this.#isStopped) this.closes.push(status);
+  }
+}

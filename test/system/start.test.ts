@@ -1,0 +1,46 @@
+/** What a start costs must not come back unseen: milliseconds cannot be tested on a busy machine, what is loaded can. */
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+
+/** Prints the parts of Node that were loaded by the end. */
+const TELL = `process.on('exit', () => process.stderr.write(JSON.stringify(process.moduleLoadList)))`;
+const PARTS = path.join(path.dirname(MAIN_PATH), 'parts');
+
+let sidecar: SidecarProcess | undefined;
+afterEach(() => sidecar?.stop('SIGKILL'));
+
+it('starts, and answers with statistics, without loading fetch, which Node loads when anybody as much as looks at it', async () => {
+  sidecar = await startSidecarProcess(
+    ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+    { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL)}`, D2_SIDECAR_JVM_SOURCE: 'none' },
+  );
+  const response = await fetch(`http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/d2`);
+  expect(response.status).toBe(200);
+  expect(await sidecar.stop()).toBe(0);
+  const loaded = JSON.parse(sidecar.stderr()) as string[];
+  expect(loaded).toContain('NativeModule http');
+  expect(loaded.filter((name) => name.includes('undici'))).toEqual([]);
+});
+
+it('has no part that Fastify, hdr-histogram-js and their packages would only need for what is not used', () => {
+  const code = readdirSync(PARTS).map((file) => readFileSync(path.join(PARTS, file), 'utf8'));
+  const holds = (text: string) => code.some((part) => part.includes(text));
+  // What is there, by a text of its own, so that the absence of the others means something.
+  expect(holds('FST_ERR_ASYNC_CONSTRAINT')).toBe(true);
+  for (const [name, text] of Object.entries({
+    ajv: 'strict mode: ',
+    'fast-json-stringify': 'does not match schema definition',
+    'light-my-request': 'dispatchFunc should be a function',
+    pako: 'pako deflate',
+    'histograms in JavaScript': 'Histogram log format version',
+  })) {
+    expect(holds(text), name).toBe(false);
+  }
+});
+
+it('keeps the names of functions, of which gateway/proxy.ts looks for one', () => {
+  const proxy = readdirSync(PARTS).find((file) => file.startsWith('http-proxy-'));
+  expect(readFileSync(path.join(PARTS, proxy ?? ''), 'utf8')).toContain('function deleteLength(');
+});
