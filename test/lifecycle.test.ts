@@ -14,6 +14,8 @@ class Plant implements Stoppable {
   readonly lifecycle: Lifecycle;
   now: Underway = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
   quietMs: number | undefined;
+  /** WebSockets whose peers do not answer. */
+  areStubborn = false;
   readonly #paused: (() => void)[] = [];
   #nowNs = 0;
 
@@ -41,7 +43,7 @@ class Plant implements Stoppable {
 
   letWebSocketsGo(overMs: number): void {
     this.#note(`let go over ${overMs / 1_000}`);
-    if (overMs === 0) this.now = { ...this.now, webSockets: 0 };
+    if (overMs === 0 && !this.areStubborn) this.now = { ...this.now, webSockets: 0 };
   }
 
   async stopListening(): Promise<void> {
@@ -162,6 +164,20 @@ describe('a life', () => {
     await plant.settle();
     await plant.lifecycle.ended;
     expect(plant.told.at(-1)).toBe('8: end');
+  });
+
+  it('takes no poll over a WebSocket for one of the connections that it does not wait for', async () => {
+    const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
+    plant.areStubborn = true;
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    expect(plant.lifecycle.state).toBe('stopping');
+    plant.now = { ...plant.now, webSockets: 0, heldPolls: 0 };
+    await plant.settle();
+    expect(plant.lifecycle.state).toBe('stopping');
+    plant.now = { ...plant.now, connections: 0 };
+    await plant.settle();
+    expect(await plant.lifecycle.ended).toBe('stopped');
   });
 
   it('drains without ending, and has then nothing more to wait for when it is stopped', async () => {

@@ -28,7 +28,7 @@ Flags of drain, reload and shutdown
   --control PATH     control socket of the sidecar that is meant
   --pid N            its process id; neither is needed where only one runs
   --config FILE      its configuration file, for control.socket
-  --wait TIME        drain only: wait until no exchange is open, at most this long (500ms, 20s, 1m)
+  --wait TIME        drain only: wait until nothing is open, at most this long (500ms, 20s, 1m)
 
 Flags of passwd
   --role ROLE        metrics (the default: no names of users, no addresses, no sessions) or sessions

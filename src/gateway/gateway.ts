@@ -36,6 +36,7 @@ import { GatewayRequestHead, toLines, withoutUpgradeFields } from './fields.ts';
 import { OpenTunnels } from './open-tunnels.ts';
 import { PlainExchange } from './plain-exchange.ts';
 import { createProxy, type ProxyServer } from './proxy.ts';
+import { ReadAhead } from './read-ahead.ts';
 import { toHeadProblem } from './request-head.ts';
 import { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
@@ -296,15 +297,22 @@ export class Gateway {
   #ignoreUpgrade(request: IncomingMessage, connection: ServedConnection, leftover: Buffer): void {
     const { socket } = connection;
     const head = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n${toLines(request.rawHeaders)}\r\n`;
-    // At once, even if others come first: an end of the stream could otherwise overtake it.
-    socket.unshift(Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]));
+    const bytes = Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]);
+    const ahead = new ReadAhead(socket, bytes, this.#services.headBytes);
     const turn = {
       begin: () => {
+        // As in the relay: a stream that has ended while others came first takes nothing back, so it cannot be read anew.
+        if (connection.hasClientEnded) {
+          ahead.drop();
+          connection.refuseNow(400, request.method === 'HEAD');
+          return;
+        }
+        ahead.giveBack();
         connection.release(turn);
         // Not from within Node's parser, which the new beginning would use again.
         process.nextTick(() => this.#serve(socket));
       },
-      cancel: () => undefined,
+      cancel: () => ahead.drop(),
       onClientEnded: () => undefined,
       isReceiving: false,
       isHeld: true,

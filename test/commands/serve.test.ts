@@ -206,10 +206,7 @@ describe('drain --wait', () => {
     const server = await stand.open('4711.sock', target);
     const lines: string[] = [];
     expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
-    expect(lines).toEqual([
-      'd2-sidecar 4711 drains: not ready any more, 0 exchanges and 2 WebSockets open',
-      'drained',
-    ]);
+    expect(lines).toEqual(['d2-sidecar 4711 drains: not ready any more, 0 exchanges and 2 WebSockets open', 'drained']);
   });
 
   it('tells every 2 s how many are open, and gives up in time without failing', async () => {

@@ -10,7 +10,7 @@ const GOING_AWAY = '\x88\x02\x03\xe9';
 /** 1001 behind a mask of zeros, as a client may answer. */
 const MASKED_GOING_AWAY = '\x88\x82\0\0\0\0\x03\xe9';
 /** Any close frame from the gateway to the upstream: its mask is random. */
-const MASKED_CLOSE = /\x88\x82[^]{6}/;
+const MASKED_CLOSE = /\x88\x82[\s\S]{6}/;
 
 let stand: Stand;
 
@@ -73,9 +73,11 @@ describe('a WebSocket that is let go', () => {
     const client = await connected();
     stand.gateway.letTunnelsGo(0);
     await client.take(`${text('a')}${GOING_AWAY}`);
+    client.write(maskedText('not for the upstream any more'));
     client.write(MASKED_GOING_AWAY);
     await client.ended();
     expect(client.received).toBe('');
+    expect(stand.upstreams[0]?.received).toBe('');
   });
 
   it('passes the rest of a frame that the client has begun, and nothing behind it', async () => {
@@ -96,6 +98,8 @@ describe('a WebSocket that is let go', () => {
     client.write(MASKED_GOING_AWAY);
     await client.ended();
     expect(passed.slice(0, -8)).toBe(maskedText('whole message'));
+    // Nor what came later, the client's own close frame included.
+    expect(stand.upstreams[0]?.received).toBe('');
     expect(await letGo()).toEqual({ closed: 1, cut: 0 });
   });
 

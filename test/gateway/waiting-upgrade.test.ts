@@ -25,29 +25,47 @@ const leaving: readonly [string, (client: Peer) => void][] = [
   ['resets', (client) => client.reset()],
   ['closes', (client) => client.socket.destroy()],
 ];
+const AHEAD = ['', 'sent ahead'];
+/** Every way of leaving, with and without having sent more than the request. */
+const ways = leaving.flatMap(([how, leave]) => AHEAD.map((ahead) => ({ how, leave, ahead })));
 
 describe('a client that asks for a WebSocket', () => {
-  it.each(leaving)('and %s while the upstream is silent takes its upstream connection along', async (_how, leave) => {
+  it.each(ways)('and $how while the upstream is silent takes its upstream connection along ($ahead)', async (way) => {
     await start({ gateway: { halfClosedTimeoutMs: 50 } });
-    const client = stand.client(UPGRADE);
+    const client = stand.client(UPGRADE + way.ahead);
     const upstream = await held(1);
-    leave(client);
+    client.write(way.ahead);
+    way.leave(client);
     await upstream.ended();
     const [ended] = await stand.endings(1);
     expect(ended?.ending).toEqual({ kind: 'cancelled' });
     await stand.allClosed();
   });
 
-  it.each(leaving)('behind a request that is held, and %s, takes both along', async (_how, leave) => {
+  it.each(ways)('behind a request that is held, and $how, takes both along ($ahead)', async (way) => {
     await start({ gateway: { halfClosedTimeoutMs: 50 } });
-    const client = stand.client(GET + UPGRADE);
+    const client = stand.client(GET + UPGRADE + way.ahead);
     const upstream = await held(1);
     await expect.poll(() => stand.reporter.open).toBe(2);
-    leave(client);
+    client.write(way.ahead);
+    way.leave(client);
     await upstream.ended();
     expect((await stand.endings(2)).map(({ ending }) => ending.kind)).toEqual(['cancelled', 'cancelled']);
     await stand.allClosed();
   });
+
+  it.each(leaving)(
+    'or for something else, behind a request that is held, and %s, takes that along',
+    async (_how, leave) => {
+      await start({ gateway: { halfClosedTimeoutMs: 50 } });
+      const client = stand.client(GET + UPGRADE.replace('websocket', 'h2c'));
+      const upstream = await held(1);
+      leave(client);
+      await upstream.ended();
+      expect((await stand.endings(1)).map(({ ending }) => ending.kind)).toEqual(['cancelled']);
+      await stand.allClosed();
+    },
+  );
 
   it('has what it sends ahead passed on behind the upgrade, in order', async () => {
     await start({});

@@ -238,7 +238,7 @@ describe('a running sidecar', () => {
     await until(() => upstream.held.length === 1);
     process.kill(sidecar.pid, 'SIGTERM');
     await until(() => sidecar.logs.some((line) => line.msg === 'stopping'));
-    expect(sidecar.logs.find((line) => line.msg === 'stopping')).toMatchObject({ openExchanges: 1 });
+    expect(sidecar.logs.find((line) => line.msg === 'stopping')).toMatchObject({ exchanges: 1 });
     process.kill(sidecar.pid, 'SIGTERM');
     expect(await sidecar.exited).toBe(0);
     expect(await request).toBe('cut');

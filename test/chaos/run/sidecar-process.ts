@@ -25,7 +25,8 @@ const START_TIMEOUT_MS = 20_000;
 const SCRAPE_TIMEOUT_MS = 10_000;
 /** Beyond the deadline that it is given for running exchanges. */
 const STOP_TIMEOUT_MS = 15_000;
-const STOP_DEADLINE = '3s';
+/** Short, since a run has many stops; and long enough for some WebSockets to be closed in their turn. */
+const STOP = { delay: '300ms', window: '700ms', deadline: '4s' };
 const HALF_CLOSED = '4s';
 
 /** A real sidecar process, known by its ports, its log and /proc only. */
@@ -57,7 +58,7 @@ export class SidecarProcess {
         monitor: { host: '127.0.0.1', port: monitorPort },
         dataPath: settings.dataPath,
         jvm: { source: 'none' },
-        stop: { deadline: STOP_DEADLINE },
+        stop: STOP,
         // Also how long a WebSocket's client that has left in order is waited for, while the upstream says nothing.
         timeouts: { halfClosed: HALF_CLOSED },
       }),

@@ -84,10 +84,9 @@ export class ServedConnection {
   }
 
   #done(served: Served): void {
-    // An early answer: the body is still coming.
-    if (this.#served !== served || !served.isRead) return;
-    this.#served = undefined;
     if (this.#socket.readableEnded) this.#socket.end();
+    // An early answer: the body is still coming.
+    if (this.#served === served && served.isRead) this.#served = undefined;
   }
 }
 
