@@ -212,7 +212,7 @@ export class Lifecycle implements Life {
     this.#target.closeIdle(this.#isHurried ? 0 : QUIET_MS);
     const { connections, heldPolls, webSockets } = this.underway;
     // A poll over a WebSocket is held as well: only without those each held poll is one of the connections.
-    return connections <= heldPolls;
+    return webSockets === 0 && connections <= heldPolls;
   }
 
   #nsFromNow(ms: number): number {

@@ -76,7 +76,7 @@ export class OpenTunnel {
     upstream.resume();
   }
 
-  #onClientBytes(bytes: Buffer): void { if (this.#isUpstreamTold) this.#upstream.write(bytes);
+  #onClientBytes(bytes: Buffer): void {
     if (this.#isUpstreamTold) {
       this.#fromClient.follow(bytes);
       if (this.#isClientTold && this.#fromClient.hasClosed) this.#endBoth('closed');

@@ -170,9 +170,7 @@ export class Upstream {
 
   /** A connection could not be opened, for that reason. */
   noteUnreachable(failure: UpstreamFailure): void {
-    // What is missing on our side says nothing of the upstream.
-    if (failure.code === 'D2S_ERR_UPSTREAM_RESOURCES') return;
-    // It was not even asked.
+    // It was not even asked: what is missing is missing here.
     if (failure.status === 503) return;
     const previous = this.#reachability;
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();

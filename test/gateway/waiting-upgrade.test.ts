@@ -91,17 +91,34 @@ describe('a client that asks for a WebSocket', () => {
     const upstream = await held(1);
     // More than the kernel's buffers on both sides of the loopback hold.
     client.write('x'.repeat(32 * 1024 * 1024));
+    const [connection] = stand.gateway.connections();
     let before = -1;
     await expect
-      .poll(() => {
-        const stands = before === client.socket.writableLength;
-        before = client.socket.writableLength;
-        return stands && before > 0;
-      })
+      .poll(
+        () => {
+          const stands = before === connection?.bytesRead;
+          before = connection?.bytesRead ?? 0;
+          return stands;
+        },
+        { interval: 100 },
+      )
       .toBe(true);
+    // One read beyond the bound, and what the socket itself takes before it waits.
+    expect(before).toBeLessThan(1_048_576);
     upstream.write(SWITCHING);
     await client.take(SWITCHING);
     await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
+  });
+
+  it('or for something else, behind a request that is held, and half-closes, is refused when its turn comes', async () => {
+    await start({});
+    const client = stand.client(GET + UPGRADE.replace('websocket', 'h2c'));
+    const upstream = await held(1);
+    client.end();
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+    await client.ended();
+    expect(client.received).toMatch(/^HTTP\/1\.1 204 No Content\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/);
   });
 
   it('that is refused may go on sending, and gets the whole answer', async () => {
