@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { FailureRecord } from '../../src/exchange/failure-record.ts';
 import {
@@ -51,6 +52,20 @@ describe('what the upstream did not answer', () => {
     for (const code of codes) record.record(new UpstreamFailure(code), 'relay');
     expect([codes.map((code) => record.counts.get(code)), logged]).toEqual([[1, 1], []]);
   });
+});
+
+it('docs/reliability.md says of each failure what the client sees', () => {
+  const text = readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8');
+  const faults = text.slice(text.indexOf('\n## Faults'));
+  // That one is a limit's: docs/limits.md.
+  const codes = UPSTREAM_FAILURE_CODES.filter((code) => code !== 'D2S_ERR_UPSTREAM_BUSY');
+  expect(codes.filter((code) => !faults.includes(`\`${code}\``))).toEqual([]);
+  // Once an answer has begun there is no other.
+  for (const code of codes.filter((each) => each !== 'D2S_ERR_UPSTREAM_INCOMPLETE')) {
+    const failure = new UpstreamFailure(code);
+    const error = failure.proxyError.replace(/^tls_.*/, 'tls_…');
+    expect(faults).toContain(`${failure.status} \`${error}\``);
+  }
 });
 
 describe('a connection that cannot be opened', () => {

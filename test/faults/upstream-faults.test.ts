@@ -138,6 +138,15 @@ const faults: readonly Fault[] = [
     sees: cut('begin'),
   },
   {
+    name: 'is at an address that no route leads to',
+    script: answering(OK),
+    config: named,
+    // The same event as when the connection itself fails so, which no test can bring about everywhere.
+    lookup: lookupFailing('EHOSTUNREACH'),
+    code: 'D2S_ERR_UPSTREAM_UNREACHABLE',
+    sees: problem(502, 'destination_ip_unroutable'),
+  },
+  {
     name: 'has no name any more',
     script: answering(OK),
     config: named,
