@@ -6,9 +6,9 @@
 
 /** What packages ask for and is not used here, or Node has already: module -> what it gets instead. */
 const STAND_INS = {
-  // hdr-histogram-js unpacks its WebAssembly once, which takes 50 ms in JavaScript.
+  // hdr-histogram-js unpacks its WebAssembly once, which takes 30 ms in JavaScript.
   pako: "export { inflateSync as inflate } from 'node:zlib';",
-  // Of Fastify: compilers of schemas, which the monitor has none of and refuses, and its client for tests; a third of the code.
+  // Of Fastify: compilers of schemas, which the monitor has none of and refuses, and its client for tests: 0.6 MB of code.
   '@fastify/ajv-compiler': '',
   '@fastify/fast-json-stringify-compiler': '',
   'light-my-request': '',

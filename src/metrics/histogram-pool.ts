@@ -1,5 +1,5 @@
 import type { Histogram } from 'hdr-histogram-js';
-// Not the package's main file: that brings histograms in JavaScript and log formats, whose number formatter loads ICU (20 ms).
+// Not the package's main file: that brings histograms in JavaScript and log formats, whose number formatter loads ICU.
 import { initWebAssemblySync, WasmHistogram } from 'hdr-histogram-js/dist/wasm/index.js';
 import { NS_PER_US } from '../clock.ts';
 import { MAX_DURATION_NS } from './timer.ts';
@@ -9,7 +9,8 @@ export const HISTOGRAM_BUCKETS_PER_OCTAVE = 128;
 
 /** Loads what histograms run on. To be called once, before any statistics are created; again does no harm. */
 export function initMetrics(): void {
-  // The asynchronous way asks whether it was given a Response, and the mere question makes Node load its fetch (40 ms).
+  // The asynchronous way asks whether it was given a Response, and the mere question makes Node load its fetch.
+  // Together with the import above: 45 ms of a start, and 8 MB.
   initWebAssemblySync();
 }
 

@@ -217,7 +217,7 @@ describe('an idle connection', () => {
         await upstream.head();
         upstream.write(OK);
       },
-      gateway: { idleTimeoutMs: 1 },
+      gateway: { idleTimeoutMs: 150 },
     });
     const client = stand.client(GET);
     await client.take('ok');

@@ -96,7 +96,7 @@ describe('an accepted WebSocket', () => {
         upstream.write('so am I');
       },
       // Node adds a second to the latter.
-      gateway: { headTimeoutMs: 40, idleTimeoutMs: 1 },
+      gateway: { headTimeoutMs: 40, idleTimeoutMs: 150 },
     });
     const client = stand.client('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
@@ -403,7 +403,7 @@ describe('any other upgrade', () => {
         await upstream.head();
         setTimeout(() => upstream.write(OK), 1_200);
       },
-      gateway: { idleTimeoutMs: 1 },
+      gateway: { idleTimeoutMs: 150 },
     });
     const client = stand.client(`GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n${H2C}\r\n`);
     await client.take('ok');
