@@ -144,8 +144,9 @@ export class Book {
 
   /** A reset must be passed on as one: else a part looks like the whole. An upstream that is killed may close in order. */
   #cut({ id, kind, beganMs, endedMs }: Entry): void {
-    if (this.#windows.over(beganMs, endedMs) !== undefined) return;
-    const { fault = 'no fault' } = planCall(this.#seed, id);
+    const { fault = 'no fault', halfCloses } = planCall(this.#seed, id);
+    // Who has closed his own side cannot tell the two apart (connection.ts).
+    if (halfCloses || this.#windows.over(beganMs, endedMs) !== undefined) return;
     this.#differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
   }
 
@@ -163,7 +164,9 @@ export class Book {
   }
 
   #isAfterClosing({ outcome, reason, before }: Entry): boolean {
-    if (before === undefined || outcome !== 'problem' || reason !== 'D2S_ERR_UPSTREAM_TERMINATED') return false;
+    // An answer to HEAD has no body that could tell its code.
+    const isTerminated = reason === 'D2S_ERR_UPSTREAM_TERMINATED' || reason === 'status 502';
+    if (before === undefined || outcome !== 'problem' || !isTerminated) return false;
     return leavesConnectionClosing(planCall(this.#seed, before));
   }
 

@@ -1,5 +1,5 @@
 /** What does not hold. The first of each sort are kept with their words, all are counted. */
-const KEPT_OF_EACH = 3;
+const KEPT_OF_EACH = 10;
 
 export class Differences {
   readonly #counts = new Map<string, number>();
