@@ -136,9 +136,13 @@ export class CallStatistics {
     return this.#counts ?? new Map();
   }
 
-  /** A call that the upstream answered. `name`, e.g. `E.Demo.TestInOut`, is undefined where the call has none. */
-  recordAnswered(name: string | undefined, status: number, durationNs: number): void {
-    const nowNs = this.#clock.nowNs();
+  /** A call that the upstream answered just now. `name`, e.g. `E.Demo.TestInOut`, is undefined where the call has none. */
+  recordAnswered(
+    name: string | undefined,
+    status: number,
+    durationNs: number,
+    nowNs: number = this.#clock.nowNs(),
+  ): void {
     const isError = status >= 500;
     const named = name === undefined ? undefined : this.#names.forAnswer(name, status);
     this.#total.timer.update(durationNs, nowNs);

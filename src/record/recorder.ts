@@ -171,9 +171,10 @@ function counts(call: Call, ending: Ending): boolean {
 
 function count(statistics: Statistics, call: Call, exchange: Exchange, ending: Ending): void {
   if (!counts(call, ending) || call.kind === 'session') return;
-  if (call.kind === 'object') statistics.object.recordRead(call.name, exchange.status);
+  const { beganNs, endedNs, status } = exchange;
+  if (call.kind === 'object') statistics.object.recordRead(call.name, status);
   else if (ending.kind === 'failed') statistics[call.kind].recordFailed(call.name);
-  else statistics[call.kind].recordAnswered(call.name, exchange.status, exchange.endedNs - exchange.beganNs);
+  else statistics[call.kind].recordAnswered(call.name, status, endedNs - beganNs, endedNs);
 }
 
 function isAccepted(status: number): boolean {
