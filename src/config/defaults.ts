@@ -88,10 +88,10 @@ export const DEFAULT_HALF_CLOSED_TIMEOUT = '5m';
 /** What a crash may cost. */
 export const DEFAULT_STATE_INTERVAL = '10s';
 
-/** As long as Kubernetes usually takes to tell everybody that a Pod is not ready any more. */
-export const DEFAULT_STOP_DELAY = '5s';
-/** With the delay, half of the time for which CometD servers hold a poll: so half of the polls end by themselves. */
-export const DEFAULT_STOP_WINDOW = '10s';
+/** What others usually need to hear that a Pod is not ready any more; where they are slower, a preStop drains for longer. */
+export const DEFAULT_STOP_DELAY = '2s';
+/** With the delay less than the 10 s that `docker stop` waits. */
+export const DEFAULT_STOP_WINDOW = '5s';
 /** Less than the 30 s that Kubernetes grants after SIGTERM. */
 export const DEFAULT_STOP_DEADLINE = '25s';
 

@@ -80,7 +80,7 @@ describe('loadConfig', () => {
       },
       limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
       timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
-      stop: { delayMs: 5_000, windowMs: 10_000, deadlineMs: 25_000 },
+      stop: { delayMs: 2_000, windowMs: 5_000, deadlineMs: 25_000 },
       state: { file: undefined, intervalMs: 10_000 },
       control: { socket: undefined },
       log: { level: 'info' },
