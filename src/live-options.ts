@@ -4,20 +4,6 @@ import type { DispatcherLimits } from './dispatch/dispatcher.ts';
 import type { LiveGatewayOptions } from './gateway/gateway.ts';
 import type { RelayOptions } from './relay/relay-context.ts';
 
-export function toGatewayOptions(config: Config): LiveGatewayOptions {
-  const { forwarded, upstream, limits, timeouts } = config;
-  return {
-    forwarded,
-    headBytes: limits.headBytes,
-    maxFields: limits.fields,
-    headTimeoutMs: timeouts.headMs,
-    idleTimeoutMs: timeouts.idleMs,
-    halfClosedTimeoutMs: timeouts.halfClosedMs,
-    connectTimeoutMs: upstream.connectTimeoutMs,
-    responseTimeoutMs: upstream.responseTimeoutMs,
-  };
-}
-
 export function toRelayOptions(config: Config): RelayOptions {
   const { forwarded, upstream, limits, timeouts } = config;
   return {
@@ -29,6 +15,10 @@ export function toRelayOptions(config: Config): RelayOptions {
     halfClosedTimeoutMs: timeouts.halfClosedMs,
     responseTimeoutMs: upstream.responseTimeoutMs,
   };
+}
+
+export function toGatewayOptions(config: Config): LiveGatewayOptions {
+  return { ...toRelayOptions(config), connectTimeoutMs: config.upstream.connectTimeoutMs };
 }
 
 export function toDispatcherLimits({ dataPath, limits }: Config): DispatcherLimits {

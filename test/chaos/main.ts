@@ -3,12 +3,11 @@
  * call must be accounted for. Compiled into dist-chaos/ on its own; it knows the sidecar as it is built and by what it answers.
  * To be read first: truth/call-plan.ts (what a call is), accounts/ (what must hold), run/chaos-run.ts (what happens when).
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT_FOLDER } from '../bench/load/folders.ts';
 import { freePorts } from '../bench/load/ports.ts';
-import { Processes } from '../bench/load/processes.ts';
+import type { Processes } from '../bench/load/processes.ts';
 import { Book } from './accounts/book.ts';
 import { Differences } from './accounts/differences.ts';
 import { Windows } from './accounts/windows.ts';
@@ -21,6 +20,7 @@ import { Storm } from './run/storm.ts';
 import { UpstreamProcess } from './run/upstream-process.ts';
 import { makeWeather } from './run/weather.ts';
 import { randomOf } from './truth/pattern.ts';
+import { withProcesses } from './with-processes.ts';
 
 const PROGRESS_MS = 5_000;
 
@@ -30,20 +30,7 @@ async function run(args: readonly string[]): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'd2-chaos-'));
-  mkdirSync(path.join(folder, 'tmp'));
-  const processes = new Processes(path.join(folder, 'tmp'));
-  const clear = async () => {
-    await processes.close();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const interrupt = () => void clear().finally(() => process.exit(130));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
-  try {
-    return await chaos(options, processes, folder);
-  } finally {
-    await clear();
-  }
+  return await withProcesses('d2-chaos-', (processes, folder) => chaos(options, processes, folder));
 }
 
 async function chaos(options: Options, processes: Processes, folder: string): Promise<number> {

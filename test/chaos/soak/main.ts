@@ -1,14 +1,14 @@
 /** The soak: `npm run soak`. A steady load for half an hour; memory and descriptors have to stand still. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_FOLDER } from '../../bench/load/folders.ts';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
-import { hasEnded, Processes } from '../../bench/load/processes.ts';
+import { hasEnded, type Processes } from '../../bench/load/processes.ts';
 import { figuresOf } from '../run/figures.ts';
 import { SidecarProcess } from '../run/sidecar-process.ts';
 import { randomOf } from '../truth/pattern.ts';
+import { withProcesses } from '../with-processes.ts';
 import { Load } from './load.ts';
 import { parseSoakOptions, SOAK_USAGE, type SoakOptions } from './options.ts';
 import { judge, renderSamples, type SoakSample, type Verdict } from './soak-report.ts';
@@ -28,20 +28,7 @@ async function run(args: readonly string[]): Promise<number> {
     process.stdout.write(SOAK_USAGE);
     return 0;
   }
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'd2-soak-'));
-  mkdirSync(path.join(folder, 'tmp'));
-  const processes = new Processes(path.join(folder, 'tmp'));
-  const clear = async () => {
-    await processes.close();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const interrupt = () => void clear().finally(() => process.exit(130));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
-  try {
-    return await soak(options, processes, folder);
-  } finally {
-    await clear();
-  }
+  return await withProcesses('d2-soak-', (processes, folder) => soak(options, processes, folder));
 }
 
 async function soak(options: SoakOptions, processes: Processes, folder: string): Promise<number> {
