@@ -13,6 +13,7 @@ import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
 import type { LimitKey } from '../limits/limit-hits.ts';
 import { resetConnection } from '../tls/reset.ts';
+import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { type ForwardedSource, MAX_TEXT_BYTES, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
@@ -219,7 +220,7 @@ export class RelayConnection implements UpstreamListener {
 
   // ---- responses: upstream to client
 
-  onUpstreamBytes(_upstream: Socket, bytes: Buffer, length: number): boolean {
+  onUpstreamBytes(_upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
     // Bytes that answer nothing: reading them as the next response would give a client what is not his.
     if (this.#exchange === undefined || this.#isTurnedAway) {
       this.#dropUpstream(true);
@@ -233,7 +234,7 @@ export class RelayConnection implements UpstreamListener {
     else if (this.#response.interimStatus > 100) this.#stopTimer();
     // The call ends here, at its last byte from the upstream; it is measured once the client has it.
     const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
-    const canGoOn = this.#passResponse();
+    const canGoOn = this.#passResponse(bytes, buffer);
     if (this.#observed !== undefined) this.#toClient.flush();
     this.#observed?.onResponse(this.#response, progress === 'complete');
     if (progress === 'complete') this.#completed(endedNs);
@@ -248,7 +249,7 @@ export class RelayConnection implements UpstreamListener {
   }
 
   /** Passes on what was read; false when the client cannot take more for now. */
-  #passResponse(): boolean {
+  #passResponse(read: Buffer, buffer: ReadBuffer | undefined): boolean {
     const { bytes, end, headEnd, head } = this.#response;
     if (end === 0) return true;
     const hasNotice = headEnd > 0 && this.#context.isDraining && head?.isPersistent === true;
@@ -258,8 +259,9 @@ export class RelayConnection implements UpstreamListener {
       return true;
     }
     this.#toClient.flush();
-    // A copy: the memory is used again for the next read, and the kernel may not take all at once.
-    return this.#socket.write(hasNotice ? withDrainNotice(bytes, headEnd, end) : Buffer.from(bytes.subarray(0, end)));
+    if (hasNotice) return this.#socket.write(withDrainNotice(bytes, headEnd, end));
+    const part = bytes.subarray(0, end);
+    return buffer === undefined || bytes !== read ? this.#socket.write(part) : buffer.pass(part, this.#socket);
   }
 
   readonly #onClientFull = (): void => {

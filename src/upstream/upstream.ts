@@ -6,15 +6,16 @@ import { type Clock, NS_PER_S } from '../clock.ts';
 import type { HostPort } from '../config/config.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { UpstreamTls } from '../tls/upstream-tls.ts';
+import { ReadBuffer, ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 
 /** What a connection to the upstream tells its owner; after `onUpstreamClosed` nothing more comes. */
 export interface UpstreamListener {
   /**
-   * `bytes` up to `length` are only valid during the call: the memory is used again for the next read, of any connection.
-   * Returning false pauses reading until the socket's `resume`.
+   * `bytes` up to `length` are only valid during the call: the memory is used again for the next read, which is why `buffer`,
+   * if there is one, writes them to another socket. Returning false pauses reading until the socket's `resume`.
    */
-  onUpstreamBytes(upstream: net.Socket, bytes: Buffer, length: number): boolean;
+  onUpstreamBytes(upstream: net.Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
   onUpstreamDrain(upstream: net.Socket): void;
   /** The connection has ended: `failure` is undefined when the upstream closed its side in order. */
   onUpstreamClosed(upstream: net.Socket, failure: UpstreamFailure | undefined): void;
@@ -30,9 +31,6 @@ export interface UpstreamOptions extends HostPort {
   readonly connectTimeoutMs: number;
 }
 
-/** One read takes up to this much. All connections share one such buffer, so it costs nothing for each. */
-const READ_BUFFER_BYTES = 64 * 1024;
-
 const PROBE_INTERVAL_NS = NS_PER_S;
 const PROBE_TIMEOUT_MS = 1_000;
 
@@ -40,8 +38,7 @@ export class Upstream {
   readonly #address: HostPort;
   readonly #clock: Clock;
   readonly #tls: UpstreamTls | undefined;
-  // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
-  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  readonly #buffers = new ReadBuffers();
   readonly #lookup = new SharedLookup().lookup;
   #connectTimeoutMs: number;
   #reachability: Reachability = { kind: 'unknown' };
@@ -118,6 +115,7 @@ export class Upstream {
 
   #dial(listener: UpstreamListener): net.Socket {
     const { host, port } = this.#address;
+    const buffer = new ReadBuffer(this.#buffers);
     const socket: net.Socket = net.connect({
       host,
       port,
@@ -125,10 +123,14 @@ export class Upstream {
       keepAlive: true,
       autoSelectFamily: true,
       lookup: this.#lookup,
-      // Reading into one buffer spares a stream chunk for each read.
+      // Reading into buffers of ours spares a stream chunk for each read.
       onread: {
-        buffer: this.#readBuffer,
-        callback: (length, bytes) => listener.onUpstreamBytes(socket, bytes as Buffer, length),
+        buffer: buffer.next,
+        callback: (length, bytes) => {
+          const canGoOn = listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
+          buffer.onRead(length);
+          return canGoOn;
+        },
       },
     });
     return socket;
@@ -181,7 +183,7 @@ export class Upstream {
 /** Of TLS a stream gives chunks of their own memory; what has been decrypted already waits in it while reading is paused. */
 function dialSecure(socket: net.Socket, listener: UpstreamListener): net.Socket {
   socket.on('data', (bytes: Buffer) => {
-    if (!listener.onUpstreamBytes(socket, bytes, bytes.length)) socket.pause();
+    if (!listener.onUpstreamBytes(socket, bytes, bytes.length, undefined)) socket.pause();
   });
   return socket;
 }
