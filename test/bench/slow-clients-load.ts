@@ -6,9 +6,12 @@
  *   npm run build && npx vitest run --config test/bench/vitest.config.ts slow-clients
  *
  * `SLOW_CONNECTIONS`, `SLOW_SECONDS`, and `SLOW_DATA_PATH` (auto, gateway, or both, which is the default) make it another. Times are so
- * long that nothing ends the slow clients while it measures: shorter ones only make it easier.
+ * long that nothing ends the slow clients while it measures: shorter ones only make it easier. Who attacks gets the last core, all others the rest:
+ * its own hunger for processor time is not what is asked about.
  */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { ATTACKS, type Attack, isSlowHttpTestInstalled, startAttack } from '../system/slow-clients/slow-http-test.ts';
@@ -17,6 +20,7 @@ import { type Served, SlowStand } from '../system/slow-clients/slow-stand.ts';
 const CONNECTIONS = Number(process.env.SLOW_CONNECTIONS ?? 2_000);
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 60);
 const DATA_PATHS = process.env.SLOW_DATA_PATH?.split(',') ?? ['auto', 'gateway'];
+const LAST_CORE = cpus().length - 1;
 const USERS = 20;
 const PAUSE_MS = 50;
 /** On loopback the kernel takes 2.5 MB for a client that reads nothing, on other networks about this. */
@@ -54,6 +58,7 @@ it.each(DATA_PATHS.flatMap((path) => ATTACKS.map((attack) => [path, attack] as c
       pauseMs: PAUSE_MS,
       env: { ...NO_END, D2_SIDECAR_DATA_PATH: path },
     });
+    if (LAST_CORE > 0) for (const pid of stand.pids) pin(pid, `0-${LAST_CORE - 1}`);
     try {
       await stand.served(() => wait(WARM_UP_MS));
       const before = await measure(stand, SECONDS / 2);
@@ -92,7 +97,7 @@ async function measure(stand: SlowStand, seconds: number, beforeEnd?: () => Prom
 async function underAttack(stand: SlowStand, kind: Attack): Promise<{ held: number; during: Measured }> {
   const attack = startAttack({
     ...{ attack: kind, port: stand.port, connections: CONNECTIONS, rate: RATE },
-    ...{ seconds: SECONDS + 10, intervalSeconds: INTERVAL_SECONDS },
+    ...{ seconds: SECONDS + 10, intervalSeconds: INTERVAL_SECONDS, cores: String(LAST_CORE) },
   });
   let held = 0;
   try {
@@ -120,6 +125,11 @@ function toLine(name: string, held: number, quiet: Figures, during: Measured): s
 
 function toColumns(texts: readonly string[]): string {
   return texts.map((text) => text.padStart(14)).join('');
+}
+
+/** Leaves all threads of a process only these cores, e.g. `0-2`. */
+function pin(pid: number, cores: string): void {
+  execFileSync('taskset', ['-a', '-p', '-c', cores, String(pid)], { stdio: 'ignore' });
 }
 
 /** User and system time of a process so far; proc(5), fields 14 and 15, after the command's name in parentheses. */

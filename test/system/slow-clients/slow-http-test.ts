@@ -15,6 +15,8 @@ export interface AttackOptions {
   readonly seconds: number;
   /** Between two bits of a head or a body. */
   readonly intervalSeconds: number;
+  /** What it may run on, as `taskset -c` takes it, e.g. `1`. Default: all. */
+  readonly cores?: string | undefined;
 }
 
 export interface RunningAttack {
@@ -31,7 +33,7 @@ export function isSlowHttpTestInstalled(): boolean {
 }
 
 export function startAttack(options: AttackOptions): RunningAttack {
-  const { port, connections, rate, seconds, attack } = options;
+  const { port, connections, rate, seconds, attack, cores } = options;
   const target = attack === 'slow read' ? '/large' : '/small';
   const parameters = [
     ...['-c', String(connections), '-r', String(rate), '-l', String(seconds), '-p', '3'],
@@ -39,7 +41,8 @@ export function startAttack(options: AttackOptions): RunningAttack {
     ...['-u', `http://127.0.0.1:${port}${target}`],
   ];
   // A descriptor for each connection, which may be more than a shell has at first. And who attacks has a machine of his own.
-  const command = 'ulimit -n "$(ulimit -Hn)"; exec nice -n 19 slowhttptest "$@"';
+  const pinned = cores === undefined ? '' : `taskset -c ${cores} `;
+  const command = `ulimit -n "$(ulimit -Hn)"; exec nice -n 19 ${pinned}slowhttptest "$@"`;
   const child = spawn('bash', ['-c', command, 'slowhttptest', ...parameters], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -58,6 +58,11 @@ export class SlowStand {
     return new SlowStand(sidecar, upstream, fork(USERS, [url, String(users), String(pauseMs)]));
   }
 
+  /** All that serves or is served; who attacks is another. */
+  get pids(): readonly number[] {
+    return [this.#upstream.pid, this.sidecar.pid, this.#users.pid].filter((pid) => pid !== undefined);
+  }
+
   /** Lets the other users work while `during` runs. */
   async served(during: () => Promise<unknown>): Promise<Served> {
     this.#users.send('start');
