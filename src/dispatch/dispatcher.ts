@@ -9,7 +9,7 @@ import type { HostPort } from '../config/config.ts';
 import { StartError } from '../errors.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import type { Irregularity } from '../http1/request-head.ts';
+import { IRREGULARITIES, type Irregularity } from '../http1/request-head.ts';
 import { AddressCounts } from '../limits/address-counts.ts';
 import type { Logger } from '../logger.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
@@ -45,7 +45,8 @@ export class Dispatcher implements RelayContext {
   readonly #relayed = new Set<RelayConnection>();
   /** TCP connections below TLS, from the first byte of the handshake; empty without TLS. */
   readonly #secured = new Set<net.Socket>();
-  readonly #handedOver = new Map<Irregularity, number>();
+  /** All reasons from the start, so that a first time is a step and no new series. */
+  readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
   readonly #descriptors: DescriptorWatch;
   readonly #addresses: AddressCounts;
   readonly #quiet: QuietConnections;
@@ -231,6 +232,11 @@ export class Dispatcher implements RelayContext {
   #onConnection(socket: net.Socket, client: ClientConnection): void {
     // For the socket's whole life: between two owners nobody else listens.
     socket.on('error', () => undefined);
+    // It was reset before it was accepted: nobody is left who could be answered, and its requests would come from nowhere.
+    if (client.remoteAddress === '') {
+      socket.destroy();
+      return;
+    }
     if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
     else this.#relayed.add(new RelayConnection(socket, client, this));
   }

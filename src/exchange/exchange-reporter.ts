@@ -130,7 +130,7 @@ export class ExchangeReporter {
   /** Who is to be told of the tunnel behind an accepted upgrade: never throws, and passes one closing on. */
   tunnelOf(exchange: Exchange): TunnelObserver | undefined {
     const observer = exchange.tunnelObserver;
-    return observer && new TunnelGuard(observer, (cause) => this.#observerFailed(cause));
+    return observer && new TunnelGuard(observer, (cause) => this.observerFailed(cause));
   }
 
   /** Now, as `end` takes it. */
@@ -150,7 +150,7 @@ export class ExchangeReporter {
     try {
       this.#observer.onEnd(exchange, ending);
     } catch (cause) {
-      this.#observerFailed(cause);
+      this.observerFailed(cause);
     }
     // A request's body may go on behind an early response: nobody is left who could be told.
     exchange.requestObserver = undefined;
@@ -162,7 +162,7 @@ export class ExchangeReporter {
     try {
       measure();
     } catch (cause) {
-      this.#observerFailed(cause);
+      this.observerFailed(cause);
     }
   }
 
@@ -186,10 +186,11 @@ export class ExchangeReporter {
 
   #observationFailed(exchange: Exchange, cause: unknown): void {
     exchange.unobserve();
-    this.#observerFailed(cause);
+    this.observerFailed(cause);
   }
 
-  #observerFailed(cause: unknown): void {
+  /** Counts an exception of whoever is told of exchanges or calls, and logs the first. */
+  observerFailed(cause: unknown): void {
     this.#observerErrors += 1;
     // Once: a broken observer would otherwise write a line for each request. The name only, since a message could hold input.
     if (this.#observerErrors > 1) return;

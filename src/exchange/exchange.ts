@@ -58,6 +58,8 @@ export interface ResponseHeadView {
 
 /** Reads one direction's body as it passes. */
 export interface BodyObserver {
+  /** It takes no time worth speaking of: bytes that wait to be passed on need not be written before it is told. */
+  readonly isQuick?: boolean;
   /**
    * Payload in order and in pieces of any size, never empty, without its transfer coding (chunk framing is taken away; content
    * codings such as gzip are not). `bytes` is valid during the call only and belongs to the data plane: copy what is kept,

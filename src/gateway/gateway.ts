@@ -327,6 +327,8 @@ export class Gateway {
     // These have a limit of their own.
     if (connection?.hasClientEnded === true || connection?.isClosing === true) return;
     if (connection?.isHeld === true && socket.writableLength === 0) {
+      // As in the relay: one that is not read since the upstream does not read may have left.
+      socket.write('');
       socket.setTimeout(this.#options.idleTimeoutMs);
       return;
     }

@@ -98,7 +98,7 @@ export class PlainExchange implements Turn {
     this.#upstream = upstream;
     this.#isUpstreamDone = false;
     this.#watch = new UpstreamWatch(upstream, limits, reachability);
-    upstream.on('error', (cause) => this.#fail(cause));
+    upstream.on('error', (cause) => this.#onUpstreamError(cause));
     upstream.on('information', (interim) => this.#onInterim(interim));
     upstream.on('response', (response) => this.#onResponse(response));
     upstream.on('upgrade', (_response, tunnel) => {
@@ -159,7 +159,7 @@ export class PlainExchange implements Turn {
   #onResponse(upstream: IncomingMessage): void {
     upstream.on('error', (cause) => this.#fail(cause));
     if (this.#isOver) return;
-    this.#watch?.onResponse();
+    this.#watch?.onResponse(upstream);
     try {
       this.#exchange.status = toFinalStatus(upstream);
       this.#writeHead(upstream);
@@ -168,8 +168,9 @@ export class PlainExchange implements Turn {
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause));
       return;
     }
+    // Without an 'end' before it.
     upstream.on('close', () => {
-      if (!upstream.complete) this.#fail(undefined);
+      if (!upstream.complete || !upstream.readableEnded) this.#fail(undefined);
     });
     // Node's server lets go of the socket, with its own 'drain', when an upgrade or CONNECT is pipelined behind this request.
     const { socket } = this.#connection;
@@ -219,7 +220,15 @@ export class PlainExchange implements Turn {
 
   #onResponseEnd(upstream: IncomingMessage): void {
     // An end without being complete is followed by 'close'.
-    if (this.#isOver || !upstream.complete) return;
+    if (!upstream.complete) return;
+    this.#watch?.confirmEnd((cause) => {
+      if (cause === undefined) this.#complete(upstream);
+      else this.#fail(cause);
+    });
+  }
+
+  #complete(upstream: IncomingMessage): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#services.reporter.responseEnd(this.#exchange);
     this.#services.reporter.end(this.#exchange, COMPLETED);
@@ -231,6 +240,11 @@ export class PlainExchange implements Turn {
       // A trailer that Node does not write: what is missing must be seen.
       this.#connection.breakOff(this.#isUntilClose);
     }
+  }
+
+  /** Behind a whole response it is of no interest: more bytes than its own (RFC 9112 §9.3), or a reset. Its 'end' is to come. */
+  #onUpstreamError(cause: unknown): void {
+    if (this.#watch?.isComplete !== true) this.#fail(cause);
   }
 
   #fail(cause: unknown): void {

@@ -1,6 +1,8 @@
-import type { ClientRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { isDoubtfulEnd } from '../upstream/doubtful-end.ts';
 
 export interface UpstreamLimits {
   /** From dialling to a standing connection. */
@@ -20,17 +22,24 @@ export function toFailure(cause: unknown): UpstreamFailure {
   return cause instanceof UpstreamFailure ? cause : new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
 }
 
+const SOUND = { kind: 'sound' } as const;
+
 /** How far one upstream request has come, and the time limits on it; its errors as failures. */
 export class UpstreamWatch {
   readonly #upstream: ClientRequest;
   readonly #reachability: UpstreamReachability | undefined;
   #phase: 'connect' | 'handshake' | 'wait' | 'response' = 'connect';
   #timer: NodeJS.Timeout | undefined;
+  #response: IncomingMessage | undefined;
+  /** What ended a response that only the end of the connection ends. */
+  #end: { readonly kind: 'sound' | 'doubtful' } | { readonly kind: 'reset'; readonly cause: Error } = SOUND;
+  #onEndKnown: (() => void) | undefined;
 
   constructor(upstream: ClientRequest, limits: UpstreamLimits, reachability?: UpstreamReachability) {
     this.#upstream = upstream;
     this.#reachability = reachability;
     upstream.once('socket', (socket) => {
+      this.#watchEnd(socket);
       if (!socket.connecting) {
         this.#phase = 'wait';
         return;
@@ -61,9 +70,22 @@ export class UpstreamWatch {
   }
 
   /** To be called when the final response's head has come. */
-  onResponse(): void {
+  onResponse(response: IncomingMessage): void {
     this.#stopTimer();
     this.#phase = 'response';
+    this.#response = response;
+  }
+
+  /** All of the response has come, so that an error has nothing to do with it: it may still wait to be read. */
+  get isComplete(): boolean {
+    return this.#response?.complete === true;
+  }
+
+  /** To be called at the response's end: tells, in a moment at most, whether it was one, or what broke the response off. */
+  confirmEnd(onConfirmed: (cause: Error | undefined) => void): void {
+    const confirm = () => onConfirmed(this.#end.kind === 'reset' ? this.#end.cause : undefined);
+    if (this.#end.kind === 'doubtful') this.#onEndKnown = confirm;
+    else confirm();
   }
 
   /** What `cause` means at this point; to be asked once, when it ends the request. */
@@ -77,6 +99,21 @@ export class UpstreamWatch {
     const failure = toUpstreamFailure(cause, this.#phase);
     if (this.#phase === 'connect' || this.#phase === 'handshake') this.#reachability?.noteUnreachable(failure);
     return failure;
+  }
+
+  #watchEnd(socket: Socket): void {
+    if (socket instanceof TLSSocket) return;
+    const onEnd = () => {
+      // Behind a response with an end of its own it says nothing.
+      if (this.#response === undefined || this.#response.complete) return;
+      const onKnown = (cause: Error | undefined) => {
+        this.#end = cause === undefined ? SOUND : { kind: 'reset', cause };
+        this.#onEndKnown?.();
+      };
+      if (isDoubtfulEnd(socket, onKnown)) this.#end = { kind: 'doubtful' };
+    };
+    socket.prependListener('end', onEnd);
+    this.#upstream.once('close', () => socket.off('end', onEnd));
   }
 
   #failAfter(limitMs: number, code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' | 'D2S_ERR_UPSTREAM_TIMEOUT'): void {

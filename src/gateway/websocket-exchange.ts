@@ -79,6 +79,10 @@ export class WebSocketExchange implements Turn {
   begin(): void {
     const { proxy, headBytes, reporter } = this.#services;
     const { socket, agent } = this.#connection;
+    if (this.#connection.hasClientEnded) {
+      this.onClientEnded();
+      return;
+    }
     if (!reporter.admit(this.#exchange)) {
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY'));
       return;
@@ -106,15 +110,20 @@ export class WebSocketExchange implements Turn {
     this.#upstream?.destroy();
   }
 
+  /**
+   * A WebSocket is closed by both sides (RFC 6455 §7.1.1): who has closed his before it stands has left, though a refusal that is
+   * on its way may be read to its end. In the tunnel http-proxy's pipe passes the end on.
+   */
   onClientEnded(): void {
-    // Without a tunnel there is nobody to pass it on to; in the tunnel http-proxy's pipe does.
+    if (this.#isOver || this.#hasAnswered) return;
+    this.cancel();
+    this.#connection.close();
   }
 
   #onUpstreamRequest(upstream: ClientRequest): void {
     const { limits, reachability, forwarded, authority } = this.#services;
     this.#upstream = upstream;
     this.#watch = new UpstreamWatch(upstream, limits, reachability);
-    upstream.on('error', (cause) => this.#fail(cause));
     upstream.on('information', (interim) => {
       this.#watch?.onInterim(interim.statusCode);
       if (!this.#isOver) this.#connection.socket.write(toInterimBytes(interim));
@@ -126,6 +135,12 @@ export class WebSocketExchange implements Turn {
   #takeOverAnswer(): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
+    // It ends the client's connection in any case.
+    upstream.removeAllListeners('error');
+    upstream.on('error', (cause) => {
+      // Behind a whole refusal it is of no interest, as in plain-exchange.ts.
+      if (this.#watch?.isComplete !== true) this.#fail(cause);
+    });
     // It pipes a refusal without its framing, to a socket that may be dead (PR #1439).
     upstream.removeAllListeners('response');
     upstream.on('response', (response) => this.#onRefused(response));
@@ -149,7 +164,7 @@ export class WebSocketExchange implements Turn {
     }
     this.#isOver = true;
     this.#hasAnswered = true;
-    this.#watch?.onResponse();
+    this.#watch?.onResponse(response);
     this.#exchange.status = 101;
     this.#reportHead(response);
     this.#services.reporter.end(this.#exchange, COMPLETED);
@@ -168,7 +183,7 @@ export class WebSocketExchange implements Turn {
     if (this.#isOver) return;
     const { socket } = this.#connection;
     this.#ahead.drop();
-    this.#watch?.onResponse();
+    this.#watch?.onResponse(response);
     try {
       this.#exchange.status = toFinalStatus(response);
     } catch (cause) {
@@ -189,18 +204,24 @@ export class WebSocketExchange implements Turn {
       reporter.responseBytes(this.#exchange, chunk);
     });
     response.on('end', () => {
-      if (this.#isOver || !response.complete) return;
-      this.#isOver = true;
-      socket.off('drain', drained);
-      reporter.responseEnd(this.#exchange);
-      reporter.end(this.#exchange, COMPLETED);
-      this.#connection.close(
-        head.isChunked ? Buffer.from(`0\r\n${toLines(response.rawTrailers)}\r\n`, 'latin1') : undefined,
-      );
+      if (!response.complete) return;
+      this.#watch?.confirmEnd((cause) => {
+        socket.off('drain', drained);
+        if (cause !== undefined) this.#fail(cause);
+        else this.#complete(head.isChunked ? `0\r\n${toLines(response.rawTrailers)}\r\n` : '');
+      });
     });
     response.on('close', () => {
-      if (!response.complete) this.#fail(undefined);
+      if (!response.complete || !response.readableEnded) this.#fail(undefined);
     });
+  }
+
+  #complete(end: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#services.reporter.responseEnd(this.#exchange);
+    this.#services.reporter.end(this.#exchange, COMPLETED);
+    this.#connection.close(Buffer.from(end, 'latin1'));
   }
 
   #reportHead(response: IncomingMessage): void {

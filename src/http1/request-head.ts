@@ -13,7 +13,17 @@ const LONGEST_METHOD = Math.max(...[...METHODS].map((method) => method.length));
 const VERSION = ' HTTP/1.1\r\n';
 
 /** Why a head is not the relay's: the gateway serves or rejects it. */
-export type Irregularity = 'start-line' | 'fields' | 'host' | 'framing' | 'upgrade' | 'line-breaks' | 'too-large';
+export type Irregularity = (typeof IRREGULARITIES)[number];
+
+export const IRREGULARITIES = [
+  'start-line',
+  'fields',
+  'host',
+  'framing',
+  'upgrade',
+  'line-breaks',
+  'too-large',
+] as const;
 
 /** A request head that can be framed without doubt. Strings are latin1 and share the memory of the head's text. */
 export class Http1RequestHead {

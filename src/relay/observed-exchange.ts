@@ -1,4 +1,4 @@
-import type { Exchange } from '../exchange/exchange.ts';
+import type { BodyObserver, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { Framing } from '../http1/framing.ts';
 import { PayloadReader } from '../http1/payload-reader.ts';
@@ -13,6 +13,8 @@ export class ObservedExchange {
   readonly #reporter: ExchangeReporter;
   readonly #exchange: Exchange;
   readonly #maxTrailerBytes: number;
+  /** Bytes are to be on their way before it is told of them. */
+  readonly takesTime: boolean;
   readonly #request: PayloadReader | undefined;
   #response: PayloadReader | undefined;
 
@@ -20,7 +22,9 @@ export class ObservedExchange {
     this.#reporter = reporter;
     this.#exchange = exchange;
     this.#maxTrailerBytes = maxTrailerBytes;
-    if (exchange.requestObserver === undefined) return;
+    const { requestObserver, responseObserver, wantsResponse } = exchange;
+    this.takesTime = wantsResponse || isSlow(requestObserver) || isSlow(responseObserver);
+    if (requestObserver === undefined) return;
     this.#request = new PayloadReader(framing, maxTrailerBytes, (payload) => reporter.requestBytes(exchange, payload));
   }
 
@@ -66,4 +70,8 @@ export class ObservedExchange {
       this.#reporter.responseBytes(this.#exchange, payload);
     });
   }
+}
+
+function isSlow(observer: BodyObserver | undefined): boolean {
+  return observer !== undefined && observer.isQuick !== true;
 }

@@ -172,7 +172,7 @@ export class RelayConnection implements UpstreamListener {
     const { forwarded } = this.#services.options;
     this.#sendUpstream(head ? withForwardedFields(forwarded, head, this.#forwardedSource, bytes) : bytes);
     // Who reads along takes his time.
-    if (this.#observed !== undefined) this.#toUpstream.flush();
+    if (this.#observed?.takesTime === true) this.#toUpstream.flush();
     this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
     // Sent ahead, and cut off: the rest never comes, and without this the upstream would wait for it.
@@ -235,7 +235,7 @@ export class RelayConnection implements UpstreamListener {
     // The call ends here, at its last byte from the upstream; it is measured once the client has it.
     const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
     const canGoOn = this.#passResponse(bytes, buffer);
-    if (this.#observed !== undefined) this.#toClient.flush();
+    if (this.#observed?.takesTime === true) this.#toClient.flush();
     this.#observed?.onResponse(this.#response, progress === 'complete');
     if (progress === 'complete') this.#completed(endedNs);
     else if (progress === 'malformed') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
@@ -375,13 +375,15 @@ export class RelayConnection implements UpstreamListener {
     if (!isHeld || this.#hasClientEnded || this.#socket.writableLength > 0) {
       this.#services.reporter.hits.hit(this.#hasClientEnded ? 'timeouts.halfClosed' : 'timeouts.idle');
       this.#socket.destroy();
-    } else this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
+      return;
+    }
+    // That one is not read, so its leaving is not seen: a write of nothing fails then.
+    if (this.#isUpstreamFull) this.#socket.write('');
+    this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
   };
 
-  readonly #onError = (): void => {
-    // The client reset the connection; so do we on the other side. 'close' follows and does the rest.
-    this.#dropUpstream(true);
-  };
+  /** The client reset the connection; so do we on the other side. 'close' follows and does the rest. */
+  readonly #onError = (): void => this.#dropUpstream(true);
 
   readonly #onClose = (): void => {
     this.#stopTimer();

@@ -4,8 +4,9 @@
 import net from 'node:net';
 import { type Clock, NS_PER_S } from '../clock.ts';
 import type { HostPort } from '../config/config.ts';
-import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { reasonOf, toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { UpstreamTls } from '../tls/upstream-tls.ts';
+import { isDoubtfulEnd } from './doubtful-end.ts';
 import { ReadBuffer, ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 
@@ -25,7 +26,13 @@ export interface UpstreamListener {
 export type Reachability =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
-  | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly failure: UpstreamFailure };
+  | {
+      readonly kind: 'unreachable';
+      readonly sinceEpochMs: number;
+      readonly failure: UpstreamFailure;
+      /** As a code of the system, or of ours where there is none, e.g. `ECONNREFUSED`. */
+      readonly reason: string;
+    };
 
 export interface UpstreamOptions extends HostPort {
   readonly connectTimeoutMs: number;
@@ -96,9 +103,14 @@ export class Upstream {
       failure = toUpstreamFailure(cause, phase);
       if (phase !== 'wait') this.noteUnreachable(failure);
     });
-    socket.on('end', () => {
+    socket.prependListener('end', () => {
       // In a handshake it is an error, which is still to come.
-      if (phase === 'wait') onClosed();
+      if (phase !== 'wait') return;
+      const onKnown = (cause: Error | undefined) => {
+        failure = cause && toUpstreamFailure(cause, phase);
+        onClosed();
+      };
+      if (tls !== undefined || !isDoubtfulEnd(socket, onKnown)) onClosed();
     });
     socket.on('close', onClosed);
     return socket;
@@ -176,7 +188,8 @@ export class Upstream {
     if (failure.status === 503) return;
     const previous = this.#reachability;
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
-    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure };
+    const reason = reasonOf(failure) ?? failure.code;
+    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason };
   }
 }
 

@@ -31,7 +31,7 @@ const ways = leaving.flatMap(([how, leave]) => AHEAD.map((ahead) => ({ how, leav
 
 describe('a client that asks for a WebSocket', () => {
   it.each(ways)('and $how while the upstream is silent takes its upstream connection along ($ahead)', async (way) => {
-    await start({ gateway: { halfClosedTimeoutMs: 50 } });
+    await start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
     const client = stand.client(UPGRADE + way.ahead);
     const upstream = await held(1);
     client.write(way.ahead);
@@ -40,6 +40,34 @@ describe('a client that asks for a WebSocket', () => {
     const [ended] = await stand.endings(1);
     expect(ended?.ending).toEqual({ kind: 'cancelled' });
     await stand.allClosed();
+  });
+
+  it('behind a request that is answered after it has closed its side, is not asked for any more', async () => {
+    await start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
+    const client = stand.client(GET + UPGRADE);
+    const upstream = await held(1);
+    await expect.poll(() => stand.reporter.open).toBe(2);
+    client.end();
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+    await client.ended();
+    expect(client.received).toBe('HTTP/1.1 204 No Content\r\n\r\n');
+    expect((await stand.endings(2)).map(({ ending }) => ending.kind)).toEqual(['completed', 'cancelled']);
+    await stand.allClosed();
+    expect(upstream.received).not.toContain('Upgrade');
+  });
+
+  it('and closes its side while it is being refused, gets the refusal to its end', async () => {
+    await start({});
+    const client = stand.client(UPGRADE);
+    const upstream = await held(1);
+    upstream.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nnot ');
+    await client.take('not ');
+    client.end();
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    upstream.write('so');
+    await client.take('so');
+    expect((await stand.endings(1))[0]?.ending).toEqual({ kind: 'completed' });
   });
 
   it.each(ways)('behind a request that is held, and $how, takes both along ($ahead)', async (way) => {

@@ -28,6 +28,8 @@ const STOP_TIMEOUT_MS = 15_000;
 /** Short, since a run has many stops; and long enough for some WebSockets to be closed in their turn. */
 const STOP = { delay: '300ms', window: '700ms', deadline: '4s' };
 const HALF_CLOSED = '4s';
+/** Also how soon a client is missed that has left while the upstream did not read on; nobody here is silent for that long. */
+const IDLE = '5s';
 
 /** A real sidecar process, known by its ports, its log and /proc only. */
 export class SidecarProcess {
@@ -59,8 +61,7 @@ export class SidecarProcess {
         dataPath: settings.dataPath,
         jvm: { source: 'none' },
         stop: STOP,
-        // Also how long a WebSocket's client that has left in order is waited for, while the upstream says nothing.
-        timeouts: { halfClosed: HALF_CLOSED },
+        timeouts: { halfClosed: HALF_CLOSED, idle: IDLE },
       }),
     );
     const child = processes.start({ file: process.execPath, args: [main, '--config', file] });

@@ -51,9 +51,9 @@ export class ServedCall implements Served {
   }
 
   begin(head: Head): void {
-    const { id, fault, leave } = this.#plan;
+    const { id, fault } = this.#plan;
     const { ledger, isDirect } = this.#parts;
-    const wrong = whatIsWrong(head, requestLines(this.#plan), { isDirect, mayBeGone: leave !== undefined });
+    const wrong = whatIsWrong(head, requestLines(this.#plan), isDirect);
     if (wrong !== undefined) ledger.wrong(id, wrong);
     this.#body = new BodyReader(head.framing(false), (chunk, from, to) => this.#onPayload(chunk, from, to));
     if (fault === 'reset-before') reset(this.#socket);

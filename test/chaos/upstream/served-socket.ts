@@ -30,9 +30,9 @@ export class ServedSocket implements Served {
   }
 
   begin(head: Head): void {
-    const { id, fault, leaveAfter } = this.#plan;
+    const { id, fault } = this.#plan;
     const { ledger, isDirect } = this.#parts;
-    const wrong = whatIsWrong(head, socketRequestLines(this.#plan), { isDirect, mayBeGone: leaveAfter !== undefined });
+    const wrong = whatIsWrong(head, socketRequestLines(this.#plan), isDirect);
     if (wrong !== undefined) ledger.wrong(id, wrong);
     if (fault === 'never') return;
     if (fault === 'reset-before') {

@@ -1,0 +1,94 @@
+/** Clients that leave where nobody reads them. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { FaultStand, sound } from './fault-stand.ts';
+
+/** More than all buffers between the two ends of an upload hold. */
+const UPLOAD_BYTES = 48 * 1024 * 1024;
+const PIECE = Buffer.alloc(64 * 1024);
+const UPLOAD = `POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`;
+const IDLE_MS = 500;
+
+const impatient = ({ timeouts }: Config) => ({ timeouts: { ...timeouts, idleMs: IDLE_MS } });
+
+let stand: FaultStand;
+
+afterEach(() => stand.close());
+
+/** An upload to an upstream that reads none of it, as far as it comes. */
+async function stuckUpload(dataPath: Config['dataPath']) {
+  stand = await FaultStand.start({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
+  const client = stand.client(UPLOAD);
+  await once(client.socket, 'connect');
+  let sent = 0;
+  const send = () => {
+    do sent += PIECE.length;
+    while (client.socket.write(PIECE));
+  };
+  client.socket.on('drain', send);
+  send();
+  await expect.poll(() => stand.upstream.scripted.length).toBe(1);
+  let before = -1;
+  const stands = () => {
+    const isSame = before === sent;
+    before = sent;
+    return isSame;
+  };
+  await expect.poll(stands, { interval: IDLE_MS, timeout: 10_000 }).toBe(true);
+  expect(sent).toBeLessThan(UPLOAD_BYTES);
+  expect(stand.sidecar.openExchanges).toBe(1);
+  return client;
+}
+
+describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that uploads to who does not read', (dataPath) => {
+  it('is missed when it resets its connection', async () => {
+    const { socket } = await stuckUpload(dataPath);
+    socket.end();
+    socket.resetAndDestroy();
+    await expect.poll(() => stand.sidecar.openExchanges, { timeout: 5_000 }).toBe(0);
+    const samples = await stand.samples();
+    expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
+  });
+
+  it('is waited for as long as it stays', async () => {
+    const { socket } = await stuckUpload(dataPath);
+    // Three limits of an idle connection, as its own timer counts them.
+    socket.setTimeout(3 * IDLE_MS);
+    await once(socket, 'timeout');
+    expect(stand.sidecar.openExchanges).toBe(1);
+    expect(socket.destroyed).toBe(false);
+  });
+});
+
+/** Connects, asks, and resets its connection, while the thread that would accept it is held. */
+const LEAVES_UNACCEPTED = `
+const net = require('node:net');
+const { workerData: { port, request, gate } } = require('node:worker_threads');
+const socket = net.connect(port, '127.0.0.1', () => {
+  socket.write(request, () => {
+    socket.resetAndDestroy();
+    Atomics.store(gate, 0, 1);
+    Atomics.notify(gate, 0);
+  });
+});
+`;
+
+describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that resets before it is accepted', (dataPath) => {
+  it('is asked for nothing: nobody knows where it came from', async () => {
+    stand = await FaultStand.start({ dataPath, script: sound });
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const request = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
+    const worker = new Worker(LEAVES_UNACCEPTED, { eval: true, workerData: { port: stand.port, request, gate } });
+    expect(Atomics.wait(gate, 0, 0, 10_000)).toBe('ok');
+    await once(worker, 'exit');
+    // The next one, behind it in the queue, is served.
+    const client = stand.client(request);
+    await client.until('fine');
+    const samples = await stand.samples();
+    expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);
+    expect(stand.upstream.scripted.length).toBe(1);
+    expect(stand.sidecar.openExchanges).toBe(0);
+  });
+});
