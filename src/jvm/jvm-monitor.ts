@@ -32,6 +32,8 @@ export type JvmState =
       /** E.g. `hsperfdata+attach`. */
       readonly source: string;
       readonly memory: JvmReading['memory'];
+      /** The first of the readings that have come since without a gap. */
+      readonly sinceEpochMs: number;
     }
   | { readonly kind: 'unavailable'; readonly reason: string; readonly sinceEpochMs: number };
 
@@ -49,6 +51,7 @@ export class JvmMonitor {
   readonly #options: JvmMonitorOptions;
   readonly #startedEpochMs: number;
   #last: LastReading | undefined;
+  #availableSinceEpochMs = 0;
   #reason = NOT_READ_YET;
   #loggedReason: string | undefined;
   #reads = 0;
@@ -84,7 +87,8 @@ export class JvmMonitor {
     const ageMs = (clock.nowNs() - last.atNs) / NS_PER_MS;
     if (ageMs > staleAfterMs) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: last.atEpochMs };
     const { gauges, source, reading } = last;
-    return { kind: 'available', reading, gauges, ageMs, source, memory: reading.memory };
+    const sinceEpochMs = this.#availableSinceEpochMs;
+    return { kind: 'available', reading, gauges, ageMs, source, memory: reading.memory, sinceEpochMs };
   }
 
   /** Reads now, and again and again until `stop`. */
@@ -121,6 +125,7 @@ export class JvmMonitor {
     try {
       const read = await Promise.race([reading, aborted(deadline.signal)]);
       const gauges = toJvmGauges(read);
+      if (this.state.kind === 'unavailable') this.#availableSinceEpochMs = clock.epochMs();
       this.#last = { reading: read, gauges, atNs: clock.nowNs(), atEpochMs: clock.epochMs(), source: source.name };
       this.#onRead();
     } catch (cause) {

@@ -115,12 +115,16 @@ export class CallStatistics {
       return calls;
     });
     if (options.showsEarly === true) this.#shown = this.#showAll();
-    if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
   /** Calls counted under `(other)` although they had a name. */
   get foldedCount(): number {
     return this.#names.foldedCount;
+  }
+
+  /** Failed calls of all names, and of none. */
+  get errorCount(): number {
+    return this.#total.count;
   }
 
   /** Names that have an entry, `(other)` included. */

@@ -20,6 +20,8 @@ export interface Statistics {
   readonly rpc: CallStatistics;
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
+  /** Failed calls of both kinds. */
+  readonly errorCount: number;
   /** Writes what has been counted, with pauses after small parts of it. To be consumed to its end. */
   save(out: ArchiveWriter): Iterable<void>;
   /** Takes up what was saved. Only before anything has been recorded. */
@@ -54,6 +56,9 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
   };
   return {
     ...kinds,
+    get errorCount() {
+      return kinds.rpc.errorCount + kinds.sba.errorCount;
+    },
     *save(out) {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save(out);
     },
@@ -101,6 +106,10 @@ class SessionStatistics implements Statistics {
   get object(): ObjectStatistics {
     this.#object ??= new ObjectStatistics({ clock: this.#clock, budget: this.#budget, createdNs: this.#createdNs });
     return this.#object;
+  }
+
+  get errorCount(): number {
+    return (this.#rpc?.errorCount ?? 0) + (this.#sba?.errorCount ?? 0);
   }
 
   *save(out: ArchiveWriter): Generator<void> {

@@ -3,6 +3,7 @@ import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { NS_PER_S } from '../clock.ts';
 import type { DurationBucketsReading } from './duration-buckets.ts';
 import type { DurationMoments } from './duration-moments.ts';
+import type { DurationSteps } from './duration-steps.ts';
 import type { MeterSnapshot } from './meter.ts';
 
 /** A longer duration counts as this one: 1 hour, the end of the range in which percentiles keep their error. */
@@ -31,6 +32,8 @@ export interface TimerReading {
   /** All durations since the creation in buckets; absent where they are not kept. */
   readonly durations?: DurationBucketsReading | undefined;
   snapshot(): TimerSnapshot;
+  /** Lets one reader follow it step by step from now on; absent where there is no window. Only after what was saved is loaded. */
+  openSteps?(): DurationSteps;
 }
 
 export interface Timer extends TimerReading {

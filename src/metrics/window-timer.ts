@@ -14,6 +14,7 @@ import {
 } from './bucket-counts.ts';
 import type { DurationBuckets } from './duration-buckets.ts';
 import { DurationMoments } from './duration-moments.ts';
+import { DurationSteps } from './duration-steps.ts';
 import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 import { Meter } from './meter.ts';
 import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
@@ -53,6 +54,7 @@ export class WindowTimer implements Timer {
   #unread: ArchiveReader | undefined;
   /** Holds what is in the slices; undefined while there is none, and after a restart until somebody needs it. */
   #histogram: Histogram | undefined;
+  #steps: DurationSteps | undefined;
 
   /** `durations`: where all durations are counted as well, beyond the window. */
   constructor(options: {
@@ -135,6 +137,12 @@ export class WindowTimer implements Timer {
     return toTimerSnapshot(moments, this.#meter.snapshot(), (rank) => this.#valueAtRank(rank, moments.count));
   }
 
+  openSteps(): DurationSteps {
+    this.#readSlices();
+    this.#steps = new DurationSteps(() => this.#slices);
+    return this.#steps;
+  }
+
   #currentSlice(nowNs: number): Slice {
     const last = this.#slices.at(-1);
     if (last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW) return last;
@@ -149,6 +157,7 @@ export class WindowTimer implements Timer {
     if (oldest === undefined || nowNs - oldest.beganNs < this.#windowNs) return;
     const staying = this.#slices.findIndex((slice) => nowNs - slice.beganNs < this.#windowNs);
     const expired = this.#slices.splice(0, staying < 0 ? this.#slices.length : staying);
+    for (const slice of expired) this.#steps?.add(slice);
     const histogram = this.#histogram;
     if (histogram === undefined) return;
     if (this.#slices.length > 0) {

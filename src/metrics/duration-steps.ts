@@ -1,0 +1,77 @@
+import { NS_PER_US } from '../clock.ts';
+import { type BucketCounts, forEachBucket, middleOf } from './bucket-counts.ts';
+import { HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
+
+/** Durations of one step, in nanoseconds; percentiles are 0 where `count` is. */
+export interface DurationStep {
+  readonly count: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** A part of a timer's window, which still grows if it is the newest. */
+export interface CountedSlice {
+  readonly beganNs: number;
+  readonly buckets: BucketCounts;
+}
+
+/**
+ * The distribution of what a timer has counted between two looks, from the slices that its window is made of anyway: a call
+ * costs nothing more for it, and a look only what was counted since the last one. Percentiles are the middle of a bucket,
+ * at most 0.4 % off.
+ */
+export class DurationSteps {
+  readonly #slices: () => readonly CountedSlice[];
+  readonly #counts = new Map<number, number>();
+  /** The newest slice at the last look, and what had been counted in it by then. */
+  #last: CountedSlice | undefined;
+  #lastBuckets: BucketCounts = [];
+
+  /** The first step begins here. `slices`: those of the window, oldest first. */
+  constructor(slices: () => readonly CountedSlice[]) {
+    this.#slices = slices;
+    this.#begin();
+  }
+
+  /** The step from the last call, or the beginning, to now; the next one begins. */
+  take(): DurationStep {
+    for (const slice of this.#slices()) this.add(slice);
+    const buckets = [...this.#counts].filter(([, count]) => count > 0).sort(([a], [b]) => a - b);
+    const count = buckets.reduce((sum, [, inBucket]) => sum + inBucket, 0);
+    const at = (percent: number): number => valueAtRank(buckets, Math.ceil((percent * count) / 100));
+    const step = { count, p50: at(50), p95: at(95), p99: at(99) };
+    this.#begin();
+    return step;
+  }
+
+  /** For the timer: a slice that leaves its window. A window may be shorter than a step. */
+  add(slice: CountedSlice): void {
+    const isLast = slice === this.#last;
+    if (!isLast && this.#last !== undefined && slice.beganNs <= this.#last.beganNs) return;
+    forEachBucket(slice.buckets, (bucket, count) => this.#count(bucket, count));
+    if (isLast) forEachBucket(this.#lastBuckets, (bucket, count) => this.#count(bucket, -count));
+  }
+
+  #begin(): void {
+    this.#counts.clear();
+    // None: all have left, and whatever comes is newer than the last of them.
+    const newest = this.#slices().at(-1) ?? this.#last;
+    this.#last = newest;
+    this.#lastBuckets = newest === undefined ? [] : [...newest.buckets];
+  }
+
+  #count(bucket: number, count: number): void {
+    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + count);
+  }
+}
+
+/** Of buckets in ascending order; 0 without any. */
+function valueAtRank(buckets: readonly (readonly [bucket: number, count: number])[], rank: number): number {
+  let seen = 0;
+  for (const [bucket, count] of buckets) {
+    seen += count;
+    if (seen >= rank) return middleOf(bucket, PER_OCTAVE) * NS_PER_US;
+  }
+  return 0;
+}

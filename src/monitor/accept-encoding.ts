@@ -1,0 +1,33 @@
+/** Codings that the files of the page are kept in, the best one first. */
+export const CODINGS = ['br', 'gzip'] as const;
+
+export type Coding = (typeof CODINGS)[number];
+
+/**
+ * The best coding that `field`, an Accept-Encoding, accepts, e.g. `gzip` of `gzip, deflate, br;q=0`; undefined: as it is, which is
+ * also what whoever refuses that gets. RFC 9110 §12.5.3.
+ */
+export function negotiateCoding(field: string | undefined, kept: readonly Coding[] = CODINGS): Coding | undefined {
+  const weights = weightsOf(field ?? '');
+  const weightOf = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0;
+  let best: Coding | undefined;
+  for (const coding of kept) {
+    if (weightOf(coding) > (best === undefined ? 0 : weightOf(best))) best = coding;
+  }
+  return best;
+}
+
+function weightsOf(field: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>();
+  for (const element of field.split(',')) {
+    const [coding = '', ...parameters] = element.split(';').map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='));
+    if (coding !== '') weights.set(coding, weight === undefined ? 1 : toWeight(weight.slice(2)));
+  }
+  return weights;
+}
+
+/** What cannot be read is not accepted: plain is never wrong. */
+function toWeight(text: string): number {
+  return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(text) ? Number(text) : 0;
+}

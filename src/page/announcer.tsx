@@ -1,0 +1,36 @@
+/** Says what has changed to who cannot see it: only conditions, never numbers that change all the time. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { toTime } from './format.ts';
+import type { PageState } from './page-state.ts';
+import { toJvm, toUpstream } from './sentences.ts';
+import { isLeaving } from './verdict.ts';
+
+export function Announcer({ state, nowMs }: { state: PageState; nowMs: number }) {
+  const [said, say] = useState('');
+  const before = useRef<PageState>(undefined);
+  useEffect(() => {
+    const news = before.current === undefined ? [] : toNews(before.current, state, nowMs);
+    before.current = state;
+    if (news.length > 0) say(news.join(' '));
+  }, [state, nowMs]);
+  return (
+    <div class="hidden" role="status" aria-live="polite">
+      {said}
+    </div>
+  );
+}
+
+/** Sentences for what is another way now than it was. */
+export function toNews(before: PageState, now: PageState, nowMs: number): string[] {
+  const news: string[] = [];
+  if (before.connection.kind === 'lost' && now.connection.kind === 'live') news.push('The connection is back.');
+  if (now.restartedAtMs !== undefined && now.restartedAtMs !== before.restartedAtMs) {
+    news.push(`The sidecar was restarted at ${toTime(now.restartedAtMs, nowMs)}.`);
+  }
+  const [old, live] = [before.live, now.live];
+  if (old === undefined || live === undefined) return news;
+  if (old.upstream.state !== live.upstream.state) news.push(toUpstream(live.upstream, nowMs).text);
+  if (old.jvm.state !== live.jvm.state) news.push(toJvm(live.jvm, nowMs).text);
+  if (!isLeaving(old) && isLeaving(live)) news.push('The sidecar is draining.');
+  return news;
+}

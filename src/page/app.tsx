@@ -1,0 +1,117 @@
+/** The page as a whole: one state, drawn from top to bottom. */
+import { useEffect, useState } from 'preact/hooks';
+import { Announcer } from './announcer.tsx';
+import type { Credential } from './api.ts';
+import { DefinitionList, Tooltip } from './explanations.tsx';
+import { Figures } from './figures.tsx';
+import { Header } from './header.tsx';
+import { ItemView } from './item-views.tsx';
+import type { Live, LiveApplication } from './live-data.ts';
+import { type PageState, toNowMs } from './page-state.ts';
+import { SignIn } from './sign-in.tsx';
+import { ConnectionNotice, Situation } from './situation.tsx';
+import type { Store } from './store.ts';
+import { Table, Tabs } from './tables.tsx';
+import { TimeCharts } from './time-charts.tsx';
+
+export interface AppProps {
+  readonly store: Store<PageState>;
+  readonly onCredential: (credential: Credential) => void;
+}
+
+export function App({ store, onCredential }: AppProps) {
+  const [state, setState] = useState(store.state);
+  useEffect(() => {
+    // It may have changed between the first drawing and now.
+    setState(store.state);
+    return store.subscribe(() => setState(store.state));
+  }, [store]);
+  const { connection, live, route } = state;
+  const nowMs = toNowMs(state, performance.now());
+  const application =
+    live?.applications.find(({ name }) => name === route.application) ??
+    (route.application === undefined ? live?.applications[0] : undefined);
+  return (
+    <>
+      <button type="button" class="skip" onClick={skipToTables}>
+        Skip to the tables
+      </button>
+      <Header state={state} application={application?.name ?? live?.applications[0]?.name} nowMs={nowMs} />
+      <main class={connection.kind === 'lost' ? 'stale' : ''}>
+        <ConnectionNotice state={state} />
+        {connection.kind === 'signIn' && (
+          <SignIn detail={connection.detail} wasTried={connection.wasTried} onCredential={onCredential} />
+        )}
+        {connection.kind === 'loading' && <p class="empty">Reading the first numbers …</p>}
+        {live !== undefined && application === undefined && (
+          <p class="empty">There is no application “{route.application}” here. Choose another one above.</p>
+        )}
+        {live !== undefined && application !== undefined && (
+          <Numbers store={store} state={state} live={live} application={application} nowMs={nowMs} />
+        )}
+      </main>
+      <footer>
+        <DefinitionList />
+        <p>
+          The same numbers for programs: <a href="metrics">/metrics</a>, <a href="openapi.json">/openapi.json</a>
+        </p>
+      </footer>
+      <Announcer state={state} nowMs={nowMs} />
+      <Tooltip />
+    </>
+  );
+}
+
+interface NumbersProps {
+  readonly store: Store<PageState>;
+  readonly state: PageState;
+  readonly live: Live;
+  readonly application: LiveApplication;
+  readonly nowMs: number;
+}
+
+function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
+  const points = state.histories.get(application.name) ?? [];
+  const { route } = state;
+  return (
+    <>
+      <Situation
+        live={live}
+        application={application}
+        points={points}
+        restartedAtMs={state.restartedAtMs}
+        nowMs={nowMs}
+      />
+      <Figures application={application} points={points} />
+      <div class="columns">
+        <TimeCharts
+          application={application}
+          points={points}
+          marks={state.marks}
+          nowMs={nowMs}
+          rangeS={state.rangeS}
+          hasJvm={live.jvm.state !== 'none'}
+          onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
+        />
+        <section class="panel tables" aria-labelledby="tables-heading">
+          <h2 id="tables-heading" class="hidden" tabIndex={-1}>
+            Calls, objects and sessions
+          </h2>
+          <Tabs state={state} application={application} />
+          {route.item === undefined ? (
+            <Table state={state} application={application} nowMs={nowMs} />
+          ) : (
+            <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
+          )}
+        </section>
+      </div>
+    </>
+  );
+}
+
+/** No link: the address behind `#` is the route's. */
+function skipToTables(): void {
+  const heading = document.getElementById('tables-heading');
+  heading?.focus();
+  heading?.scrollIntoView();
+}

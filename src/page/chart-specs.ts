@@ -1,0 +1,126 @@
+/** Which charts stand on the one time axis, and what their lines are. */
+import type { DefinitionKey } from './definitions.ts';
+import { toBytes, toCount, toDuration, toRate } from './format.ts';
+import type { HistoryPoint, StepCalls } from './live-data.ts';
+
+export interface Line {
+  readonly label: string;
+  /** Name of a colour of page.css, e.g. `p50` for `--series-p50`. */
+  readonly colour: string;
+  readonly dash?: readonly number[];
+  readonly isFilled?: boolean;
+  readonly width?: number;
+  value(point: HistoryPoint): number | null;
+}
+
+export interface ChartSpec {
+  readonly id: string;
+  readonly title: string;
+  readonly def: DefinitionKey;
+  readonly isBars: boolean;
+  readonly lines: readonly Line[];
+  /** Of a value of a line. */
+  format(value: number): string;
+  /** Steps of the axis, where the usual ones (1, 2, 2.5, 5) make no round numbers. */
+  readonly axisSteps?: readonly number[];
+  /** What the axis says at least at its top, so that a calm chart does not look wild. */
+  readonly leastTop: number;
+}
+
+export type CallKind = 'rpc' | 'sba';
+
+const MIB = 1024 * 1024;
+
+const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
+
+export function toChartSpecs(kind: CallKind, hasJvm: boolean): readonly ChartSpec[] {
+  const traffic = [RATE, toDurationChart(kind), ERRORS];
+  return hasJvm ? [...traffic, HEAP, PAUSES] : traffic;
+}
+
+const RATE: ChartSpec = {
+  id: 'rate',
+  title: 'Calls a second',
+  def: 'chart.rate',
+  isBars: false,
+  leastTop: 1,
+  format: toRate,
+  lines: [
+    { label: 'RPC', colour: 'a', isFilled: true, value: ({ rpc, seconds }) => rpc[0] / seconds },
+    { label: 'SBA', colour: 'b', dash: [5, 3], value: ({ sba, seconds }) => sba[0] / seconds },
+  ],
+};
+
+function toDurationChart(kind: CallKind): ChartSpec {
+  const of = (at: 2 | 3 | 4) => (point: HistoryPoint) => (point[kind] as StepCalls)[at];
+  return {
+    id: 'duration',
+    title: `Duration of ${KIND_NAMES[kind]} calls`,
+    def: 'chart.duration',
+    isBars: false,
+    leastTop: 0.001,
+    format: toDuration,
+    lines: [
+      { label: 'p50', colour: 'a', value: of(2) },
+      { label: 'p95', colour: 'b', dash: [5, 3], value: of(4) },
+      { label: 'p99', colour: 'c', value: of(3) },
+    ],
+  };
+}
+
+const ERRORS: ChartSpec = {
+  id: 'errors',
+  title: 'Errors',
+  def: 'chart.errors',
+  isBars: false,
+  leastTop: 4,
+  format: toCount,
+  lines: [
+    { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc[1] },
+    { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba[1] },
+    { label: 'client left', colour: 'e', dash: [2, 2], value: ({ aborted }) => aborted },
+  ],
+};
+
+const HEAP: ChartSpec = {
+  id: 'heap',
+  title: 'Java heap',
+  def: 'chart.heap',
+  isBars: false,
+  leastTop: 16 * MIB,
+  axisSteps: Array.from({ length: 24 }, (_, power) => MIB * 2 ** power),
+  format: toBytes,
+  lines: [
+    { label: 'used', colour: 'a', isFilled: true, value: ({ heapUsed }) => heapUsed },
+    { label: 'after collection', colour: 'b', width: 2, value: ({ heapAfterGc }) => heapAfterGc },
+  ],
+};
+
+const PAUSES: ChartSpec = {
+  id: 'pauses',
+  title: 'Collector pauses',
+  def: 'chart.pauses',
+  isBars: true,
+  leastTop: 10,
+  format: (value) => `${toRate(value)} ms/s`,
+  lines: [
+    {
+      label: 'of each second',
+      colour: 'd',
+      isFilled: true,
+      value: ({ gcPauseMs, seconds }) => (gcPauseMs === null ? null : gcPauseMs / seconds),
+    },
+  ],
+};
+
+/** The chart in one sentence, e.g. `RPC now 12.3, from 10 to 14; SBA now 0, …`: for who cannot see it. */
+export function toSummary(spec: ChartSpec, points: readonly HistoryPoint[]): string {
+  const parts = spec.lines.map((line) => {
+    const values = points.flatMap((point) => line.value(point) ?? []);
+    if (values.length === 0) return `${line.label}: no values`;
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    const now = spec.format(values.at(-1) ?? 0);
+    return `${line.label}: last ${now}, between ${spec.format(least)} and ${spec.format(most)}`;
+  });
+  return `${parts.join('; ')}.`;
+}

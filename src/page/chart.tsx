@@ -1,0 +1,86 @@
+/** A chart with its legend, which tells the values under the cursor, or the last ones; and the same as a sentence. */
+import { useEffect, useRef } from 'preact/hooks';
+import { type ChartSpec, toSummary } from './chart-specs.ts';
+import { Term } from './explanations.tsx';
+import type { HistoryPoint } from './live-data.ts';
+import { Plot, type PlotData } from './plot.ts';
+
+export interface ChartProps {
+  readonly spec: ChartSpec;
+  readonly data: PlotData;
+  /** The point that the cursor is on. */
+  readonly moment: HistoryPoint | undefined;
+  readonly hasTimes: boolean;
+  readonly hasMarkNames: boolean;
+  /** Changes with the colours of the page. */
+  readonly scheme: string;
+  readonly onMoment: (t: number | undefined) => void;
+  /** Hands out the plot, for who moves the cursor by keys. */
+  readonly onPlot?: ((plot: Plot | undefined) => void) | undefined;
+}
+
+const HEIGHT_PX = 104;
+const TIMES_PX = 24;
+const NAMES_PX = 10;
+
+export function Chart({ spec, data, moment, hasTimes, hasMarkNames, scheme, onMoment, onPlot }: ChartProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<Plot>(undefined);
+  const latest = useRef(data);
+  latest.current = data;
+  const height = HEIGHT_PX + (hasTimes ? TIMES_PX : 0) + (hasMarkNames ? NAMES_PX : 0);
+  // With `scheme`, since the colours are read from the page when the chart is made.
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const size = { width: Math.max(element.clientWidth, 120), height };
+    const created = new Plot(element, { spec, ...size, hasTimes, hasMarkNames, onMoment }, latest.current);
+    plot.current = created;
+    onPlot?.(created);
+    const observer = new ResizeObserver(() => created.resize(Math.max(element.clientWidth, 120), height));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      onPlot?.(undefined);
+      plot.current = undefined;
+      created.destroy();
+    };
+  }, [spec, scheme, hasTimes, hasMarkNames, height, onMoment, onPlot]);
+  useEffect(() => plot.current?.update(data), [data]);
+  return (
+    <figure class="chart" aria-labelledby={`chart-${spec.id}`}>
+      <figcaption>
+        <h3 id={`chart-${spec.id}`}>
+          <Term def={spec.def}>{spec.title}</Term>
+        </h3>
+        <Legend spec={spec} point={moment ?? data.points.at(-1)} />
+        <p class="hidden">{toSummary(spec, data.points)}</p>
+      </figcaption>
+      <div class="plot" ref={box} aria-hidden="true" />
+    </figure>
+  );
+}
+
+function Legend({ spec, point }: { spec: ChartSpec; point: HistoryPoint | undefined }) {
+  return (
+    <ul class="legend">
+      {spec.lines.map((line) => {
+        const value = point === undefined ? null : line.value(point);
+        return (
+          <li key={line.label} data-def={spec.def}>
+            <Swatch colour={line.colour} dash={line.dash} />
+            {line.label} <b>{value === null ? '–' : spec.format(value)}</b>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Swatch({ colour, dash }: { colour: string; dash: readonly number[] | undefined }) {
+  return (
+    <svg class={`swatch series-${colour}`} viewBox="0 0 18 4" aria-hidden="true">
+      <line x1="0" y1="2" x2="18" y2="2" stroke-dasharray={dash?.join(' ')} />
+    </svg>
+  );
+}

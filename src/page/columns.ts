@@ -1,0 +1,100 @@
+/** The columns of the tables: what is sorted by, and what is read. */
+import type { DefinitionKey } from './definitions.ts';
+import { toCount, toDuration, toRate, toTime } from './format.ts';
+import type { CallRow, ConnectionType, ObjectRow, SessionRow } from './live-data.ts';
+import type { Column } from './table-model.ts';
+
+/** Where the counts of the last steps begin in a row of calls. */
+const FIRST_STEP = 6;
+
+const CONNECTIONS: Readonly<Record<ConnectionType, string>> = {
+  REST: 'REST',
+  COMET_WEBSOCKET: 'Comet, WebSocket',
+  COMET_LONG_POLLING: 'Comet, long-polling',
+};
+
+export function toConnection(type: ConnectionType): string {
+  return CONNECTIONS[type] ?? type;
+}
+
+export function stepsOf(row: CallRow): readonly number[] {
+  return row.slice(FIRST_STEP) as number[];
+}
+
+export const CALL_COLUMNS: readonly Column<CallRow>[] = [
+  text('name', 'Name', 'call.name', 'wide', (row) => row[0]),
+  { ...number('count', 'Calls', 'call.count', 'w-count', (row: CallRow) => row[1], toCount), isMinor: true },
+  number('rate', 'Rate /s', 'call.rate', 'w-rate', (row) => row[3], toRate),
+  { ...number('p50', 'p50', 'call.p50', 'w-duration', (row: CallRow) => orNone(row[4]), toDuration), isMinor: true },
+  number('p99', 'p99', 'call.p99', 'w-duration', (row) => orNone(row[5]), toDuration),
+  number('errors', 'Errors', 'call.errors', 'w-errors', (row) => row[2], toCount),
+  {
+    ...number('steps', 'Last 5 min', 'call.spark', 'w-spark', (row: CallRow) => sum(stepsOf(row)), toCount),
+    isMinor: true,
+  },
+];
+
+export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
+  text('name', 'Object', 'object.name', 'wide', (row) => row[0]),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', 'w-count', (row) => row[1], toCount),
+  number('values', 'Values', 'object.values', 'w-count', (row) => row[2], toCount),
+  number('rate', 'Values /s', 'object.rate', 'w-rate', (row) => row[3], toRate),
+];
+
+/** Times are sorted as numbers, which is quicker than as texts, and shown in the reader's zone. */
+export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
+  const user = (shown: string | null) => shown ?? '(unknown)';
+  return [
+    text('user', 'User', 'session.user', 'wide', (row) => row[1], user),
+    {
+      ...text('connection', 'Connection', 'session.connection', 'w-text', (row: SessionRow) => toConnection(row[2])),
+      isMinor: true,
+    },
+    { ...time('since', 'Since', 'session.since', nowMs, (row: SessionRow) => row[3]), isMinor: true },
+    time('active', 'Last activity', 'session.active', nowMs, (row) => row[4]),
+    number('requests', 'Requests', 'session.requests', 'w-count', (row) => row[6], toCount),
+    number('errors', 'Errors', 'session.errors', 'w-errors', (row) => row[7], toCount),
+  ];
+}
+
+function text<Row>(
+  key: string,
+  label: string,
+  def: DefinitionKey,
+  width: string,
+  value: (row: Row) => string | null,
+  show: (value: string | null) => string = (shown) => shown ?? '',
+): Column<Row> {
+  return { key, label, def, width, isNumber: false, value, text: (row) => show(value(row)) };
+}
+
+function number<Row, Value extends number | null>(
+  key: string,
+  label: string,
+  def: DefinitionKey,
+  width: string,
+  value: (row: Row) => Value,
+  show: (value: Value) => string,
+): Column<Row> {
+  return { key, label, def, width, isNumber: true, value, text: (row) => show(value(row)) };
+}
+
+function time<Row>(
+  key: string,
+  label: string,
+  def: DefinitionKey,
+  nowMs: number,
+  iso: (row: Row) => string,
+): Column<Row> {
+  const value = (row: Row) => Date.parse(iso(row));
+  return { key, label, def, width: 'w-time', isNumber: false, value, text: (row) => toTime(value(row), nowMs) };
+}
+
+/** No call takes no time: the window was empty. */
+function orNone(seconds: number): number | null {
+  return seconds === 0 ? null : seconds;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,192 @@
+/**
+ * A table of any length that sorts and filters: only the rows that can be seen are in the document, which tells screen readers
+ * how many there are (aria-rowcount) and which one each is (aria-rowindex).
+ */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { explained } from './explanations.tsx';
+import { toCount } from './format.ts';
+import { type Column, filterRows, firstSort, type Sort, sortRows, toSlice } from './table-model.ts';
+
+export interface TableProps<Row> {
+  /** What the rows are, e.g. `RPCs`. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly initialSort: Sort;
+  /** Whether a row had errors; with it comes a box that leaves only those. */
+  readonly hasErrors?: (row: Row) => boolean;
+  /** What the filter looks at. */
+  readonly filterText: (row: Row) => string;
+  readonly keyOf: (row: Row) => string;
+  readonly href: (row: Row) => string;
+  /** In place of a column's text. */
+  readonly cells?: Readonly<Record<string, (row: Row) => ComponentChildren>>;
+  readonly emptyText: string;
+}
+
+const ROW_PX = 30;
+const FIRST_HEIGHT_PX = 600;
+
+export function DataTable<Row>(props: TableProps<Row>) {
+  const { caption, columns, rows, initialSort, hasErrors, filterText } = props;
+  const [filter, setFilter] = useState('');
+  const [onlyErrors, setOnlyErrors] = useState(false);
+  const [sort, setSort] = useState(initialSort);
+  const shown = useMemo(() => {
+    const column = columns.find(({ key }) => key === sort.key) ?? columns[0];
+    const wanted = onlyErrors && hasErrors !== undefined ? rows.filter(hasErrors) : rows;
+    const found = filterRows(wanted, filter, filterText);
+    return column === undefined ? found : sortRows(found, column, sort.isDescending);
+  }, [rows, columns, filter, onlyErrors, sort, hasErrors, filterText]);
+  return (
+    <div class="data-table">
+      <div class="table-tools">
+        <label class="filter">
+          <span class="hidden">Filter {caption}</span>
+          <input
+            type="search"
+            placeholder={`Filter ${caption}`}
+            value={filter}
+            onInput={(event) => setFilter(event.currentTarget.value)}
+          />
+        </label>
+        {hasErrors && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={onlyErrors}
+              onInput={(event) => setOnlyErrors(event.currentTarget.checked)}
+            />
+            with errors
+          </label>
+        )}
+        <output class="table-count">
+          {shown.length === rows.length ? toCount(rows.length) : `${toCount(shown.length)} of ${toCount(rows.length)}`}
+        </output>
+      </div>
+      <Scroller {...props} shown={shown} sort={sort} onSort={setSort} />
+    </div>
+  );
+}
+
+interface ScrollerProps<Row> extends TableProps<Row> {
+  readonly shown: readonly Row[];
+  readonly sort: Sort;
+  readonly onSort: (sort: Sort) => void;
+}
+
+function Scroller<Row>(props: ScrollerProps<Row>) {
+  const { caption, columns, shown, rows, sort, onSort, keyOf, emptyText } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [place, setPlace] = useState({ top: 0, height: FIRST_HEIGHT_PX });
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const look = () =>
+      setPlace((known) =>
+        known.top === element.scrollTop && known.height === element.clientHeight
+          ? known
+          : { top: element.scrollTop, height: element.clientHeight },
+      );
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    element.addEventListener('scroll', look, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener('scroll', look);
+    };
+  }, []);
+  const slice = toSlice(shown.length, ROW_PX, place.top, place.height);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
+    <section class="scroller" ref={box} tabIndex={0} aria-label={`${caption}, scrollable`}>
+      <table aria-rowcount={shown.length + 1}>
+        <caption class="hidden">{caption}</caption>
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((column) => (
+              <Head key={column.key} column={column} sort={sort} onSort={onSort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Space rows={slice.first} columns={columns.length} />
+          {shown.slice(slice.first, slice.end).map((row, index) => (
+            <Line key={keyOf(row)} row={row} index={slice.first + index + 2} table={props} />
+          ))}
+          <Space rows={shown.length - slice.end} columns={columns.length} />
+        </tbody>
+      </table>
+      {shown.length === 0 && <p class="empty">{rows.length === 0 ? emptyText : 'Nothing here matches the filter.'}</p>}
+    </section>
+  );
+}
+
+interface HeadProps<Row> {
+  readonly column: Column<Row>;
+  readonly sort: Sort;
+  readonly onSort: (sort: Sort) => void;
+}
+
+function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
+  const isSorted = sort.key === column.key;
+  const direction = sort.isDescending ? 'descending' : 'ascending';
+  const next = isSorted ? { key: column.key, isDescending: !sort.isDescending } : firstSort(column);
+  return (
+    <th scope="col" class={toClass(column)} aria-sort={isSorted ? direction : 'none'}>
+      <button type="button" onClick={() => onSort(next)} {...explained(column.def)}>
+        {column.label}
+        <span class="arrow" aria-hidden="true">
+          {isSorted ? (sort.isDescending ? '▼' : '▲') : ''}
+        </span>
+      </button>
+    </th>
+  );
+}
+
+function Line<Row>({ row, index, table }: { row: Row; index: number; table: TableProps<Row> }) {
+  return (
+    <tr aria-rowindex={index} onClick={followLink}>
+      {table.columns.map((column, at) => {
+        const content = table.cells?.[column.key]?.(row) ?? column.text(row);
+        if (at > 0) {
+          return (
+            <td key={column.key} class={toClass(column)} data-def={column.def}>
+              {content}
+            </td>
+          );
+        }
+        return (
+          <th key={column.key} scope="row" class={toClass(column)}>
+            <a href={table.href(row)} title={column.text(row)}>
+              {content}
+            </a>
+          </th>
+        );
+      })}
+    </tr>
+  );
+}
+
+/** The whole row leads where its name does; the link itself does so by itself, also into another window. */
+function followLink({ currentTarget, target }: { currentTarget: HTMLElement; target: EventTarget | null }): void {
+  const isSelecting = getSelection()?.type === 'Range';
+  if (isSelecting || (target instanceof Element && target.closest('a') !== null)) return;
+  currentTarget.querySelector('a')?.click();
+}
+
+/** In place of the rows that cannot be seen. */
+function Space({ rows, columns }: { rows: number; columns: number }) {
+  if (rows <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row that holds nothing, and takes no focus
+    <tr aria-hidden="true" class="space">
+      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+    </tr>
+  );
+}
+
+function toClass<Row>(column: Column<Row>): string {
+  return [column.width, column.isNumber ? 'number' : '', column.isMinor ? 'minor' : ''].filter(Boolean).join(' ');
+}

@@ -1,0 +1,134 @@
+/**
+ * What each number means: what starts and stops its clock, and its window. The one table of it: shown beside a number on hover or
+ * focus (explanations.tsx), and as a list at the end of the page.
+ */
+export interface Definition {
+  readonly term: string;
+  readonly text: string;
+}
+
+const CLOCK =
+  'The clock of a call starts when the head of its request has been read, and stops with the last byte of the answer from the upstream.';
+const WINDOW =
+  'Over the last 5 minutes, or what metrics.window says; a dash when no call fell into it. At most 1 % off.';
+const STEP = 'Each point is one step of 5 seconds by itself.';
+
+export const DEFINITIONS = {
+  verdict: {
+    term: 'Verdict',
+    text: 'The first rule that holds, from the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
+  },
+  'minute.rate': {
+    term: 'Calls a second',
+    text: 'RPC and SBA calls that the upstream answered in the last minute, divided by its seconds. A held poll is not a call.',
+  },
+  'minute.p50': {
+    term: 'p50, last minute',
+    text: `Half of the RPC calls of the last minute were quicker. Taken from its 5-second steps, each weighing as much as it has calls. ${CLOCK}`,
+  },
+  'minute.p95': {
+    term: 'p95, last minute',
+    text: `95 of 100 RPC calls were quicker, in the slowest 5 seconds of the last minute. ${CLOCK}`,
+  },
+  'minute.p99': {
+    term: 'p99, last minute',
+    text: `99 of 100 RPC calls were quicker, in the slowest 5 seconds of the last minute. ${CLOCK}`,
+  },
+  'minute.errors': {
+    term: 'Errors, last minute',
+    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out). Who left early is not one.',
+  },
+  'now.sessions': {
+    term: 'Sessions',
+    text: 'Users and programs that are logged in now. A session begins with the first accepted call or login, and ends with the logout, 30 minutes without a request, or (Comet) 5 minutes after its last connection.',
+  },
+  'now.holds': {
+    term: 'Held polls',
+    text: 'Comet polls that the server holds now until it has something to say. That is a wait, not work: it is in no duration and no rate of calls.',
+  },
+  'now.heap': {
+    term: 'Heap',
+    text: 'Memory of the Java heap in use at the last reading, garbage that is not yet collected included.',
+  },
+  'chart.rate': {
+    term: 'Calls a second',
+    text: `Calls that the upstream answered, whatever the status, divided by the seconds of the step. ${STEP}`,
+  },
+  'chart.duration': {
+    term: 'Duration of calls',
+    text: `How long calls took that ended in the step: p50, p95 and p99 mean that 50, 95 and 99 of 100 were quicker. ${CLOCK} ${STEP}`,
+  },
+  'chart.errors': {
+    term: 'Errors',
+    text: `Calls with status 500 and above or without an answer, for RPC and SBA; beside them exchanges that a client left before their answer had ended, which is no error of the server. ${STEP}`,
+  },
+  'chart.heap': {
+    term: 'Heap',
+    text: 'Java heap in use, and what was left of it after the last collection. What is left and grows for hours is a leak; what is used goes up and down.',
+  },
+  'chart.pauses': {
+    term: 'Collector pauses',
+    text: 'Time that the garbage collectors took, in milliseconds of each second of the step. While a collection stops the program, no call goes on.',
+  },
+  'call.name': {
+    term: 'Name of a call',
+    text: 'Event and method, joined by a dot. A name comes up with its first answer that is below 400 or is a server error; what comes after the limit metrics.maxNames is under (other).',
+  },
+  'call.count': {
+    term: 'Calls',
+    text: 'Calls that the upstream answered, whatever the status, since counting began.',
+  },
+  'call.rate': {
+    term: 'Rate',
+    text: 'Calls a second: the moving average of a minute, in which recent seconds weigh more.',
+  },
+  'call.p50': { term: 'p50', text: `Half of the calls were quicker. ${CLOCK} ${WINDOW}` },
+  'call.p99': { term: 'p99', text: `99 of 100 calls were quicker. ${CLOCK} ${WINDOW}` },
+  'call.errors': {
+    term: 'Errors',
+    text: 'Calls since counting began with status 500 and above, or that the upstream did not answer.',
+  },
+  'call.spark': {
+    term: 'Last 5 minutes',
+    text: 'Calls in each of the last 12 times 25 seconds that are over, oldest on the left; each line has a scale of its own.',
+  },
+  'timer.window': { term: 'Durations of one call', text: `${CLOCK} ${WINDOW}` },
+  'timer.m1': {
+    term: 'Moving rates',
+    text: 'Calls a second as moving averages of 1, 5 and 15 minutes; the mean rate is over all the time since counting began.',
+  },
+  'object.name': { term: 'Object', text: 'Name of an object that somebody monitors or has read.' },
+  'object.subscriptions': {
+    term: 'Subscriptions',
+    text: 'Monitorings of the object now. Subscribing adds one; unsubscribing, and the end of the session, takes it back.',
+  },
+  'object.values': {
+    term: 'Values',
+    text: 'Values received since counting began: each value that is pushed, and each successful read over REST.',
+  },
+  'object.rate': { term: 'Values a second', text: 'Received values a second: the moving average of a minute.' },
+  'session.user': {
+    term: 'User',
+    text: 'Who logged in, from the credentials or the login form. Unknown where the wire does not tell.',
+  },
+  'session.connection': {
+    term: 'Connection',
+    text: 'How the session talks to the server: REST, Comet over WebSocket, or Comet by long-polling.',
+  },
+  'session.since': { term: 'Since', text: 'When the session began: its login, or its first accepted call.' },
+  'session.active': { term: 'Last activity', text: 'When its last request was seen, or its last message.' },
+  'session.requests': { term: 'Requests', text: 'Requests and calls of the session since it began.' },
+  'session.errors': { term: 'Errors', text: 'Calls of the session that failed since it began.' },
+  'session.timer': {
+    term: 'Durations in a session',
+    text: `${CLOCK} Of the whole session, not of a window; percentiles are at most 10 % off.`,
+  },
+  'session.address': { term: 'Address', text: 'Where its connection comes from, as the sidecar sees it.' },
+} as const satisfies Readonly<Record<string, Definition>>;
+
+export type DefinitionKey = keyof typeof DEFINITIONS;
+
+/** Id of the element that holds the text, for `aria-describedby`. */
+export function toDefinitionId(key: DefinitionKey): string {
+  return `def-${key.replace('.', '-')}`;
+}

@@ -1,0 +1,64 @@
+/** Restarts, drains and losses as lines through every chart, with their names above the highest one. */
+import type uPlot from 'uplot';
+import type { Mark } from './live-data.ts';
+
+export interface MarkLook {
+  readonly colour: string;
+  readonly text: string;
+  readonly font: string;
+  readonly hasNames: boolean;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  start: 'start',
+  restored: 'restored',
+  drain: 'drain',
+  upstreamLost: 'upstream lost',
+  upstreamBack: 'upstream back',
+  jvmLost: 'JVM lost',
+  jvmBack: 'JVM back',
+  jvmRestart: 'JVM restart',
+  reload: 'reload',
+};
+
+const GAP_PX = 6;
+
+/** Short enough to stand above a chart, e.g. `upstream lost`. */
+export function toMarkName(kind: string): string {
+  return NAMES[kind] ?? kind;
+}
+
+export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): void {
+  const { ctx, bbox } = plot;
+  const { min, max } = plot.scales.x ?? {};
+  if (min === null || min === undefined || max === null || max === undefined) return;
+  const ratio = devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = look.colour;
+  ctx.fillStyle = look.text;
+  ctx.lineWidth = ratio;
+  ctx.font = look.font.replace(/^\d+/, (size) => String(Number(size) * ratio));
+  ctx.textBaseline = 'alphabetic';
+  let freeFrom = Number.NEGATIVE_INFINITY;
+  for (const { t, kind } of marks) {
+    if (t < min || t > max) continue;
+    const x = Math.round(plot.valToPos(t, 'x', true)) + 0.5;
+    ctx.setLineDash(kind.endsWith('Lost') || kind === 'drain' ? [] : [4 * ratio, 3 * ratio]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top - (look.hasNames ? 3 * ratio : 0));
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    if (look.hasNames) freeFrom = drawName(plot, toMarkName(kind), x, freeFrom);
+  }
+  ctx.restore();
+}
+
+/** Left of the line where the edge is near; left out where another one stands already. Returns where the next may begin. */
+function drawName({ ctx, bbox }: uPlot, name: string, x: number, freeFrom: number): number {
+  const ratio = devicePixelRatio;
+  const { width } = ctx.measureText(name);
+  const start = Math.min(x - 2 * ratio, bbox.left + bbox.width - width);
+  if (start < freeFrom) return freeFrom;
+  ctx.fillText(name, start, bbox.top - 5 * ratio);
+  return start + width + GAP_PX * ratio;
+}

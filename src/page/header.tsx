@@ -1,0 +1,77 @@
+/** Which sidecar this is, which application is looked at, and whether what is shown is of now. */
+import { toTime } from './format.ts';
+import type { PageState } from './page-state.ts';
+import { toHash } from './route.ts';
+
+export interface HeaderProps {
+  readonly state: PageState;
+  readonly application: string | undefined;
+  readonly nowMs: number;
+}
+
+export function Header({ state, application, nowMs }: HeaderProps) {
+  const { live } = state;
+  return (
+    <header class="page-head">
+      <div class="brand">
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <path d="M3 19h6l3-11 6 16 3-9h8" />
+        </svg>
+        <h1>d2-sidecar</h1>
+        {live !== undefined && <span class="version">{live.version}</span>}
+      </div>
+      {live !== undefined && application !== undefined && <Chooser state={state} application={application} />}
+      <Pulse state={state} nowMs={nowMs} />
+    </header>
+  );
+}
+
+function Chooser({ state, application }: { state: PageState; application: string }) {
+  const applications = state.live?.applications ?? [];
+  if (applications.length < 2) return <span class="application">{toLabel(application)}</span>;
+  return (
+    <label class="application">
+      <span class="hidden">Application</span>
+      <select
+        value={application}
+        onChange={(event) => {
+          location.hash = toHash({
+            application: event.currentTarget.value,
+            table: state.route.table,
+            item: undefined,
+          });
+        }}
+      >
+        {applications.map(({ name }) => (
+          <option key={name} value={name}>
+            {toLabel(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function toLabel(application: string): string {
+  return application === '' ? '/ (root)' : application;
+}
+
+/** Not announced: a screen reader would have nothing else to say. */
+function Pulse({ state, nowMs }: { state: PageState; nowMs: number }) {
+  const { connection, live } = state;
+  if (connection.kind === 'live' && live !== undefined) {
+    return (
+      <p class="pulse live">
+        <span class="dot" aria-hidden="true" />
+        Live, <time dateTime={live.now}>{toTime(Date.parse(live.now), nowMs)}</time>
+      </p>
+    );
+  }
+  const text = { lost: 'Connection lost', loading: 'Connecting …', signIn: 'Signed out', refused: 'Refused', live: '' };
+  return (
+    <p class={`pulse ${connection.kind}`}>
+      <span class="dot" aria-hidden="true" />
+      {text[connection.kind]}
+    </p>
+  );
+}

@@ -1,0 +1,103 @@
+/** Reads Dropwizard's JSON for the views of single things. */
+import type { DefinitionKey } from './definitions.ts';
+import { toDuration, toRate } from './format.ts';
+import type { MetricsDocument } from './live-data.ts';
+
+export interface Fact {
+  readonly def: DefinitionKey;
+  readonly label: string;
+  readonly value: string;
+}
+
+export type Timer = Readonly<Record<string, number | string>>;
+
+export interface SessionCall {
+  readonly name: string;
+  readonly kind: 'RPC' | 'SBA';
+  readonly timer: Timer;
+  readonly errors: number;
+}
+
+export interface SessionObject {
+  readonly name: string;
+  readonly subscriptions: number;
+  readonly values: number;
+}
+
+const DURATIONS: readonly (readonly [field: string, label: string])[] = [
+  ['min', 'least'],
+  ['p50', 'p50'],
+  ['mean', 'mean'],
+  ['p95', 'p95'],
+  ['p99', 'p99'],
+  ['p999', 'p99.9'],
+  ['max', 'most'],
+];
+
+const RATES: readonly (readonly [field: string, label: string])[] = [
+  ['m1_rate', 'Rate /s, 1 min'],
+  ['m5_rate', '5 min'],
+  ['m15_rate', '15 min'],
+  ['mean_rate', 'mean rate'],
+];
+
+const KINDS = { rpc: 'RPC', sba: 'SBA' } as const;
+const SUBSCRIPTIONS = '.subscriptions';
+const VALUES = '.newValues';
+
+export function countOf(timer: Timer): number {
+  return Number(timer.count ?? 0);
+}
+
+/** A duration of a timer in seconds, whatever `metrics.durationUnit` says; null where nothing fell into its window. */
+export function secondsOf(timer: Timer, field: string): number | null {
+  const value = Number(timer[field] ?? 0);
+  // Everything is 0 in an empty window, and no call takes no time.
+  if (!Number.isFinite(value) || Number(timer.max ?? 0) === 0) return null;
+  return timer.duration_units === 'milliseconds' ? value / 1_000 : value;
+}
+
+export function toTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] {
+  return [
+    ...RATES.map(([field, label]): Fact => ({ def: 'timer.m1', label, value: toRate(Number(timer[field] ?? 0)) })),
+    ...DURATIONS.map(([field, label]): Fact => ({ def, label, value: toDuration(secondsOf(timer, field)) })),
+  ];
+}
+
+/** What one session has called, most often first, and which objects it monitors or reads. */
+export function rowsOfSession(document: MetricsDocument): { calls: SessionCall[]; objects: SessionObject[] } {
+  const calls = Object.entries(document.timers).flatMap(([metric, timer]) => {
+    const [kind, name] = split(metric);
+    if (name === undefined || (kind !== 'rpc' && kind !== 'sba')) return [];
+    const errors = Number(document.meters[`${metric}.errors`]?.count ?? 0);
+    return [{ name, kind: KINDS[kind], timer, errors }];
+  });
+  calls.sort((a, b) => countOf(b.timer) - countOf(a.timer));
+  return { calls, objects: objectsOf(document) };
+}
+
+function objectsOf({ counters, meters }: MetricsDocument): SessionObject[] {
+  const names = new Set<string>();
+  for (const metric of [...Object.keys(counters), ...Object.keys(meters)]) {
+    const name = toObjectName(metric);
+    if (name !== undefined) names.add(name);
+  }
+  return [...names].map((name) => ({
+    name,
+    subscriptions: counters[`object.${name}${SUBSCRIPTIONS}`]?.count ?? 0,
+    values: Number(meters[`object.${name}${VALUES}`]?.count ?? 0),
+  }));
+}
+
+/** `H.Boiler` of `object.H.Boiler.newValues`; undefined for the totals, and what is no object. */
+function toObjectName(metric: string): string | undefined {
+  const [kind, name = ''] = split(metric);
+  const end = [SUBSCRIPTIONS, VALUES].find((postfix) => name.endsWith(postfix));
+  return kind === 'object' && end !== undefined ? name.slice(0, -end.length) : undefined;
+}
+
+/** At the first dot; a total has none. */
+function split(metric: string): [string, string | undefined] {
+  const dot = metric.indexOf('.');
+  return dot === -1 ? [metric, undefined] : [metric.slice(0, dot), metric.slice(dot + 1)];
+}

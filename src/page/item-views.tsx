@@ -1,0 +1,279 @@
+/** One RPC, one object, one session: in place of its table, and with an address of its own. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { stepsOf, toConnection } from './columns.ts';
+import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
+import { Term } from './explanations.tsx';
+import { toCount, toDuration, toRate, toTime } from './format.ts';
+import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
+import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow } from './live-data.ts';
+import type { PageState } from './page-state.ts';
+import { toHash } from './route.ts';
+import { Spark } from './spark.tsx';
+import { TABLE_NAMES } from './tables.tsx';
+
+export interface ItemProps {
+  readonly state: PageState;
+  readonly application: LiveApplication;
+  readonly nowMs: number;
+}
+
+export function ItemView({ state, application, nowMs }: ItemProps) {
+  const { route, item, live } = state;
+  const id = route.item ?? '';
+  const isHidden = route.table === 'sessions' && live?.role !== 'sessions';
+  const row = rowOf(state, application, id);
+  const title = route.table === 'sessions' ? ((row as SessionRow | undefined)?.[1] ?? 'Session') : id;
+  const known = item?.key === `${route.table}/${id}` ? item : undefined;
+  return (
+    <article class="item">
+      <a class="back" href={toHash({ application: application.name, table: route.table, item: undefined })}>
+        ‹ All {TABLE_NAMES[route.table]}
+      </a>
+      <Title text={title} />
+      {isHidden && (
+        <p class="empty">
+          A single session needs the role <code>sessions</code>; you have the role <code>metrics</code>.
+        </p>
+      )}
+      {!isHidden && known === undefined && <p class="empty">Reading …</p>}
+      {known?.isGone === true && <p class="gone">{toGoneText(state)}</p>}
+      {known?.document !== undefined && <Body state={state} row={row} document={known.document} nowMs={nowMs} />}
+    </article>
+  );
+}
+
+function Body({
+  state,
+  row,
+  document,
+  nowMs,
+}: {
+  state: PageState;
+  row: unknown;
+  document: MetricsDocument;
+  nowMs: number;
+}) {
+  const { table, item = '' } = state.route;
+  if (table === 'sessions')
+    return <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />;
+  if (table === 'objects') return <ObjectBody name={item} row={row as ObjectRow | undefined} document={document} />;
+  return <CallBody name={`${table}.${item}`} row={row as CallRow | undefined} document={document} />;
+}
+
+/** Takes the focus, so that keyboards and screen readers follow to where they were led. */
+function Title({ text }: { text: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  return (
+    <h3 ref={heading} tabIndex={-1} class="item-title">
+      {text}
+    </h3>
+  );
+}
+
+function CallBody({ name, row, document }: { name: string; row: CallRow | undefined; document: MetricsDocument }) {
+  const timer = document.timers[name] ?? {};
+  const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
+  return (
+    <>
+      <Facts
+        facts={[
+          { def: 'call.count', label: 'Calls', value: toCount(Number(timer.count ?? 0)) },
+          { def: 'call.errors', label: 'Errors', value: toCount(errors) },
+          ...toTimerFacts(timer, 'timer.window'),
+        ]}
+      />
+      {row !== undefined && (
+        <p class="spark-line">
+          <Term def="call.spark">Last 5 minutes</Term> <Spark values={stepsOf(row)} />
+        </p>
+      )}
+      <Reading defs={['call.name', 'timer.window', 'timer.m1', 'call.errors']} />
+    </>
+  );
+}
+
+function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | undefined; document: MetricsDocument }) {
+  const values = document.meters[`object.${name}.newValues`] ?? {};
+  const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.[1] ?? 0;
+  return (
+    <>
+      <Facts
+        facts={[
+          { def: 'object.subscriptions', label: 'Subscriptions', value: toCount(subscriptions) },
+          { def: 'object.values', label: 'Values', value: toCount(Number(values.count ?? row?.[2] ?? 0)) },
+          { def: 'object.rate', label: 'Values /s, 1 min', value: toRate(Number(values.m1_rate ?? row?.[3] ?? 0)) },
+          { def: 'object.rate', label: '5 min', value: toRate(Number(values.m5_rate ?? 0)) },
+          { def: 'object.rate', label: '15 min', value: toRate(Number(values.m15_rate ?? 0)) },
+        ]}
+      />
+      <Reading defs={['object.subscriptions', 'object.values', 'object.rate']} />
+    </>
+  );
+}
+
+interface SessionBodyProps {
+  readonly row: SessionRow | undefined;
+  readonly document: MetricsDocument;
+  readonly nowMs: number;
+}
+
+function SessionBody({ row, document, nowMs }: SessionBodyProps) {
+  const time = (iso: string) => toTime(Date.parse(iso), nowMs);
+  const { calls, objects } = rowsOfSession(document);
+  const facts: Fact[] =
+    row === undefined
+      ? []
+      : [
+          { def: 'session.connection', label: 'Connection', value: toConnection(row[2]) },
+          { def: 'session.since', label: 'Since', value: time(row[3]) },
+          { def: 'session.active', label: 'Last activity', value: time(row[4]) },
+          { def: 'session.address', label: 'Address', value: row[5] },
+          { def: 'session.requests', label: 'Requests', value: toCount(row[6]) },
+          { def: 'session.errors', label: 'Errors', value: toCount(row[7]) },
+        ];
+  return (
+    <>
+      <Facts facts={facts} />
+      <h4>Calls</h4>
+      {calls.length === 0 ? <p class="empty">This session has called nothing.</p> : <SessionCalls calls={calls} />}
+      <h4>Objects</h4>
+      {objects.length === 0 ? (
+        <p class="empty">This session monitors and reads no objects.</p>
+      ) : (
+        <SmallTable
+          caption="Objects of the session"
+          heads={[
+            ['Object', 'object.name'],
+            ['Subscriptions', 'object.subscriptions'],
+            ['Values', 'object.values'],
+          ]}
+          rows={objects.map(({ name, subscriptions, values }) => [name, toCount(subscriptions), toCount(values)])}
+        />
+      )}
+    </>
+  );
+}
+
+function SessionCalls({ calls }: { calls: readonly SessionCall[] }) {
+  return (
+    <SmallTable
+      caption="Calls of the session"
+      heads={[
+        ['Name', 'call.name'],
+        ['Kind', 'call.name'],
+        ['Calls', 'call.count'],
+        ['p50', 'session.timer'],
+        ['p99', 'session.timer'],
+        ['Errors', 'session.errors'],
+      ]}
+      rows={calls.map(({ name, kind, timer, errors }) => [
+        name,
+        kind,
+        toCount(countOf(timer)),
+        toDuration(secondsOf(timer, 'p50')),
+        toDuration(secondsOf(timer, 'p99')),
+        toCount(errors),
+      ])}
+    />
+  );
+}
+
+interface SmallTableProps {
+  readonly caption: string;
+  readonly heads: readonly (readonly [string, DefinitionKey])[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** For what is bounded to a few hundred rows (metrics.maxNamesPerSession). */
+function SmallTable({ caption, heads, rows }: SmallTableProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
+    <section class="small-table" tabIndex={0} aria-label={caption}>
+      <table>
+        <caption class="hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {heads.map(([label, def], at) => (
+              <th key={label} scope="col" class={at === 0 ? '' : 'number'}>
+                <Term def={def}>{label}</Term>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={`${row[1]} ${row[0]}`}>{row.map((text, at) => cell(text, heads[at]?.[1], at))}</tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function cell(text: string, def: DefinitionKey | undefined, at: number): ComponentChildren {
+  if (at === 0) {
+    return (
+      <th key={at} scope="row">
+        {text}
+      </th>
+    );
+  }
+  return (
+    <td key={at} class="number" data-def={def}>
+      {text}
+    </td>
+  );
+}
+
+function Facts({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(({ def, label, value }) => (
+        <div key={`${def} ${label}`} data-def={def}>
+          <dt>
+            <Term def={def}>{label}</Term>
+          </dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** How the numbers above are to be read, for who came here to find out. */
+function Reading({ defs }: { defs: readonly DefinitionKey[] }) {
+  return (
+    <section class="reading" aria-label="How to read this">
+      <h4>How to read this</h4>
+      <ul>
+        {defs.map((def) => (
+          <li key={def}>
+            <DefinitionText def={def} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function DefinitionText({ def }: { def: DefinitionKey }) {
+  const { term, text } = DEFINITIONS[def];
+  return (
+    <>
+      <b>{term}.</b> {text}
+    </>
+  );
+}
+
+function rowOf({ table, route }: PageState, application: LiveApplication, id: string): unknown {
+  if (table === undefined || table.kind !== route.table || table.application !== application.name) return undefined;
+  return (table.rows as readonly (readonly [string, ...unknown[]])[]).find((row) => row[0] === id);
+}
+
+function toGoneText({ route, item }: PageState): string {
+  const last = item?.document === undefined ? '' : ' Its last numbers are below.';
+  if (route.table === 'sessions') return `This session has ended.${last}`;
+  return `Nothing of this name has been seen since counting began.${last}`;
+}

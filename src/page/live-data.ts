@@ -1,0 +1,124 @@
+/**
+ * What the monitoring port tells this page: `GET live`, every two seconds, and the rows of the table that is looked at
+ * (`live/<application>/rpc`, `sba`, `objects`, `sessions`). Times of the axis are epoch seconds, durations seconds.
+ */
+
+/** Calls of one kind in one step: count, errors, p50, p99, p95; no percentiles without a call. */
+export type StepCalls = readonly [
+  count: number,
+  errors: number,
+  p50: number | null,
+  p99: number | null,
+  p95: number | null,
+];
+
+export interface HistoryPoint {
+  readonly seq: number;
+  /** End of the step. */
+  readonly t: number;
+  /** Length of the step; longer than usual when the process stood still. */
+  readonly seconds: number;
+  readonly rpc: StepCalls;
+  readonly sba: StepCalls;
+  readonly values: number;
+  readonly aborted: number;
+  readonly sessions: number;
+  readonly holds: number;
+  readonly heapUsed: number | null;
+  readonly heapAfterGc: number | null;
+  readonly gcPauseMs: number | null;
+}
+
+export interface LiveApplication {
+  /** Path of the application, e.g. `smartWeb`; empty for the root. */
+  readonly name: string;
+  readonly sessions: Readonly<Record<ConnectionType | 'created', number>>;
+  readonly holds: { readonly now: number };
+  readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
+}
+
+export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
+
+export interface Mark {
+  readonly t: number;
+  readonly kind: string;
+  readonly text: string;
+}
+
+export interface Upstream {
+  readonly state: 'unknown' | 'reachable' | 'unreachable';
+  readonly since: string | null;
+  readonly reason: string | null;
+}
+
+export interface Jvm {
+  readonly state: 'available' | 'unavailable' | 'none';
+  readonly source: string | null;
+  readonly since: string | null;
+  readonly reason: string | null;
+}
+
+export interface Live {
+  readonly version: string;
+  readonly now: string;
+  /** When this process began to measure. */
+  readonly startTime: string;
+  /** What this reader may see: `metrics` has no user names, addresses or session ids in it. */
+  readonly role: 'metrics' | 'sessions';
+  readonly state: string;
+  readonly stopLeftSeconds: number | null;
+  readonly upstream: Upstream;
+  readonly jvm: Jvm;
+  readonly limits: readonly { readonly key: string; readonly hits: number }[];
+  readonly failures: readonly { readonly code: string; readonly count: number }[];
+  readonly connections: { readonly open: number; readonly refused: number };
+  readonly gatewayShare: number;
+  readonly observerErrors: number;
+  /** What percentiles in the tables describe (`metrics.window`). */
+  readonly windowSeconds: number;
+  /** Newest step of this process. */
+  readonly seq: number;
+  readonly applications: readonly LiveApplication[];
+  readonly marks: readonly Mark[];
+}
+
+/** Name, count, errors, rate of a minute, p50 and p99 of the window (0 for none); then calls in each of the last 12 times 25 s, oldest first. */
+export type CallRow = readonly [
+  name: string,
+  count: number,
+  errors: number,
+  rate: number,
+  p50: number,
+  p99: number,
+  ...steps: number[],
+];
+
+export type ObjectRow = readonly [name: string, subscriptions: number, values: number, rate: number];
+
+export type SessionRow = readonly [
+  id: string,
+  userName: string | null,
+  connectionType: ConnectionType,
+  createTime: string,
+  lastActivityTime: string,
+  remoteAddress: string,
+  requests: number,
+  errors: number,
+];
+
+export interface RowsOf {
+  readonly rpc: readonly CallRow[];
+  readonly sba: readonly CallRow[];
+  readonly objects: readonly ObjectRow[];
+  readonly sessions: readonly SessionRow[];
+}
+
+export type TableKind = keyof RowsOf;
+
+/** Dropwizard's JSON, as far as the views of single things read it. */
+export interface MetricsDocument {
+  readonly gauges: Readonly<Record<string, { readonly value: number | string }>>;
+  readonly counters: Readonly<Record<string, { readonly count: number }>>;
+  readonly meters: Readonly<Record<string, Readonly<Record<string, number | string>>>>;
+  readonly timers: Readonly<Record<string, Readonly<Record<string, number | string>>>>;
+}

@@ -1,0 +1,123 @@
+/** All that this page knows, and how an answer of the port changes it. Pure: no request, no document, no clock. */
+import type { Answer } from './api.ts';
+import { append } from './history.ts';
+import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind } from './live-data.ts';
+import type { Route } from './route.ts';
+
+export type Connection =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'live' }
+  | { readonly kind: 'lost'; readonly sinceMs: number | undefined; readonly reason: string }
+  | { readonly kind: 'signIn'; readonly detail: string; readonly wasTried: boolean }
+  | { readonly kind: 'refused'; readonly detail: string };
+
+/** Rows of the table that is looked at; `kind` and `application` tell whether they still are. */
+export interface TableState<K extends TableKind = TableKind> {
+  readonly kind: K;
+  readonly application: string;
+  readonly rows: RowsOf[K];
+}
+
+/** The one thing that is looked at. */
+export interface ItemState {
+  readonly key: string;
+  readonly document: MetricsDocument | undefined;
+  readonly isGone: boolean;
+}
+
+export interface PageState {
+  readonly connection: Connection;
+  readonly live: Live | undefined;
+  /** Time of the page's own clock (performance.now) at which `live` came, in milliseconds. */
+  readonly liveAtMs: number;
+  readonly histories: ReadonlyMap<string, readonly HistoryPoint[]>;
+  readonly marks: readonly Mark[];
+  /** When the sidecar began anew while this page was open, as epoch milliseconds. */
+  readonly restartedAtMs: number | undefined;
+  readonly table: TableState | undefined;
+  readonly item: ItemState | undefined;
+  readonly route: Route;
+  readonly rangeS: number;
+}
+
+const DEFAULT_RANGE_S = 300;
+
+export function toInitialState(route: Route): PageState {
+  return {
+    connection: { kind: 'loading' },
+    live: undefined,
+    liveAtMs: 0,
+    histories: new Map(),
+    marks: [],
+    restartedAtMs: undefined,
+    table: undefined,
+    item: undefined,
+    route,
+    rangeS: DEFAULT_RANGE_S,
+  };
+}
+
+/** The sidecar's time now, in epoch milliseconds: a reader's clock may be wrong. */
+export function toNowMs({ live, liveAtMs }: PageState, pageMs: number): number {
+  return live === undefined ? 0 : Date.parse(live.now) + (pageMs - liveAtMs);
+}
+
+/** Greatest number of a point that is known; undefined before the first. */
+export function lastSeq({ histories }: PageState): number | undefined {
+  let last: number | undefined;
+  for (const points of histories.values()) {
+    const seq = points.at(-1)?.seq;
+    if (seq !== undefined && (last === undefined || seq > last)) last = seq;
+  }
+  return last;
+}
+
+/** Whether `live` is of another process than what is known, so that its history has to be asked for as a whole. */
+export function isAnother(state: PageState, live: Live): boolean {
+  return state.live !== undefined && state.live.startTime !== live.startTime;
+}
+
+export function withLive(state: PageState, live: Live, pageMs: number): PageState {
+  const restarted = isAnother(state, live);
+  const histories = new Map<string, readonly HistoryPoint[]>();
+  for (const { name, history } of live.applications) {
+    histories.set(name, append(restarted ? [] : (state.histories.get(name) ?? []), history.points));
+  }
+  return {
+    ...state,
+    connection: { kind: 'live' },
+    live,
+    liveAtMs: pageMs,
+    histories,
+    marks: isSame(state.marks, live.marks) ? state.marks : live.marks,
+    restartedAtMs: restarted ? Date.parse(live.startTime) : state.restartedAtMs,
+  };
+}
+
+/** They only ever come behind the others; what is the same as before is not drawn again. */
+function isSame(known: readonly Mark[], marks: readonly Mark[]): boolean {
+  const [last, other] = [known.at(-1), marks.at(-1)];
+  return known.length === marks.length && last?.t === other?.t && last?.kind === other?.kind;
+}
+
+/** What is shown when `live` has not come. */
+export function withoutLive(
+  state: PageState,
+  answer: Exclude<Answer<Live>, { kind: 'ok' }>,
+  pageMs: number,
+): PageState {
+  if (answer.kind === 'lost') {
+    const { connection } = state;
+    const since = state.live === undefined ? undefined : toNowMs(state, pageMs);
+    const sinceMs = connection.kind === 'lost' ? connection.sinceMs : since;
+    return { ...state, connection: { kind: 'lost', sinceMs, reason: answer.reason } };
+  }
+  if (answer.status === 401) {
+    const wasTried = state.connection.kind === 'signIn';
+    // What was shown before is nobody's any more: the reader may be another one.
+    return { ...toInitialState(state.route), connection: { kind: 'signIn', detail: answer.detail, wasTried } };
+  }
+  const wait = answer.retryAfterS > 0 ? ` Trying again in ${answer.retryAfterS} s.` : '';
+  const detail = `${answer.detail || `The monitoring port answers with ${answer.status}.`}${wait}`;
+  return { ...state, connection: { kind: 'refused', detail } };
+}

@@ -1,0 +1,164 @@
+/** One chart, drawn by uPlot in the colours of page.css. */
+import uPlot from 'uplot';
+import type { ChartSpec, Line } from './chart-specs.ts';
+import { drawMarks } from './draw-marks.ts';
+import type { HistoryPoint, Mark } from './live-data.ts';
+
+export interface PlotOptions {
+  readonly spec: ChartSpec;
+  readonly width: number;
+  readonly height: number;
+  /** The lowest one has the times under it. */
+  readonly hasTimes: boolean;
+  /** The highest one has the names of the marks. */
+  readonly hasMarkNames: boolean;
+  /** Moment under the cursor, which all charts share; undefined when it has left. */
+  readonly onMoment: (t: number | undefined) => void;
+}
+
+export interface PlotData {
+  readonly points: readonly HistoryPoint[];
+  readonly marks: readonly Mark[];
+  readonly fromS: number;
+  readonly toS: number;
+}
+
+/** Charts with the same key share their cursor. */
+const SYNC_KEY = 'time';
+/** All have the same, so that their times stand under each other. */
+const Y_AXIS_PX = 62;
+const X_AXIS_PX = 24;
+const MARK_NAMES_PX = 16;
+const FONT = '11px system-ui, sans-serif';
+
+export class Plot {
+  readonly #spec: ChartSpec;
+  readonly #plot: uPlot;
+  #marks: readonly Mark[] = [];
+
+  constructor(target: HTMLElement, options: PlotOptions, data: PlotData) {
+    this.#spec = options.spec;
+    this.#marks = data.marks;
+    this.#plot = new uPlot(this.#toOptions(options), this.#toData(data), target);
+    this.update(data);
+  }
+
+  update(data: PlotData): void {
+    this.#marks = data.marks;
+    this.#plot.batch(() => {
+      this.#plot.setData(this.#toData(data), false);
+      this.#plot.setScale('x', { min: data.fromS, max: data.toS });
+      this.#plot.setScale('y', { min: 0, max: toTop(this.#spec, data.points) });
+    });
+  }
+
+  resize(width: number, height: number): void {
+    this.#plot.setSize({ width, height });
+  }
+
+  /** Puts the cursor of all charts on a moment; undefined takes it away. */
+  point(t: number | undefined): void {
+    const left = t === undefined ? -10 : this.#plot.valToPos(t, 'x');
+    this.#plot.setCursor({ left, top: t === undefined ? -10 : 1 });
+  }
+
+  destroy(): void {
+    this.#plot.destroy();
+  }
+
+  #toData({ points }: PlotData): uPlot.AlignedData {
+    const times = points.map(({ t }) => t);
+    return [times, ...this.#spec.lines.map((line) => points.map((point) => line.value(point)))] as uPlot.AlignedData;
+  }
+
+  #toOptions({ spec, width, height, hasTimes, hasMarkNames, onMoment }: PlotOptions): uPlot.Options {
+    const colours = getComputedStyle(document.documentElement);
+    const colour = (name: string) => colours.getPropertyValue(`--${name}`).trim();
+    const axis = {
+      stroke: colour('muted'),
+      font: FONT,
+      grid: { stroke: colour('grid'), width: 1 },
+      ticks: { show: false },
+    };
+    return {
+      width,
+      height,
+      padding: [hasMarkNames ? MARK_NAMES_PX : 6, 8, hasTimes ? 0 : 4, 0],
+      legend: { show: false },
+      cursor: {
+        sync: { key: SYNC_KEY, setSeries: false },
+        drag: { x: false, y: false },
+        y: false,
+        points: { size: 6 },
+      },
+      scales: { x: { time: true, auto: false }, y: { auto: false } },
+      axes: [
+        { ...axis, size: hasTimes ? X_AXIS_PX : 0, values: hasTimes ? toTimes : () => [], gap: 4 },
+        {
+          ...axis,
+          size: Y_AXIS_PX,
+          gap: 6,
+          space: 26,
+          values: (_plot, splits) => splits.map((value) => withoutZeros(spec.format(value))),
+          ...(spec.axisSteps === undefined ? {} : { incrs: [...spec.axisSteps] }),
+        },
+      ],
+      series: [{}, ...spec.lines.map((line) => toSeries(line, colour, spec.isBars))],
+      hooks: {
+        draw: [
+          (plot) =>
+            drawMarks(plot, this.#marks, {
+              colour: colour('mark'),
+              text: colour('ink'),
+              font: FONT,
+              hasNames: hasMarkNames,
+            }),
+        ],
+        setCursor: [
+          (plot) => {
+            const index = plot.cursor.idx;
+            onMoment(index === null || index === undefined ? undefined : plot.data[0]?.[index]);
+          },
+        ],
+      },
+    };
+  }
+}
+
+function toSeries(line: Line, colour: (name: string) => string, isBars: boolean): uPlot.Series {
+  const stroke = colour(`series-${line.colour}`);
+  return {
+    label: line.label,
+    stroke,
+    width: line.width ?? 1.5,
+    ...(line.dash === undefined ? {} : { dash: [...line.dash] }),
+    ...(line.isFilled === true ? { fill: `${stroke}${isBars ? 'b0' : '26'}` } : {}),
+    ...(isBars && uPlot.paths.bars !== undefined ? { paths: uPlot.paths.bars({ size: [0.8, 8, 1], align: -1 }) } : {}),
+    points: { show: false },
+    spanGaps: false,
+  };
+}
+
+/** `5 ms` of `5.00 ms`: an axis has round numbers. */
+function withoutZeros(text: string): string {
+  return text.replace(/\.0+(?!\d)/, '');
+}
+
+/** A little above the greatest value. */
+function toTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
+  let most = spec.leastTop;
+  for (const line of spec.lines) {
+    for (const point of points) most = Math.max(most, line.value(point) ?? 0);
+  }
+  return most * 1.1;
+}
+
+/** `14:05`, or with seconds where the steps are shorter than a minute. */
+function toTimes(_plot: uPlot, splits: readonly number[]): string[] {
+  const hasSeconds = splits.some((t) => t % 60 !== 0);
+  return splits.map((t) => {
+    const time = new Date(t * 1000);
+    const parts = [time.getHours(), time.getMinutes(), ...(hasSeconds ? [time.getSeconds()] : [])];
+    return parts.map((part) => String(part).padStart(2, '0')).join(':');
+  });
+}

@@ -1,0 +1,111 @@
+/**
+ * Asks every two seconds for what is new, and for the rows of what is looked at; nothing while nobody looks. One round at a time:
+ * the next is planned when the last has ended, so that a slow way never piles up requests.
+ */
+import type { Api } from './api.ts';
+import type { Live, MetricsDocument, TableKind } from './live-data.ts';
+import { isAnother, lastSeq, type PageState, withLive, withoutLive } from './page-state.ts';
+import { toSegment } from './route.ts';
+import type { Store } from './store.ts';
+
+const PERIOD_MS = 2_000;
+
+export class Poller {
+  readonly #api: Api;
+  readonly #store: Store<PageState>;
+  #timer: number | undefined;
+  #isAsking = false;
+  /** Somebody wants something else than the running round asks for. */
+  #isStale = false;
+
+  constructor(api: Api, store: Store<PageState>) {
+    this.#api = api;
+    this.#store = store;
+  }
+
+  start(): void {
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.now();
+    });
+    this.now();
+  }
+
+  /** A round at once, or right after the running one. */
+  now(): void {
+    clearTimeout(this.#timer);
+    if (this.#isAsking) {
+      this.#isStale = true;
+      return;
+    }
+    this.#isAsking = true;
+    void this.#round().then((waitMs) => {
+      this.#isAsking = false;
+      const isStale = this.#isStale;
+      this.#isStale = false;
+      if (isStale) this.now();
+      else if (waitMs !== undefined && !document.hidden) this.#timer = window.setTimeout(() => this.now(), waitMs);
+    });
+  }
+
+  /** How long to wait for the next; undefined: until somebody asks for it. Never rejects. */
+  async #round(): Promise<number | undefined> {
+    const since = lastSeq(this.#store.state);
+    const asked = since === undefined ? 'live' : `live?since=${since}`;
+    let answer = await this.#api.get<Live>(asked);
+    if (answer.kind === 'ok' && since !== undefined && isAnother(this.#store.state, answer.value)) {
+      answer = await this.#api.get<Live>('live');
+    }
+    if (answer.kind !== 'ok') {
+      const refusal = answer;
+      this.#store.update((state) => withoutLive(state, refusal, performance.now()));
+      // A wrong password that is sent again and again only gets its address refused.
+      if (answer.kind === 'refused' && answer.status === 401) return undefined;
+      const retryAfterMs = answer.kind === 'refused' ? answer.retryAfterS * 1_000 : 0;
+      return Math.max(PERIOD_MS, retryAfterMs);
+    }
+    const live = answer.value;
+    const rows = await this.#rows(live);
+    this.#store.update((state) => ({ ...withLive(state, live, performance.now()), ...rows }));
+    return PERIOD_MS;
+  }
+
+  /** Of the table, or of the one thing, that is looked at; what has not come stays as it was. */
+  async #rows(live: Live): Promise<Partial<PageState>> {
+    const { route } = this.#store.state;
+    const application = route.application ?? live.applications[0]?.name;
+    if (application === undefined) return {};
+    const isHidden = route.table === 'sessions' && live.role !== 'sessions';
+    if (isHidden) return { table: undefined, item: undefined };
+    const [table, item] = await Promise.all([
+      this.#table(application, route.table),
+      this.#item(application, route.table, route.item),
+    ]);
+    // Somebody has gone on to look at something else meanwhile.
+    return this.#store.state.route === route ? { ...table, ...item } : {};
+  }
+
+  async #table(application: string, kind: TableKind): Promise<Partial<PageState>> {
+    const path = `live/${encodeURIComponent(toSegment(application))}/${kind}`;
+    const answer = await this.#api.get<{ rows: never[] }>(path);
+    return answer.kind === 'ok' ? { table: { kind, application, rows: answer.value.rows } } : {};
+  }
+
+  async #item(application: string, kind: TableKind, item: string | undefined): Promise<Partial<PageState>> {
+    if (item === undefined) return { item: undefined };
+    const key = `${kind}/${item}`;
+    const answer = await this.#api.get<MetricsDocument>(toItemPath(application, kind, item));
+    if (answer.kind === 'ok') return { item: { key, document: answer.value, isGone: false } };
+    if (answer.kind === 'lost') return {};
+    const { item: known } = this.#store.state;
+    const document = known?.key === key ? known.document : undefined;
+    return { item: { key, document, isGone: answer.status === 404 } };
+  }
+}
+
+/** Endpoints 2, 6, 7 and 9 of the monitoring interface. */
+export function toItemPath(application: string, kind: TableKind, item: string): string {
+  const prefix = application === '' ? '' : `${application.split('/').map(encodeURIComponent).join('/')}/`;
+  const base = `${prefix}api/rest/v0/admin/metrics/d2`;
+  if (kind === 'sessions') return `${base}?session=${encodeURIComponent(item)}`;
+  return `${base}/${kind === 'objects' ? 'object' : kind}/${encodeURIComponent(item)}`;
+}

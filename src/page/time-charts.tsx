@@ -1,0 +1,184 @@
+/** All charts on one time axis, the range of it, and what happened on it. */
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Chart } from './chart.tsx';
+import { type CallKind, toChartSpecs } from './chart-specs.ts';
+import { toMarkName } from './draw-marks.ts';
+import { toTime } from './format.ts';
+import { within } from './history.ts';
+import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
+import type { Plot } from './plot.ts';
+
+export interface TimeChartsProps {
+  readonly application: LiveApplication;
+  readonly points: readonly HistoryPoint[];
+  readonly marks: readonly Mark[];
+  readonly nowMs: number;
+  readonly rangeS: number;
+  readonly hasJvm: boolean;
+  readonly onRange: (seconds: number) => void;
+}
+
+const RANGES: readonly { readonly seconds: number; readonly name: string }[] = [
+  { seconds: 300, name: '5 min' },
+  { seconds: 900, name: '15 min' },
+  { seconds: 3_600, name: '1 h' },
+];
+
+const DARK = '(prefers-color-scheme: dark)';
+/** Of the list beside the charts; the charts show all. */
+const MOST_EVENTS = 20;
+
+export function TimeCharts(props: TimeChartsProps) {
+  const { application, points, marks, nowMs, rangeS, hasJvm, onRange } = props;
+  const { stepSeconds } = application.history;
+  const [kind, setKind] = useState<CallKind>('rpc');
+  const scheme = useScheme();
+  const specs = useMemo(() => toChartSpecs(kind, hasJvm), [kind, hasJvm]);
+  // The newest step, not the second that it is now: the axis moves when something new is on it.
+  const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
+  const data = useMemo(
+    () => ({ points: within(points, toS, rangeS + stepSeconds), marks, fromS: toS - rangeS, toS }),
+    [points, marks, rangeS, toS, stepSeconds],
+  );
+  const cursor = useCursor(data.points);
+  return (
+    <section class="panel charts" aria-labelledby="charts-heading">
+      <header class="panel-head">
+        <h2 id="charts-heading">Over time</h2>
+        <output class="moment">{cursor.point === undefined ? '' : toTime(cursor.point.t * 1000, nowMs)}</output>
+        <Choice
+          name="Durations of"
+          value={kind}
+          choices={[
+            { value: 'rpc', name: 'RPC' },
+            { value: 'sba', name: 'SBA' },
+          ]}
+          onChoose={setKind}
+        />
+        <Choice
+          name="Time range"
+          value={rangeS}
+          choices={RANGES.map(({ seconds, name }) => ({ value: seconds, name }))}
+          onChoose={onRange}
+        />
+      </header>
+      <div
+        class="stack"
+        role="slider"
+        tabIndex={0}
+        aria-label="Moment on the time axis"
+        aria-valuemin={data.fromS}
+        aria-valuemax={data.toS}
+        aria-valuenow={cursor.point?.t ?? data.toS}
+        aria-valuetext={toValueText(cursor.point, specs, nowMs)}
+        onKeyDown={cursor.onKeyDown}
+      />
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer leaves; what it does is there by keys as well, on the slider */}
+      <div class="stack-charts" onMouseLeave={cursor.leave}>
+        {specs.map((spec, at) => (
+          <Chart
+            key={spec.id}
+            spec={spec}
+            data={data}
+            moment={cursor.point}
+            hasTimes={at === specs.length - 1}
+            hasMarkNames={at === 0}
+            scheme={scheme}
+            onMoment={cursor.onMoment}
+            onPlot={at === 0 ? cursor.onPlot : undefined}
+          />
+        ))}
+      </div>
+      <Events marks={marks} nowMs={nowMs} />
+    </section>
+  );
+}
+
+/** The moment that all charts show, by mouse or by keys. */
+function useCursor(points: readonly HistoryPoint[]) {
+  const [t, setT] = useState<number | undefined>(undefined);
+  const plot = useRef<Plot>(undefined);
+  const onMoment = useCallback((moment: number | undefined) => setT(moment), []);
+  const onPlot = useCallback((created: Plot | undefined) => {
+    plot.current = created;
+  }, []);
+  const leave = useCallback(() => plot.current?.point(undefined), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const known = points.findIndex((point) => point.t === t);
+    const from = known === -1 ? points.length : known;
+    const next = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: points.length - 1 }[event.key];
+    if (event.key === 'Escape') leave();
+    if (next === undefined) return;
+    event.preventDefault();
+    const point = points[Math.max(0, Math.min(points.length - 1, next))];
+    if (point !== undefined) plot.current?.point(point.t);
+  };
+  const point = t === undefined ? undefined : points.find((one) => one.t === t);
+  return { point, onMoment, onPlot, onKeyDown, leave };
+}
+
+function toValueText(point: HistoryPoint | undefined, specs: ReturnType<typeof toChartSpecs>, nowMs: number): string {
+  if (point === undefined) return 'Now. Left and right arrow keys go from moment to moment.';
+  const values = specs.map((spec) => {
+    const lines = spec.lines.map((line) => {
+      const value = line.value(point);
+      return `${line.label} ${value === null ? 'none' : spec.format(value)}`;
+    });
+    return `${spec.title}: ${lines.join(', ')}`;
+  });
+  return `${toTime(point.t * 1000, nowMs)}. ${values.join('. ')}.`;
+}
+
+interface ChoiceProps<Value> {
+  readonly name: string;
+  readonly value: Value;
+  readonly choices: readonly { readonly value: Value; readonly name: string }[];
+  readonly onChoose: (value: Value) => void;
+}
+
+function Choice<Value extends string | number>({ name, value, choices, onChoose }: ChoiceProps<Value>) {
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">{name}</legend>
+      {choices.map((choice) => (
+        <button
+          key={choice.value}
+          type="button"
+          aria-pressed={choice.value === value}
+          onClick={() => onChoose(choice.value)}
+        >
+          {choice.name}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+function Events({ marks, nowMs }: { marks: readonly Mark[]; nowMs: number }) {
+  if (marks.length === 0) return null;
+  const latest = marks.slice(-MOST_EVENTS).reverse();
+  return (
+    <details class="events">
+      <summary>What happened ({marks.length})</summary>
+      <ol>
+        {latest.map((mark) => (
+          <li key={`${mark.t} ${mark.kind}`}>
+            <time dateTime={new Date(mark.t * 1000).toISOString()}>{toTime(mark.t * 1000, nowMs)}</time>
+            <b>{toMarkName(mark.kind)}</b> {mark.text}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+function useScheme(): string {
+  const [scheme, setScheme] = useState(() => (matchMedia(DARK).matches ? 'dark' : 'light'));
+  useEffect(() => {
+    const list = matchMedia(DARK);
+    const changed = () => setScheme(list.matches ? 'dark' : 'light');
+    list.addEventListener('change', changed);
+    return () => list.removeEventListener('change', changed);
+  }, []);
+  return scheme;
+}

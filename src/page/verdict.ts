@@ -1,0 +1,171 @@
+/**
+ * Is it the server, the network, or a client? A few rules in order, from what the sidecar sees between clients and server: the first
+ * that holds is the verdict. Each is shown with its figures under the verdict, so that nobody has to trust it.
+ */
+import { toCount, toDuration, toPercent, toTime } from './format.ts';
+import { type Minute, toMinute, usualP95 } from './history.ts';
+import type { HistoryPoint, Live, LiveApplication, Upstream } from './live-data.ts';
+
+export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
+
+export interface Verdict {
+  readonly subject: Subject;
+  /** `The server: 12 % of the calls failed in the last minute.` */
+  readonly text: string;
+  readonly rules: readonly Rule[];
+}
+
+export interface Rule {
+  readonly name: string;
+  /** What it takes, and the figure now. */
+  readonly text: string;
+  readonly holds: boolean;
+}
+
+interface Judged extends Rule {
+  readonly subject: Subject;
+  readonly verdict: string;
+}
+
+export interface Evidence {
+  readonly live: Live;
+  readonly application: LiveApplication;
+  readonly points: readonly HistoryPoint[];
+  readonly nowMs: number;
+}
+
+const ERROR_SHARE = 0.05;
+const ABORTED_SHARE = 0.1;
+const PAUSED_SHARE = 0.1;
+/** Below that many, a share says nothing. */
+const LEAST_FAULTS = 3;
+const SLOWER_BY = 2;
+/** Quicker than that, twice as slow is nothing that anybody notices, in seconds. */
+const LEAST_P95_S = 0.05;
+/** Five minutes of steps, so that there is something usual to compare with. */
+const LEAST_STEPS = 60;
+
+/** Reasons for which the way to the server is to be looked at first; with the others its host has answered. */
+const NETWORK_REASONS: ReadonlySet<string> = new Set([
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'ENETDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+export function toVerdict(evidence: Evidence): Verdict {
+  const { application, points } = evidence;
+  const minute = toMinute(points, application.history.stepSeconds);
+  const judged = [
+    judgeDraining(evidence),
+    judgeUpstream(evidence),
+    judgeErrors(minute),
+    judgePauses(minute),
+    judgeSlowness(evidence, minute),
+    judgeLeaving(minute),
+  ];
+  const rules = judged.map(({ name, text, holds }) => ({ name, text, holds }));
+  const first = judged.find(({ holds }) => holds);
+  if (first !== undefined) return { subject: first.subject, text: first.verdict, rules };
+  if (minute.calls === 0) {
+    return { subject: 'unknown', text: 'Nothing to judge by: no call was made in the last minute.', rules };
+  }
+  const text = `No sign of trouble with the server, the network or a client: ${count(minute.calls, 'call')} in the last minute, ${errorsOf(minute)}, p95 ${toDuration(minute.p95)}.`;
+  return { subject: 'nobody', text, rules };
+}
+
+function judgeDraining({ live }: Evidence): Judged {
+  const holds = isLeaving(live);
+  return {
+    name: 'The sidecar is leaving',
+    text: `Holds while the sidecar drains or stops. Now: ${live.state}.`,
+    holds,
+    subject: 'sidecar',
+    verdict: 'The sidecar is draining, which somebody asked for: clients are being asked to leave.',
+  };
+}
+
+export function isLeaving(live: Live): boolean {
+  return live.state === 'draining' || live.state === 'stopping' || live.stopLeftSeconds !== null;
+}
+
+function judgeUpstream({ live: { upstream }, nowMs }: Evidence): Judged {
+  const holds = upstream.state === 'unreachable';
+  const isNetwork = NETWORK_REASONS.has(upstream.reason ?? '');
+  const since = upstream.since === null ? '' : ` since ${toTime(Date.parse(upstream.since), nowMs)}`;
+  return {
+    name: 'The upstream cannot be reached',
+    text: `Holds while no connection to the upstream comes about. With a time-out, no route or no address for the name it is the network; with an answer of its host (refused, reset) the server. Now: ${upstream.state}.`,
+    holds,
+    subject: isNetwork ? 'network' : 'server',
+    verdict: isNetwork
+      ? `The network: there is no way to the server${since} (${upstream.reason}).`
+      : `The server: it has taken no connections${since}${toReason(upstream)}.`,
+  };
+}
+
+function toReason({ reason }: Upstream): string {
+  return reason === null ? '' : ` (${reason})`;
+}
+
+function judgeErrors(minute: Minute): Judged {
+  // A call without an answer is an error, and is not among the answered ones.
+  const share = minute.errors / Math.max(minute.calls, minute.errors, 1);
+  return {
+    name: 'Calls fail',
+    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.errors)} of ${toCount(minute.calls)}).`,
+    holds: minute.errors >= LEAST_FAULTS && share >= ERROR_SHARE,
+    subject: 'server',
+    verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${toCount(minute.errors)} of ${toCount(minute.calls)}).`,
+  };
+}
+
+function judgePauses({ pausedShare }: Minute): Judged {
+  const now = pausedShare === null ? 'not known, no JVM is read' : toPercent(pausedShare);
+  return {
+    name: 'The JVM collects garbage',
+    text: `Holds when collectors worked for ${toPercent(PAUSED_SHARE)} of the last minute or more. Now: ${now}.`,
+    holds: (pausedShare ?? 0) >= PAUSED_SHARE,
+    subject: 'server',
+    verdict: `The server: its JVM spent ${now} of the last minute on collecting garbage.`,
+  };
+}
+
+function judgeSlowness({ application, points }: Evidence, minute: Minute): Judged {
+  const stepsOfMinute = Math.round(60 / application.history.stepSeconds);
+  const usual = usualP95(points.slice(0, -stepsOfMinute), LEAST_STEPS);
+  const now = usualP95(points.slice(-stepsOfMinute), 1);
+  const isKnown = usual !== null && now !== null;
+  const figures = isKnown
+    ? `${toDuration(now)}, usually ${toDuration(usual)}`
+    : 'too little to compare with (it takes 5 minutes with calls)';
+  return {
+    name: 'Calls are slow',
+    text: `Holds when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(LEAST_P95_S)}. Clients are not in it, since the clock stops with the last byte from the server. Now: ${figures}.`,
+    holds: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= LEAST_P95_S,
+    subject: 'server',
+    verdict: `The server, or the way from here to it: calls take longer than usual (p95 ${figures}).`,
+  };
+}
+
+function judgeLeaving(minute: Minute): Judged {
+  const share = minute.aborted / Math.max(minute.calls + minute.aborted, 1);
+  return {
+    name: 'Clients leave early',
+    text: `Holds from ${toPercent(ABORTED_SHARE)} of exchanges that the client left before the answer had ended, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
+    holds: minute.aborted >= LEAST_FAULTS && share >= ABORTED_SHARE,
+    subject: 'client',
+    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'exchange')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} left by the client before the answer had ended, while the server answers as usual.`,
+  };
+}
+
+function errorsOf({ errors }: Minute): string {
+  return errors === 0 ? 'none failed' : `${toCount(errors)} failed`;
+}
+
+function count(value: number, noun: string): string {
+  return `${toCount(value)} ${noun}${value === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,59 @@
+/** What the port might tell, for tests of what the page makes of it. */
+import type { HistoryPoint, Live, LiveApplication } from '../../src/page/live-data.ts';
+
+export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
+const STEP_S = 5;
+
+export function live(differences: Partial<Live> = {}): Live {
+  return {
+    version: '1.2.3',
+    now: new Date(NOW_MS).toISOString(),
+    startTime: new Date(NOW_MS - 3_600_000).toISOString(),
+    role: 'sessions',
+    state: 'serving',
+    stopLeftSeconds: null,
+    upstream: { state: 'reachable', since: new Date(NOW_MS - 3_600_000).toISOString(), reason: null },
+    jvm: { state: 'none', source: null, since: null, reason: null },
+    limits: [],
+    failures: [],
+    connections: { open: 1, refused: 0 },
+    gatewayShare: 0,
+    observerErrors: 0,
+    windowSeconds: 300,
+    seq: 0,
+    applications: [application()],
+    marks: [],
+    ...differences,
+  };
+}
+
+export function application(points: readonly HistoryPoint[] = []): LiveApplication {
+  return {
+    name: 'smartWeb',
+    sessions: { REST: 2, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 2 },
+    holds: { now: 0 },
+    history: { stepSeconds: STEP_S, points },
+  };
+}
+
+export function point(seq: number, differences: Partial<HistoryPoint> = {}): HistoryPoint {
+  return {
+    seq,
+    t: NOW_MS / 1_000 + seq * STEP_S,
+    seconds: STEP_S,
+    rpc: [0, 0, null, null, null],
+    sba: [0, 0, null, null, null],
+    values: 0,
+    aborted: 0,
+    sessions: 2,
+    holds: 0,
+    heapUsed: null,
+    heapAfterGc: null,
+    gcPauseMs: null,
+    ...differences,
+  };
+}
+
+export function points(count: number, differences: (at: number) => Partial<HistoryPoint>): readonly HistoryPoint[] {
+  return Array.from({ length: count }, (_, at) => point(at, differences(at)));
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { toBytes, toCount, toDuration, toPercent, toRate, toSpan, toTime } from '../../src/page/format.ts';
+import { rowsOfSession, secondsOf } from '../../src/page/item-facts.ts';
+import { type Column, filterRows, sortRows, toSlice } from '../../src/page/table-model.ts';
+
+type Row = readonly [name: string, value: number | null];
+
+const column = (at: 0 | 1): Column<Row> => ({
+  key: String(at),
+  label: '',
+  def: 'call.name',
+  isNumber: at === 1,
+  width: '',
+  value: (row) => row[at],
+  text: (row) => String(row[at]),
+});
+const ROWS: readonly Row[] = [
+  ['beta', 2],
+  ['Alpha', null],
+  ['gamma', 10],
+  ['delta', 2],
+];
+const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at), isDescending).map(([name]) => name);
+
+describe('rows', () => {
+  it('are sorted by numbers as numbers, without a value last either way, and equal ones as they were', () => {
+    expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Alpha']);
+    expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Alpha']);
+  });
+
+  it('are sorted by names whatever their case', () => {
+    expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'gamma']);
+  });
+
+  it('are found by all words of a filter, in any order and case', () => {
+    const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
+    expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([4, 4, 2, 1, 0]);
+  });
+
+  it('that can be seen are drawn, and some more, also where the list has become shorter than it is scrolled', () => {
+    expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
+    expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
+    expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
+    expect(toSlice(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
+  });
+});
+
+describe('numbers', () => {
+  it('are written for people', () => {
+    expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
+    expect([0, 0.001, 0.25, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '12.3', '1,240']);
+    expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual([
+      '–',
+      '0',
+      '412 µs',
+      '12.3 ms',
+      '1.23 s',
+      '2 min 3 s',
+    ]);
+    expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
+    expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
+    expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
+  });
+
+  it('of time have the date only on another day', () => {
+    const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
+    expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
+    expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
+  });
+});
+
+describe('one thing', () => {
+  it('has its durations in seconds, whatever the unit, and none of an empty window', () => {
+    expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
+    expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
+    expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
+  });
+
+  it('if a session has its calls, most often first, and its objects, without the totals', () => {
+    const { calls, objects } = rowsOfSession({
+      gauges: {},
+      counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
+      meters: {
+        'object.newValues': { count: 5 },
+        'object.H.B.newValues': { count: 5 },
+        'rpc.E.Y.errors': { count: 2 },
+      },
+      timers: { rpc: { count: 4 }, 'rpc.E.X': { count: 1 }, 'rpc.E.Y': { count: 3 }, 'sba.E.Z': { count: 2 } },
+    });
+    expect(calls.map(({ name, kind, errors }) => [name, kind, errors])).toEqual([
+      ['E.Y', 'RPC', 2],
+      ['E.Z', 'SBA', 0],
+      ['E.X', 'RPC', 0],
+    ]);
+    expect(objects).toEqual([
+      { name: 'H.A', subscriptions: 1, values: 0 },
+      { name: 'H.B', subscriptions: 0, values: 5 },
+    ]);
+  });
+});
