@@ -1,17 +1,63 @@
 # syntax=docker/dockerfile:1
-FROM node:26-slim AS build
-WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci
-COPY rolldown.config.js ./
-COPY src ./src
-RUN npm run build
+#
+# The image holds the sidecar, Node.js and the libraries that Node.js is linked with. It has no shell and no package manager: what a
+# container needs beside the server itself is a subcommand (health, drain, reload, check). docs/install.md has how to build and run it;
+# `node .ci/container.mjs` runs these very steps without a container engine, twice, and then the result.
 
-FROM node:26-slim
-WORKDIR /app
-ENV NODE_ENV=production
-COPY --from=build /app/package.json ./
-COPY --from=build /app/dist ./dist
-USER node
+# Also by digest: --build-arg NODE_IMAGE=node@sha256:...
+ARG NODE_IMAGE=node:26.9.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY rolldown.config.js tsconfig.json ./
+COPY src ./src
+# The repository is not copied: --build-arg BUILD_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude='*')
+ARG BUILD_COMMIT=unknown
+RUN npm run build
+COPY .ci/sbom.mjs ./.ci/
+RUN node .ci/sbom.mjs licences
+COPY LICENSE ./
+
+# One folder that becomes the image. Its times are set, so that the same source gives the same layer.
+ARG SOURCE_DATE_EPOCH=0
+RUN set -eu; \
+    node=$(command -v node); \
+    install -D -m 755 "$node" /image/usr/local/bin/node; \
+    ldd "$node" | grep -o '/[^ ]*' | sort -u | xargs cp --dereference --parents --target-directory=/image; \
+    mkdir -p /image/app /image/etc; \
+    install -d -m 1777 /image/tmp; \
+    cp -R package.json LICENSE licences dist /image/app; \
+    # Where there is no env, a script has to name what runs it.
+    sed -i '1s|.*|#!/usr/local/bin/node|' /image/app/dist/main.js; \
+    ln -s /app/dist/main.js /image/usr/local/bin/d2-sidecar; \
+    echo 'nonroot:x:65532:65532::/:/nonexistent' > /image/etc/passwd; \
+    echo 'nonroot:x:65532:' > /image/etc/group; \
+    # Without it, names in /etc/hosts would be looked for only after DNS has not known them.
+    echo 'hosts: files dns' > /image/etc/nsswitch.conf; \
+    # What the libraries ask to be passed on, as far as the base image has it.
+    for file in /usr/local/LICENSE /usr/share/doc/libc6/copyright /usr/share/doc/libgcc-s1/copyright \
+        /usr/share/doc/libstdc++6/copyright /usr/share/doc/libatomic1/copyright; do \
+      if [ -f "$file" ]; then cp --dereference --parents --target-directory=/image "$file"; fi; \
+    done; \
+    chmod -R u=rwX,go=rX /image/app /image/usr /image/etc; \
+    find /image -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+
+FROM scratch
+LABEL org.opencontainers.image.title="d2-sidecar" \
+      org.opencontainers.image.description="A reverse proxy put before a D2000 application server that measures its calls, sessions and objects" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="MIT"
+ARG BUILD_COMMIT=unknown
+LABEL org.opencontainers.image.revision="${BUILD_COMMIT}"
+COPY --from=build /image/ /
+# Else the C library keeps an arena of memory for each helper thread.
+ENV PATH=/usr/local/bin \
+    NODE_ENV=production \
+    MALLOC_ARENA_MAX=1
+# By number, so that Kubernetes can tell that it is not root (runAsNonRoot).
+USER 65532:65532
 EXPOSE 8081 9280
-ENTRYPOINT ["node", "/app/dist/main.js"]
+HEALTHCHECK --interval=10s --timeout=6s --start-period=5s --retries=3 CMD ["/usr/local/bin/d2-sidecar", "health"]
+ENTRYPOINT ["/usr/local/bin/d2-sidecar"]

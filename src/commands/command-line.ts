@@ -1,8 +1,10 @@
 /** Reads the command line (contract: scripts rely on these words) into one of the things that can be asked for. */
 import { parseArgs } from 'node:util';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../access/reader.ts';
+import type { HostPort } from '../config/config.ts';
 import { toDurationMs } from '../config/duration.ts';
 import type { ConfigFlags } from '../config/flags.ts';
+import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
 import { nearest } from '../config/nearest.ts';
 import { ConfigError } from '../errors.ts';
 
@@ -10,6 +12,24 @@ import { ConfigError } from '../errors.ts';
 export interface TargetFlags extends ConfigFlags {
   readonly control?: string;
   readonly pid?: number;
+}
+
+/** What is asked about its health; see health.ts. */
+export interface HealthFlags {
+  readonly target: TargetFlags;
+  /** Whether it is ready, and not only alive. */
+  readonly isReadyAsked: boolean;
+  /** The monitoring port to ask, instead of the control socket. */
+  readonly monitor: HostPort | undefined;
+}
+
+/** What is to be reported, and where; see report.ts. */
+export interface ReportFlags {
+  readonly flags: TargetFlags;
+  /** Path of a new file; undefined: the report is printed. */
+  readonly file: string | undefined;
+  /** With names of users and addresses. */
+  readonly hasUsers: boolean;
 }
 
 /** Whose credential is to be made; see passwd.ts. */
@@ -28,6 +48,8 @@ export type Command =
   | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
   | { readonly kind: 'reload' | 'shutdown'; readonly flags: TargetFlags }
+  | ({ readonly kind: 'health' } & HealthFlags)
+  | ({ readonly kind: 'report' } & ReportFlags)
   | ({ readonly kind: 'passwd' } & PasswdFlags);
 
 const OPTIONS = {
@@ -38,6 +60,9 @@ const OPTIONS = {
   control: { type: 'string' },
   pid: { type: 'string' },
   wait: { type: 'string' },
+  ready: { type: 'boolean' },
+  out: { type: 'string' },
+  'with-users': { type: 'boolean' },
   minutes: { type: 'string' },
   role: { type: 'string' },
   file: { type: 'string' },
@@ -52,12 +77,17 @@ const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', '
 
 /** The options of each command, besides --help and --version. */
 const TAKES: Readonly<
-  Record<'serve' | 'check' | 'learn' | 'demo' | 'drain' | 'reload' | 'shutdown' | 'passwd', readonly OptionName[]>
+  Record<
+    'serve' | 'check' | 'learn' | 'demo' | 'health' | 'report' | 'drain' | 'reload' | 'shutdown' | 'passwd',
+    readonly OptionName[]
+  >
 > = {
   serve: SERVE_OPTIONS,
   check: SERVE_OPTIONS,
   learn: [...SERVE_OPTIONS, 'minutes'],
   demo: [],
+  health: ['ready', 'control', 'pid', 'config', 'monitor'],
+  report: ['out', 'with-users', 'control', 'pid', 'config'],
   drain: ['control', 'pid', 'config', 'wait'],
   reload: ['control', 'pid', 'config'],
   shutdown: ['control', 'pid', 'config'],
@@ -113,18 +143,37 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   );
   if (name === 'demo') return { kind: 'demo' };
   if (name === 'serve' || name === 'check') return { kind: name, flags };
+  if (name === 'health') return { kind: name, ...toHealthFlags(values) };
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
-  const control = values.get('control');
-  const pid = values.get('pid');
+  const target = toTargetFlags(values);
+  if (name === 'reload' || name === 'shutdown') return { kind: name, flags: target };
+  if (name === 'report')
+    return { kind: name, flags: target, file: values.get('out'), hasUsers: values.has('with-users') };
+  return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
+}
+
+function toTargetFlags(values: ReadonlyMap<OptionName, string>): TargetFlags {
+  const [control, pid, config] = [values.get('control'), values.get('pid'), values.get('config')];
   if (control !== undefined && pid !== undefined)
     throw new ConfigError('--control and --pid: got both, expected one of them');
-  const target: TargetFlags = {
-    ...flags,
+  return {
+    ...(config === undefined ? {} : { config }),
     ...(control === undefined ? {} : { control }),
     ...(pid === undefined ? {} : { pid: toPid(pid) }),
   };
-  if (name === 'reload' || name === 'shutdown') return { kind: name, flags: target };
-  return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
+}
+
+function toHealthFlags(values: ReadonlyMap<OptionName, string>): HealthFlags {
+  const target = toTargetFlags(values);
+  const text = values.get('monitor');
+  const flags = { target, isReadyAsked: values.has('ready') };
+  if (text === undefined) return { ...flags, monitor: undefined };
+  if (Object.keys(target).length > 0)
+    throw new ConfigError('--monitor: asks over HTTP, expected it without --control, --pid and --config');
+  const address = parseHostPort(text);
+  if (address === undefined) throw new ConfigError(`--monitor: got ${quote(text)}, expected ${HOST_PORT_FORMS}`);
+  const { host = '127.0.0.1', port } = address;
+  return { ...flags, monitor: { host, port } };
 }
 
 function readTokens(argv: readonly string[]) {

@@ -8,8 +8,10 @@ Usage
   d2-sidecar learn [--minutes 5]     takes the same flags and passes traffic on as well; listens to Comet messages,
                                      and prints the channels that it heard, and rules for them, as YAML
   d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
+  d2-sidecar health [--ready]        whether a running sidecar lives, or is ready: exit code 0 or 1, for probes
   d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving
   d2-sidecar passwd NAME             the line of a user, or of a token, who may read on the monitoring port
+  d2-sidecar report [--out FILE]     how a running sidecar is, as one JSON document without secrets, for a ticket
   d2-sidecar reload                  a running sidecar reads its configuration again, as on SIGHUP
   d2-sidecar shutdown                stops a running sidecar and waits until it has gone
 
@@ -24,7 +26,15 @@ Flags
 Flag of learn
   --minutes N        how long to listen, e.g. 5 or 0.5; Ctrl-C ends it earlier and prints all the same  (5)
 
-Flags of drain, reload and shutdown
+Flag of health
+  --ready            whether it is ready, as /readyz says it; without, whether it lives, as /livez does
+  --monitor ADDRESS  asks there over HTTP, instead of the control socket
+
+Flags of report
+  --out FILE         a new file to write it into; without, it is printed
+  --with-users       with names of users and addresses, which are left out otherwise
+
+Flags of health, report, drain, reload and shutdown
   --control PATH     control socket of the sidecar that is meant
   --pid N            its process id; neither is needed where only one runs
   --config FILE      its configuration file, for control.socket
@@ -40,7 +50,7 @@ monitor.port is D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A
 the environment over the file.
 
 Exit codes
-  0 stopped as asked   64 bad configuration or usage   1 failed to start, or no sidecar found
+  0 stopped as asked   64 bad configuration or usage   1 failed to start, no sidecar found, or not healthy
 
 Examples
   d2-sidecar --upstream http://127.0.0.1:8080/smartWeb

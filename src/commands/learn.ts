@@ -42,6 +42,7 @@ export async function learn({ config, logger, signals, createSidecar, ...parts }
         return bound;
       },
       stop: () => sidecar.stop(),
+      isReady: () => sidecar.isReady(),
       lifecycle: new LessonLife(sidecar.lifecycle, lesson),
     };
   };

@@ -1,4 +1,5 @@
 /** `d2-sidecar` itself: starts, says where it listens, and stops when asked. */
+import type { Readable } from 'node:stream';
 import type { Config } from '../config/config.ts';
 import { ControlServer, type ControlTarget } from '../control/control-server.ts';
 import type { ControlStatus } from '../control/protocol.ts';
@@ -8,6 +9,7 @@ import type { Life } from '../lifecycle.ts';
 import type { Logger } from '../logger.ts';
 import type { Reloader } from '../reload.ts';
 import { HangUps } from './hang-ups.ts';
+import type { ServiceManager } from './service-manager.ts';
 import { StopSignals } from './stop-signals.ts';
 
 /** What `sidecar.ts` makes, as far as it is needed here. */
@@ -15,7 +17,13 @@ export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
   /** Ends it without delay. */
   stop(): Promise<void>;
+  /** As `/readyz` says it. */
+  isReady(): Promise<boolean>;
   readonly lifecycle: Life;
+  /** Opens again the files of logs, which may have been moved away. */
+  reopenLogs?(): void;
+  /** How it is, for `d2-sidecar report`. */
+  report?(hasUsers: boolean): Promise<Readable>;
 }
 
 /** Where signals come from; `process`, or a test. */
@@ -29,6 +37,10 @@ export interface ServeParts<Made extends Servable> {
   readonly logger: Logger;
   readonly signals: SignalSource;
   readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
+  /** Writes what the log begins with. Called once signals are heard, so that whoever reads it may send some. */
+  readonly announce?: () => void;
+  /** Who started this process and wants to know how it is; absent: nobody. */
+  readonly manager?: ServiceManager | undefined;
   /** What reads the configuration of a sidecar again; `onApplied` is to be called with what holds then. Absent: it stays. */
   readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
 }
@@ -37,11 +49,12 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 
 /** Resolves to the exit code when the sidecar has stopped. Throws StartError (D2S_ERR_LISTEN, D2S_ERR_CONTROL). */
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
-  const { logger, signals, createSidecar, createReloader } = parts;
+  const { logger, signals, createSidecar, createReloader, announce, manager } = parts;
   let { config } = parts;
   const stopSignals = new StopSignals(signals);
   const hangUps = createReloader && new HangUps(signals);
   try {
+    announce?.();
     const sidecar = await createSidecar(config, logger);
     const { listen, monitor } = await sidecar.start();
     const { lifecycle } = sidecar;
@@ -49,11 +62,25 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     const reloader = createReloader?.(sidecar, (applied) => {
       config = applied;
     });
+    const stop = (reason: string, isHurried = false) => {
+      manager?.stopping(config.stop.deadlineMs);
+      lifecycle.stop(reason, isHurried);
+    };
+    const readAgain = (reason: 'reload' | 'SIGHUP') => {
+      // Also where the configuration cannot be used: whoever has moved a log away waits for the next.
+      sidecar.reopenLogs?.();
+      return reloader?.reload(reason);
+    };
     const target = {
       status,
-      drain: () => lifecycle.drain(),
-      reload: async () => (await reloader?.reload('reload')) ?? NOT_RELOADED,
-      shutdown: () => lifecycle.stop('shutdown'),
+      isReady: () => sidecar.isReady(),
+      report: sidecar.report?.bind(sidecar),
+      drain: () => {
+        manager?.draining();
+        lifecycle.drain();
+      },
+      reload: async () => (await readAgain('reload')) ?? NOT_RELOADED,
+      shutdown: () => stop('shutdown'),
     };
     const control = await openControl(config, target, logger).catch(async (cause) => {
       await sidecar.stop();
@@ -65,14 +92,16 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       'listening',
     );
 
-    hangUps?.handle(() => void reloader?.reload('SIGHUP'));
-    stopSignals.passTo(lifecycle);
+    hangUps?.handle(() => void readAgain('SIGHUP'));
+    manager?.ready({ listen, monitor });
+    stopSignals.passTo({ stop });
     await lifecycle.ended;
     control?.close();
     return 0;
   } finally {
     hangUps?.dispose();
     stopSignals.dispose();
+    manager?.dispose();
   }
 }
 

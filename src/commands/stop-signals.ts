@@ -1,11 +1,13 @@
 import type { Life } from '../lifecycle.ts';
 import type { SignalSource } from './serve.ts';
 
+type Stoppable = Pick<Life, 'stop'>;
+
 /** SIGTERM and SIGINT, for the life that they end. From the very start: one that comes while the listeners open is not lost. */
 export class StopSignals {
   readonly #signals: SignalSource;
-  readonly #early: ((life: Life) => void)[] = [];
-  #life: Life | undefined;
+  readonly #early: ((life: Stoppable) => void)[] = [];
+  #life: Stoppable | undefined;
   readonly #onTerm = () => this.#pass((life) => life.stop('SIGTERM'));
   // A person at a terminal waits for it, and there is nobody who has to learn first that this sidecar is not ready any more.
   readonly #onInt = () => this.#pass((life) => life.stop('SIGINT', true));
@@ -16,7 +18,7 @@ export class StopSignals {
     signals.on('SIGINT', this.#onInt);
   }
 
-  passTo(life: Life): void {
+  passTo(life: Stoppable): void {
     this.#life = life;
     for (const pass of this.#early.splice(0)) pass(life);
   }
@@ -26,7 +28,7 @@ export class StopSignals {
     this.#signals.off('SIGINT', this.#onInt);
   }
 
-  #pass(pass: (life: Life) => void): void {
+  #pass(pass: (life: Stoppable) => void): void {
     if (this.#life === undefined) this.#early.push(pass);
     else pass(this.#life);
   }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { BUILD } from './build.ts';
 
 /** More than there are folders between package.json and any file here, built or not. */
 const MOST_FOLDERS = 4;
@@ -10,6 +11,11 @@ export function readVersion(): string {
     if (version !== undefined) return version;
   }
   return 'unknown';
+}
+
+/** What `--version` prints, e.g. `1.4.0 (build 3f9c2a1b7d04, Node v26.9.0)`. */
+export function describeVersion(): string {
+  return `${readVersion()} (build ${BUILD}, Node ${process.version})`;
 }
 
 /** Undefined where there is no package.json of ours. */

@@ -18,6 +18,14 @@ describe('parseCommandLine', () => {
     ['learn --upstream http://a', { kind: 'learn', flags: { upstream: 'http://a' }, minutes: 5 }],
     ['learn --minutes 0.5 --config f', { kind: 'learn', flags: { config: 'f' }, minutes: 0.5 }],
     ['demo', { kind: 'demo' }],
+    ['report', { kind: 'report', flags: {}, file: undefined, hasUsers: false }],
+    ['report --out r.json --with-users --pid 7', { kind: 'report', flags: { pid: 7 }, file: 'r.json', hasUsers: true }],
+    ['health', { kind: 'health', target: {}, isReadyAsked: false, monitor: undefined }],
+    ['health --ready --pid 7', { kind: 'health', target: { pid: 7 }, isReadyAsked: true, monitor: undefined }],
+    [
+      'health --monitor :9280',
+      { kind: 'health', target: {}, isReadyAsked: false, monitor: { host: '127.0.0.1', port: 9280 } },
+    ],
     ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
     ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
     ['reload --control s', { kind: 'reload', flags: { control: 's' } }],
@@ -39,11 +47,11 @@ describe('parseCommandLine', () => {
     ['chek', '"chek": unknown command, did you mean check?'],
     [
       'start',
-      '"start": unknown command, expected one of check, learn, demo, drain, reload, shutdown, passwd, or flags only',
+      '"start": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, passwd, or flags only',
     ],
     [
       'serve',
-      '"serve": unknown command, expected one of check, learn, demo, drain, reload, shutdown, passwd, or flags only',
+      '"serve": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, passwd, or flags only',
     ],
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
@@ -56,6 +64,11 @@ describe('parseCommandLine', () => {
     ['--listen :1 --listen :2', '--listen: given twice, expected once'],
     ['--help=yes', '--help: takes no value'],
     ['--wait 5s', '--wait: not a flag of d2-sidecar without a command, expected it with drain'],
+    [
+      'health --monitor nowhere',
+      '--monitor: got "nowhere", expected host:port, :port, [v6]:port or a port from 0 to 65535',
+    ],
+    ['health --monitor :1 --pid 7', '--monitor: asks over HTTP, expected it without --control, --pid and --config'],
     ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check or learn'],
     ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check or learn'],
     ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
@@ -75,7 +88,7 @@ describe('parseCommandLine', () => {
     ]),
     [
       'http://alice:s3cr3t@plant',
-      '"[hidden]@plant": unknown command, expected one of check, learn, demo, drain, reload, shutdown, passwd, or flags only',
+      '"[hidden]@plant": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, passwd, or flags only',
     ],
   ])('refuses %j', (line, message) => {
     expect(() => parse(line)).toThrow(new ConfigError(message));

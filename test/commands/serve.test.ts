@@ -39,6 +39,7 @@ class HeldSidecar implements Servable, Stoppable {
     await this.lifecycle.ended;
   }
 
+  isReady = async () => this.lifecycle.state === 'serving';
   underway = () => NOTHING;
   announceEnd = () => void this.told.push('drain');
   letWebSocketsGo = () => {};

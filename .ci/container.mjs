@@ -1,0 +1,95 @@
+#!/usr/bin/env node
+/**
+ * `node .ci/container.mjs [--file FILE] [--once]`, as root on Linux: builds the image of the Dockerfile by running its very steps, without a
+ * container engine; builds it a second time, and compares; then starts the result as the user that it names, on a read-only tree, and asks,
+ * drains and stops it. Exit code 0 if all of that holds, 1 with the reason if not. --once leaves out the second build.
+ *
+ * It takes namespaces of its own for mounts and processes (unshare(1)), so whatever it makes ends with it. The base image is this machine
+ * with the Node.js that runs this script; the packages come from where npm gets them here.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build, takeContext } from './container/build.mjs';
+import { mount } from './container/mounts.mjs';
+import { compareTrees, listFaults, listTree } from './container/tree.mjs';
+import { tryOut } from './container/trial.mjs';
+
+const SCRIPT = fileURLToPath(import.meta.url);
+const CONTEXT = path.resolve(path.dirname(SCRIPT), '..');
+const INSIDE = 'CONTAINER_FOLDER';
+const COMMIT = '0123456789ab';
+const BYTES_PER_MB = 1_000_000;
+
+const say = (line) => void process.stdout.write(`${line}\n`);
+
+const { values } = parseArgs({
+  options: {
+    file: { type: 'string', default: path.join(CONTEXT, 'Dockerfile') },
+    once: { type: 'boolean', default: false },
+  },
+});
+process.exit(process.env[INSIDE] === undefined ? enter() : await main(process.env[INSIDE]));
+
+/** The same once more, in namespaces of its own. */
+function enter() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-container-'));
+  const words = [
+    '--mount',
+    '--pid',
+    '--fork',
+    '--kill-child',
+    '--mount-proc',
+    process.execPath,
+    ...process.argv.slice(1),
+  ];
+  try {
+    const { status, error } = spawnSync('unshare', words, {
+      stdio: 'inherit',
+      env: { ...process.env, [INSIDE]: folder },
+    });
+    if (error !== undefined) throw error;
+    return status ?? 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function main(folder) {
+  try {
+    mount(['-t', 'tmpfs', 'none', folder]);
+    const context = path.join(folder, 'context');
+    takeContext(CONTEXT, context);
+    const args = new Map([
+      ['BUILD_COMMIT', COMMIT],
+      ['SOURCE_DATE_EPOCH', '1700000000'],
+    ]);
+    const make = (name) => {
+      mkdirSync(path.join(folder, name));
+      return build({ file: values.file, context, project: CONTEXT, folder: path.join(folder, name), args, say });
+    };
+    const image = make('first');
+    const tree = listTree(image.root);
+    refuse(listFaults(tree));
+    const bytes = tree.reduce((sum, one) => sum + one.bytes, 0);
+    say(`${tree.length} entries, ${Math.round(bytes / BYTES_PER_MB)} MB`);
+    if (!values.once) {
+      refuse(compareTrees(tree, listTree(make('second').root)));
+      say('a second build gives the same, to the byte and the second');
+    }
+    for (const hasTmp of [true, false])
+      await tryOut({ image, folder: path.join(folder, `trial-${hasTmp}`), hasTmp, say });
+    return 0;
+  } catch (error) {
+    process.stderr.write(`container: ${error.message}\n`);
+    return 1;
+  }
+}
+
+function refuse(faults) {
+  if (faults.length > 0) throw new Error(faults.slice(0, 10).join('\n'));
+}

@@ -1,0 +1,109 @@
+#!/bin/bash
+# bash debian.sh PACKAGE NEWER-PACKAGE FOLDER, as root in namespaces of its own for mounts and processes (debian.test.ts): installs, starts,
+# upgrades, removes and purges the package by dpkg itself, on this machine's files with all changes kept apart. FOLDER is an empty one.
+# A line for each thing that holds; the first that does not ends it with 1.
+set -euo pipefail
+package=$1 newer=$2 folder=$3
+receiver=$(dirname "$(readlink -f "$0")")/notify-socket.pl
+
+mount -t tmpfs none "$folder"
+mkdir "$folder"/{upper,work,root}
+mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
+root=$folder/root
+for shared in /proc /dev; do mount --rbind "$shared" "$root$shared"; done
+mount -t tmpfs none "$root/tmp"
+chmod 1777 "$root/tmp"
+cp "$package" "$root/tmp/package.deb"
+cp "$newer" "$root/tmp/newer.deb"
+cp "$receiver" "$root/tmp/notify-socket.pl"
+
+cat > "$root/tmp/inside.sh" <<'INSIDE'
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+unset NOTIFY_SOCKET
+
+say() { echo "ok: $*"; }
+is() { [[ $2 == "$3" ]] || { echo "$1: got '$2', expected '$3'" >&2; exit 1; }; }
+until_line() { # FILE PATTERN
+  for _ in $(seq 300); do
+    grep -q -- "$2" "$1" && return
+    sleep 0.1
+  done
+  echo "no line '$2' in $1:" >&2
+  cat "$1" >&2
+  exit 1
+}
+
+# A machine whose Node.js is no Debian package gets one in name only, of the version that is there.
+if [[ $(dpkg-query -W -f '${db:Status-Status}' nodejs 2>/dev/null) != installed ]]; then
+  mkdir -p /tmp/stub/DEBIAN
+  printf 'Package: nodejs\nVersion: %s\nArchitecture: all\nMaintainer: nobody <root@localhost>\nDescription: stub\n' \
+    "$(node --version | tr -d v)" > /tmp/stub/DEBIAN/control
+  dpkg-deb --build --root-owner-group /tmp/stub /tmp/stub.deb > /dev/null
+  dpkg -i /tmp/stub.deb > /dev/null
+fi
+
+dpkg -i /tmp/package.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
+is 'the configuration folder' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-sidecar 750'
+is 'the configuration' "$(stat -c '%U:%G %a' /etc/d2-sidecar/sidecar.yaml)" 'root:root 644'
+is 'the shell of the user' "$(getent passwd d2-sidecar | cut -d: -f7)" /usr/sbin/nologin
+d2-sidecar check --config /etc/d2-sidecar/sidecar.yaml > /dev/null
+say "installed $(d2-sidecar --version)"
+
+unit=/usr/lib/systemd/system/d2-sidecar.service
+is 'what systemd-analyze verify says' "$(systemd-analyze verify "$unit" 2>&1)" ''
+say 'the unit is valid'
+
+# As systemd would: the unit's command, user, environment and folder.
+value() { sed -n "s/^$1=//p" "$unit"; }
+read -r -a environment <<< "$(value Environment)"
+read -r -a command <<< "$(value ExecStart)"
+read -r -a reload <<< "$(value ExecReload)"
+as_user() {
+  setpriv --reuid="$(value User)" --regid="$(value Group)" --clear-groups --no-new-privs --inh-caps=-all -- \
+    env -i PATH="$PATH" "${environment[@]}" "$@"
+}
+install -d -m "$(value RuntimeDirectoryMode)" -o d2-sidecar -g d2-sidecar "/run/$(value RuntimeDirectory)"
+
+start() {
+  rm -f /tmp/notify.sock
+  perl /tmp/notify-socket.pl /tmp/notify.sock > /tmp/notified &
+  until_line /tmp/notified open
+  as_user NOTIFY_SOCKET=/tmp/notify.sock WATCHDOG_USEC=400000 D2_SIDECAR_LISTEN_PORT=0 D2_SIDECAR_MONITOR_PORT=0 \
+    D2_SIDECAR_STOP_DELAY=0 D2_SIDECAR_STOP_WINDOW=0 "${command[@]}" > /tmp/sidecar.log &
+  sidecar=$!
+  until_line /tmp/notified '^READY=1 STATUS=serving on 0\.0\.0\.0:[1-9]'
+  until_line /tmp/notified '^WATCHDOG=1$'
+}
+stop() {
+  kill -TERM "$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' /tmp/sidecar.log | head -1)"
+  wait "$sidecar"
+  until_line /tmp/notified '^STOPPING=1 EXTEND_TIMEOUT_USEC=35000000 '
+}
+
+start
+is 'health' "$(as_user d2-sidecar health --ready --control /run/d2-sidecar/control.sock | cut -d' ' -f3-)" 'is ready: serving'
+as_user "${reload[@]}" | grep -q 'nothing has changed'
+stop
+say 'the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0'
+
+echo '# kept' >> /etc/d2-sidecar/sidecar.yaml
+dpkg -i /tmp/newer.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
+is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'
+is 'the rights after the upgrade' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-sidecar 750'
+start
+stop
+say "upgraded to $(dpkg-query -W -f '${Version}' d2-sidecar), with the configuration as it was"
+
+dpkg -r d2-sidecar > /tmp/log 2>&1
+[[ ! -e /usr/bin/d2-sidecar && ! -e /usr/lib/d2-sidecar && ! -e $unit ]]
+is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'
+say 'removed, with the configuration left'
+
+echo secret > /etc/d2-sidecar/tokens
+dpkg -P d2-sidecar > /tmp/log 2>&1
+[[ ! -e /etc/d2-sidecar && ! -e /var/lib/d2-sidecar ]]
+is 'the user' "$(getent passwd d2-sidecar || true)" ''
+say 'purged, with nothing left'
+INSIDE
+chroot "$root" /bin/bash /tmp/inside.sh
