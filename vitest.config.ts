@@ -7,5 +7,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Tests open real sockets and start real processes; two at a time keep timing-sensitive ones steady on small machines.
     maxWorkers: 2,
+    // Every answer of a monitoring port is held against its OpenAPI document, whatever the test is about.
+    setupFiles: ['test/monitor/answers/setup.ts'],
+    globalSetup: ['test/monitor/answers/global-setup.ts'],
   },
 });

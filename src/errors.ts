@@ -8,8 +8,10 @@ export const ERROR_CODES = {
   D2S_ERR_ACCESS_FILE: 'A file of users or tokens cannot be read or written, or is open to everybody.',
   D2S_ERR_TLS_FILE: 'A file with certificates or a private key cannot be read.',
   D2S_ERR_STATE_FILE: 'The state file cannot be written, or what is in it cannot be used.',
+  D2S_ERR_ACCESS_LOG: 'The access log cannot be written.',
   D2S_ERR_LISTEN: 'A listener cannot be opened.',
   D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found, reached or made.',
+  D2S_ERR_REPORT: 'A report cannot be written into its file.',
   D2S_ERR_UPSTREAM_REFUSED: 'The upstream refused the connection.',
   D2S_ERR_UPSTREAM_UNREACHABLE: 'There is no way to the upstream’s address.',
   D2S_ERR_UPSTREAM_DNS: 'The upstream’s name cannot be resolved.',
@@ -31,6 +33,7 @@ export const ERROR_CODES = {
   D2S_ERR_JVM_UNREACHABLE: 'The source of the JVM’s condition cannot be reached.',
   D2S_ERR_JVM_TIMEOUT: 'The source of the JVM’s condition did not answer in time.',
   D2S_ERR_JVM_FORMAT: 'The source of the JVM’s condition answered something that cannot be read.',
+  D2S_ERR_OTLP: 'Metrics or spans cannot be sent to the receiver of OTLP.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -1,5 +1,6 @@
 import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 import { LogOutput } from './log-output.ts';
+import { LogRing } from './log-ring.ts';
 
 /** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
@@ -10,6 +11,8 @@ export interface LeveledLogger extends Logger {
   level: string;
   /** Lines that could not be written: nobody read the pipe, or the disk was full. */
   readonly lostLines: number;
+  /** The last warnings and errors. */
+  readonly recent: LogRing;
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -23,9 +26,15 @@ export function createLogger(level: LogLevel, output: LogOutput = standardOutput
     formatters: { level: (label) => ({ level: label }) },
   };
   // pino's own destinations either wait for the reader of a pipe, or try what is left for ever once that reader has gone.
-  const logger = pino(options, output);
+  const recent = new LogRing();
+  const write = (line: string) => {
+    recent.take(line);
+    output.write(line);
+  };
+  const logger = pino(options, { write });
   output.whenRecovered((lost) => logger.warn({ lost }, 'log lines were lost: they could not be written'));
-  return Object.defineProperty(logger, 'lostLines', { get: () => output.lostLines }) as typeof logger & LeveledLogger;
+  const own = { lostLines: { get: () => output.lostLines }, recent: { value: recent } };
+  return Object.defineProperties(logger, own) as typeof logger & LeveledLogger;
 }
 
 export function standardOutput(): LogOutput {

@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 /** The command line: which command, and the exit code. What a command does is in commands/. */
+import { BUILD } from './commands/build.ts';
 import { type Command, parseCommandLine } from './commands/command-line.ts';
 import { describeError, guardCrashes } from './commands/crash.ts';
 import { processOutput } from './commands/output.ts';
-import { readVersion } from './commands/version.ts';
+import type { ServiceManager } from './commands/service-manager.ts';
+import { describeVersion, readVersion } from './commands/version.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import type { ConfigFlags } from './config/flags.ts';
 import { ConfigError, SidecarError } from './errors.ts';
+import type { Logger } from './logger.ts';
 
 /** sysexits.h, EX_USAGE. */
 const EXIT_USAGE = 64;
@@ -20,7 +23,7 @@ async function run(argv: readonly string[], env: Environment): Promise<number> {
   try {
     return await runCommand(parseCommandLine(argv), env);
   } catch (error) {
-    return report(error);
+    return tellFailure(error);
   }
 }
 
@@ -33,7 +36,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return 0;
     }
     case 'version':
-      processOutput.out(`${readVersion()}\n`);
+      processOutput.out(`${describeVersion()}\n`);
       return 0;
     case 'check': {
       const { check } = await import('./commands/check.ts');
@@ -45,6 +48,10 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       const { runDemo } = await import('./demo/demo.ts');
       return await runDemo();
     }
+    case 'health': {
+      const { health } = await import('./commands/health.ts');
+      return await health(command, env, processOutput);
+    }
     case 'drain': {
       const { drain } = await import('./commands/drain.ts');
       return await drain(command, env, processOutput);
@@ -52,6 +59,10 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
     case 'reload': {
       const { reload } = await import('./commands/reload.ts');
       return await reload(command, env, processOutput);
+    }
+    case 'report': {
+      const { report } = await import('./commands/report.ts');
+      return await report(command, env, processOutput);
     }
     case 'shutdown': {
       const { shutdown } = await import('./commands/drain.ts');
@@ -74,13 +85,17 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   const { createLogger, standardOutput } = await import('./logger.ts');
   const output = standardOutput();
   const logger = createLogger(config.log.level, output);
-  for (const warning of warnings) logger.warn(warning);
+  const announce = () => {
+    logger.info({ version: readVersion(), build: BUILD, node: process.version }, 'starting');
+    for (const warning of warnings) logger.warn(warning);
+  };
   const { serve } = await import('./commands/serve.ts');
   const { Sidecar } = await import('./sidecar.ts');
   const { Reloader } = await import('./reload.ts');
   try {
     return await serve({
-      ...{ config, logger, signals: process },
+      ...{ config, logger, announce, signals: process },
+      manager: await findServiceManager(env, logger),
       createSidecar: (...parts) => Sidecar.create(...parts),
       createReloader: (target, onApplied) => {
         const apply = (applied: Config) => {
@@ -97,6 +112,13 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
     // A reader that is only slow gets the last lines, too.
     await output.flush(LAST_LINES_MS);
   }
+}
+
+/** What speaks to it is not loaded where nobody listens. */
+async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
+  if (!env.NOTIFY_SOCKET) return undefined;
+  const { ServiceManager } = await import('./commands/service-manager.ts');
+  return ServiceManager.find(env, logger);
 }
 
 async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {
@@ -120,7 +142,7 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
   });
 }
 
-function report(error: unknown): number {
+function tellFailure(error: unknown): number {
   if (!(error instanceof SidecarError)) {
     // Not one of ours, so a mistake in the program: its place is what helps.
     processOutput.err(`d2-sidecar: ended by an error that nobody expected: ${describeError(error)}\n`);

@@ -2,13 +2,17 @@
  * The composition root: makes every part, connects them, and starts and stops them in order. It decides nothing itself, and
  * is the only file that knows every part.
  */
+import type { Readable } from 'node:stream';
 import { MonitorAccess } from './access/monitor-access.ts';
+import { AccessLogging, type AccessLoggingParts } from './access-log/access-logging.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { BUILD } from './commands/build.ts';
 import { readVersion } from './commands/version.ts';
 import type { Config, HostPort } from './config/config.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { ExchangeReporter } from './exchange/exchange-reporter.ts';
 import { Gateway } from './gateway/gateway.ts';
+import { History, type HistorySources } from './history/history.ts';
 import { createJvmSource } from './jvm/create-source.ts';
 import { JvmMonitor } from './jvm/jvm-monitor.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
@@ -20,8 +24,9 @@ import { Guard } from './monitor/guard.ts';
 import { HostCheck } from './monitor/host-check.ts';
 import { LoopDelay } from './monitor/loop-delay.ts';
 import { Monitor } from './monitor/monitor.ts';
-import type { Monitored } from './monitor/monitored.ts';
+import type { Monitored, MonitoredJvm } from './monitor/monitored.ts';
 import { readProcess } from './monitor/process-reading.ts';
+import type { Otlp, OtlpParts } from './otlp/otlp.ts';
 import type { CometListener } from './record/comet/comet-listener.ts';
 import { createRecording, type Recording } from './record/create-recorder.ts';
 import type { Recorder } from './record/recorder.ts';
@@ -45,9 +50,13 @@ interface SidecarParts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly recording: Recording;
+  readonly accessLog: AccessLogging;
+  readonly createOtlp: CreateOtlp | undefined;
   /** Keeps what is counted over restarts; undefined: nothing does. */
   readonly state: StateKeeper | undefined;
 }
+
+type CreateOtlp = (parts: OtlpParts) => Otlp;
 
 /** How often ended sessions and calls without an answer are looked for. */
 const SWEEP_MS = 1_000;
@@ -63,13 +72,18 @@ export class Sidecar {
   readonly limits: LimitHits;
   /** Who may read on the monitoring port. */
   readonly access: MonitorAccess;
+  /** A line for each call, if there is to be one. */
+  readonly accessLog: AccessLogging;
   /** Certificates, keys and handshakes, at the listeners and to the upstream. */
   readonly tls: SidecarTls;
   /** How often the configuration was read again, and what became of it. */
   readonly reloads: Reloads;
   /** How far it is on its way from start to end, and the two ways to the end. */
   readonly lifecycle: Lifecycle;
+  /** The last hour, for the live page. */
+  readonly history: History;
   readonly #logger: Logger;
+  readonly #clock: Clock;
   readonly #upstream: Upstream;
   readonly #loopDelay: LoopDelay;
   readonly #monitor: Monitor;
@@ -77,6 +91,8 @@ export class Sidecar {
   readonly #startedEpochMs: number;
   readonly #recording: Recording;
   readonly #state: StateKeeper | undefined;
+  /** Undefined: nothing is pushed, and none of it is loaded. */
+  readonly #otlp: Otlp | undefined;
   #config: Config;
   #hosts: HostCheck;
   #sweeper: NodeJS.Timeout | undefined;
@@ -96,15 +112,20 @@ export class Sidecar {
     const tls = await SidecarTls.open(config, { logger, clock });
     const jvm = await createJvmMonitor(config, clock, logger);
     const { recording, state } = await openRecording(config, { logger, clock, listener });
-    return new Sidecar(config, { logger, clock, access, tls, jvm, recording, state });
+    const { observers } = recording.recorder;
+    const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
+    const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
+    return new Sidecar(config, { logger, clock, access, tls, jvm, recording, state, accessLog, createOtlp });
   }
 
   private constructor(config: Config, parts: SidecarParts) {
     const { logger, clock, tls } = parts;
     this.access = parts.access;
     this.tls = tls;
+    this.accessLog = parts.accessLog;
     this.#config = config;
     this.#logger = logger;
+    this.#clock = clock;
     this.#startedEpochMs = clock.epochMs();
     this.reloads = new Reloads(clock);
     this.#hosts = createHostCheck(config);
@@ -114,13 +135,24 @@ export class Sidecar {
     this.limits = new LimitHits(clock, logger);
     const { inFlight: maxInFlight } = config.limits;
     this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, maxInFlight });
+    this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
     this.gateway = createGateway(config, this.#upstream, this.reporter, parts);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, parts);
     this.#jvm = parts.jvm;
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
-    this.#monitor = new Monitor(this.#monitored(), config.metrics, this.#createGuard(), logger, {
+    this.history = new History(this.#historySources(), clock);
+    const monitored = this.#monitored();
+    this.#otlp = parts.createOtlp?.({
+      config,
+      monitored,
+      observers: this.recorder.observers,
+      clock,
+      logger,
+      env: process.env,
+    });
+    this.#monitor = new Monitor(monitored, config.metrics, this.#createGuard(), logger, {
       tls: tls.monitor,
       limits: config.monitor,
       hits: this.limits,
@@ -140,9 +172,11 @@ export class Sidecar {
       this.#sweeper = setInterval(() => this.reporter.guard(() => this.recorder.sweep()), SWEEP_MS).unref();
       this.#jvm?.start();
       this.#loopDelay.start();
+      this.history.start((work) => this.reporter.guard(work));
       this.tls.watch();
       this.access.watch();
       this.#state?.start();
+      this.#otlp?.start();
       this.lifecycle.started();
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
@@ -154,6 +188,19 @@ export class Sidecar {
   /** Lets clients go, and serves on. */
   drain(): void {
     this.lifecycle.drain();
+  }
+
+  /** Files of the log have been moved away, e.g. by logrotate. */
+  reopenLogs(): void {
+    this.accessLog.reopen();
+  }
+
+  /** How it is, for a support ticket: one line of JSON, in slices; see report/. */
+  async report(hasUsers: boolean): Promise<Readable> {
+    const { createReport } = await import('./report/report.ts');
+    const { recent } = this.#logger as Partial<LeveledLogger>;
+    const monitored = this.#monitored();
+    return await createReport({ config: this.#config, monitored, log: recent, clock: this.#clock }, hasUsers);
   }
 
   /** Stops without delay and window: running exchanges may end until `stop.deadlineMs`, then what is left is cut. */
@@ -187,11 +234,14 @@ export class Sidecar {
     clearInterval(this.#sweeper);
     this.#jvm?.stop();
     this.#loopDelay.stop();
+    this.history.stop();
     this.tls.close();
     this.access.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
     await this.#state?.stop();
+    await this.accessLog.close();
+    await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
     this.recorder.destroy();
   }
 
@@ -204,6 +254,7 @@ export class Sidecar {
       this.#recording.prepareReload(config),
       await this.access.prepare(config.monitor.auth),
       await this.tls.prepare(config),
+      await this.accessLog.prepare(config.accessLog),
     ];
     return () => {
       for (const takeOver of takeOvers) takeOver();
@@ -237,11 +288,12 @@ export class Sidecar {
         get isStarted() {
           return sidecar.lifecycle.state !== 'starting';
         },
-        isReady: () => this.#isReady(),
+        isReady: () => this.isReady(),
       },
-      jvm: this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } },
+      jvm: this.#monitoredJvm(),
       sidecar: {
         version: readVersion(),
+        build: BUILD,
         own: this.recorder.own,
         reporter: this.reporter,
         limits: this.limits,
@@ -258,11 +310,38 @@ export class Sidecar {
         log: this.#logger as Partial<LeveledLogger>,
         readProcess,
         state: this.#state,
+        accessLog: this.accessLog,
+        get otlp() {
+          return sidecar.#otlp;
+        },
+      },
+      live: {
+        clock: this.#clock,
+        history: this.history,
+        sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
+        probe: () => this.#upstream.probe(),
       },
     };
   }
 
-  async #isReady(): Promise<boolean> {
+  #historySources(): HistorySources {
+    return {
+      applications: [...this.recorder.applications.values()],
+      own: this.recorder.own,
+      jvm: this.#monitoredJvm(),
+      upstream: this.#upstream,
+      lifecycle: this.lifecycle,
+      reloads: this.reloads,
+      isRestored: this.#state?.restored === 'restored',
+    };
+  }
+
+  #monitoredJvm(): MonitoredJvm {
+    return this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } };
+  }
+
+  /** As `/readyz` says it. */
+  async isReady(): Promise<boolean> {
     if (this.lifecycle.state !== 'serving') return false;
     return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
   }
@@ -279,6 +358,22 @@ async function openRecording(
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
   const { made, keeper } = await takeUp(create, ({ recorder }) => recorder.destroy(), options);
   return { recording: made, state: keeper };
+}
+
+/** Who only listens (`learn`) leaves the file to the sidecar that serves, as that of the state. */
+async function openAccessLog(
+  { accessLog }: Config,
+  parts: AccessLoggingParts,
+  listener: CometListener | undefined,
+): Promise<AccessLogging> {
+  return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
+}
+
+/** Some megabytes of packages, for those who use them. */
+async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
+  if (otlp.endpoint === undefined) return undefined;
+  const { Otlp } = await import('./otlp/otlp.ts');
+  return (parts) => new Otlp(parts);
 }
 
 function createHostCheck({ monitor }: Config): HostCheck {

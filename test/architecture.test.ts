@@ -37,13 +37,23 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   websocket: [],
   classify: ['http1', 'bayeux'],
   sessions: ['metrics', 'http1', 'archive'],
+  // Shows what the monitoring port shows, by its means.
+  report: ['monitor', 'jvm', 'sessions', 'config'],
+  // One of the observers of calls that have ended.
+  'access-log': ['record'],
   record: ['exchange', 'classify', 'sessions', 'metrics', 'http1', 'bayeux', 'websocket', 'archive'],
   jvm: ['metrics'],
   access: ['limits', 'file-watch'],
-  monitor: ['metrics', 'sessions', 'jvm', 'access', 'tls', 'limits'],
+  // Reads what others count; draws nothing, and knows nothing of who asks.
+  history: ['metrics', 'jvm'],
+  monitor: ['metrics', 'sessions', 'jvm', 'access', 'tls', 'limits', 'history'],
+  // Sends what the monitor shows, from the same tables, and is told of calls; nobody imports it but the sidecar, and only when it is configured.
+  otlp: ['monitor', 'metrics', 'record', 'http1'],
   demo: ['sidecar', 'config'],
+  // Runs in the browser: what it knows of the server is what the monitoring port answers.
+  page: [],
 };
-const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts', 'log-output.ts'];
+const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts', 'log-output.ts', 'log-ring.ts'];
 
 interface Import {
   readonly from: string;
@@ -51,12 +61,12 @@ interface Import {
 }
 
 function sourceFiles(): string[] {
-  return readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  return readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 }
 
 function roomOf(file: string): string {
   const [first = ''] = file.split(path.sep);
-  return first.replace(/\.ts$/, '');
+  return first.replace(/\.tsx?$/, '');
 }
 
 function importsOf(file: string): Import[] {
@@ -85,7 +95,7 @@ describe('the rooms of src', () => {
 
   it('import only along the arrows', () => {
     const wrong = imports.filter(({ from, to }) => {
-      if (!to.endsWith('.ts') || COMMON.includes(to)) return false;
+      if (!/\.tsx?$/.test(to) || COMMON.includes(to)) return false;
       const [room, other] = [roomOf(from), roomOf(to)];
       const allowed = ARROWS[room];
       return room !== other && room !== 'sidecar' && !(allowed?.includes(other) ?? false);
@@ -95,6 +105,15 @@ describe('the rooms of src', () => {
         `${from} must not import ${to}: ${roomOf(from)} may only import ${ARROWS[roomOf(from)]?.join(', ')}`,
     );
     expect(told).toEqual([]);
+  });
+
+  it('leave the page to itself, with two packages that run in a browser', () => {
+    const ofPage = imports.filter(({ from }) => roomOf(from) === 'page').map(({ to }) => to);
+    const foreign = ofPage.filter((to) => !to.startsWith('page/') && !['preact', 'preact/hooks', 'uplot'].includes(to));
+    expect(ofPage.length).toBeGreaterThan(20);
+    expect(foreign).toEqual([]);
+    const others = imports.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== 'page');
+    expect(others).toEqual([]);
   });
 
   it('leave http-proxy to the gateway', () => {

@@ -1,4 +1,6 @@
 /** From the checked keys to the Config that the program works with, and the rules that concern more than one key. */
+
+import { buildOtlp, findOtlpConflicts } from './build-otlp.ts';
 import { buildListenerTls, buildUpstreamTls, findTlsConflicts } from './build-tls.ts';
 import type { Config } from './config.ts';
 import type { Conflict } from './conflict.ts';
@@ -40,6 +42,7 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
   }
   conflicts.push(...findTlsConflicts(parsed));
   conflicts.push(...findJvmConflicts(parsed.jvm));
+  conflicts.push(...findOtlpConflicts(parsed.otlp));
   conflicts.push(...findSharedKeys(sessions.apiKeys));
   return conflicts;
 }
@@ -119,14 +122,20 @@ export function buildConfig(parsed: ParsedConfig): Config {
     rest: parsed.rest,
     comet: buildComet(parsed.comet),
     jvm: buildJvm(parsed.jvm),
+    otlp: buildOtlp(parsed.otlp),
     limits: parsed.limits,
     timeouts: { headMs: timeouts.head, idleMs: timeouts.idle, halfClosedMs: timeouts.halfClosed },
     stop: { delayMs: parsed.stop.delay, windowMs: parsed.stop.window, deadlineMs: parsed.stop.deadline },
     state: { file: parsed.state.file, intervalMs: parsed.state.interval },
     control: { socket: parsed.control.socket },
     log: parsed.log,
+    accessLog: buildAccessLog(parsed.accessLog),
   };
   return freezeDeep(config);
+}
+
+function buildAccessLog({ slowerThan, file, ...rest }: ParsedConfig['accessLog']): Config['accessLog'] {
+  return { ...rest, file, slowerThanMs: slowerThan };
 }
 
 function buildSessions({ idle, cometGone, ...rest }: ParsedConfig['sessions']): Config['sessions'] {

@@ -215,6 +215,25 @@ export interface Config {
     readonly user: string | undefined;
     readonly http: JvmHttpSource | undefined;
   };
+  readonly otlp: {
+    /** Where `/v1/metrics` and `/v1/traces` are, e.g. `http://127.0.0.1:4318`; undefined: nothing is sent. */
+    readonly endpoint: string | undefined;
+    /** Where the fields are that go along: a file, or a variable of the environment. */
+    readonly headersFile: string | undefined;
+    readonly headersEnv: string | undefined;
+    /** PEM file; undefined: Node's own authorities. */
+    readonly caFile: string | undefined;
+    /** Of one request, with its repetitions. */
+    readonly timeoutMs: number;
+    readonly metrics: { readonly enabled: boolean; readonly intervalMs: number };
+    readonly traces: {
+      readonly enabled: boolean;
+      /** Of calls without a traceparent, 0 to 1. */
+      readonly sampleRatio: number;
+      /** Only calls that took longer; 0: all. */
+      readonly slowerThanMs: number;
+    };
+  };
   readonly limits: {
     /** Largest head of a request or response, and largest trailer section, in bytes. */
     readonly headBytes: number;
@@ -252,4 +271,22 @@ export interface Config {
     readonly socket: string | undefined;
   };
   readonly log: { readonly level: LogLevel };
+  readonly accessLog: {
+    /** Undefined: there is none. */
+    readonly file: string | undefined;
+    /** Share of the calls that get a line, 0 to 1. */
+    readonly sample: number;
+    /** Only calls that took longer; 0: all. */
+    readonly slowerThanMs: number;
+    /** Errors get a line whatever the two above say. */
+    readonly errorsAlways: boolean;
+    /** What is no call gets a line, too. */
+    readonly others: boolean;
+    /** Lines hold names of users and addresses. */
+    readonly users: boolean;
+    /** Size from which the file is set aside; 0: never. */
+    readonly maxBytes: number;
+    /** Files set aside that are kept. */
+    readonly keep: number;
+  };
 }

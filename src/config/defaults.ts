@@ -71,6 +71,16 @@ export const DEFAULT_JVM_STALE_AFTER = '15s';
 /** A signal to a process of somebody else is never sent unasked. */
 export const DEFAULT_JVM_ATTACH = false;
 
+export const DEFAULT_OTLP_METRICS = true;
+/** As OpenTelemetry's own readers have it. */
+export const DEFAULT_OTLP_INTERVAL = '60s';
+export const DEFAULT_OTLP_TIMEOUT = '10s';
+/** Spans cost the receiver a place for each call. */
+export const DEFAULT_OTLP_TRACES = false;
+/** Somebody else's decision to sample is followed; an own one has to be asked for. */
+export const DEFAULT_OTLP_SAMPLE_RATIO = 0;
+export const DEFAULT_OTLP_SLOWER_THAN = 0;
+
 /** Single sign-on cookies exceed Node's own 16 KiB. */
 export const DEFAULT_HEAD_BYTES = 65_536;
 /** As newer nginx has it; application servers refuse far fewer (Tomcat 100). */
@@ -96,3 +106,12 @@ export const DEFAULT_STOP_WINDOW = '5s';
 export const DEFAULT_STOP_DEADLINE = '25s';
 
 export const DEFAULT_LOG_LEVEL = 'info';
+
+export const DEFAULT_ACCESS_LOG_SAMPLE = 1;
+export const DEFAULT_ACCESS_LOG_SLOWER_THAN = 0;
+export const DEFAULT_ACCESS_LOG_ERRORS_ALWAYS = true;
+export const DEFAULT_ACCESS_LOG_OTHERS = false;
+export const DEFAULT_ACCESS_LOG_USERS = true;
+/** With those that are kept half a gigabyte: nothing that nobody looks after may fill a disk. */
+export const DEFAULT_ACCESS_LOG_MAX_BYTES = 104_857_600;
+export const DEFAULT_ACCESS_LOG_KEEP = 4;

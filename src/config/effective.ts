@@ -7,10 +7,11 @@ const HIDDEN = '[hidden]';
 /** YAML with all keys; the keys of users are shown as `[hidden]`. */
 export async function toYaml(config: Config): Promise<string> {
   const { stringify } = await import('yaml');
-  return stringify(toGroup(config), { lineWidth: 0 });
+  return stringify(toEffective(config), { lineWidth: 0 });
 }
 
-function toGroup(config: Config): object {
+/** The same before it becomes text: every key as it is written in a file, the keys of users hidden. */
+export function toEffective(config: Config): object {
   const { upstream, monitor, metrics, sessions, timeouts } = config;
   return {
     listen: { host: config.listen.host, port: config.listen.port, ...toTls(config.listen.tls) },
@@ -56,6 +57,7 @@ function toGroup(config: Config): object {
     },
     comet: toCometGroup(config.comet),
     jvm: toJvmGroup(config.jvm),
+    otlp: toOtlpGroup(config.otlp),
     limits: { ...config.limits },
     timeouts: {
       head: toDurationText(timeouts.headMs),
@@ -70,6 +72,7 @@ function toGroup(config: Config): object {
     state: { ...defined({ file: config.state.file }), interval: toDurationText(config.state.intervalMs) },
     ...(config.control.socket === undefined ? {} : { control: { socket: config.control.socket } }),
     log: { level: config.log.level },
+    accessLog: toAccessLogGroup(config.accessLog),
   };
 }
 
@@ -107,6 +110,23 @@ function toJvmGroup({ intervalMs, timeoutMs, staleAfterMs, ...jvm }: Config['jvm
     ...defined({ pid, user }),
     ...(http === undefined ? {} : { http: defined({ ...http }) }),
   };
+}
+
+function toOtlpGroup({ timeoutMs, metrics, traces, ...otlp }: Config['otlp']): object {
+  return {
+    ...defined(otlp),
+    timeout: toDurationText(timeoutMs),
+    metrics: { enabled: metrics.enabled, interval: toDurationText(metrics.intervalMs) },
+    traces: {
+      enabled: traces.enabled,
+      sampleRatio: traces.sampleRatio,
+      slowerThan: toDurationText(traces.slowerThanMs),
+    },
+  };
+}
+
+function toAccessLogGroup({ file, slowerThanMs, ...rest }: Config['accessLog']): object {
+  return { ...defined({ file }), ...rest, slowerThan: toDurationText(slowerThanMs) };
 }
 
 function defined(keys: Readonly<Record<string, unknown>>): object {

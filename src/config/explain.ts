@@ -84,6 +84,8 @@ function isHidden(path: readonly PropertyKey[]): boolean {
   if (isSecret(path)) return true;
   if (second === 'tls') return path.length === 2 || String(third).endsWith('File');
   if (first === 'jvm') return path.length === 1 || (second === 'http' && (path.length === 2 || isPassword(third)));
+  // What goes along to a receiver of OTLP, in the place of the file or variable that has it.
+  if (first === 'otlp') return path.length === 1 || String(second).startsWith('headers') || second === 'caFile';
   return first === 'monitor' && path.length === 1;
 }
 

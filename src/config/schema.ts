@@ -3,9 +3,11 @@
  * `config/schema.json`, the environment variables and the tables in the documentation.
  */
 import { z } from 'zod';
+import { accessLog } from './access-log-schema.ts';
 import { comet } from './comet-schema.ts';
 import * as defaults from './defaults.ts';
 import { jvm } from './jvm-schema.ts';
+import { otlp } from './otlp-schema.ts';
 import { restRuleSchema, trimSlashes } from './rest-rules.ts';
 import { duration, keyForms, oneOf, parsedText, port, section, wholeNumber, yesOrNo } from './schema-keys.ts';
 import { listenerTls, upstreamTls } from './tls-schema.ts';
@@ -337,6 +339,7 @@ export const configSchema = z
       rest,
       comet,
       jvm,
+      otlp,
       limits,
       timeouts,
       stop: section(
@@ -400,6 +403,7 @@ export const configSchema = z
         },
         'Logs are JSON lines on standard output.',
       ),
+      accessLog,
     },
     { error: 'a group of keys' },
   )

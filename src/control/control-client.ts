@@ -5,6 +5,7 @@ import {
   type ControlCommand,
   type ControlStatus,
   MAX_ANSWER_BYTES,
+  MAX_REPORT_BYTES,
   parseAnswer,
   type ReloadAnswer,
 } from './protocol.ts';
@@ -31,6 +32,40 @@ export async function requestReload(
   socket.destroy();
   if (reload === undefined) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath}: not the answer of a sidecar`);
   return { status, reload };
+}
+
+/** How it is; `isReady` as `/readyz` says it. Throws as `sendCommand`. */
+export async function requestHealth(
+  socketPath: string,
+): Promise<{ readonly status: ControlStatus; readonly isReady: boolean }> {
+  const { socket, status, isReady } = await converse(socketPath, 'health');
+  socket.destroy();
+  if (isReady === undefined) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath}: not the answer of a sidecar`);
+  return { status, isReady };
+}
+
+/** How it is, in detail: `text` is one JSON document. Throws as `sendCommand`. */
+export async function requestReport(
+  socketPath: string,
+  hasUsers: boolean,
+): Promise<{ readonly status: ControlStatus; readonly text: string }> {
+  const { socket, status, behind } = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
+  const fail = (reason: string) => new SidecarError('D2S_ERR_CONTROL', `${socketPath}: ${reason}`);
+  const chunks = [behind];
+  let chars = 0;
+  try {
+    // Each part in its time: the sidecar writes it beside its traffic.
+    for await (const chunk of socket as AsyncIterable<string>) {
+      chunks.push(chunk);
+      chars += chunk.length;
+      if (chars > MAX_REPORT_BYTES) throw fail(`the report is larger than ${MAX_REPORT_BYTES} bytes`);
+    }
+  } catch (cause) {
+    throw cause instanceof SidecarError ? cause : fail(`the report was broken off: ${toErrno(cause)}`);
+  }
+  const text = chunks.join('');
+  if (!text.endsWith('\n')) throw fail('the report was broken off');
+  return { status, text };
 }
 
 /** Asks the sidecar to stop; `gone` settles when its process has ended (true) or did not in its time (false). */
@@ -75,6 +110,9 @@ async function converse(
   readonly socket: net.Socket;
   readonly status: ControlStatus;
   readonly reload?: ReloadAnswer | undefined;
+  readonly isReady?: boolean | undefined;
+  /** What came behind the answer already. */
+  readonly behind: string;
 }> {
   return await new Promise((resolve, reject) => {
     const socket = net.connect(socketPath);
@@ -87,7 +125,7 @@ async function converse(
     socket.setTimeout(timeoutMs, () => fail('no answer'));
     socket.on('error', (error) => fail(`cannot be reached: ${toErrno(error)}`, error));
     socket.once('close', () => fail('closed without an answer'));
-    socket.on('data', (chunk: string) => {
+    const onData = (chunk: string) => {
       text += chunk;
       const end = text.indexOf('\n');
       if (end < 0) {
@@ -97,8 +135,15 @@ async function converse(
       const answer = parseAnswer(text.slice(0, end));
       if (answer === undefined) fail('not the answer of a sidecar');
       else if (answer.kind === 'refused') fail(answer.reason);
-      else resolve({ socket, status: answer.status, reload: answer.reload });
-    });
+      else {
+        socket.off('data', onData);
+        // What comes behind it waits for whoever wants it; after other commands nothing does but the end.
+        if (command.startsWith('report')) socket.pause();
+        const { status, reload, isReady } = answer;
+        resolve({ socket, status, reload, isReady, behind: text.slice(end + 1) });
+      }
+    };
+    socket.on('data', onData);
     socket.write(`${command}\n`);
   });
 }

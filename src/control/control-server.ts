@@ -6,6 +6,7 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import { pipeline, type Readable } from 'node:stream';
 import { SidecarError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { isListening } from './control-client.ts';
@@ -21,6 +22,10 @@ import { isErrno, makePrivateFolder, toErrno } from './socket-folder.ts';
 /** What is controlled. */
 export interface ControlTarget {
   status(): ControlStatus;
+  /** As `/readyz` says it. Never rejects. */
+  isReady(): Promise<boolean>;
+  /** One line with its line feed. Absent: there are no reports of this one. */
+  readonly report?: ((hasUsers: boolean) => Promise<Readable>) | undefined;
   drain(): void;
   /** Never rejects. */
   reload(): Promise<ReloadAnswer>;
@@ -151,6 +156,34 @@ export class ControlServer {
     socket.end(toLine({ kind: 'ok', status: this.#target.status(), reload }));
   }
 
+  async #report(socket: net.Socket, hasUsers: boolean): Promise<void> {
+    const target = this.#target;
+    if (target.report === undefined) {
+      socket.end(toLine({ kind: 'refused', reason: 'this sidecar gives no reports' }));
+      return;
+    }
+    try {
+      const report = await target.report(hasUsers);
+      socket.write(toLine({ kind: 'ok', status: target.status() }));
+      // Without its line feed at the end, a report is known to be none. Who does not read is silent, and let go of for that.
+      pipeline(report, socket, (cause) => {
+        if (cause != null && !isErrno(cause, 'ERR_STREAM_PREMATURE_CLOSE')) this.#reportFailed(cause);
+      });
+    } catch (cause) {
+      this.#reportFailed(cause);
+      socket.destroy();
+    }
+  }
+
+  #reportFailed(cause: unknown): void {
+    this.#logger.warn({ error: cause instanceof Error ? cause.name : typeof cause }, 'a report was broken off');
+  }
+
+  async #tellHealth(socket: net.Socket): Promise<void> {
+    const isReady = await this.#target.isReady();
+    socket.end(toLine({ kind: 'ok', status: this.#target.status(), isReady }));
+  }
+
   #obey(command: string, socket: net.Socket): void {
     if (!isControlCommand(command)) {
       socket.end(toLine({ kind: 'refused', reason: 'not a command that this sidecar knows' }));
@@ -158,6 +191,14 @@ export class ControlServer {
     }
     if (command === 'reload') {
       void this.#reload(socket);
+      return;
+    }
+    if (command === 'health') {
+      void this.#tellHealth(socket);
+      return;
+    }
+    if (command === 'report' || command === 'report-with-users') {
+      void this.#report(socket, command === 'report-with-users');
       return;
     }
     if (command === 'drain') this.#target.drain();

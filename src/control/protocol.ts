@@ -1,8 +1,8 @@
 /**
  * What is said over the control socket: the client sends one word and a line end, the server answers with one line of JSON
- * and ends the connection (after `shutdown` it is the end of the process that ends it, which is how the client knows).
+ * and ends the connection (after `report` a second line, the document itself, comes before that; after `shutdown` it is the end of the process that ends it, which is how the client knows).
  */
-export const COMMANDS = ['status', 'drain', 'reload', 'shutdown'] as const;
+export const COMMANDS = ['status', 'health', 'report', 'report-with-users', 'drain', 'reload', 'shutdown'] as const;
 
 export type ControlCommand = (typeof COMMANDS)[number];
 
@@ -11,6 +11,9 @@ export const MAX_COMMAND_BYTES = 256;
 
 /** Bytes that an answer may take. */
 export const MAX_ANSWER_BYTES = 65_536;
+
+/** Bytes that a report may take behind its answer: four for each character that the sidecar writes at most. */
+export const MAX_REPORT_BYTES = 268_435_456;
 
 export interface ControlStatus {
   readonly pid: number;
@@ -36,8 +39,14 @@ export type ReloadAnswer =
   | { readonly kind: 'refused'; readonly code?: string | undefined; readonly problems: readonly string[] };
 
 export type ControlAnswer =
-  /** `reload`: to that command only. */
-  | { readonly kind: 'ok'; readonly status: ControlStatus; readonly reload?: ReloadAnswer | undefined }
+  /** `reload` and `isReady`: to `reload` and `health` only. */
+  | {
+      readonly kind: 'ok';
+      readonly status: ControlStatus;
+      readonly reload?: ReloadAnswer | undefined;
+      /** As `/readyz` says it. */
+      readonly isReady?: boolean | undefined;
+    }
   | { readonly kind: 'refused'; readonly reason: string };
 
 export function isControlCommand(text: string): text is ControlCommand {
@@ -58,11 +67,13 @@ export function parseAnswer(line: string): ControlAnswer | undefined {
     reason?: unknown;
     status?: Partial<Record<keyof ControlStatus, unknown>>;
     reload?: unknown;
+    isReady?: unknown;
   } | null;
   if (answer?.kind === 'refused' && typeof answer.reason === 'string')
     return { kind: 'refused', reason: answer.reason };
   if (answer?.kind !== 'ok' || !isStatus(answer.status)) return undefined;
-  const { status, reload } = answer;
+  const { status, reload, isReady } = answer;
+  if (typeof isReady === 'boolean') return { kind: 'ok', status, isReady };
   if (reload === undefined) return { kind: 'ok', status };
   return isReloadAnswer(reload) ? { kind: 'ok', status, reload } : undefined;
 }

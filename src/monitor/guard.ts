@@ -15,6 +15,10 @@ declare module 'fastify' {
     /** `open`: no credential, and no name for the host; for answers without details. Default `sessions`. */
     readonly access?: Role | 'open';
   }
+  interface FastifyRequest {
+    /** Who asks; of an open route everybody. Undefined until the request has been admitted. */
+    reader?: Reader;
+  }
 }
 
 export interface GuardOptions {

@@ -90,9 +90,10 @@ export class Monitor {
         void this.#onUnroutable(error as FastifyError, request as FastifyRequest, reply as FastifyReply),
       clientErrorHandler: (error, socket) => this.#onClientError(error, socket),
     });
+    this.#server.decorateRequest('reader');
     this.#server.addHook('onRequest', async (request, reply) => {
       reply.headers(SECURITY_FIELDS);
-      await this.#guard.admit(request);
+      request.reader = await this.#guard.admit(request);
       answers.check(request.raw.url ?? '');
     });
     this.#server.addHook('onSend', async (request, _reply, payload) => answers.limit(request.raw.url ?? '', payload));

@@ -6,6 +6,7 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
 import type { TimerReading } from '../metrics/timer.ts';
 import type { ConnectionType, SessionEntry } from '../sessions/session.ts';
+import type { MonitoredLive } from './monitored-live.ts';
 import type { MonitoredSecurity } from './monitored-security.ts';
 import type { ProcessReading } from './process-reading.ts';
 
@@ -77,6 +78,12 @@ export interface MonitoredNumbers {
   readonly comet: MonitoredComet;
 }
 
+/** What the last connection that was tried tells, and since when. */
+export type MonitoredUpstream =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
+  | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly reason: string };
+
 export interface MonitoredComet {
   readonly messages: Counts;
   readonly holds: { readonly now: number; readonly ended: Counts; readonly duration: TimerReading };
@@ -107,10 +114,44 @@ export interface MonitoredState {
     | undefined;
 }
 
+/** The access log, on or off. */
+export interface MonitoredAccessLog {
+  readonly isOn: boolean;
+  readonly waitingChars: number;
+  readonly counts: {
+    readonly written: number;
+    readonly lost: number;
+    readonly failures: number;
+    readonly rotations: number;
+  };
+}
+
+/** What became of one signal that is pushed by OTLP. */
+export interface MonitoredSignal {
+  /** Requests by outcome. */
+  readonly exports: Counts;
+  /** Failed ones by reason; all reasons are there. */
+  readonly failures: ReadonlyMap<string, number>;
+  /** Data points or spans by outcome. */
+  readonly items: Counts;
+  /** Whether the last request succeeded; undefined before the first. */
+  readonly isUp: boolean | undefined;
+  readonly longestSerializationNs: number;
+}
+
+export interface MonitoredOtlp {
+  /** `metrics`, `traces`: those that are pushed. */
+  readonly signals: ReadonlyMap<string, MonitoredSignal>;
+  /** Undefined where none are made. */
+  readonly waitingSpans: number | undefined;
+}
+
 /** The sidecar itself. */
 export interface MonitoredSidecar {
   /** E.g. `1.4.0`. */
   readonly version: string;
+  /** What it was made of, e.g. `3f9c2a1b7d04`. */
+  readonly build: string;
   readonly own: { read(): MonitoredNumbers };
   readonly reporter: {
     readonly open: number;
@@ -139,7 +180,7 @@ export interface MonitoredSidecar {
   };
   /** `leftMs`: until the deadline, once somebody has asked to stop. */
   readonly lifecycle: { readonly state: string; readonly leftMs: number | undefined };
-  readonly upstream: { readonly reachability: { readonly kind: 'unknown' | 'reachable' | 'unreachable' } };
+  readonly upstream: { readonly reachability: MonitoredUpstream };
   /** Undefined where everybody may read. */
   readonly access: { readonly counts: { readonly wrong: number; readonly limited: number } } | undefined;
   readonly security: MonitoredSecurity;
@@ -148,6 +189,9 @@ export interface MonitoredSidecar {
   readonly log?: { readonly lostLines?: number | undefined };
   /** The state file; undefined where there is none. */
   readonly state?: MonitoredState | undefined;
+  /** Undefined where nothing is pushed. */
+  readonly otlp?: MonitoredOtlp | undefined;
+  readonly accessLog?: MonitoredAccessLog | undefined;
   readProcess(): Promise<ProcessReading>;
 }
 
@@ -156,4 +200,6 @@ export interface Monitored {
   readonly health: MonitoredHealth;
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
+  /** For the live page; absent: it has no data. */
+  readonly live?: MonitoredLive;
 }

@@ -14,10 +14,13 @@
  * | 9 | `{base}/metrics/d2/object/<name>` | one object |
  * | 10–13 | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
  * | – | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 to who asks for it |
+ * | – | `/openapi.json` | the OpenAPI 3.1 document of all this (openapi/endpoints.ts) |
  * | – | `/livez`, `/readyz`, `/startupz` | health, without details |
+ * | – | `/`, `/page/<file>` | the live page (page-routes.ts) |
+ * | – | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
  *
  * 2 to 9 take `?session=<id>` for one session, and these and 10 to 13 `?pretty=true`. With `monitor.auth`, 1 and `?session=` need the role `sessions`,
- * health needs nothing, everything else the role `metrics`.
+ * health and the page need nothing, everything else the role `metrics`, and `/live/<application>/sessions` `sessions`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, systemClock } from '../clock.ts';
@@ -26,6 +29,7 @@ import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
+import { addLiveRoutes } from './live-routes.ts';
 import type {
   Monitored,
   MonitoredApplication,
@@ -33,6 +37,8 @@ import type {
   MonitoredSession,
   MonitoredStatistics,
 } from './monitored.ts';
+import type { PageFolder } from './page-files.ts';
+import { addPageRoutes } from './page-routes.ts';
 import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
@@ -44,6 +50,8 @@ import { Turns } from './turns.ts';
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
   /** By which answers are cut into turns of the event loop. Default: the real one, since this is about processor time. */
   readonly clock?: Clock;
+  /** Where the live page is. Default: where the build leaves it. */
+  readonly page?: PageFolder;
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
@@ -98,7 +106,12 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   const turns = new Turns(options.clock ?? systemClock);
   const answers: Answers = { options, renderer: new MetricsRenderer(), turns };
   addHealthRoutes(server, monitored.health);
+  addPageRoutes(server, options.page);
+  if (monitored.live !== undefined) {
+    addLiveRoutes(server, monitored, monitored.live, { windowMs: options.windowMs, turns });
+  }
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, turns));
+  addDocumentRoute(server, monitored, options);
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
     server.get(`${base}/d2/sessions`, ALL, (request, reply) => sendSessions(request, reply, application, turns));
@@ -124,6 +137,21 @@ function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void
   server.get('/livez', OPEN, (_request, reply) => send(reply, true));
   server.get('/readyz', OPEN, async (_request, reply) => send(reply, await health.isReady()));
   server.get('/startupz', OPEN, (_request, reply) => send(reply, health.isStarted));
+}
+
+/** What it is made with only changes with a restart. It is made, and what makes it loaded, for the first who asks. */
+function addDocumentRoute(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
+  let made: Promise<string> | undefined;
+  const make = async (): Promise<string> => {
+    const { createDocument } = await import('./openapi/document.ts');
+    const { windowMs, durationUnit } = options;
+    const applications = monitored.applications.map(({ name }) => name);
+    return createDocument({ version: monitored.sidecar.version, applications, windowMs, durationUnit });
+  };
+  server.get('/openapi.json', NUMBERS, async (_request, reply) => {
+    made ??= make();
+    return sendJson(reply, await made);
+  });
 }
 
 async function sendExposition(

@@ -5,6 +5,7 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import { createSessionStatistics, createStatistics } from '../metrics/statistics.ts';
 import { Credentials } from '../sessions/credentials.ts';
 import { SessionTable } from '../sessions/session-table.ts';
+import { CallObservers } from './call-observer.ts';
 import type { CometListener } from './comet/comet-listener.ts';
 import { CometMetrics } from './comet/comet-metrics.ts';
 import { createCometReader } from './comet/create-comet-reader.ts';
@@ -39,8 +40,9 @@ export function createRecording(config: RecorderConfig, clock: Clock, listener?:
   const sessionOptions: SessionOptions = { metrics: config.metrics };
   const applications = config.applications.map((name) => createApplication(name, config, sessionOptions, clock));
   const cometMetrics = new CometMetrics(clock);
+  const observers = new CallObservers();
   const comet = config.comet.enabled
-    ? createCometReader(config, clock, applications, credentials, cometMetrics, listener)
+    ? createCometReader(config, clock, applications, credentials, { metrics: cometMetrics, observers, listener })
     : undefined;
   const own = new OwnMetrics(
     applications.map(({ sessions }) => sessions),
@@ -51,7 +53,7 @@ export function createRecording(config: RecorderConfig, clock: Clock, listener?:
     own,
     applications: new Map(applications.map((application) => [application.name, application])),
   };
-  const recorder = new Recorder({ ...parts, classifier, comet });
+  const recorder = new Recorder({ ...parts, classifier, comet, observers });
   return {
     recorder,
     state: new RecordedState({ ...parts, cometMetrics, clientsOf: (name) => comet?.clientsOf(name) }),

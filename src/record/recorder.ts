@@ -19,8 +19,11 @@ import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { TokenMemory } from '../sessions/token-memory.ts';
+import { countBytes, countBytesOfResponse } from './byte-count.ts';
+import type { CallObservers } from './call-observer.ts';
 import type { CometReader } from './comet/comet-reader.ts';
 import type { ExchangeReading } from './comet/exchange-reading.ts';
+import { EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 
 /** What is measured of one application. */
@@ -38,6 +41,7 @@ export interface RecorderParts {
   /** Absent where Comet is not to be read. */
   readonly comet: CometReader | undefined;
   readonly own: OwnMetrics;
+  readonly observers: CallObservers;
 }
 
 /** A call on its way. Holds no text of the head: `token` is a hash, the call's name a copy. */
@@ -57,18 +61,21 @@ type Note = CallNote | ExchangeReading | typeof NO_CALL;
 export class Recorder implements ExchangeObserver {
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
   readonly own: OwnMetrics;
+  /** Who is told of each call that has ended, beside the statistics. */
+  readonly observers: CallObservers;
   #classifier: Classifier;
   readonly #credentials: Credentials;
   readonly #tokens: TokenMemory;
   readonly #comet: CometReader | undefined;
 
-  constructor({ classifier, credentials, applications, comet, own }: RecorderParts) {
+  constructor({ classifier, credentials, applications, comet, own, observers }: RecorderParts) {
     this.#classifier = classifier;
     this.#credentials = credentials;
     this.#tokens = new TokenMemory(credentials);
     this.#comet = comet;
     this.applications = applications;
     this.own = own;
+    this.observers = observers;
   }
 
   /** Other rules from the next exchange on. Whoever has begun ends by the old ones. */
@@ -82,17 +89,21 @@ export class Recorder implements ExchangeObserver {
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
       exchange.note = this.#comet?.begin(exchange) ?? NO_CALL;
+      if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
     const token = this.#tokens.tokenOf(request, exchange.client);
     const session = token === undefined ? undefined : application.sessions.recognise(token, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
     exchange.note = { call, application, token, session } satisfies CallNote;
+    if (this.observers.areBytesWanted) countBytes(exchange);
   }
 
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
     const note = exchange.note as Note | undefined;
-    if (note !== undefined && note !== NO_CALL && 'onResponse' in note) note.onResponse(exchange, response);
+    if (note === undefined || note === NO_CALL || !('onResponse' in note)) return;
+    note.onResponse(exchange, response);
+    if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
   }
 
   onEnd(exchange: Exchange, ending: Ending): void {
@@ -102,18 +113,24 @@ export class Recorder implements ExchangeObserver {
     this.own.exchangeEnded(exchange.path, ending.kind, exchange.status);
     if (note === NO_CALL) {
       this.own.exchangeUnclassified();
+      if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }
     if ('onEnd' in note) {
       this.own.exchangeOfComet();
       note.onEnd(exchange, ending);
+      if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OF_COMET, exchange, ending, undefined));
       return;
     }
     this.own.callEnded(note.call.kind, ending.kind);
     const session = this.#sessionAtEnd(note, exchange, ending);
     session?.callEnded(exchange.endedNs);
     count(note.application.statistics, note.call, exchange, ending);
-    if (session === undefined) return;
+    if (session !== undefined) this.#countOn(session, note, exchange, ending);
+    if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
+  }
+
+  #countOn(session: Session, note: CallNote, exchange: Exchange, ending: Ending): void {
     if (counts(note.call, ending)) count(session.statistics, note.call, exchange, ending);
     // Accepted is accepted: that the client did not wait for the rest of the answer brings no session back.
     if (isLogout(note.call) && isAccepted(exchange.status)) note.application.sessions.end(session);

@@ -103,6 +103,12 @@ export class SessionTable {
     return entriesOf([...this.#byId.values()]);
   }
 
+  /** As `entries`, the sessions themselves. */
+  sessions(): readonly Session[] {
+    this.sweep();
+    return Array.from(this.#byId.values(), ({ session }) => session);
+  }
+
   /** Sessions now by what their clients connect with; all three are there. */
   countsByType(): Readonly<Record<ConnectionType, number>> {
     this.sweep();

@@ -25,6 +25,10 @@ control: { socket: /run/d2/s.sock }
 state: { file: /run/d2/state }
 jvm:
   { pid: 7, user: tomcat, http: { kind: jolokia, url: 'https://h/j', username: m, passwordFile: /run/p, serverName: s, caFile: /run/ca } }
+otlp:
+  { endpoint: 'https://h:4318/', headersFile: /run/h, caFile: /run/ca, timeout: 5s, metrics: { interval: 30s }, traces: { enabled: true, sampleRatio: 0.25, slowerThan: 1s } }
+accessLog:
+  { file: /run/a, sample: 0.5, slowerThan: 2s, errorsAlways: false, others: true, users: false, maxBytes: 0, keep: 2 }
 `;
 
 describe('the effective configuration', () => {
@@ -41,7 +45,10 @@ describe('the effective configuration', () => {
 
   it('names every key', async () => {
     const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
-    const withEnv = { ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } } as Config;
+    const withEnv = {
+      ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
+      otlp: { ...config.otlp, headersEnv: 'H' },
+    } as Config;
     const yaml = await toYaml(withEnv);
     const names = listKeys().map((key) => key.path.at(-1) ?? '');
     expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);

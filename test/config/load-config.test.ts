@@ -78,12 +78,21 @@ describe('loadConfig', () => {
         user: undefined,
         http: undefined,
       },
+      otlp: {
+        ...{ endpoint: undefined, headersFile: undefined, headersEnv: undefined, caFile: undefined, timeoutMs: 10_000 },
+        metrics: { enabled: true, intervalMs: 60_000 },
+        traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
+      },
       limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
       timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
       stop: { delayMs: 2_000, windowMs: 5_000, deadlineMs: 25_000 },
       state: { file: undefined, intervalMs: 10_000 },
       control: { socket: undefined },
       log: { level: 'info' },
+      accessLog: {
+        ...{ file: undefined, sample: 1, slowerThanMs: 0, errorsAlways: true, others: false, users: true },
+        ...{ maxBytes: 104_857_600, keep: 4 },
+      },
     });
   });
 

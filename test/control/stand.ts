@@ -33,6 +33,10 @@ export class NotingTarget implements ControlTarget {
     };
   }
 
+  isReady(): Promise<boolean> {
+    return Promise.resolve(!this.told.includes('drain'));
+  }
+
   drain(): void {
     this.told.push('drain');
   }

@@ -7,17 +7,21 @@ import { AccessControl } from '../../src/access/access-control.ts';
 import { AccessList } from '../../src/access/access-list.ts';
 import type { PasswordHash } from '../../src/access/password-hash.ts';
 import { systemClock } from '../../src/clock.ts';
+import { SPARK_POINTS } from '../../src/history/spark-lines.ts';
 import { createLogger } from '../../src/logger.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { emptyMetricSet } from '../../src/metrics/metric-set.ts';
+import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
 import { Guard } from '../../src/monitor/guard.ts';
 import { HostCheck } from '../../src/monitor/host-check.ts';
 import { Monitor } from '../../src/monitor/monitor.ts';
-import type { Monitored, MonitoredTotals } from '../../src/monitor/monitored.ts';
+import type { Monitored } from '../../src/monitor/monitored.ts';
+import { PageFolder } from '../../src/monitor/page-files.ts';
+import { PAGE_POLICY } from '../../src/monitor/page-routes.ts';
 import { addRoutes } from '../../src/monitor/routes.ts';
 import { SECURITY_FIELDS } from '../../src/monitor/security-fields.ts';
+import type { SessionEntry } from '../../src/sessions/session.ts';
 import { basic, Folder, tokenLine, userLine } from '../access/access-files.ts';
-import { createPlant } from './prometheus/plant.ts';
+import { createPlant, MS } from './prometheus/plant.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const SESSION_ID = 'a-session-id';
@@ -41,6 +45,14 @@ const TABLE: readonly Row[] = [
   ['/readyz', '/readyz', 200, 200, 200, 200],
   ['/startupz', '/startupz', 200, 200, 200, 200],
   ['/metrics', '/metrics', 401, 401, 200, 200],
+  ['/openapi.json', '/openapi.json', 401, 401, 200, 200],
+  ['/', '/', 200, 200, 200, 200],
+  ['/page/page.js', '/page/:file', 200, 200, 200, 200],
+  ['/live', '/live', 401, 401, 200, 200],
+  ['/live/smartWeb/rpc', '/live/:application/rpc', 401, 401, 200, 200],
+  ['/live/smartWeb/sba', '/live/:application/sba', 401, 401, 200, 200],
+  ['/live/smartWeb/objects', '/live/:application/objects', 401, 401, 200, 200],
+  ['/live/smartWeb/sessions', '/live/:application/sessions', 401, 401, 403, 200],
   [`${BASE}/d2/sessions`, `${BASE}/d2/sessions`, 401, 401, 403, 200],
   METRICS_ROW('/metrics/d2'),
   METRICS_ROW('/metrics/d2/sessions'),
@@ -66,27 +78,53 @@ const TABLE: readonly Row[] = [
   ['/other/api/rest/v0/admin/metrics/d2', undefined, 401, 401, 404, 404],
   ['/nowhere', undefined, 401, 401, 404, 404],
   ['/livez/nowhere', undefined, 401, 401, 404, 404],
-  ['/', undefined, 401, 401, 404, 404],
+  ['/page/nowhere.js', undefined, 404, 404, 404, 404],
+  ['/page/../live', undefined, 401, 401, 404, 404],
+  ['/page', undefined, 401, 401, 404, 404],
+  ['/live?since=0', undefined, 401, 401, 200, 200],
+  ['/live?since=x', undefined, 401, 401, 400, 400],
+  [`/live?session=${SESSION_ID}`, undefined, 401, 401, 403, 200],
+  ['/live/other/rpc', undefined, 401, 401, 404, 404],
+  ['/live/other/sessions', undefined, 401, 401, 403, 404],
+  ['/live/smartWeb/%73essions/', undefined, 401, 401, 403, 200],
+  ['/live/smartWeb', undefined, 401, 401, 404, 404],
 ];
 
 const set = { ...emptyMetricSet };
-const calls = { metrics: () => set, metricsOf: (name: string) => (name.endsWith('None') ? undefined : set) };
-
 await initMetrics();
 const plant = createPlant();
-const { statistics: totals } = plant;
-const statistics: MonitoredTotals = {
-  rpc: { ...calls, ...counted(totals.rpc), counts: totals.rpc.counts },
-  sba: { ...calls, ...counted(totals.sba), counts: totals.sba.counts },
-  object: { ...calls, ...counted(totals.object), objects: totals.object.objects, monitored: 0 },
+const { statistics } = plant;
+statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
+statistics.sba.recordAnswered('E.Demo.Run', 200, MS);
+statistics.object.recordRead('H.Level', 200);
+const sessionMetrics: MetricSet = {
+  ...emptyMetricSet,
+  gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
+  timers: new Map([['sessions.created', plant.created]]),
 };
 
-function counted({ nameCount, foldedCount }: MonitoredTotals['rpc' | 'object']) {
-  return { nameCount, foldedCount };
-}
+const SESSION: SessionEntry = {
+  id: SESSION_ID,
+  createTime: '2026-03-01T08:00:00.000Z',
+  userName: USER_NAME,
+  connectionType: 'REST',
+  lastActivityTime: '2026-03-01T08:00:00.000Z',
+  remoteAddress: ADDRESS,
+  requests: 1,
+};
 
 const monitored: Monitored = {
   sidecar: plant.monitored.sidecar,
+  live: {
+    clock: systemClock,
+    history: {
+      ...{ startedEpochMs: 0, seq: 0, marks: [], droppedMarks: 0 },
+      points: function* () {},
+      lineOf: () => Array<number>(SPARK_POINTS).fill(0),
+    },
+    sessionsOf: () => [{ errors: 0, toEntry: () => SESSION }],
+    probe: () => Promise.resolve(true),
+  },
   applications: [
     {
       name: 'smartWeb',
@@ -94,19 +132,9 @@ const monitored: Monitored = {
       sessions: {
         created: plant.created,
         countsByType: () => ({ REST: 1, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
-        entries: () => [
-          {
-            id: SESSION_ID,
-            createTime: '2026-03-01T08:00:00.000Z',
-            userName: USER_NAME,
-            connectionType: 'REST',
-            lastActivityTime: '2026-03-01T08:00:00.000Z',
-            remoteAddress: ADDRESS,
-            requests: 1,
-          },
-        ],
-        find: (id) => (id === SESSION_ID ? { statistics, metrics: () => set } : undefined),
-        metrics: () => set,
+        entries: () => [SESSION],
+        find: (id) => (id === SESSION_ID ? { statistics, metrics: () => sessionMetrics } : undefined),
+        metrics: () => sessionMetrics,
       },
     },
   ],
@@ -118,12 +146,15 @@ const monitored: Monitored = {
       gauges: { classloader: set, memory: set, garbagecollector: set },
       ageMs: 0,
       source: 'hsperfdata',
-      memory: 'none',
+      memory: 'live',
     } as unknown as Monitored['jvm']['state'],
   },
 };
 
-const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds' } as const;
+const pageFolder = new Folder();
+for (const name of ['index.html', 'page.js', 'page.css']) pageFolder.write(name, name);
+const page = new PageFolder([pageFolder.path]);
+const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds', page } as const;
 
 const PASSWORDS: Readonly<Record<string, string>> & { ann: string; bob: string } = {
   ann: 'annannann',
@@ -179,6 +210,7 @@ afterAll(async () => {
   agent.destroy();
   await Promise.all([monitor.close(), open.close()]);
   folder.remove();
+  pageFolder.remove();
 });
 
 interface Answer {
@@ -216,12 +248,17 @@ function ask(path: string, { method = 'GET', authorization, headers, port: at = 
 }
 
 /** What is wrong with an answer, beyond its status; empty if nothing. */
-function faultsOf({ status, headers, body }: Answer, method: string): readonly string[] {
-  const missing = Object.entries(SECURITY_FIELDS).filter(([name, value]) => headers[name] !== value);
+function faultsOf({ status, headers, body }: Answer, method: string, path = ''): readonly string[] {
+  const isPage = status === 200 && path === '/';
+  const isFile = isPage || (status === 200 && path.startsWith('/page/'));
+  const expected = { ...SECURITY_FIELDS, ...(isPage && { 'content-security-policy': PAGE_POLICY }) };
+  const missing = Object.entries(expected).filter(([name, value]) => headers[name] !== value);
   return [
     ...missing.map(([name]) => `without ${name}`),
     ...Object.keys(headers).filter((name) => name.startsWith('access-control-')),
-    ...(headers['cache-control'] === 'must-revalidate,no-cache,no-store' ? [] : ['may be cached']),
+    ...(headers['cache-control'] === (isFile ? 'no-cache' : 'must-revalidate,no-cache,no-store')
+      ? []
+      : ['may be cached']),
     ...((status === 401) === 'www-authenticate' in headers ? [] : ['www-authenticate']),
     ...((status === 405) === (headers.allow === 'GET, HEAD') ? [] : ['allow']),
     ...(status >= 400 && headers['content-type'] !== 'application/problem+json' ? ['no problem document'] : []),
@@ -245,11 +282,11 @@ describe('the access matrix', () => {
     it.each(CREDENTIALS)('%i: %s', async (column, _name, authorization) => {
       for (const method of ['GET', 'HEAD']) {
         const answer = await ask(path, { method, authorization });
-        expect([method, answer.status, faultsOf(answer, method)]).toEqual([method, statuses[column], []]);
+        expect([method, answer.status, faultsOf(answer, method, path)]).toEqual([method, statuses[column], []]);
       }
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']) {
         const answer = await ask(path, { method, authorization });
-        expect([method, answer.status, faultsOf(answer, method)]).toEqual([method, 405, []]);
+        expect([method, answer.status, faultsOf(answer, method, path)]).toEqual([method, 405, []]);
       }
     });
 
@@ -257,7 +294,7 @@ describe('the access matrix', () => {
       const authorization = `Bearer ${sessionsToken.token}`;
       for (const method of http.METHODS.filter((one) => one !== 'GET' && one !== 'HEAD')) {
         const answer = await ask(path, { method, authorization });
-        expect([method, answer.status, faultsOf(answer, method)]).toEqual([method, 405, []]);
+        expect([method, answer.status, faultsOf(answer, method, path)]).toEqual([method, 405, []]);
       }
     });
   });

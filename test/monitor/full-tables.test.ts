@@ -44,6 +44,7 @@ const table = new SessionTable({
     createStatistics: () => createSessionStatistics(limits, clock),
     createMetrics: () => ({
       ...emptyMetricSet,
+      gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
       timers: new Map([['sessions.created', new LifetimeTimer(clock)]]),
     }),
   },

@@ -223,7 +223,7 @@ describe('problems', () => {
     [404, `${BASE}/metrics/d2/object/H.None`, 'No object'],
     [404, `${BASE}/metrics/d2/rpc?session=none`, 'no active session'],
     [404, `${BASE}/metrics/d3`, 'no such path'],
-    [404, '/', 'no such path'],
+    [404, '/nowhere', 'no such path'],
     [400, `${BASE}/metrics/d2/rpc?session=a&session=b`, 'exactly one'],
     [400, `${BASE}/metrics/d2/rpc?session=`, 'exactly one'],
     [400, `${BASE}/metrics/d2/rpc/%zz`, 'cannot be read'],

@@ -74,20 +74,34 @@ export function createWork({
   const metrics = metricsOf(clock);
   const rpcSet: MetricSet = {
     ...emptyMetricSet,
-    timers: map(rpcs, (i) => `rpc.E.Method${i}`, metrics.timer),
-    meters: map(rpcs, (i) => `rpc.E.Method${i}.errors`, metrics.meter),
+    timers: map(rpcs, (i) => `rpc.E.Method${i}`, metrics.timer).set('rpc', metrics.timer),
+    meters: map(rpcs, (i) => `rpc.E.Method${i}.errors`, metrics.meter).set('rpc.errors', metrics.meter),
   };
   const objectSet: MetricSet = {
     ...emptyMetricSet,
-    counters: map(objects, (i) => `object.H.Object${i}.subscriptions`, metrics.counter),
-    meters: map(objects, (i) => `object.H.Object${i}.newValues`, metrics.meter),
+    gauges: new Map([['object.monitored', { type: 'integer', read: () => 0 }]]),
+    counters: map(objects, (i) => `object.H.Object${i}.subscriptions`, metrics.counter).set(
+      'object.subscriptions',
+      metrics.counter,
+    ),
+    meters: map(objects, (i) => `object.H.Object${i}.newValues`, metrics.meter).set('object.newValues', metrics.meter),
+  };
+  const sbaSet: MetricSet = {
+    ...emptyMetricSet,
+    timers: new Map([['sba', metrics.timer]]),
+    meters: new Map([['sba.errors', metrics.meter]]),
+  };
+  const sessionSet: MetricSet = {
+    ...emptyMetricSet,
+    gauges: new Map([['sessions.active', { type: 'integer', read: () => sessions }]]),
+    timers: new Map([['sessions.created', metrics.timer]]),
   };
   const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0 };
   const application: MonitoredApplication = {
     name: 'smartWeb',
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, counts: map(rpcs, (i) => `E.Method${i}`, metrics.counts) },
-      sba: { ...calls, metrics: () => emptyMetricSet, counts: new Map() },
+      sba: { ...calls, metrics: () => sbaSet, counts: new Map() },
       object: {
         ...calls,
         monitored: 0,
@@ -99,7 +113,7 @@ export function createWork({
       created: metrics.timer,
       countsByType: () => ({ REST: sessions, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
       find: () => undefined,
-      metrics: () => emptyMetricSet,
+      metrics: () => sessionSet,
       entries: () => entriesOf(sessions, clock),
     },
   };

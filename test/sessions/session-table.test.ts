@@ -331,6 +331,24 @@ it('the metrics are those of creation', () => {
   expect(counters.size + meters.size).toBe(0);
 });
 
+describe('the sessions themselves', () => {
+  it('are those of the moment, oldest first, and tell of their failed calls without statistics being made for it', () => {
+    const fixture = new Fixture();
+    const [ann, bob] = [fixture.mustBegin('ann'), fixture.mustBegin('bob')];
+    bob.statistics.rpc.recordAnswered('E.Demo.Run', 500, 1);
+    bob.statistics.sba.recordFailed('E.Demo.Run');
+    bob.statistics.sba.recordAnswered('E.Demo.Run', 404, 1);
+    const sessions = fixture.table.sessions();
+    fixture.table.end(ann);
+    fixture.mustBegin('eve');
+    expect(sessions).toEqual([ann, bob]);
+    expect(sessions.map(({ errors }) => errors)).toEqual([0, 2]);
+    expect(fixture.statisticsMade).toBe(1);
+    fixture.clock.advanceMs(IDLE_MS);
+    expect(fixture.table.sessions()).toEqual([]);
+  });
+});
+
 /** The fixture's parts, its methods bound, so that a test can take them apart. */
 function bound(fixture: Fixture) {
   const { clock, table } = fixture;

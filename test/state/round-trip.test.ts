@@ -126,6 +126,21 @@ describe('sessions after a restart', () => {
     expect(second.traffic.sessions()).toEqual([]);
   });
 
+  it('tell of calls that failed before it', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
+    const { traffic } = await folder.restart(first, 60_000);
+    const errors = () =>
+      [...traffic.recorder.applications.values()].flatMap(({ sessions }) =>
+        sessions.sessions().map((session) => session.errors),
+      );
+    expect(errors()).toEqual([1]);
+    traffic.send({ line: RPC, user: 'ann' });
+    traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
+    expect(errors()).toEqual([2]);
+  });
+
   it('of an application key are found again at once', async () => {
     const first = await folder.start(undefined, {
       sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },

@@ -92,7 +92,21 @@ describe('the command line', () => {
 
   it('prints its version and ends with 0', async () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
-    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    const { code, stdout, stderr } = await run(['--version']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [, printed, build, node] = /^(\S+) \(build (\S+), Node (\S+)\)\n$/.exec(stdout) ?? [];
+    expect({ printed, node }).toEqual({ printed: version, node: process.version });
+    expect(build).toMatch(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/);
+  });
+
+  it('says in the first line of its log what it is, as --version and /metrics do', async () => {
+    const sidecar = await start();
+    const { stdout } = await run(['--version']);
+    const { msg, version, build, node } = sidecar.logs[0] ?? {};
+    expect(msg).toBe('starting');
+    expect(stdout).toBe(`${version} (build ${build}, Node ${node})\n`);
+    const metrics = await (await fetch(`http://${sidecar.monitor}/metrics`)).text();
+    expect(metrics).toContain(`d2_sidecar_build_info{version="${version}",build="${build}",node="${node}"} 1\n`);
   });
 
   it.each<[string, string[], string]>([
@@ -201,7 +215,7 @@ describe('a running sidecar', () => {
 
   it('logs variables that Kubernetes put over a key as a warning', async () => {
     const sidecar = await start(undefined, { D2_SIDECAR_MONITOR_PORT: 'tcp://10.0.0.1:9280' });
-    expect(sidecar.logs[0]).toMatchObject({
+    expect(sidecar.logs[1]).toMatchObject({
       level: 'warn',
       msg: expect.stringContaining('D2_SIDECAR_MONITOR_PORT is ignored'),
     });
@@ -267,7 +281,7 @@ describe('a running sidecar', () => {
 
   it('starts with a warning when there is no place for its own control socket', async () => {
     const sidecar = await start(undefined, { TMPDIR: path.join(folder, 'absent') });
-    expect(sidecar.logs[0]).toMatchObject({ level: 'warn', msg: expect.stringContaining('no control socket') });
+    expect(sidecar.logs[1]).toMatchObject({ level: 'warn', msg: expect.stringContaining('no control socket') });
   });
 });
 

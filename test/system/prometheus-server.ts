@@ -21,11 +21,30 @@ export interface PrometheusServer {
   query(promql: string): Promise<readonly QueriedSeries[]>;
   /** The one value of a query; NaN for no series, or several. */
   value(promql: string): Promise<number>;
+  /** All values of a label, e.g. `job`, among the series of `match`. */
+  labelValues(label: string, match: string): Promise<readonly string[]>;
+  /** Every rule with how its last evaluation went, and of alerts whether they are `inactive`, `pending` or `firing`. */
+  rules(): Promise<readonly EvaluatedRule[]>;
   /** The type that a family was scraped with, e.g. `counter`. */
   typeOf(family: string): Promise<string | undefined>;
   /** What went wrong with the last scrape; empty if nothing. */
   lastError(): Promise<string>;
   stop(): Promise<void>;
+}
+
+export interface EvaluatedRule {
+  readonly name: string;
+  /** `unknown` before the first evaluation. */
+  readonly health: 'ok' | 'err' | 'unknown';
+  readonly lastError?: string;
+  readonly state?: 'inactive' | 'pending' | 'firing';
+}
+
+export interface PrometheusOptions {
+  /** More targets of the same kind. */
+  readonly others?: readonly string[];
+  /** File of rules to evaluate. */
+  readonly rulesFile?: string;
 }
 
 export function isPrometheusInstalled(): boolean {
@@ -39,10 +58,20 @@ export function promtoolComplaints(text: string): string {
 }
 
 /** Scrapes `http://<target>/metrics` each second; with `token` by that Bearer token. */
-export async function startPrometheus(target: string, token: string): Promise<PrometheusServer> {
+export async function startPrometheus(
+  target: string,
+  token: string,
+  options: PrometheusOptions = {},
+): Promise<PrometheusServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-prometheus-'));
   const port = await toUnusedPort();
-  writeFileSync(path.join(folder, 'prometheus.yml'), configText(target, token), { mode: 0o600 });
+  writeFileSync(
+    path.join(folder, 'prometheus.yml'),
+    configText([target, ...(options.others ?? [])], token, options.rulesFile),
+    {
+      mode: 0o600,
+    },
+  );
   const child = spawn(
     PROMETHEUS,
     [
@@ -72,6 +101,14 @@ export async function startPrometheus(target: string, token: string): Promise<Pr
       const series = await query(promql);
       return series.length === 1 ? (series[0]?.value ?? Number.NaN) : Number.NaN;
     },
+    labelValues: async (label, match) => {
+      const answer = await fetch(`${base}/api/v1/label/${label}/values?match[]=${encodeURIComponent(match)}`);
+      return ((await answer.json()) as { data: readonly string[] }).data;
+    },
+    rules: async () => {
+      const answer = (await (await fetch(`${base}/api/v1/rules`)).json()) as Rules;
+      return answer.data.groups.flatMap(({ rules }) => rules);
+    },
     typeOf: async (family) => {
       const answer = (await (await fetch(`${base}/api/v1/metadata?metric=${family}`)).json()) as Metadata;
       return answer.data[family]?.[0]?.type;
@@ -82,6 +119,10 @@ export async function startPrometheus(target: string, token: string): Promise<Pr
     },
     stop,
   };
+}
+
+interface Rules {
+  readonly data: { readonly groups: readonly { readonly rules: readonly EvaluatedRule[] }[] };
 }
 
 interface Metadata {
@@ -121,15 +162,17 @@ async function untilReady(base: string, child: ChildProcess): Promise<void> {
   throw new Error(`Prometheus did not become ready: ${output}`);
 }
 
-function configText(target: string, token: string): string {
+function configText(targets: readonly string[], token: string, rulesFile: string | undefined): string {
   return `global:
   scrape_interval: 1s
   scrape_timeout: 1s
+  evaluation_interval: 1s
+rule_files: [${rulesFile ?? ''}]
 scrape_configs:
   - job_name: d2-sidecar
     authorization:
       credentials: ${token}
     static_configs:
-      - targets: ["${target}"]
+      - targets: ${JSON.stringify(targets)}
 `;
 }

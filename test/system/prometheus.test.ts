@@ -141,7 +141,11 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
 
   it('knows the process', async () => {
     const [info] = await prometheus.query('d2_sidecar_build_info');
-    expect(info?.labels).toMatchObject({ version: expect.stringMatching(/^\d+\.\d+\.\d+/), node: process.version });
+    expect(info?.labels).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      build: expect.stringMatching(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/),
+      node: process.version,
+    });
     expect(await prometheus.value('process_resident_memory_bytes')).toBeGreaterThan(20e6);
     expect(await prometheus.value('process_open_fds')).toBeGreaterThan(5);
     expect(await prometheus.value('d2_sidecar_loop_delay_seconds_count')).toBeGreaterThan(0);

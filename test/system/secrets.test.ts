@@ -85,6 +85,22 @@ function jvmOf(kind: string, password: string): string {
   return `jvm: { http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
 }
 
+/** With a line for everything that is proxied. */
+function accessLogOf(name: string): string {
+  return `accessLog: { file: "${path.join(folder, name)}-access.log", others: true }\n`;
+}
+
+/** What it has got by the end. */
+function readAccessLog(name: string): string[] {
+  return [readFileSync(path.join(folder, `${name}-access.log`), 'utf8')];
+}
+
+/** Without and with users, who may be named then. */
+async function readReports({ control }: Started): Promise<string[]> {
+  const asked = ['report', '--control', control];
+  return await Promise.all([[], ['--with-users']].map(async (more) => (await runProgram([...asked, ...more])).output));
+}
+
 function keysOf(apiKey: string): string {
   return `[{ user: key-user, key: ${apiKey} }]`;
 }
@@ -127,7 +143,8 @@ describe('no secret comes out', LONG, () => {
     const yaml =
       `sessions: { apiKeys: ${keysOf(apiKey)} }\n` +
       `monitor: { auth: { usersFile: "${usersFile}", tokensFile: "${tokensFile}" } }\n` +
-      jvmOf('tomcat-jmxproxy', `passwordFile: "${jvmPassword}"`);
+      jvmOf('tomcat-jmxproxy', `passwordFile: "${jvmPassword}"`) +
+      accessLogOf('relay');
     const sidecar = await start('relay', { yaml });
     const refusals = await attack(markers, 'relay', { listen: sidecar.listen, apiKey, calls: upstream.calls });
     const reader = [`Authorization: Basic ${Buffer.from(`reader:${password}`).toString('base64')}`];
@@ -144,8 +161,10 @@ describe('no secret comes out', LONG, () => {
     };
     await untilJvmAnswered('tomcat-jmxproxy');
     outputs.again = await readAll(sidecar.monitor, reader);
+    outputs.reports = await readReports(sidecar);
     outputs.files = readFiles(path.join(folder, 'relay-tmp'));
     outputs.logs = [await finish(sidecar)];
+    outputs.accessLog = readAccessLog('relay');
     expect(leaksOf(outputs)).toEqual([]);
     // It is that traffic, and that sidecar, that all of this is about.
     const monitoring = outputs.monitoring?.join('\n') ?? '';
@@ -157,6 +176,17 @@ describe('no secret comes out', LONG, () => {
     expect([...refused].sort()).toEqual(expect.arrayContaining(['400', '401', '404', '405', '413', '421', '431']));
     expect(outputs.control?.join('')).toMatch(/"kind":"ok"[\s\S]*"kind":"refused"/);
     expect(outputs.logs?.join('')).toContain('the JVM cannot be read');
+    const [report = '', reportWithUsers = ''] = outputs.reports ?? [];
+    for (const name of [SHOWN.object, SHOWN.rpc, SHOWN.cometRpc, 'the JVM cannot be read', '[hidden]']) {
+      expect(report).toContain(name);
+    }
+    for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) {
+      expect([report, reportWithUsers].map((text) => text.includes(name))).toEqual([false, true]);
+    }
+    const accessLog = outputs.accessLog?.join('') ?? '';
+    for (const name of [...Object.values(SHOWN), 'key-user', '"kind":"other"', '"kind":"comet"']) {
+      expect(accessLog).toContain(name);
+    }
   });
 
   it('of the gateway', async ({ expect }) => {
@@ -166,15 +196,19 @@ describe('no secret comes out', LONG, () => {
       D2_SIDECAR_SESSIONS_API_KEYS: keysOf(apiKey),
       JVM_PASSWORD: markers.at('environment: variable of jvm.http.passwordEnv'),
     };
-    const sidecar = await start('gateway', { yaml: jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD'), env });
+    const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
+    const sidecar = await start('gateway', { yaml, env });
     const refusals = await attack(markers, 'gateway', { listen: sidecar.listen, apiKey, calls: upstream.calls });
     const monitoring = await readAll(sidecar.monitor, []);
     const refused = await askOddly(markers, 'gateway', sidecar.monitor, []);
     await untilJvmAnswered('jolokia');
     const again = await readAll(sidecar.monitor, []);
+    const reports = await readReports(sidecar);
     const files = readFiles(path.join(folder, 'gateway-tmp'));
     const logs = [await finish(sidecar)];
-    expect(leaksOf({ refusals, monitoring, refused, again, files, logs })).toEqual([]);
+    const accessLog = readAccessLog('gateway');
+    expect(leaksOf({ refusals, monitoring, refused, again, reports, files, logs, accessLog })).toEqual([]);
+    for (const name of Object.values(SHOWN)) expect(accessLog.join('')).toContain(name);
     for (const name of [...Object.values(SHOWN), 'key-user']) expect(monitoring.join('\n')).toContain(name);
     expect(refusals.length).toBeGreaterThanOrEqual(20);
   });
@@ -270,7 +304,7 @@ describe('no secret comes out of a program that ends by a mistake', LONG, () => 
 
   function preload(name: string, text: string): Readonly<Record<string, string>> {
     const file = write(`${name.replaceAll(/\W/g, '-')}.mjs`, text);
-    return { NODE_OPTIONS: `--import ${pathToFileURL(file)}` };
+    return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import ${pathToFileURL(file)}` };
   }
 
   it.each(Object.entries(MISTAKES))('%s', async (name, statement) => {

@@ -28,7 +28,11 @@ afterEach(() => sidecar?.stop('SIGKILL'));
 it('starts, and answers with statistics, without loading more of fetch than Node does for http', async () => {
   sidecar = await startSidecarProcess(
     ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-    { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL)}`, D2_SIDECAR_JVM_SOURCE: 'none' },
+    {
+      // Beside what every process of the tests is started with.
+      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`,
+      D2_SIDECAR_JVM_SOURCE: 'none',
+    },
   );
   const response = await fetch(`http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/d2`);
   expect(response.status).toBe(200);

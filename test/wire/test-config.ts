@@ -64,12 +64,21 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
       user: undefined,
       http: undefined,
     },
+    otlp: {
+      ...{ endpoint: undefined, headersFile: undefined, headersEnv: undefined, caFile: undefined, timeoutMs: 10_000 },
+      metrics: { enabled: true, intervalMs: 60_000 },
+      traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
+    },
     limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
     timeouts: { headMs: 10_000, idleMs: HOUR_MS, halfClosedMs: 10_000 },
     stop: { delayMs: 0, windowMs: 0, deadlineMs: 100 },
     state: { file: undefined, intervalMs: 10_000 },
     control: { socket: undefined },
     log: { level: 'silent' },
+    accessLog: {
+      ...{ file: undefined, sample: 1, slowerThanMs: 0, errorsAlways: true, others: false, users: true },
+      ...{ maxBytes: 0, keep: 4 },
+    },
     ...overrides,
   };
 }

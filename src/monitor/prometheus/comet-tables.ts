@@ -79,7 +79,7 @@ export function cometTables(comet: MonitoredComet): readonly Table[] {
       {
         type: counter,
         name: 'd2_sidecar_comet_unread_total',
-        help: 'Comet traffic that was passed on unread, by reason; each appears with its first time.',
+        help: 'Comet traffic that was passed on unread, by reason.',
         label: 'reason',
       },
       () => comet.unread,

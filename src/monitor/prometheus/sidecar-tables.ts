@@ -181,15 +181,18 @@ export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers
 }
 
 /** Names as the Prometheus libraries give them, where they have one. */
-export function processTables({ version, loopDelay }: MonitoredSidecar, reading: ProcessReading): readonly Table[] {
+export function processTables(
+  { version, build, loopDelay }: MonitoredSidecar,
+  reading: ProcessReading,
+): readonly Table[] {
   return [
     {
       name: 'd2_sidecar_build_info',
       type: 'info',
-      help: 'Version of the sidecar, and of the Node that it runs on.',
-      labels: ['version', 'node'],
+      help: 'Version of the sidecar, the source that it was made of, and the Node that it runs on.',
+      labels: ['version', 'build', 'node'],
       *samples() {
-        yield { labels: [version, process.version], value: 1 };
+        yield { labels: [version, build, process.version], value: 1 };
       },
     },
     {

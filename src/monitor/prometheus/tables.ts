@@ -5,9 +5,11 @@
  */
 import type { Monitored } from '../monitored.ts';
 import type { ProcessReading } from '../process-reading.ts';
+import { accessLogTables } from './access-log-tables.ts';
 import { applicationTables, nameTables } from './application-tables.ts';
 import { cometTables } from './comet-tables.ts';
 import { jvmSourceTables, jvmTables } from './jvm-tables.ts';
+import { otlpTables } from './otlp-tables.ts';
 import { securityTables } from './security-tables.ts';
 import { brokenCallTables, limitTables, processTables, trafficTables } from './sidecar-tables.ts';
 import { stateTables } from './state-tables.ts';
@@ -28,6 +30,8 @@ export function toTables(
     ...limitTables(sidecar, numbers),
     ...securityTables(sidecar.security),
     ...stateTables(sidecar.state),
+    ...otlpTables(sidecar.otlp),
+    ...accessLogTables(sidecar.accessLog),
     ...jvmSourceTables(jvm),
     ...processTables(sidecar, reading),
   ];

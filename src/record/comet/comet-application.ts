@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { Credentials } from '../../sessions/credentials.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
+import type { CallObservers } from '../call-observer.ts';
 import type { CometClients } from './comet-clients.ts';
 import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
@@ -22,6 +23,9 @@ export interface CometApplication extends CometReading {
   readonly credentials: Credentials;
   readonly sessions: SessionTable;
   readonly clients: CometClients;
+  /** As in the configuration. */
+  readonly name: string;
+  readonly observers: CallObservers;
   /** Of all applications together. */
   readonly metrics: CometMetrics;
   /** Hears what is read; undefined in a sidecar that serves. */

@@ -12,11 +12,14 @@ import type { ArchiveWriter } from '../../archive/archive-writer.ts';
 import { CallCache } from '../../classify/call-cache.ts';
 import { type Clock, NS_PER_MS } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import type { UpstreamFailureCode } from '../../exchange/upstream-failure.ts';
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
+import type { CallObservers } from '../call-observer.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
+import { EndedMessage } from './ended-message.ts';
 import type { PendingCall } from './pending-calls.ts';
 import { type SavedClient, type SavedLogin, saveClient, saveLogin } from './saved-login.ts';
 
@@ -25,6 +28,7 @@ export interface CometClientsParts {
   readonly statistics: Pick<ApplicationStatistics, 'rpc' | 'sba' | 'object'>;
   readonly sessions: SessionTable;
   readonly metrics: CometMetrics;
+  readonly observers: CallObservers;
   readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
 }
 
@@ -49,9 +53,9 @@ const TOKEN_CHARS = 64;
 /** How a call ended, as `CallStatistics` counts it. */
 export type CallResult =
   | { readonly kind: 'answered'; readonly status: number }
-  /** Answered with an error that a stranger could provoke, so it makes no name. */
-  | { readonly kind: 'refused' }
-  | { readonly kind: 'failed' }
+  /** Answered with an error that a stranger could provoke, so it makes no name. `status`: 400 to 499. */
+  | { readonly kind: 'refused'; readonly status: number }
+  | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
   | { readonly kind: 'aborted' };
 
 export class CometClients {
@@ -160,16 +164,22 @@ export class CometClients {
   }
 
   /** A call has ended at `atNs`. It must not be among the client's pending ones any more. */
-  callEnded(
-    client: CometClient,
-    { call, beganNs, session: atBegin }: PendingCall,
-    result: CallResult,
-    atNs: number,
-  ): void {
+  callEnded(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
+    const { beganNs, session: atBegin } = pending;
     const session = atBegin ?? client.session;
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
-    if (result.kind === 'aborted') return;
+    if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
+    const { observers } = this.#parts;
+    if (observers.isWanted) observers.tell(new EndedMessage(pending, result, atNs, session));
+  }
+
+  #count(
+    { call, beganNs }: PendingCall,
+    session: Session | undefined,
+    result: Exclude<CallResult, { kind: 'aborted' }>,
+    atNs: number,
+  ): void {
     for (const statistics of [this.#parts.statistics, session?.statistics]) {
       const calls = statistics?.[call.kind];
       if (result.kind === 'failed') calls?.recordFailed(call.name);
@@ -237,7 +247,7 @@ export class CometClients {
         this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
       } else {
         this.#parts.metrics.timedOut += 1;
-        this.callEnded(client, pending, { kind: 'failed' }, nowNs);
+        this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
       }
     }
   }

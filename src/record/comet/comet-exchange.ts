@@ -29,7 +29,9 @@ export class CometExchange implements ExchangeReading {
     this.#tunnels = tunnels;
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
+      path: exchange.path,
       remoteAddress: client.remoteAddress,
+      traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
       userName: credentials.identify(request, client)?.userName ?? null,
       cookieToken: credentials.cookieTokenOf(request),
     });
@@ -41,9 +43,8 @@ export class CometExchange implements ExchangeReading {
   #readRequest(exchange: Exchange): void {
     const { request, beganNs } = exchange;
     const type = detached(request.field('content-type') ?? '');
-    const coding = request.field('content-encoding');
-    const kept = coding === undefined ? undefined : detached(coding);
-    exchange.requestObserver = this.#collect(kept, (text) => {
+    const coding = copied(request.field('content-encoding'));
+    exchange.requestObserver = this.#collect(coding, (text) => {
       const messages = parseRequestText(type, text);
       if (messages === undefined) this.#application.metrics.passedUnread('not-bayeux');
       else this.#conversation.onClientMessages(messages, beganNs);
@@ -63,11 +64,10 @@ export class CometExchange implements ExchangeReading {
       return;
     }
     if (exchange.request.method !== 'POST' && this.#callback === undefined) return;
-    const coding = response.field('content-encoding');
-    const kept = coding === undefined ? undefined : detached(coding);
+    const coding = copied(response.field('content-encoding'));
     const setCookieToken = this.#application.credentials.setCookieTokenOf(response.fields('set-cookie'));
     const { status } = response;
-    exchange.responseObserver = this.#collect(kept, (text) => {
+    exchange.responseObserver = this.#collect(coding, (text) => {
       const messages = parseResponseText(text, this.#callback);
       if (messages !== undefined) {
         this.#isHeard = true;
@@ -83,10 +83,10 @@ export class CometExchange implements ExchangeReading {
   }
 
   /** What a call gets that went with this request and of which the response said nothing. */
-  #resultOfUnheard({ status }: Exchange, { kind }: Ending): CallResult | undefined {
-    if (kind === 'failed') return { kind: 'failed' };
+  #resultOfUnheard({ status }: Exchange, ending: Ending): CallResult | undefined {
+    if (ending.kind === 'failed') return { kind: 'failed', code: ending.failure.code };
     // Another exchange may bring the answer: of a client that left, and where this one was not understood.
-    return kind === 'completed' && !this.#isHeard && status >= 400 ? { kind: 'answered', status } : undefined;
+    return ending.kind === 'completed' && !this.#isHeard && status >= 400 ? { kind: 'answered', status } : undefined;
   }
 
   #collect(coding: string | undefined, onText: (text: string) => void): BodyCollector {
@@ -102,4 +102,9 @@ export class CometExchange implements ExchangeReading {
       else onText(plain.toString('utf8'));
     });
   }
+}
+
+/** Without the head that it was read from. */
+function copied(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : detached(value);
 }

@@ -50,7 +50,7 @@ export interface CometNumbers {
   readonly connectGaps: number;
   /** Clients that were there before the sidecar. */
   readonly adopted: number;
-  readonly unread: Readonly<Partial<Record<UnreadReason, number>>>;
+  readonly unread: Readonly<Record<UnreadReason, number>>;
   readonly untracked: Readonly<Record<CometTable, number>>;
   /** Calls without an answer, by what became of them. */
   readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
@@ -77,7 +77,8 @@ const PLAIN_COUNTERS = [
 export class CometMetrics {
   readonly #holdDuration: LifetimeTimer;
   readonly #ended: Record<HoldEnding, number> = { delivery: 0, empty: 0, broken: 0 };
-  readonly #unread: Partial<Record<UnreadReason, number>> = {};
+  /** All reasons from the start, so that a first time is a step and no new series. */
+  readonly #unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
   readonly #untracked: Record<CometTable, number> = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
   #holdsNow = 0;
   #stormBeganNs = Number.NEGATIVE_INFINITY;
@@ -119,7 +120,7 @@ export class CometMetrics {
   }
 
   passedUnread(reason: UnreadReason): void {
-    this.#unread[reason] = (this.#unread[reason] ?? 0) + 1;
+    this.#unread[reason] += 1;
   }
 
   tableFull(table: CometTable): void {
@@ -140,11 +141,7 @@ export class CometMetrics {
   load(input: ArchiveReader): void {
     takeCounters(this.#ended, loadCounters(input));
     this.#holdDuration.load(input, input.count());
-    const unread: Partial<Record<string, number>> = loadCounters(input);
-    for (const reason of UNREAD_REASONS) {
-      const count = unread[reason];
-      if (count !== undefined) this.#unread[reason] = count;
-    }
+    takeCounters(this.#unread, loadCounters(input));
     takeCounters(this.#untracked, loadCounters(input));
     this.#storms = input.count();
     for (const name of PLAIN_COUNTERS) this[name] = input.count();

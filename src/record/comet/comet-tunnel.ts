@@ -22,14 +22,16 @@ export class CometTunnel implements TunnelObserver {
   constructor(
     application: CometApplication,
     { budget }: CometTunnelServices,
-    { request, client }: Exchange,
+    { request, client, path }: Exchange,
     response: ResponseHeadView,
   ) {
     const { credentials, config, metrics } = application;
     this.#application = application;
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
+      path,
       remoteAddress: client.remoteAddress,
+      traceparent: undefined,
       userName: credentials.identify(request, client)?.userName ?? null,
       cookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request),
     });

@@ -12,7 +12,7 @@ import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
 import type { CallResult } from './comet-clients.ts';
 import type { HoldEnding } from './comet-metrics.ts';
-import type { PendingCall } from './pending-calls.ts';
+import type { CallOrigin, PendingCall } from './pending-calls.ts';
 import { Registration, type Speaker } from './registration.ts';
 
 /** What a connect may be late beyond the advised interval: clients and networks take their time. */
@@ -22,6 +22,7 @@ const SAID = 'said:';
 
 export class Conversation {
   readonly #application: CometApplication;
+  readonly #origin: CallOrigin;
   readonly #who: Registration;
   readonly #asked = new AskedTable();
   /** The calls of this exchange. Empty for a WebSocket: there, nothing but their answers tells how they end. */
@@ -31,6 +32,8 @@ export class Conversation {
 
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
+    const { path, remoteAddress, traceparent } = speaker;
+    this.#origin = { application: application.name, path, remoteAddress, traceparent };
     this.#who = new Registration(application, speaker);
   }
 
@@ -112,7 +115,11 @@ export class Conversation {
       // Without an id nobody could tell its answer, the client included.
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
-      this.#beginCall(client, { call: meaning, channel, id, beganNs: atNs, session: client.session, ackedNs: 0 });
+      const { session } = client;
+      this.#beginCall(client, {
+        ...{ call: meaning, channel, id, origin: this.#origin },
+        ...{ beganNs: atNs, session, ackedNs: 0 },
+      });
       return;
     }
     const monitorings = new Map([[`${SAID}${meaning.name}`, meaning.name]]);
@@ -275,5 +282,6 @@ function takeAdvice(client: CometClient | undefined, { advice }: BayeuxMessage):
 
 /** What a refused call counts as: an error in any case, but what a stranger can provoke makes no name. */
 function toRefusal(code: number | undefined): CallResult {
-  return code !== undefined && code >= 400 && code < 500 ? { kind: 'refused' } : { kind: 'answered', status: 500 };
+  const isStrangers = code !== undefined && code >= 400 && code < 500;
+  return isStrangers ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
 }

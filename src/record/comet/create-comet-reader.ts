@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { type Credentials, toShownName } from '../../sessions/credentials.ts';
 import { MemoryBudget } from '../../websocket/memory-budget.ts';
+import type { CallObservers } from '../call-observer.ts';
 import type { ApplicationStatistics } from '../recorder.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometClients } from './comet-clients.ts';
@@ -15,20 +16,26 @@ import { CometReader, type CometReaderChanges } from './comet-reader.ts';
 
 type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
 
+/** Who is told of what is read. */
+export interface CometHearers {
+  readonly metrics: CometMetrics;
+  readonly observers: CallObservers;
+  readonly listener: CometListener | undefined;
+}
+
 /** Throws `D2S_ERR_CONFIG` for a rule in `comet.rules` that cannot be used. */
 export function createCometReader(
   config: CometConfig,
   clock: Clock,
   applications: readonly ApplicationStatistics[],
   credentials: Credentials,
-  metrics: CometMetrics,
-  listener?: CometListener,
+  { metrics, observers, listener }: CometHearers,
 ): CometReader {
   const { reading, ...changes } = createCometChanges(config);
-  const createApplication = ({ statistics, sessions }: ApplicationStatistics): CometApplication => {
-    const clients = new CometClients({ clock, statistics, sessions, metrics, config });
-    const services = { clock, credentials, sessions, clients, metrics, listener: listener && guarded(listener) };
-    return { ...reading, ...services };
+  const createApplication = ({ name, statistics, sessions }: ApplicationStatistics): CometApplication => {
+    const clients = new CometClients({ clock, statistics, sessions, metrics, observers, config });
+    const services = { name, clock, credentials, sessions, clients, metrics, observers };
+    return { ...reading, ...services, listener: listener && guarded(listener) };
   };
   return new CometReader({
     routes: changes.routes,

@@ -2,12 +2,23 @@
 import type { BayeuxMessage } from '../../bayeux/message.ts';
 import type { ClassifiedMessage } from '../../classify/comet-classifier.ts';
 import { type ReplyRule, toReplyId } from '../../classify/comet-reply.ts';
+import type { DataPath } from '../../exchange/exchange.ts';
 import type { Session } from '../../sessions/session.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
 
+/** Where a call came from: the same for all of an exchange, or of a WebSocket. */
+export interface CallOrigin {
+  readonly application: string;
+  readonly path: DataPath;
+  readonly remoteAddress: string;
+  /** Of the exchange, if somebody wants it; a copy. */
+  readonly traceparent: string | undefined;
+}
+
 export interface PendingCall {
   readonly call: CometCall;
+  readonly origin: CallOrigin;
   /** The channel that its answer comes on. */
   readonly channel: string;
   readonly id: string;

@@ -4,11 +4,11 @@ import type { BayeuxMessage } from '../../bayeux/message.ts';
 import type { ConnectionType, Session } from '../../sessions/session.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
+import type { CallOrigin } from './pending-calls.ts';
 
 /** Who speaks, as far as HTTP tells it. */
-export interface Speaker {
+export interface Speaker extends Omit<CallOrigin, 'application'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
-  readonly remoteAddress: string;
   /** By Basic. */
   readonly userName: string | null;
   /** Token of the login's cookie that the client sent. */

@@ -29,7 +29,7 @@ export const AVAILABLE: MonitoredJvm = {
   ...{ reads: 5, failures: 1, boundsHit: new Map([['processes', 0]]) },
   state: {
     ...{ kind: 'available', reading: READING, ageMs: 1_500, source: 'hsperfdata', memory: 'live' },
-    gauges: undefined as never,
+    ...{ gauges: undefined as never, sinceEpochMs: 0 },
   },
 };
 
@@ -96,6 +96,7 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
   const kinds = { rpc: 1, sba: 0, object: 2, session: 0 };
   return {
     version: '1.2.3',
+    build: '3f9c2a1b7d04',
     own: {
       read: () => ({
         exchanges: {
@@ -128,11 +129,12 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
     },
     gateway: { upgradedConnections: 2, overflowedConnections: 0, tunnelsLetGo: { closed: 1, cut: 0 } },
     lifecycle: { state: 'draining', leftMs: 2_500 },
-    upstream: { reachability: { kind: 'reachable' } },
+    upstream: { reachability: { kind: 'reachable', sinceEpochMs: 0 } },
     access: hasAccess ? { counts: { wrong: 1, limited: 0 } } : undefined,
     security: createSecurity(hasAccess),
     loopDelay: { durations: new DurationBuckets() },
     log: { lostLines: 0 },
+    accessLog: { isOn: true, waitingChars: 250, counts: { written: 90, lost: 3, failures: 1, rotations: 2 } },
     readProcess: () => Promise.resolve(PROCESS),
     state: {
       ...{ restored: 'restored', saves: 7, failures: 1, conflicts: 0 },

@@ -69,6 +69,8 @@ function readable(at: At, { apiKey, calls }: SidecarAddresses): string[] {
     request(`POST ${REST}/rpc/E.Demo/Plain`, [
       `Referer: http://h/?q=${at('Referer')}`,
       `User-Agent: ${at('User-Agent')}`,
+      `traceparent: 00-${at('traceparent')}-b7ad6b7169203331-01`,
+      `tracestate: a=${at('tracestate')}`,
       `X-Forwarded-For: ${at('X-Forwarded-For')}`,
       `X-Forwarded-Host: ${at('X-Forwarded-Host')}`,
       `X-Forwarded-Proto: ${at('X-Forwarded-Proto')}`,

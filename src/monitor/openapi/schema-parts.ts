@@ -1,0 +1,15 @@
+/** What schemas are made of. */
+import type { Schema } from './endpoint.ts';
+
+export const dateTime: Schema = { type: 'string', format: 'date-time', pattern: '\\.\\d{3}Z$' };
+
+/** An object of exactly these properties, all of them required. */
+export function exactly(properties: Readonly<Record<string, Schema>>, description?: string): Schema {
+  return {
+    type: 'object',
+    ...(description === undefined ? {} : { description }),
+    required: Object.keys(properties),
+    properties,
+    additionalProperties: false,
+  };
+}

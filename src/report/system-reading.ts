@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import os from 'node:os';
+
+/** What the machine is like, and how much of it this process may have. No name of it, and no address. */
+export interface SystemReading {
+  readonly platform: string;
+  readonly architecture: string;
+  /** E.g. `Debian GNU/Linux 12 (bookworm)`; null where nothing tells it. */
+  readonly distribution: string | null;
+  /** E.g. `6.1.0-18-amd64`. */
+  readonly kernel: string;
+  readonly cpus: number;
+  readonly loadAverage: readonly number[];
+  readonly memoryBytes: { readonly total: number; readonly free: number };
+  readonly uptimeSeconds: number;
+  /** By the name of its file, e.g. `memory.max` => `536870912` or `max`; what is not there is absent. */
+  readonly cgroup: Readonly<Record<string, string>>;
+  /** Lines of /proc/self/limits that matter here. */
+  readonly limits: readonly string[];
+}
+
+/** Of version 2, and of version 1 where there is no such file. */
+const CGROUP_FILES: readonly (readonly [name: string, path: string])[] = [
+  ['memory.max', 'memory.max'],
+  ['memory.high', 'memory.high'],
+  ['memory.current', 'memory.current'],
+  ['memory.events', 'memory.events'],
+  ['cpu.max', 'cpu.max'],
+  ['cpu.stat', 'cpu.stat'],
+  ['pids.max', 'pids.max'],
+  ['memory.limit_in_bytes', 'memory/memory.limit_in_bytes'],
+  ['memory.usage_in_bytes', 'memory/memory.usage_in_bytes'],
+  ['cpu.cfs_quota_us', 'cpu/cpu.cfs_quota_us'],
+  ['cpu.cfs_period_us', 'cpu/cpu.cfs_period_us'],
+];
+const CGROUP_ROOT = '/sys/fs/cgroup';
+const MAX_TEXT_CHARS = 1_000;
+const LIMITS = /^Max (?:open files|processes|locked memory|core file size) .*$/gm;
+
+export async function readSystem(): Promise<SystemReading> {
+  const [release, limits, cgroup] = await Promise.all([
+    readText('/etc/os-release'),
+    readText('/proc/self/limits'),
+    readCgroup(),
+  ]);
+  return {
+    platform: process.platform,
+    architecture: process.arch,
+    distribution: /^PRETTY_NAME="?([^"\n]*)/m.exec(release ?? '')?.[1] ?? null,
+    kernel: os.release(),
+    cpus: os.availableParallelism(),
+    loadAverage: os.loadavg(),
+    memoryBytes: { total: os.totalmem(), free: os.freemem() },
+    uptimeSeconds: os.uptime(),
+    cgroup,
+    limits: (limits?.match(LIMITS) ?? []).map((line) => line.replace(/\s+/g, ' ').trim()),
+  };
+}
+
+async function readCgroup(): Promise<Record<string, string>> {
+  // In a container the process's own group is the root that it sees; outside, it is somewhere below.
+  const own = /^0::(\/.*)$/m.exec((await readText('/proc/self/cgroup')) ?? '')?.[1] ?? '';
+  const found: Record<string, string> = {};
+  for (const [name, path] of CGROUP_FILES) {
+    const text = (await readText(`${CGROUP_ROOT}${own}/${path}`)) ?? (await readText(`${CGROUP_ROOT}/${path}`));
+    if (text !== undefined) found[name] = text.trim().slice(0, MAX_TEXT_CHARS);
+  }
+  return found;
+}
+
+/** Undefined where there is none, or no right to it. */
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Reads requests of OTLP as protobuf, by the field numbers of opentelemetry-proto 1: the packages that write them have no reader for
+ * requests. https://protobuf.dev/programming-guides/encoding/, https://github.com/open-telemetry/opentelemetry-proto
+ */
+
+type Value = bigint | Uint8Array;
+
+export class Message {
+  readonly #fields = new Map<number, Value[]>();
+
+  constructor(bytes: Uint8Array) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let at = 0;
+    const varint = (): bigint => {
+      let value = 0n;
+      for (let shift = 0n; ; shift += 7n) {
+        const byte = view.getUint8(at);
+        at += 1;
+        value |= BigInt(byte & 0x7f) << shift;
+        if ((byte & 0x80) === 0) return value;
+      }
+    };
+    const take = (length: number): Uint8Array => {
+      if (at + length > bytes.length) throw new Error('broken off');
+      at += length;
+      return bytes.subarray(at - length, at);
+    };
+    while (at < bytes.length) {
+      const tag = Number(varint());
+      const type = tag & 7;
+      const value = type === 0 ? varint() : take(type === 2 ? Number(varint()) : type === 1 ? 8 : 4);
+      const values = this.#fields.get(tag >> 3);
+      if (values === undefined) this.#fields.set(tag >> 3, [value]);
+      else values.push(value);
+    }
+  }
+
+  has(field: number): boolean {
+    return this.#fields.has(field);
+  }
+
+  bytes(field: number): Uint8Array {
+    return (this.#fields.get(field)?.at(-1) as Uint8Array | undefined) ?? new Uint8Array();
+  }
+
+  text(field: number): string {
+    return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes(field));
+  }
+
+  hex(field: number): string {
+    return Buffer.from(this.bytes(field)).toString('hex');
+  }
+
+  integer(field: number): number {
+    return Number((this.#fields.get(field)?.at(-1) as bigint | undefined) ?? 0n);
+  }
+
+  message(field: number): Message {
+    return new Message(this.bytes(field));
+  }
+
+  messages(field: number): Message[] {
+    return (this.#fields.get(field) ?? []).map((bytes) => new Message(bytes as Uint8Array));
+  }
+
+  double(field: number): number {
+    return this.doubles(field)[0] as number;
+  }
+
+  /** Packed. */
+  doubles(field: number): number[] {
+    return eights(this.bytes(field)).map((view) => view.getFloat64(0, true));
+  }
+
+  /** Packed fixed64. */
+  fixed(field: number): bigint[] {
+    return eights(this.bytes(field)).map((view) => view.getBigUint64(0, true));
+  }
+}
+
+function eights(bytes: Uint8Array): DataView[] {
+  return Array.from({ length: bytes.length / 8 }, (_, i) => new DataView(bytes.buffer, bytes.byteOffset + i * 8, 8));
+}
+
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
+export function toAttributes(pairs: readonly Message[]): Attributes {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const value = pair.message(2);
+      if (value.has(3)) return [pair.text(1), value.integer(3)];
+      return [pair.text(1), value.has(4) ? value.double(4) : value.text(1)];
+    }),
+  );
+}
+
+export interface Point {
+  readonly attributes: Attributes;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly value:
+    | number
+    | { readonly count: number; readonly sum: number; readonly counts: number[]; readonly bounds: number[] };
+}
+
+export interface Metric {
+  readonly name: string;
+  readonly description: string;
+  readonly unit: string;
+  readonly kind: 'gauge' | 'sum' | 'histogram';
+  /** 2 is cumulative. */
+  readonly temporality: number;
+  readonly isMonotonic: boolean;
+  readonly points: readonly Point[];
+}
+
+const KINDS = [
+  [5, 'gauge'],
+  [7, 'sum'],
+  [9, 'histogram'],
+] as const;
+
+/** Of one ExportMetricsServiceRequest. */
+export function toMetrics(request: Message): { readonly resource: Attributes; readonly metrics: Metric[] } {
+  const [resourceMetrics] = request.messages(1);
+  if (resourceMetrics === undefined) throw new Error('nothing in it');
+  const metrics = resourceMetrics.messages(2).flatMap((scope) => scope.messages(2).map(toMetric));
+  return { resource: toAttributes(resourceMetrics.message(1).messages(1)), metrics };
+}
+
+function toMetric(metric: Message): Metric {
+  const [field, kind] = KINDS.find(([number]) => metric.has(number)) ?? [0, 'gauge'];
+  const data = metric.message(field);
+  return {
+    ...{ name: metric.text(1), description: metric.text(2), unit: metric.text(3), kind },
+    ...{ temporality: data.integer(2), isMonotonic: data.integer(3) === 1 },
+    points: data.messages(1).map((point) => toPoint(point, kind)),
+  };
+}
+
+function toPoint(point: Message, kind: Metric['kind']): Point {
+  const times = { startNs: point.fixed(2)[0] as bigint, endNs: point.fixed(3)[0] as bigint };
+  if (kind !== 'histogram') return { ...times, attributes: toAttributes(point.messages(7)), value: point.double(4) };
+  const value = {
+    ...{ count: Number(point.fixed(4)[0]), sum: point.double(5) },
+    ...{ counts: point.fixed(6).map(Number), bounds: point.doubles(7) },
+  };
+  return { ...times, attributes: toAttributes(point.messages(9)), value };
+}
+
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string;
+  readonly name: string;
+  /** 2 is SERVER. */
+  readonly kind: number;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly attributes: Attributes;
+  /** 0 unset, 2 error. */
+  readonly status: number;
+}
+
+/** Of one ExportTraceServiceRequest. */
+export function toSpans(request: Message): { readonly resource: Attributes; readonly spans: Span[] } {
+  const [resourceSpans] = request.messages(1);
+  if (resourceSpans === undefined) throw new Error('nothing in it');
+  const spans = resourceSpans.messages(2).flatMap((scope) => scope.messages(2).map(toSpan));
+  return { resource: toAttributes(resourceSpans.message(1).messages(1)), spans };
+}
+
+function toSpan(span: Message): Span {
+  return {
+    ...{
+      traceId: span.hex(1),
+      spanId: span.hex(2),
+      parentSpanId: span.hex(4),
+      name: span.text(5),
+      kind: span.integer(6),
+    },
+    ...{ startNs: span.fixed(7)[0] as bigint, endNs: span.fixed(8)[0] as bigint },
+    ...{ attributes: toAttributes(span.messages(9)), status: span.message(15).integer(3) },
+  };
+}

@@ -1,0 +1,213 @@
+/** The readings of Telegraf and Zabbix, by the paths of the configurations that are shipped, out of what a real sidecar answers. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { basic } from '../../access/access-files.ts';
+import {
+  type ConsumedSidecar,
+  PASSWORD,
+  ROOT,
+  SENT,
+  SHIPPED_ADDRESS,
+  startConsumedSidecar,
+} from './consumed-sidecar.ts';
+import { byGjson, byJsonPath } from './paths.ts';
+import { parseTelegrafConfiguration, type Table } from './telegraf-configuration.ts';
+
+/** Seconds; how much longer a call took is the machine's matter. */
+const duration = expect.toSatisfy((value: unknown) => typeof value === 'number' && value > 0 && value < 10);
+const slow = expect.toSatisfy((value: unknown) => Number(value) > (SENT.slowMs - 2) / 1_000 && Number(value) < 10);
+
+function shipped(file: string): string {
+  return readFileSync(path.join(ROOT, 'config', file), 'utf8');
+}
+
+let sidecar: ConsumedSidecar;
+beforeAll(async () => {
+  sidecar = await startConsumedSidecar();
+});
+afterAll(() => sidecar?.close());
+
+function ask(url: string, user: string, password: string, headers: Record<string, string> = {}): Promise<Response> {
+  expect(url.startsWith(`http://${SHIPPED_ADDRESS}/`) || url.startsWith(`http://${sidecar.monitor}/`)).toBe(true);
+  const target = url.replace(SHIPPED_ADDRESS, sidecar.monitor);
+  return fetch(target, { headers: { ...headers, authorization: basic(user, password) } });
+}
+
+async function documentAt(...asked: Parameters<typeof ask>): Promise<unknown> {
+  const response = await ask(...asked);
+  expect(response.status).toBe(200);
+  return await response.json();
+}
+
+describe('Telegraf, inputs.http with json_v2', () => {
+  /** Fields by name, as the types of the configuration make them. */
+  async function gather(input: Table): Promise<Record<string, unknown>> {
+    const [url = ''] = input.urls as readonly string[];
+    expect(input.data_format).toBe('json_v2');
+    const document = await documentAt(url, String(input.username), String(input.password));
+    const declared = (input.json_v2 as Table[]).flatMap(({ field }) => field as Table[]);
+    const fields = declared.map((field) => {
+      const value = byGjson(document, String(field.path));
+      if (value === undefined && field.optional === true) return [];
+      if (field.type === 'int') expect([field.path, Number.isSafeInteger(value)]).toEqual([field.path, true]);
+      expect([field.path, field.type, typeof value]).toEqual([
+        field.path,
+        expect.stringMatching(/^(?:int|float)$/),
+        'number',
+      ]);
+      return [[String(field.rename), value] as const];
+    });
+    return Object.fromEntries(fields.flat());
+  }
+
+  it('reads what the clients sent, and the JVM', async () => {
+    const { inputs } = parseTelegrafConfiguration(shipped('telegraf/d2-sidecar.conf'));
+    const https = (inputs as Table[]).flatMap(({ http }) => http as Table[]);
+    const [d2, jvm] = await Promise.all(https.map(gather));
+    expect(https.map(({ json_v2 }) => (json_v2 as Table[])[0]?.measurement_name)).toEqual(['d2', 'd2_jvm']);
+    expect(d2).toEqual({
+      ...{ rpc_calls: SENT.rpcCalls, rpc_errors: SENT.rpcErrors, sba_calls: SENT.sbaCalls },
+      ...{ object_values: SENT.values, object_subscriptions: 0 },
+      ...{ sessions_active: SENT.sessions, sessions_created: SENT.sessions },
+      rpc_p50: duration,
+      rpc_p99: slow,
+      test_in_out_p99: duration,
+    });
+    expect(jvm).toEqual({ heap_used: SENT.heapUsed, heap_max: SENT.heapMax, classes_loaded: SENT.classesLoaded });
+  });
+});
+
+interface Step {
+  readonly type: string;
+  readonly parameters: readonly string[];
+}
+
+interface Item {
+  readonly uuid: string;
+  readonly name: string;
+  readonly type: string;
+  readonly key: string;
+  readonly value_type?: string;
+  readonly url?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly headers?: readonly { readonly name: string; readonly value: string }[];
+  readonly preprocessing?: readonly Step[];
+  readonly master_item?: { readonly key: string };
+}
+
+interface Template {
+  readonly uuid: string;
+  readonly items: readonly Item[];
+  readonly discovery_rules: readonly (Item & { readonly item_prototypes: readonly Item[] })[];
+  readonly macros: readonly { readonly macro: string; readonly value?: string }[];
+}
+
+describe('Zabbix, HTTP agent with JSONPath', () => {
+  const [template] = (parse(shipped('zabbix/d2-sidecar.yaml')) as { zabbix_export: { templates: readonly [Template] } })
+    .zabbix_export.templates;
+
+  /** User macros as a host has them; the password is set there. */
+  function expanded(text: string | undefined): string {
+    return (text ?? '').replace(/\{\$[\w.]+\}/g, (macro) => {
+      const found = template.macros.find((one) => one.macro === macro);
+      expect(macro).toBe(found?.macro);
+      return macro === '{$D2S.PASSWORD}' ? PASSWORD : (found?.value ?? '');
+    });
+  }
+
+  async function masters(): Promise<ReadonlyMap<string, unknown>> {
+    const items = template.items.filter(({ type }) => type === 'HTTP_AGENT');
+    const documents = items.map(async ({ key, url, username, password, headers = [] }) => {
+      const fields = Object.fromEntries(headers.map(({ name, value }) => [name, value]));
+      return [key, await documentAt(expanded(url), expanded(username), expanded(password), fields)] as const;
+    });
+    return new Map(await Promise.all(documents));
+  }
+
+  /** What its first step takes out of its master's answer; a rate needs a second answer, and is the number that it is made of. */
+  function readingOf(
+    { key, value_type = 'UNSIGNED', preprocessing = [], master_item }: Item,
+    documents: ReadonlyMap<string, unknown>,
+  ): unknown {
+    const [taken, ...others] = preprocessing;
+    expect([key, taken?.type]).toEqual([key, 'JSONPATH']);
+    expect(others.filter(({ type }) => type !== 'CHANGE_PER_SECOND')).toEqual([]);
+    const value = byJsonPath(documents.get(master_item?.key ?? ''), taken?.parameters[0] ?? '');
+    expect([key, typeof value]).toEqual([key, 'number']);
+    if (value_type === 'UNSIGNED')
+      expect([key, Number.isSafeInteger(value) && (value as number) >= 0]).toEqual([key, true]);
+    return value;
+  }
+
+  it('reads what the clients sent, and the JVM', async () => {
+    const documents = await masters();
+    const dependent = template.items.filter(({ type }) => type === 'DEPENDENT');
+    expect(Object.fromEntries(dependent.map((item) => [item.key, readingOf(item, documents)]))).toEqual({
+      'd2s.rpc.count': SENT.rpcCalls,
+      'd2s.rpc.rate': SENT.rpcCalls,
+      'd2s.rpc.errors.rate': SENT.rpcErrors,
+      'd2s.rpc.p50': duration,
+      'd2s.rpc.p99': slow,
+      'd2s.sba.count': SENT.sbaCalls,
+      'd2s.object.values': SENT.values,
+      'd2s.object.subscriptions': 0,
+      'd2s.object.monitored': 0,
+      'd2s.sessions.active': SENT.sessions,
+      'd2s.sessions.created': SENT.sessions,
+      'd2s.jvm.heap.used': SENT.heapUsed,
+      'd2s.jvm.heap.max': SENT.heapMax,
+      'd2s.jvm.classes.loaded': SENT.classesLoaded,
+    });
+  });
+
+  it('discovers RPCs, and reads each', async () => {
+    const documents = await masters();
+    const [rule] = template.discovery_rules;
+    const [step] = rule?.preprocessing ?? [];
+    expect(step?.type).toBe('JAVASCRIPT');
+    // Zabbix runs it as the body of a function of `value`.
+    const script = new Function('value', step?.parameters[0] ?? '') as (value: string) => string;
+    const found = JSON.parse(script(JSON.stringify(documents.get(rule?.master_item?.key ?? '')))) as {
+      '{#RPC}': string;
+    }[];
+    const names = found.map((one) => one['{#RPC}']);
+    expect(names).toEqual(['E.Demo.Fail', 'E.Demo.Slow', 'E.Demo.TestInOut']);
+    const readings = names.map((name) => {
+      const escaped = name.replace(/[\\"]/g, '\\$&');
+      const items = rule?.item_prototypes.map(
+        (prototype) =>
+          JSON.parse(JSON.stringify(prototype).replaceAll('{#RPC}', JSON.stringify(escaped).slice(1, -1))) as Item,
+      );
+      return items?.map((item) => readingOf(item, documents));
+    });
+    expect(readings).toEqual([
+      [1, 1, duration],
+      [SENT.slow, 0, slow],
+      [SENT.testInOut, 0, duration],
+    ]);
+  });
+
+  it('has an id of the form that Zabbix wants for everything, each once', () => {
+    const ids = shipped('zabbix/d2-sidecar.yaml').match(/(?<=uuid: )\S+/g) ?? [];
+    expect(ids.length).toBeGreaterThan(template.items.length);
+    expect(new Set(ids).size).toBe(ids.length);
+    // UUID version 4 without its dashes.
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
+  });
+
+  it('has every master and macro that it speaks of', () => {
+    const keys = new Set(template.items.map(({ key }) => key));
+    const all = [
+      ...template.items,
+      ...template.discovery_rules,
+      ...template.discovery_rules.flatMap((rule) => rule.item_prototypes),
+    ];
+    for (const { key, type, master_item } of all) {
+      const isThere = type === 'HTTP_AGENT' || keys.has(master_item?.key ?? '');
+      expect([key, isThere]).toEqual([key, true]);
+    }
+  });
+});

@@ -1,0 +1,150 @@
+/**
+ * The dashboard and the rules against a real Prometheus that scrapes real sidecars with all kinds of traffic: every query has to
+ * return data, every rule has to evaluate, on series that there are. Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1
+ * makes its absence a failure.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { Folder, tokenLine } from '../access/access-files.ts';
+import { queriesOf, readDashboard, substituted } from '../grafana/dashboard.ts';
+import { readRuleGroups, readRules } from '../prometheus/rules-file.ts';
+import { JVM_PATH, type SamplePlant, startSamplePlant } from '../prometheus/sample-plant.ts';
+import { SampleUsers } from '../prometheus/sample-users.ts';
+import { CertificateFolder } from '../tls/certificates.ts';
+import { isPrometheusInstalled, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
+import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+
+const WAIT = { timeout: 30_000, interval: 500 };
+/** As Grafana sets them: four scrape intervals, and the time that is shown. */
+const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate_interval: '4s', __range: '30s' };
+/** What only a day of data has; test/prometheus/rules/week.yml gives it one. */
+const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
+
+const isInstalled = isPrometheusInstalled();
+if (!isInstalled) console.warn('SKIPPED: the dashboard on a real Prometheus; it needs the Debian package prometheus');
+
+it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')('has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands', () => {
+  expect(isInstalled).toBe(true);
+});
+
+/** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
+function selectorsOf(expr: string): string[] {
+  return [...expr.matchAll(/\b(?:up|(?:d2|jvm|process)_\w+|\w+:\w+(?::\w+)?)\b(?:\{.*?\})?/g)].map(([text]) => text);
+}
+
+describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () => {
+  const folder = new Folder();
+  const certificates = new CertificateFolder();
+  const { line, token } = tokenLine('prometheus', 'metrics');
+  const sidecars: SidecarProcess[] = [];
+  let plant: SamplePlant;
+  let users: SampleUsers;
+  let prometheus: PrometheusServer;
+
+  async function startSidecar(name: string, config: object): Promise<SidecarProcess> {
+    const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
+    const upstream = { url: `http://127.0.0.1:${plant.port}/smartWeb` };
+    const file = folder.write(`${name}.yaml`, stringify({ upstream, monitor, ...config }));
+    const args = ['--config', file, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+    const sidecar = await startSidecarProcess(args);
+    sidecars.push(sidecar);
+    return sidecar;
+  }
+
+  beforeAll(async () => {
+    plant = await startSamplePlant();
+    const jvmUrl = `http://127.0.0.1:${plant.port}${JVM_PATH}`;
+    const first = await startSidecar('first', {
+      jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: jvmUrl } },
+      state: { file: `${folder.path}/state`, interval: '500ms' },
+    });
+    // Without traffic, for the series of TLS only.
+    const own = certificates.signed(certificates.authority(), { name: 'plant' });
+    const second = await startSidecar('second', { jvm: { source: 'none' }, listen: { tls: own } });
+    const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
+    const rulesFile = folder.write('rules.yml', stringify({ groups }));
+    users = new SampleUsers(first.listen);
+    users.start();
+    prometheus = await startPrometheus(first.monitor, token, { others: [second.monitor], rulesFile });
+  }, 60_000);
+
+  afterAll(async () => {
+    await users?.stop();
+    await prometheus?.stop();
+    for (const sidecar of sidecars) await sidecar.stop();
+    await plant?.close();
+    folder.remove();
+    certificates.remove();
+  });
+
+  /** How many series have a number. */
+  async function seriesOf(promql: string): Promise<number> {
+    return (await prometheus.query(promql)).filter(({ value }) => Number.isFinite(value)).length;
+  }
+
+  async function withoutData(queries: readonly string[]): Promise<string[]> {
+    const counts = await Promise.all(queries.map(async (promql) => [promql, await seriesOf(promql)] as const));
+    return counts.flatMap(([promql, count]) => (count === 0 ? [promql] : []));
+  }
+
+  it('every query of the dashboard returns data', async () => {
+    const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
+    expect(queries.length).toBeGreaterThan(60);
+    await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
+  }, 40_000);
+
+  it('every variable of the dashboard has values to choose from', async () => {
+    const asked = readDashboard().templating.list.flatMap((variable) =>
+      variable.type === 'query' ? [[variable.name, variable.query.query] as const] : [],
+    );
+    const found = asked.map(async ([name, query]) => {
+      const [, match = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? [];
+      return [name, await prometheus.labelValues(label, substituted(match, VARIABLES))];
+    });
+    expect(await Promise.all(found)).toEqual([
+      ['job', ['d2-sidecar']],
+      ['instance', sidecars.map(({ monitor }) => monitor).sort()],
+      ['application', ['smartWeb']],
+    ]);
+  });
+
+  it('every series that a rule reads is there', async () => {
+    const selectors = [...new Set(readRules().flatMap(({ expr }) => selectorsOf(expr)))];
+    expect(selectors.length).toBeGreaterThan(40);
+    await expect.poll(() => withoutData(selectors), WAIT).toEqual([NEEDS_A_DAY]);
+  }, 40_000);
+
+  it.each([
+    'd2_sidecar_comet_unread_total{reason="malformed"}',
+    'd2_sidecar_connections_handed_over_total{reason="framing"}',
+    'd2_sidecar_limit_hits_total{limit="limits.fields"}',
+  ])('has a counter at zero before its first event, or increase() would not see it: %s', async (promql) => {
+    expect((await prometheus.query(promql)).map(({ value }) => value)).toEqual([0, 0]);
+  });
+
+  it('every rule evaluates without an error', async () => {
+    const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
+    await expect.poll(unwell, WAIT).toEqual([]);
+    expect(await prometheus.rules()).toHaveLength(readRules().length);
+  }, 40_000);
+
+  it('no alert is on the way while nothing is wrong but calls that fail', async () => {
+    const active = async () => {
+      const onTheWay = (await prometheus.rules()).filter(({ state }) => state === 'pending' || state === 'firing');
+      // These two speak of the machine, which somebody else may keep busy.
+      return onTheWay.map(({ name }) => name).filter((name) => !/^D2Sidecar(Slow|Busy)$/.test(name));
+    };
+    await expect.poll(active, WAIT).toEqual(['D2CallsFail']);
+  }, 40_000);
+
+  it('an application server that is gone is on its way to an alert', async () => {
+    await users.stop();
+    await plant.close();
+    const { listen } = sidecars[0] as SidecarProcess;
+    const status = async () => {
+      await fetch(`http://${listen}/smartWeb/`).then((answer) => answer.arrayBuffer());
+      return (await prometheus.rules()).find(({ name }) => name === 'D2UpstreamDown')?.state;
+    };
+    await expect.poll(status, WAIT).toBe('pending');
+  }, 40_000);
+});

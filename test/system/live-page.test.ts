@@ -1,0 +1,73 @@
+/** The live page as a build brings it: found beside the program, whole, small, and loadable under the policy that it is served with. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SECURITY_FIELDS } from '../../src/monitor/security-fields.ts';
+import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+
+let sidecar: SidecarProcess;
+beforeAll(async () => {
+  sidecar = await startSidecarProcess(
+    ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+    { D2_SIDECAR_JVM_SOURCE: 'none' },
+  );
+});
+
+afterAll(() => sidecar.stop());
+
+function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  return fetch(new URL(path, `http://${sidecar.monitor}/`), { headers });
+}
+
+/** What the page refers to, e.g. `page/page.js`. */
+async function references(): Promise<readonly string[]> {
+  const html = await (await ask('/')).text();
+  return [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1] as string);
+}
+
+describe('the built page', () => {
+  it('is at the root, under its policy', async () => {
+    const response = await ask('/');
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      ...SECURITY_FIELDS,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    });
+    await response.text();
+  });
+
+  it('refers to files that are there, and to nothing elsewhere', async () => {
+    const files = await references();
+    expect(files).toEqual(expect.arrayContaining(['page/page.js', 'page/page.css', 'page/icon.svg']));
+    for (const file of files) {
+      expect(file).toMatch(/^page\/[\w.-]+$/);
+      const response = await ask(file);
+      expect([file, response.status]).toEqual([file, 200]);
+      await response.text();
+    }
+  });
+
+  it('has nothing inline that its policy forbids', async () => {
+    const html = await (await ask('/')).text();
+    expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)|javascript:|<base/i);
+  });
+
+  it.each(['br', 'gzip'])('is below 150 KB in %s, all files together', async (coding) => {
+    let bytes = 0;
+    for (const file of ['/', ...(await references())]) {
+      const response = await ask(file, { 'accept-encoding': coding });
+      expect([file, response.headers.get('content-encoding')]).toEqual([file, coding]);
+      bytes += Number(response.headers.get('content-length'));
+      await response.text();
+    }
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(150_000);
+  });
+
+  it('finds its data', async () => {
+    const response = await ask('/live');
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json']);
+    expect(await response.json()).toMatchObject({ applications: [{ name: 'smartWeb' }], role: 'sessions' });
+  });
+});

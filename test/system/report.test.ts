@@ -1,0 +1,112 @@
+/** `d2-sidecar report` on a real sidecar, under traffic. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+
+const CALL = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
+
+interface Report {
+  readonly state: { readonly lifecycle: string; readonly upstreamFailures: Readonly<Record<string, number>> };
+  readonly log: { readonly lines: readonly Readonly<Record<string, unknown>>[] };
+  readonly statistics: Readonly<Record<string, { readonly timers: Readonly<Record<string, { count: number }>> }>>;
+  readonly sessions: Readonly<Record<string, { readonly list: readonly Readonly<Record<string, unknown>>[] }>>;
+  readonly configuration: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+let folder: string;
+let upstream: http.Server;
+let sidecar: SidecarProcess;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'd2s-report-'));
+  upstream = http.createServer((request, response) => {
+    request.resume();
+    if (request.url?.includes('Break')) response.destroy();
+    else response.end('{}');
+  });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const { port } = upstream.address() as AddressInfo;
+  sidecar = await startSidecarProcess(
+    ['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+    {
+      ...{ D2_SIDECAR_JVM_SOURCE: 'none', TMPDIR: folder },
+      D2_SIDECAR_SESSIONS_API_KEYS: '[{ user: key-user, key: s3cr3t }]',
+    },
+  );
+  const anna = { authorization: `Basic ${Buffer.from('anna:pass').toString('base64')}` };
+  for (const [target, headers] of [
+    [CALL, anna],
+    [CALL, { 'x-api-key': 's3cr3t' }],
+    [`${CALL}Break`, anna],
+  ] as const) {
+    await (await fetch(`http://${sidecar.listen}${target}`, { method: 'POST', headers })).text();
+  }
+});
+afterAll(async () => {
+  await sidecar.stop();
+  upstream.closeAllConnections();
+  upstream.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** As somebody would on a command line, with sockets where those of this test are. */
+function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const options = { env: { ...process.env, TMPDIR: folder }, maxBuffer: 64 * 1024 * 1024 };
+    const child = execFile(process.execPath, [MAIN_PATH, 'report', ...args], options, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
+}
+
+describe('d2-sidecar report', { timeout: 60_000 }, () => {
+  it('prints how the only sidecar is, without users, keys and addresses', async () => {
+    const { code, stdout, stderr } = await run();
+    expect([code, stderr]).toEqual([0, '']);
+    const report = JSON.parse(stdout) as Report;
+    expect(report).toMatchObject({
+      state: { lifecycle: 'serving', upstreamFailures: { D2S_ERR_UPSTREAM_TERMINATED: 1 } },
+      configuration: { sessions: { apiKeys: [{ user: '[hidden]', key: '[hidden]' }] }, jvm: { source: 'none' } },
+      versions: { node: process.versions.node },
+    });
+    expect(report.statistics.smartWeb?.timers['rpc.E.Demo.Test']?.count).toBe(2);
+    expect(report.sessions.smartWeb?.list).toMatchObject([{ connectionType: 'REST' }, { connectionType: 'REST' }]);
+    expect(report.log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', code: 'D2S_ERR_UPSTREAM_TERMINATED' }),
+    );
+    expect(stdout).not.toMatch(/anna|key-user|s3cr3t|remoteAddress/);
+  });
+
+  it('names users where that is asked for, in a new file that is closed to others', async () => {
+    const file = path.join(folder, 'report.json');
+    const { code, stdout } = await run('--with-users', '--out', file);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`is reported in ${file}`)]);
+    const { sessions } = JSON.parse(readFileSync(file, 'utf8')) as Report;
+    const users = sessions.smartWeb?.list.map(({ userName, remoteAddress }) => [userName, remoteAddress]);
+    expect(users).toEqual([
+      ['anna', '127.0.0.1'],
+      ['key-user', '127.0.0.1'],
+    ]);
+    expect(readFileSync(file, 'utf8')).not.toContain('s3cr3t');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(await run('--out', file)).toMatchObject({ code: 64, stderr: expect.stringContaining('there already') });
+    const nowhere = path.join(folder, 'nowhere', 'report.json');
+    expect(await run('--out', nowhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_REPORT') });
+  });
+
+  it('says what to do where no sidecar runs', async () => {
+    const { code, stdout, stderr } = await run('--pid', '1');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(
+      /^d2-sidecar: D2S_ERR_CONTROL: no running sidecar .* run this as its user, and in its container\n$/,
+    );
+  });
+});
