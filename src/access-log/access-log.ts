@@ -39,8 +39,8 @@ export class AccessLog implements CallObserver {
     return this.#options.others;
   }
 
-  get waitingChars(): number {
-    return this.#file.waitingChars;
+  get waitingBytes(): number {
+    return this.#file.waitingBytes;
   }
 
   callEnded(call: EndedCall): void {

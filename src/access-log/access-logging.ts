@@ -35,8 +35,8 @@ export class AccessLogging {
     return this.#log !== undefined;
   }
 
-  get waitingChars(): number {
-    return this.#log?.waitingChars ?? 0;
+  get waitingBytes(): number {
+    return this.#log?.waitingBytes ?? 0;
   }
 
   /** Its file has been moved away, e.g. by logrotate. */

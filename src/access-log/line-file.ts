@@ -14,10 +14,12 @@ import { type FileHandle, open } from 'node:fs/promises';
 import type { Logger } from '../logger.ts';
 import { shiftFiles } from './shift-files.ts';
 
-/** Some 14,000 lines: seconds of traffic. */
-const MAX_WAITING_CHARS = 4 * 1024 * 1024;
-/** What is made into bytes and written at once: 0.1 ms of work. */
-const BATCH_CHARS = 256 * 1024;
+/** Some 10,000 lines: seconds of traffic. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** What is written at once, and under heavy traffic as soon as it is full. */
+const BATCH_BYTES = 64 * 1024;
+/** Of one UTF-16 unit in UTF-8. */
+const MOST_BYTES = 3;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
 /** A FIFO is full: its reader needs some time, and nobody tells when he has read. */
@@ -56,14 +58,14 @@ export function createLineCounts(): LineCounts {
 /** For tests: how long a failure is waited for, and how much may wait. */
 export interface LineFileLimits {
   readonly retryMs?: number;
-  readonly maxWaitingChars?: number;
+  readonly maxWaitingBytes?: number;
 }
 
 export class LineFile {
   readonly #counts: LineCounts;
   readonly #logger: Logger;
   readonly #retryMs: number;
-  readonly #maxWaitingChars: number;
+  readonly #maxWaitingBytes: number;
   #options: LineFileOptions;
   #handle: FileHandle | undefined;
   #isRegular = false;
@@ -71,13 +73,18 @@ export class LineFile {
   /** Size at which it is set aside next. */
   #rotateAtBytes = Number.POSITIVE_INFINITY;
   #isReopenDue = false;
-  #lines: string[] = [];
-  #waitingChars = 0;
+  /** Lines as bytes, since texts of many pieces cost more the longer they live: those that are full, and the one that is being filled. */
+  #full: Buffer[] = [];
+  #fullBytes = 0;
+  #batch: Buffer | undefined;
+  #batchBytes = 0;
   /** What of a batch has not been written, and whether the first line of it has been in part. */
   #rest: Buffer | undefined;
   #isTorn = false;
   #work: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** The timer waits for what is in the way to pass. */
+  #isRetryDue = false;
   #isTroubled = false;
   /** `lost` when all was well last. */
   #toldLost: number;
@@ -91,26 +98,41 @@ export class LineFile {
     this.#toldLost = counts.lost;
     this.#logger = logger;
     this.#retryMs = limits.retryMs ?? RETRY_MS;
-    this.#maxWaitingChars = limits.maxWaitingChars ?? MAX_WAITING_CHARS;
+    this.#maxWaitingBytes = limits.maxWaitingBytes ?? MAX_WAITING_BYTES;
     // At once, so that a file that cannot be opened is told at the start.
     this.#begin();
   }
 
-  /** In UTF-16 units. */
-  get waitingChars(): number {
-    return this.#waitingChars + (this.#rest?.length ?? 0);
+  get waitingBytes(): number {
+    return this.#fullBytes + this.#batchBytes + (this.#rest?.length ?? 0);
   }
 
   /** Never throws and never waits. `line` ends with its line feed. */
   write(line: string): void {
-    if (this.#isClosed || this.waitingChars + line.length > this.#maxWaitingChars) {
+    if (this.#isClosed || this.waitingBytes + line.length > this.#maxWaitingBytes) {
       this.#lose(1);
       return;
     }
-    this.#lines.push(line);
-    this.#waitingChars += line.length;
-    if (this.#work !== undefined || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
+    this.#append(line);
+    if (this.#work !== undefined) return;
+    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
+    // Under heavy traffic sooner, but not while there is something in the way.
+    else if (this.#full.length > 0 && !this.#isRetryDue) this.#begin();
+  }
+
+  #append(line: string): void {
+    const mostBytes = line.length * MOST_BYTES;
+    if (this.#batchBytes + mostBytes > BATCH_BYTES) this.#endBatch();
+    this.#batch ??= Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, mostBytes));
+    this.#batchBytes += this.#batch.write(line, this.#batchBytes, 'utf8');
+  }
+
+  #endBatch(): void {
+    if (this.#batch === undefined || this.#batchBytes === 0) return;
+    this.#full.push(this.#batch.subarray(0, this.#batchBytes));
+    this.#fullBytes += this.#batchBytes;
+    this.#batch = undefined;
+    this.#batchBytes = 0;
   }
 
   /** The file has been moved away: from the next batch on there is a new one. No line is lost for it. */
@@ -135,9 +157,10 @@ export class LineFile {
     await Promise.race([this.#finish(), isLate]);
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#lose(this.#lines.length + countLines(this.#rest));
-    this.#lines = [];
-    this.#waitingChars = 0;
+    this.#endBatch();
+    for (const bytes of [...this.#full, this.#rest]) this.#lose(countLines(bytes));
+    this.#full = [];
+    this.#fullBytes = 0;
     this.#rest = undefined;
     const handle = this.#handle;
     this.#handle = undefined;
@@ -150,7 +173,7 @@ export class LineFile {
     this.#begin();
     await this.#work;
     // A full FIFO has a reader who may be at it.
-    while (this.waitingChars > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
+    while (this.waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
       await new Promise((resolve) => setTimeout(resolve, FULL_RETRY_MS));
       await this.#work;
     }
@@ -164,7 +187,8 @@ export class LineFile {
     this.#work = this.#workOff().then((retryMs) => {
       this.#work = undefined;
       if (this.#isOver) return;
-      const waitMs = retryMs ?? (this.#lines.length > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
+      this.#isRetryDue = retryMs !== undefined;
+      const waitMs = retryMs ?? (this.waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
       if (waitMs !== undefined) this.#timer = setTimeout(() => this.#begin(), waitMs).unref();
     });
   }
@@ -237,15 +261,10 @@ export class LineFile {
   }
 
   #takeBatch(): Buffer | undefined {
-    if (this.#lines.length === 0) return undefined;
-    let count = 0;
-    let chars = 0;
-    while (count < this.#lines.length && chars < BATCH_CHARS) {
-      chars += this.#lines[count]?.length ?? 0;
-      count += 1;
-    }
-    this.#waitingChars -= chars;
-    return Buffer.from(this.#lines.splice(0, count).join(''), 'utf8');
+    if (this.#full.length === 0) this.#endBatch();
+    const bytes = this.#full.shift();
+    this.#fullBytes -= bytes?.length ?? 0;
+    return bytes;
   }
 
   /** Writes what it can of `bytes`, all of which is `#rest`; the code of what was in the way, or undefined. */

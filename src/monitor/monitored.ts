@@ -117,7 +117,7 @@ export interface MonitoredState {
 /** The access log, on or off. */
 export interface MonitoredAccessLog {
   readonly isOn: boolean;
-  readonly waitingChars: number;
+  readonly waitingBytes: number;
   readonly counts: {
     readonly written: number;
     readonly lost: number;

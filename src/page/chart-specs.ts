@@ -30,6 +30,8 @@ export interface ChartSpec {
 export type CallKind = 'rpc' | 'sba';
 
 const MIB = 1024 * 1024;
+/** There is no half of a call. */
+const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
 
@@ -74,6 +76,7 @@ const ERRORS: ChartSpec = {
   def: 'chart.errors',
   isBars: false,
   leastTop: 4,
+  axisSteps: WHOLE_STEPS,
   format: toCount,
   lines: [
     { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc[1] },

@@ -94,6 +94,11 @@ export function withLive(state: PageState, live: Live, pageMs: number): PageStat
   };
 }
 
+/** Whether a reader has to say who he is. */
+export function isUnknown(status: number): boolean {
+  return status === 401 || status === 403;
+}
+
 /** They only ever come behind the others; what is the same as before is not drawn again. */
 function isSame(known: readonly Mark[], marks: readonly Mark[]): boolean {
   const [last, other] = [known.at(-1), marks.at(-1)];
@@ -112,7 +117,8 @@ export function withoutLive(
     const sinceMs = connection.kind === 'lost' ? connection.sinceMs : since;
     return { ...state, connection: { kind: 'lost', sinceMs, reason: answer.reason } };
   }
-  if (answer.status === 401) {
+  // Where only certificates are listed, there is no challenge for a 401: a 403 to what every reader may see means the same.
+  if (isUnknown(answer.status)) {
     const wasTried = state.connection.kind === 'signIn';
     // What was shown before is nobody's any more: the reader may be another one.
     return { ...toInitialState(state.route), connection: { kind: 'signIn', detail: answer.detail, wasTried } };

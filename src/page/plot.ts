@@ -28,6 +28,8 @@ const SYNC_KEY = 'time';
 /** All have the same, so that their times stand under each other. */
 const Y_AXIS_PX = 62;
 const X_AXIS_PX = 24;
+/** Half of a time, which may stand under the very end. */
+const RIGHT_PX = 26;
 const MARK_NAMES_PX = 16;
 const FONT = '11px system-ui, sans-serif';
 
@@ -83,7 +85,7 @@ export class Plot {
     return {
       width,
       height,
-      padding: [hasMarkNames ? MARK_NAMES_PX : 6, 8, hasTimes ? 0 : 4, 0],
+      padding: [hasMarkNames ? MARK_NAMES_PX : 6, RIGHT_PX, hasTimes ? 0 : 4, 0],
       legend: { show: false },
       cursor: {
         sync: { key: SYNC_KEY, setSeries: false },

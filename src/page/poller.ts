@@ -4,7 +4,7 @@
  */
 import type { Api } from './api.ts';
 import type { Live, MetricsDocument, TableKind } from './live-data.ts';
-import { isAnother, lastSeq, type PageState, withLive, withoutLive } from './page-state.ts';
+import { isAnother, isUnknown, lastSeq, type PageState, withLive, withoutLive } from './page-state.ts';
 import { toSegment } from './route.ts';
 import type { Store } from './store.ts';
 
@@ -59,7 +59,7 @@ export class Poller {
       const refusal = answer;
       this.#store.update((state) => withoutLive(state, refusal, performance.now()));
       // A wrong password that is sent again and again only gets its address refused.
-      if (answer.kind === 'refused' && answer.status === 401) return undefined;
+      if (answer.kind === 'refused' && isUnknown(answer.status)) return undefined;
       const retryAfterMs = answer.kind === 'refused' ? answer.retryAfterS * 1_000 : 0;
       return Math.max(PERIOD_MS, retryAfterMs);
     }

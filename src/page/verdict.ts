@@ -116,10 +116,10 @@ function judgeErrors(minute: Minute): Judged {
   const share = minute.errors / Math.max(minute.calls, minute.errors, 1);
   return {
     name: 'Calls fail',
-    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.errors)} of ${toCount(minute.calls)}).`,
+    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.errors)} failed, ${toCount(minute.calls)} answered).`,
     holds: minute.errors >= LEAST_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
-    verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${toCount(minute.errors)} of ${toCount(minute.calls)}).`,
+    verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${toCount(minute.errors)} failed, ${toCount(minute.calls)} answered).`,
   };
 }
 

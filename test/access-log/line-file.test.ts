@@ -155,11 +155,11 @@ describe('a file that has become too large', () => {
 
 describe('a file that cannot be written', () => {
   it('on a full disk keeps what fits into memory, counts the rest as lost, and tells it once', async () => {
-    const { file, counts, told, write } = create({ path: '/dev/full' }, { maxWaitingChars: 1_000 });
+    const { file, counts, told, write } = create({ path: '/dev/full' }, { maxWaitingBytes: 1_000 });
     for (let i = 0; i < 15; i += 1) file.write(LINE);
     await vi.waitFor(() => expect(counts.failures).toBeGreaterThan(2));
     expect(counts).toMatchObject({ written: 0, lost: 5 });
-    expect(file.waitingChars).toBe(1_000);
+    expect(file.waitingBytes).toBe(1_000);
     expect(told.map(([fields]) => fields)).toEqual([
       expect.objectContaining({ code: 'D2S_ERR_ACCESS_LOG', file: '/dev/full' }),
     ]);
@@ -212,7 +212,7 @@ describe('a file that cannot be written', () => {
   it('waits for a reader of a FIFO who does not read, up to its limit; then there are whole lines with a gap', async () => {
     execFileSync('mkfifo', [at('fifo')]);
     const reader = await readable(at('fifo'));
-    const { file, counts, told } = create({ path: at('fifo') }, { maxWaitingChars: 100_000 });
+    const { file, counts, told } = create({ path: at('fifo') }, { maxWaitingBytes: 100_000 });
     const lines = Array.from({ length: 3_000 }, (_, i) => `${String(i).padStart(99, '0')}\n`);
     for (const line of lines.slice(0, 900)) file.write(line);
     // 64 KiB are the kernel's.

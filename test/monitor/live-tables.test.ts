@@ -43,12 +43,16 @@ function monitoredWith(jvm: MonitoredJvm = plant.monitored.jvm): Monitored & Req
   };
 }
 
-const monitor = new Monitor(
-  monitoredWith(),
-  { windowMs: 300_000, durationUnit: 'seconds', clock: work.clock },
-  new Guard({ access: undefined, hosts: new HostCheck([]) }),
-  createLogger('silent'),
-);
+function monitorOf(monitored: Monitored): Monitor {
+  return new Monitor(
+    monitored,
+    { windowMs: 300_000, durationUnit: 'seconds', clock: work.clock },
+    new Guard({ access: undefined, hosts: new HostCheck([]) }),
+    createLogger('silent'),
+  );
+}
+
+const monitor = monitorOf(monitoredWith());
 let port = 0;
 
 function step(): void {
@@ -163,5 +167,34 @@ describe('the conditions in /live', () => {
     const shown = { startedEpochMs, seq, marks, droppedMarks, points, lineOf: () => [] };
     const { applications } = liveOf({ ...monitored, live: { ...monitored.live, history: shown } });
     expect(applications).toMatchObject([{ history: { points: [{ rpc: [1, 0, 0.0001235, 3_600, 1.235] }] } }]);
+  });
+});
+
+describe('the upstream', () => {
+  it.each([
+    ['unknown', 'GET', 1],
+    ['unreachable', 'GET', 1],
+    ['reachable', 'GET', 0],
+    ['unknown', 'HEAD', 0],
+  ] as const)('that is %s is tried for whoever looks (%s: %i times)', async (kind, method, times) => {
+    let probes = 0;
+    const monitored = monitoredWith();
+    const reachability = { kind, sinceEpochMs: 0, reason: 'ECONNREFUSED' };
+    const other = monitorOf({
+      ...monitored,
+      sidecar: { ...monitored.sidecar, upstream: { reachability } },
+      live: {
+        ...monitored.live,
+        probe: () => {
+          probes += 1;
+          return Promise.resolve(true);
+        },
+      },
+    });
+    const { port: at } = await other.listen({ host: '127.0.0.1', port: 0 });
+    const response = await fetch(`http://127.0.0.1:${at}/live`, { method });
+    await response.text();
+    expect([response.status, probes]).toEqual([200, times]);
+    await other.close();
   });
 });

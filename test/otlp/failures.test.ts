@@ -51,7 +51,8 @@ describe('a receiver', () => {
   it('that is not there costs what was to be sent, and is back with the next push', async () => {
     const { port, endpoint } = receiver;
     await receiver.close();
-    const running = start({ endpoint });
+    // Shorter than the first pause, so it is not tried again within it.
+    const running = start({ endpoint, timeoutMs: 500 });
     await running.otlp.flush();
     await running.otlp.flush();
     expect(numbersOf(running)).toMatchObject({
@@ -133,7 +134,7 @@ describe('a receiver', () => {
 
   it('that dies in the middle is unreachable', async () => {
     receiver.answer = (response) => response.socket?.destroy();
-    const running = start();
+    const running = start({ timeoutMs: 800 });
     await running.otlp.flush();
     expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unreachable', 1]] });
   });

@@ -6,7 +6,7 @@ import { violationsOf } from './axe.ts';
 import { isChromiumInstalled, launchBrowser, openPage, type WatchedPage } from './browser.ts';
 import { Stand } from './stand.ts';
 
-describe.runIf(isChromiumInstalled)('the live page where a credential is needed', () => {
+describe.runIf(isChromiumInstalled)('the live page where a credential is needed', { timeout: 45_000 }, () => {
   const folder = new Folder();
   const reader = tokenLine('reader', 'metrics');
   let browser: Browser;

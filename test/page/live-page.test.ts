@@ -30,7 +30,8 @@ async function makeTraffic(stand: Stand): Promise<void> {
   }));
 }
 
-describe.runIf(isChromiumInstalled)('the live page', () => {
+// axe-core alone takes seconds on a busy machine.
+describe.runIf(isChromiumInstalled)('the live page', { timeout: 45_000 }, () => {
   let browser: Browser;
   let stand: Stand;
   let watched: WatchedPage;

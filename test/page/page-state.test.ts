@@ -47,6 +47,8 @@ describe('the state of the page', () => {
     expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
     expect(once.connection).toEqual({ kind: 'signIn', detail: 'Who?', wasTried: false });
     expect(withoutLive(once, refused, 2).connection).toMatchObject({ wasTried: true });
+    // Certificates have no challenge.
+    expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
   });
 
   it('keeps what it shows with any other refusal, and says how long to wait', () => {

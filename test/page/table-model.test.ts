@@ -15,6 +15,7 @@ const column = (at: 0 | 1): Column<Row> => ({
   text: (row) => String(row[at]),
 });
 const ROWS: readonly Row[] = [
+  ['Epsilon', null],
   ['beta', 2],
   ['Alpha', null],
   ['gamma', 10],
@@ -24,17 +25,17 @@ const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at),
 
 describe('rows', () => {
   it('are sorted by numbers as numbers, without a value last either way, and equal ones as they were', () => {
-    expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Alpha']);
-    expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Alpha']);
+    expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
+    expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
   });
 
   it('are sorted by names whatever their case', () => {
-    expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'gamma']);
+    expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
   });
 
   it('are found by all words of a filter, in any order and case', () => {
     const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
-    expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([4, 4, 2, 1, 0]);
+    expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
   });
 
   it('that can be seen are drawn, and some more, also where the list has become shorter than it is scrolled', () => {

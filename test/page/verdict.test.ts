@@ -45,7 +45,10 @@ describe('the verdict', () => {
 
   it('counts calls without an answer, which are errors and not among the answered', () => {
     const { subject, text } = verdictOf(points(12, () => ({ rpc: [0, 4, null, null, null] })));
-    expect([subject, text]).toEqual(['server', 'The server: 100 % of the calls failed in the last minute (48 of 0).']);
+    expect([subject, text]).toEqual([
+      'server',
+      'The server: 100 % of the calls failed in the last minute (48 failed, 0 answered).',
+    ]);
   });
 
   it('is the server when its collectors take 10 % of the time', () => {

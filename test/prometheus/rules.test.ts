@@ -1,6 +1,7 @@
 /**
  * The alerts of config/prometheus/, as promtool evaluates them on the series of `rules/*.yml`. Those are files for
  * `promtool test rules`, but for two annotations: only `summary` has values in it, so only that is expected there.
+ * promtool evaluates groups in any order but for `group_eval_order`, and recordings that come after an alert are missing in it.
  * Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1 makes its absence a failure.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

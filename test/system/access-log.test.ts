@@ -256,7 +256,7 @@ it('on a full disk calls go on, and what is lost is told and counted', { timeout
   }, WAIT);
   const metrics = await metricsOf(process);
   expect(metrics.get('d2_sidecar_access_log_lines_total')).toBe(0);
-  expect(metrics.get('d2_sidecar_access_log_waiting_chars')).toBeGreaterThan(20 * 100);
+  expect(metrics.get('d2_sidecar_access_log_waiting_bytes')).toBeGreaterThan(20 * 100);
   expect(await process.stop()).toBe(0);
   const told = process.logs.filter(({ code }) => code === 'D2S_ERR_ACCESS_LOG');
   expect(told).toEqual([expect.objectContaining({ level: 'warn', file: '/dev/full', reason: 'ENOSPC' })]);
@@ -277,7 +277,7 @@ it('a FIFO that is not read holds neither calls nor the end', { timeout: 60_000 
   // More than the 64 KiB that the kernel keeps.
   for (let i = 0; i < 300; i += 1) expect(await send(process.listen, `${REST}/rpc/E.Demo/S200`)).toBe(200);
   await vi.waitFor(async () => {
-    expect((await metricsOf(process)).get('d2_sidecar_access_log_waiting_chars')).toBeGreaterThan(10_000);
+    expect((await metricsOf(process)).get('d2_sidecar_access_log_waiting_bytes')).toBeGreaterThan(10_000);
   }, WAIT);
   expect((await metricsOf(process)).get('d2_sidecar_access_log_lost_lines_total')).toBe(0);
   expect(await process.stop()).toBe(0);

@@ -24,11 +24,8 @@ export function accessLogTables(log: MonitoredAccessLog | undefined): readonly T
       'Times that the file of the access log was set aside for its size.',
       () => counts?.rotations,
     ),
-    single(
-      'gauge',
-      'd2_sidecar_access_log_waiting_chars',
-      'Characters that wait to be written to the access log.',
-      () => (counts === undefined ? undefined : log?.waitingChars),
+    single('gauge', 'd2_sidecar_access_log_waiting_bytes', 'Bytes that wait to be written to the access log.', () =>
+      counts === undefined ? undefined : log?.waitingBytes,
     ),
   ];
 }

@@ -134,7 +134,19 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
     security: createSecurity(hasAccess),
     loopDelay: { durations: new DurationBuckets() },
     log: { lostLines: 0 },
-    accessLog: { isOn: true, waitingChars: 250, counts: { written: 90, lost: 3, failures: 1, rotations: 2 } },
+    otlp: {
+      signals: new Map([
+        [
+          'traces',
+          {
+            ...{ exports: { ok: 4, failed: 2 }, failures: new Map([['timeout', 2]]), isUp: false },
+            ...{ items: { accepted: 900, rejected: 1, lost: 512, dropped: 7 }, longestSerializationNs: 2 * MS },
+          },
+        ],
+      ]),
+      waitingSpans: 12,
+    },
+    accessLog: { isOn: true, waitingBytes: 250, counts: { written: 90, lost: 3, failures: 1, rotations: 2 } },
     readProcess: () => Promise.resolve(PROCESS),
     state: {
       ...{ restored: 'restored', saves: 7, failures: 1, conflicts: 0 },
