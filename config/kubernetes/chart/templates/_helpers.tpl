@@ -1,0 +1,104 @@
+{{- define "d2-sidecar.fullname" -}}
+{{- if contains "d2-sidecar" .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-d2-sidecar" (.Release.Name | trunc 39 | trimSuffix "-") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "d2-sidecar.labels" -}}
+app.kubernetes.io/name: d2-sidecar
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Of the Pods with the sidecar in them; in mode sidecar the other chart sets them. */}}
+{{- define "d2-sidecar.podLabels" -}}
+d2-sidecar: {{ ternary "beside" "gateway" (eq .Values.mode "sidecar") }}
+d2-sidecar-release: {{ .Release.Name }}
+{{- end -}}
+
+{{/* The container, as an item of a list: initContainers for a native sidecar, containers for a plain one. */}}
+{{- define "d2-sidecar.container" -}}
+- name: d2-sidecar
+  image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  {{- if and (eq .Values.mode "sidecar") (not .Values.plainContainer) }}
+  restartPolicy: Always
+  {{- end }}
+  args: [--config, /etc/d2-sidecar/sidecar.yaml]
+  {{- if .Values.monitoring.enabled }}
+  env:
+    - { name: D2_SIDECAR_MONITOR_HOST, value: 0.0.0.0 }
+    - { name: D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE, value: /etc/d2-sidecar-access/tokens }
+  {{- end }}
+  ports:
+    - { name: d2-sidecar, containerPort: 8081 }
+    {{- if .Values.monitoring.enabled }}
+    - { name: d2-monitor, containerPort: 9280 }
+    {{- end }}
+  startupProbe:
+    {{- if .Values.monitoring.enabled }}
+    httpGet: { path: /startupz, port: 9280 }
+    {{- else }}
+    exec: { command: [d2-sidecar, health] }
+    {{- end }}
+    periodSeconds: 2
+    timeoutSeconds: 6
+    failureThreshold: 30
+  livenessProbe:
+    {{- if .Values.monitoring.enabled }}
+    httpGet: { path: /livez, port: 9280 }
+    periodSeconds: 10
+    {{- else }}
+    exec: { command: [d2-sidecar, health] }
+    periodSeconds: 30
+    {{- end }}
+    timeoutSeconds: 6
+    failureThreshold: 3
+  readinessProbe:
+    {{- if .Values.monitoring.enabled }}
+    httpGet: { path: /readyz, port: 9280 }
+    periodSeconds: 5
+    {{- else }}
+    exec: { command: [d2-sidecar, health, --ready] }
+    periodSeconds: 10
+    {{- end }}
+    timeoutSeconds: 6
+    failureThreshold: 2
+  lifecycle:
+    preStop:
+      exec: { command: [d2-sidecar, drain, --wait, {{ .Values.drain | quote }}] }
+  resources:
+    {{- toYaml .Values.resources | nindent 4 }}
+  securityContext:
+    runAsNonRoot: true
+    readOnlyRootFilesystem: true
+    allowPrivilegeEscalation: false
+    capabilities: { drop: [ALL] }
+    seccompProfile: { type: RuntimeDefault }
+  volumeMounts:
+    - { name: d2-sidecar-config, mountPath: /etc/d2-sidecar, readOnly: true }
+    - { name: d2-sidecar-tmp, mountPath: /tmp }
+    {{- if .Values.monitoring.enabled }}
+    - { name: d2-sidecar-access, mountPath: /etc/d2-sidecar-access, readOnly: true }
+    {{- end }}
+{{- end -}}
+
+{{/* Items of the list volumes. The application may mount d2-sidecar-tmp on its /tmp as well: then the sidecar reads the JVM's counters. */}}
+{{- define "d2-sidecar.volumes" -}}
+- name: d2-sidecar-config
+  configMap: { name: {{ include "d2-sidecar.fullname" . }} }
+- name: d2-sidecar-tmp
+  emptyDir: { medium: Memory, sizeLimit: 64Mi }
+{{- if .Values.monitoring.enabled }}
+- name: d2-sidecar-access
+  secret:
+    secretName: {{ .Values.monitoring.secretName }}
+    defaultMode: 288 # 0440
+    items:
+      - { key: tokens, path: tokens }
+{{- end }}
+{{- end -}}

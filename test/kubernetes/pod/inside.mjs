@@ -1,0 +1,51 @@
+/**
+ * Runs inside of a Pod's network: the application on port 8080, and a client of everything there. A line of JSON on standard input is
+ * a question, one on standard output its answer; it ends with its standard input.
+ */
+import { once } from 'node:events';
+import http from 'node:http';
+import { createInterface } from 'node:readline';
+
+/** Answers that are held: `/smartWeb/held` ends when it is told to. */
+const held = [];
+
+const application = http.createServer((request, response) => {
+  if (request.url === '/smartWeb/held') held.push(response);
+  else response.end(`answered ${request.method} ${request.url}`);
+});
+const agent = new http.Agent({ keepAlive: true });
+const answers = {
+  listen: async ({ port }) => {
+    application.listen(port, '127.0.0.1');
+    await once(application, 'listening');
+    return {};
+  },
+  get: async ({ url, headers = {} }) => await get(url, headers),
+  release: async () => {
+    for (const response of held.splice(0)) response.end('released');
+    return {};
+  },
+  held: async () => ({ count: held.length }),
+};
+
+function get(url, headers) {
+  return new Promise((resolve) => {
+    http
+      .get(url, { agent, headers }, (response) => {
+        let body = '';
+        response.setEncoding('utf8').on('data', (text) => {
+          body += text;
+        });
+        response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, body }));
+        response.on('error', (error) => resolve({ error: error.code }));
+      })
+      .on('error', (error) => resolve({ error: error.code }));
+  });
+}
+
+const questions = createInterface({ input: process.stdin });
+questions.on('line', async (line) => {
+  const { id, op, ...rest } = JSON.parse(line);
+  process.stdout.write(`${JSON.stringify({ id, ...(await answers[op](rest)) })}\n`);
+});
+questions.on('close', () => process.exit());

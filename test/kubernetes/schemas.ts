@@ -1,0 +1,133 @@
+/**
+ * The published schemas: those of Kubernetes (its OpenAPI document) and of the Prometheus operator (its CRDs), as `kubernetes-models`
+ * has them. Its validators know types and required keys and let unknown keys pass; its interfaces do not, so the compiler is asked as
+ * well: each manifest is written as an object literal of its interface.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ROOT } from '../install/run.ts';
+import type { Json, Manifest } from './manifests.ts';
+
+const require = createRequire(import.meta.url);
+
+type Model = new (content: Json) => { validate(): void };
+
+/** What the validators say, e.g. `x: Deployment y: data/spec must have required property 'template'`; empty for what is right. */
+export function validate(manifests: readonly Manifest[]): readonly string[] {
+  return manifests.flatMap((manifest) => {
+    try {
+      const models = require(toModule(manifest)) as Readonly<Record<string, Model>>;
+      const model = models[manifest.kind];
+      if (model === undefined) return [`${manifest.source}: ${manifest.apiVersion} has no such kind`];
+      new model(manifest.content).validate();
+      return [];
+    } catch (error) {
+      return [`${manifest.source}: ${error instanceof Error ? error.message : String(error)}`];
+    }
+  });
+}
+
+export interface Finding {
+  /** Index of the manifest among those given. */
+  readonly index: number;
+  /** The manifest and the key, e.g. `x: Deployment y: spec.replica`. */
+  readonly where: string;
+  /** Of the compiler. */
+  readonly message: string;
+}
+
+/** What the compiler says of all manifests, in one run. Throws if it says something of anything else. */
+export function typeCheck(manifests: readonly Manifest[]): readonly Finding[] {
+  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-manifests-'));
+  try {
+    symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
+    const lines = toSource(manifests);
+    writeFileSync(path.join(folder, 'manifests.ts'), lines.map(({ text }) => text).join('\n'));
+    writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+    const tsc = path.join(ROOT, 'node_modules/.bin/tsc');
+    const { status, stdout, error } = spawnSync(tsc, ['-p', '.', '--pretty', 'false'], {
+      cwd: folder,
+      encoding: 'utf8',
+      maxBuffer: 100_000_000,
+    });
+    if (error !== undefined) throw error;
+    const told = stdout.split('\n').filter((line) => /^\S/.test(line));
+    if (status !== 0 && told.length === 0) throw new Error(`tsc ended with ${status} and said nothing`);
+    return told.map((line) => toFinding(line, lines, manifests));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'es2023',
+    lib: ['es2023'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: [],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    noEmit: true,
+  },
+  files: ['manifests.ts'],
+};
+
+interface SourceLine {
+  readonly text: string;
+  readonly index: number;
+  readonly key: string;
+}
+
+function toSource(manifests: readonly Manifest[]): readonly SourceLine[] {
+  const kinds = new Map(manifests.map((one) => [toTypeName(one), one]));
+  const imports = [...kinds].map(([name, one]) => ({
+    text: `import type { I${one.kind} as ${name} } from '${toModule(one)}';`,
+    index: -1,
+    key: '',
+  }));
+  const literals = manifests.flatMap((one, index) => {
+    const lines: SourceLine[] = [];
+    print(one.content, '', `export const m${index}: ${toTypeName(one)} = `, ';', (text, key) =>
+      lines.push({ text, index, key }),
+    );
+    return lines;
+  });
+  return [...imports, ...literals];
+}
+
+/** One key a line, so that a line of the compiler's is a key of the manifest. */
+function print(value: Json, key: string, before: string, after: string, emit: (text: string, key: string) => void) {
+  if (typeof value !== 'object' || value === null) {
+    emit(`${before}${JSON.stringify(value)}${after}`, key);
+    return;
+  }
+  const isList = Array.isArray(value);
+  emit(`${before}${isList ? '[' : '{'}`, key);
+  for (const [name, inner] of Object.entries(value))
+    print(inner, key === '' ? name : `${key}.${name}`, isList ? '' : `${JSON.stringify(name)}: `, ',', emit);
+  emit(`${isList ? ']' : '}'}${after}`, key);
+}
+
+function toFinding(line: string, lines: readonly SourceLine[], manifests: readonly Manifest[]): Finding {
+  const [, row, message = ''] = /^manifests\.ts\((\d+),\d+\): error (.*)$/.exec(line) ?? [];
+  const at = lines[Number(row) - 1];
+  const manifest = manifests[at?.index ?? -1];
+  if (at === undefined || manifest === undefined) throw new Error(`tsc: ${line}`);
+  return { index: at.index, where: `${manifest.source}: ${at.key}`, message };
+}
+
+function toTypeName({ apiVersion, kind }: Manifest): string {
+  return `${kind}_${apiVersion.replace(/\W/g, '_')}`;
+}
+
+function toModule({ apiVersion }: Manifest): string {
+  const folder = apiVersion.startsWith('monitoring.coreos.com/')
+    ? '@kubernetes-models/prometheus-operator'
+    : 'kubernetes-models';
+  return `${folder}/${apiVersion}`;
+}
