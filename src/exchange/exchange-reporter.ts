@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
 import type { Logger } from '../logger.ts';
+import { AddedTime, type Direction } from './added-time.ts';
 import {
   type BodyObserver,
   type ClientConnection,
@@ -42,6 +43,8 @@ export class ExchangeReporter {
   readonly hits: LimitHits;
   /** What the upstream did not answer. */
   readonly failures: FailureRecord;
+  /** What measures how long passing on takes. */
+  readonly added: Readonly<Record<Direction, AddedTime>>;
   #observerErrors = 0;
   #open = 0;
   #inFlight = 0;
@@ -54,6 +57,9 @@ export class ExchangeReporter {
     this.#maxInFlight = toMaxInFlight(maxInFlight);
     this.hits = hits;
     this.failures = new FailureRecord(clock, logger);
+    const addedTo = (direction: Direction) =>
+      new AddedTime(clock, (addedNs) => this.guard(() => observer.onAdded?.(direction, addedNs)));
+    this.added = { request: addedTo('request'), response: addedTo('response') };
   }
 
   /** Exchanges begun and not yet ended. */

@@ -4,6 +4,7 @@
  * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `record/` observes them. This room knows
  * neither sockets nor metrics. An observer that throws never touches the traffic: the exchange goes on unobserved.
  */
+import type { Direction } from './added-time.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
@@ -95,6 +96,8 @@ export interface ExchangeObserver {
    * afterwards is not looked at again. What was set by one that then throws is dropped and told nothing.
    */
   onResponse?(exchange: Exchange, response: ResponseHeadView): void;
+  /** A request, or a response, has been kept for so long before it was written on: of one in some only, and by the relay. */
+  onAdded?(direction: Direction, addedNs: number): void;
 }
 
 export class Exchange {

@@ -109,8 +109,8 @@ export class CallStatistics {
     this.#total = new TimedCalls(createTimer(options.createdNs ?? clock.nowNs()), undefined);
     this.#unnamed = keepsCounts ? new CallCounts() : undefined;
     this.#counts = this.#unnamed && new Map([['', this.#unnamed]]);
-    this.#names = new NameTable(budget, (name) => {
-      const calls = new TimedCalls(createTimer(clock.nowNs()), this.#countsFor(name));
+    this.#names = new NameTable(budget, (name, atNs = clock.nowNs()) => {
+      const calls = new TimedCalls(createTimer(atNs), this.#countsFor(name));
       if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
       return calls;
     });
@@ -148,7 +148,7 @@ export class CallStatistics {
     nowNs: number = this.#clock.nowNs(),
   ): void {
     const isError = status >= 500;
-    const named = name === undefined ? undefined : this.#names.forAnswer(name, status);
+    const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     this.#countsOf(named)?.answered(status, durationNs);

@@ -41,11 +41,11 @@ export class NameBudget {
  */
 export class NameTable<Entry> {
   readonly #budget: NameBudget;
-  readonly #create: (name: string) => Entry;
+  readonly #create: (name: string, atNs: number | undefined) => Entry;
   readonly #entries = new Map<string, Entry>();
   #foldedCount = 0;
 
-  constructor(budget: NameBudget, create: (name: string) => Entry) {
+  constructor(budget: NameBudget, create: (name: string, atNs: number | undefined) => Entry) {
     this.#budget = budget;
     this.#create = create;
   }
@@ -75,14 +75,14 @@ export class NameTable<Entry> {
     return this.#entries.get(name) ?? this.#entries.get(OTHER_NAME);
   }
 
-  /** The entry of `name`, created if the budget allows it, else that of `(other)`. */
-  admit(name: string): Entry {
+  /** The entry of `name`, created if the budget allows it, else that of `(other)`. `atNs`: when it came, if that is not now. */
+  admit(name: string, atNs?: number): Entry {
     const present = this.#entries.get(name);
     if (present !== undefined) return present;
-    if (name === OTHER_NAME) return this.#createEntry(OTHER_NAME);
-    if (name.length <= MAX_NAME_CHARS && this.#budget.tryTake()) return this.#createEntry(name);
+    if (name === OTHER_NAME) return this.#createEntry(OTHER_NAME, atNs);
+    if (name.length <= MAX_NAME_CHARS && this.#budget.tryTake()) return this.#createEntry(name, atNs);
     this.#foldedCount += 1;
-    return this.#entries.get(OTHER_NAME) ?? this.#createEntry(OTHER_NAME);
+    return this.#entries.get(OTHER_NAME) ?? this.#createEntry(OTHER_NAME, atNs);
   }
 
   /** The entry of a name that was admitted before a restart, whatever the budget says now. */
@@ -97,12 +97,12 @@ export class NameTable<Entry> {
    * The entry on which an answer with `status` counts. A wrong password or an unknown name (4xx) creates none, so that a scan
    * can neither fill the table nor use up the budget.
    */
-  forAnswer(name: string, status: number): Entry | undefined {
-    return status >= 400 && status < 500 ? this.find(name) : this.admit(name);
+  forAnswer(name: string, status: number, atNs?: number): Entry | undefined {
+    return status >= 400 && status < 500 ? this.find(name) : this.admit(name, atNs);
   }
 
-  #createEntry(name: string): Entry {
-    const entry = this.#create(name);
+  #createEntry(name: string, atNs?: number): Entry {
+    const entry = this.#create(name, atNs);
     this.#entries.set(name, entry);
     return entry;
   }

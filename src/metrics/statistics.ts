@@ -7,6 +7,7 @@ import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_MS } from '../clock.ts';
 import type { Config, MaxNames } from '../config/config.ts';
+import { AnswerLog, type TimedCall } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { DurationBuckets } from './duration-buckets.ts';
 import { HistogramPool } from './histogram-pool.ts';
@@ -22,6 +23,8 @@ export interface Statistics {
   readonly object: ObjectStatistics;
   /** Failed calls of both kinds. */
   readonly errorCount: number;
+  /** As `recordAnswered` of the call's kind. Whoever reads sees it; a session counts several at once. */
+  recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void;
   /** Writes what has been counted, with pauses after small parts of it. To be consumed to its end. */
   save(out: ArchiveWriter): Iterable<void>;
   /** Takes up what was saved. Only before anything has been recorded. */
@@ -59,6 +62,9 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
+    recordAnswered: ({ kind, name }, status, durationNs, nowNs) => {
+      kinds[kind].recordAnswered(name, status, durationNs, nowNs);
+    },
     *save(out) {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save(out);
     },
@@ -86,6 +92,7 @@ class SessionStatistics implements Statistics {
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
   #object: ObjectStatistics | undefined;
+  #log: AnswerLog | undefined;
 
   constructor(clock: Clock, maxNames: number) {
     this.#clock = clock;
@@ -94,16 +101,17 @@ class SessionStatistics implements Statistics {
   }
 
   get rpc(): CallStatistics {
-    this.#rpc ??= this.#createCalls('rpc');
-    return this.#rpc;
+    this.#countLogged();
+    return this.#calls('rpc');
   }
 
   get sba(): CallStatistics {
-    this.#sba ??= this.#createCalls('sba');
-    return this.#sba;
+    this.#countLogged();
+    return this.#calls('sba');
   }
 
   get object(): ObjectStatistics {
+    this.#countLogged();
     this.#object ??= new ObjectStatistics({ clock: this.#clock, budget: this.#budget, createdNs: this.#createdNs });
     return this.#object;
   }
@@ -112,7 +120,19 @@ class SessionStatistics implements Statistics {
     return (this.#rpc?.errorCount ?? 0) + (this.#sba?.errorCount ?? 0);
   }
 
+  recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void {
+    // Errors at once: lists of sessions show how many, and would else have to count for all of them.
+    if (status >= 500) {
+      this[call.kind].recordAnswered(call.name, status, durationNs, nowNs);
+      return;
+    }
+    this.#log ??= new AnswerLog();
+    if (this.#log.isFull) this.#countLogged();
+    this.#log.add(call, status, durationNs, nowNs);
+  }
+
   *save(out: ArchiveWriter): Generator<void> {
+    this.#countLogged();
     out.moment(this.#createdNs);
     for (const kind of [this.#rpc, this.#sba, this.#object]) {
       out.flag(kind !== undefined);
@@ -125,6 +145,21 @@ class SessionStatistics implements Statistics {
     if (input.flag()) this.rpc.load(input);
     if (input.flag()) this.sba.load(input);
     if (input.flag()) this.object.load(input);
+  }
+
+  #countLogged(): void {
+    this.#log?.drain(({ kind, name }, status, durationNs, nowNs) => {
+      this.#calls(kind).recordAnswered(name, status, durationNs, nowNs);
+    });
+  }
+
+  #calls(kind: 'rpc' | 'sba'): CallStatistics {
+    if (kind === 'rpc') {
+      this.#rpc ??= this.#createCalls('rpc');
+      return this.#rpc;
+    }
+    this.#sba ??= this.#createCalls('sba');
+    return this.#sba;
   }
 
   #createCalls(prefix: 'rpc' | 'sba'): CallStatistics {

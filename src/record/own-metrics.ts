@@ -2,10 +2,15 @@ import type { ArchiveReader } from '../archive/archive-reader.ts';
 import { loadCounters, saveCounters, takeCounters } from '../archive/archive-record.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { CallKind } from '../classify/classifier.ts';
+import type { Direction } from '../exchange/added-time.ts';
 import type { DataPath, Ending } from '../exchange/exchange.ts';
+import { DurationBuckets, type DurationBucketsReading, toBounds } from '../metrics/duration-buckets.ts';
 import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
+
+/** For what the sidecar adds itself: from a busy loop's turn upwards all of it is too much. */
+const ADDED_BOUNDS = toBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
 
 /** Plain numbers since the start, at the moment of reading. */
 export interface OwnNumbers {
@@ -22,6 +27,8 @@ export interface OwnNumbers {
   /** Exchanges with the Comet endpoint, and login forms; what they carried is counted in `comet`. */
   readonly cometExchanges: number;
   readonly comet: CometNumbers;
+  /** How long the relay keeps requests and responses; goes on after the reading, as the histogram that it is. */
+  readonly added: Readonly<Record<Direction, DurationBucketsReading>>;
   /** Calls that would have begun a session when there were `sessions.max` already. */
   readonly sessionsUntracked: number;
 }
@@ -36,6 +43,7 @@ export class OwnMetrics {
   readonly #failed: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #tables: readonly { readonly untracked: number }[];
   readonly #comet: { read(): CometNumbers };
+  readonly #added = { request: new DurationBuckets(ADDED_BOUNDS), response: new DurationBuckets(ADDED_BOUNDS) };
   #upgrades = 0;
   #unclassified = 0;
   #cometExchanges = 0;
@@ -64,7 +72,11 @@ export class OwnMetrics {
     this.#cometExchanges += 1;
   }
 
-  /** What is counted here, at one moment. */
+  timeAdded(direction: Direction, addedNs: number): void {
+    this.#added[direction].add(addedNs);
+  }
+
+  /** What is counted here, at one moment; not what the sidecar adds, which is a matter of this process. */
   save(out: ArchiveWriter): void {
     for (const counters of this.#records()) saveCounters(out, counters);
     for (const count of [this.#upgrades, this.#unclassified, this.#cometExchanges]) out.count(count);
@@ -90,6 +102,7 @@ export class OwnMetrics {
       unclassified: this.#unclassified,
       cometExchanges: this.#cometExchanges,
       comet: this.#comet.read(),
+      added: this.#added,
       sessionsUntracked: this.#tables.reduce((sum, table) => sum + table.untracked, 0),
     };
   }

@@ -13,7 +13,9 @@
  * session nor keeps it alive.
  */
 import type { Call, Classifier } from '../classify/classifier.ts';
+import type { Direction } from '../exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../exchange/exchange.ts';
+import type { TimedCall } from '../metrics/answer-log.ts';
 import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../metrics/statistics.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
@@ -130,6 +132,10 @@ export class Recorder implements ExchangeObserver {
     if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
   }
 
+  onAdded(direction: Direction, addedNs: number): void {
+    this.own.timeAdded(direction, addedNs);
+  }
+
   #countOn(session: Session, note: CallNote, exchange: Exchange, ending: Ending): void {
     if (counts(note.call, ending)) count(session.statistics, note.call, exchange, ending);
     // Accepted is accepted: that the client did not wait for the rest of the answer brings no session back.
@@ -187,11 +193,16 @@ function counts(call: Call, ending: Ending): boolean {
 }
 
 function count(statistics: Statistics, call: Call, exchange: Exchange, ending: Ending): void {
-  if (!counts(call, ending) || call.kind === 'session') return;
+  if (!counts(call, ending)) return;
   const { beganNs, endedNs, status } = exchange;
   if (call.kind === 'object') statistics.object.recordRead(call.name, status);
+  else if (!isTimed(call)) return;
   else if (ending.kind === 'failed') statistics[call.kind].recordFailed(call.name);
-  else statistics[call.kind].recordAnswered(call.name, status, endedNs - beganNs, endedNs);
+  else statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
+}
+
+function isTimed(call: Call): call is Call & TimedCall {
+  return call.kind === 'rpc' || call.kind === 'sba';
 }
 
 function isAccepted(status: number): boolean {

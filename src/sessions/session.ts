@@ -54,20 +54,21 @@ export class Session {
   readonly #clock: Clock;
   readonly #origin: SessionOrigin;
   readonly #sources: SessionMetrics;
-  #createdEpochMs: number;
+  // What every call touches is declared together: V8 lays fields out in this order, and cache lines hold eight of them.
   #statistics: Statistics | undefined;
+  #requests = 0;
+  #openCalls = 0;
+  #lastActivityNs: number;
+  /** Since when its last connection is gone; infinity while there is one, and for sessions that keep none. */
+  #goneSinceNs = Number.POSITIVE_INFINITY;
+  #createdEpochMs: number;
   /** Statistics of before a restart, until somebody needs them: 10,000 sessions would take a second at the start. */
   #unread: ArchiveReader | undefined;
   /** What is monitored since before the restart. */
   #resubscribed: string[] | undefined;
   #metrics: MetricSet | undefined;
-  #requests = 0;
-  #openCalls = 0;
-  #lastActivityNs: number;
   #userName: string | null;
   #connectionType: ConnectionType;
-  /** Since when its last connection is gone; infinity while there is one, and for sessions that keep none. */
-  #goneSinceNs = Number.POSITIVE_INFINITY;
   #onEnded: (() => void) | undefined;
 
   constructor(origin: SessionOrigin, sources: SessionMetrics, clock: Clock, id: string = randomUUID()) {

@@ -25,7 +25,7 @@ const CONFIG: RecorderConfig = {
     maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
     maxNamesPerSession: 200,
   },
-  sessions: testSessions,
+  sessions: { ...testSessions, max: 20_000 },
   comet: testComet,
 };
 
@@ -33,8 +33,12 @@ await initMetrics();
 const recorder = createRecorder(CONFIG, systemClock);
 const classifier = new Classifier(CONFIG);
 
-function headsOf(toLine: (i: number) => string, toFields: (i: number) => string = () => ''): Buffer[] {
-  return Array.from({ length: CALLS }, (_, i) =>
+function headsOf(
+  toLine: (i: number) => string,
+  toFields: (i: number) => string = () => '',
+  count: number = CALLS,
+): Buffer[] {
+  return Array.from({ length: count }, (_, i) =>
     Buffer.from(
       `${toLine(i)} HTTP/1.1\r\nHost: plant.example\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n` +
         `Content-Type: application/json\r\n${toFields(i)}Content-Length: 2\r\n\r\n`,
@@ -68,7 +72,20 @@ const ofUsers = headsOf(toRpc, (i) => basic(`user-${i % 50}`));
 const ofKeys = headsOf(toRpc, (i) => `X-API-Key: 0123456789abcdef-${i % 50}\r\n`);
 const pages = headsOf((i) => `GET /smartWeb/scripts/application-${i}.js`);
 const odd = headsOf((i) => `POST ${BASE}/d2/../d2//rpc/E.Smart%57ebApiTutorial/TestInOut${i % 10};jsessionid=${i}`);
+// A prime step, as in the load benchmarks: who comes again comes behind all others, and finds no cache warm.
+const toStranger = (i: number): number => (i * 7_919) % (100 * CALLS);
+const ofMany = headsOf(
+  (i) => `POST ${BASE}/d2/rpc/E.Bench/Call${toStranger(i) % 2_000}`,
+  (i) => basic(`stranger-${Math.floor(toStranger(i) / 10)}`),
+  100 * CALLS,
+);
 let scanned = 0;
+let turn = 0;
+/** Each time the next 1,000 of 100,000. */
+const nextOfMany = (): readonly Buffer[] => {
+  turn = (turn + 1) % 100;
+  return ofMany.slice(turn * CALLS, (turn + 1) * CALLS);
+};
 
 const NOTHING: ExchangeObserver = { onBegin: () => {}, onEnd: () => {} };
 
@@ -77,6 +94,8 @@ describe('1,000 exchanges', () => {
   bench('a call without credentials', () => observe(anonymous, recorder));
   bench('a call of a session by Basic', () => observe(ofUsers, recorder));
   bench('a call of a session by X-API-Key', () => observe(ofKeys, recorder));
+  bench('heads and clock only, of 10,000 users and 2,000 names', () => observe(nextOfMany(), NOTHING));
+  bench('a call of one of 10,000 sessions by Basic, of 2,000 names', () => observe(nextOfMany(), recorder));
   bench('a call of a session whose client left', () => observe(ofUsers, recorder, CANCELLED));
   bench('a page that is no call', () => observe(pages, recorder));
 });

@@ -74,6 +74,7 @@ describe('WindowTimer', () => {
     const { clock, histograms, timer } = createTimer();
     expect(histograms.size).toBe(0);
     timer.update(NS_PER_MS);
+    timer.snapshot();
     expect(histograms.size - histograms.freeCount).toBe(1);
     clock.advanceS(WINDOW_S);
     timer.snapshot();

@@ -54,3 +54,12 @@ it('forgets what has not been sent for long', () => {
   memory.tokenOf(anna);
   expect(asked()).toBe(40_002);
 });
+
+it('tells credentials apart whose fingerprints are alike in what the table is asked for', () => {
+  const memory = new TokenMemory(credentials);
+  // Three such pairs are to be expected: each new one meets up to 32,768 others, in 2^30 places.
+  for (let i = 0; i < 100_000; i += 1) {
+    const fields = fieldsOf(basic(`user${i}:pass`));
+    if (memory.tokenOf(fields) !== credentials.tokenOf(fields)) expect.fail(`user${i} is taken for another`);
+  }
+});
