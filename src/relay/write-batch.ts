@@ -4,6 +4,7 @@
  * busy connections this takes a third off a request's processor time (docs/benchmarks.md); with one it changes nothing.
  */
 import type { Socket } from 'node:net';
+import type { AddedTime } from '../exchange/added-time.ts';
 
 /** Writes that may wait for each other: no call waits for longer than this many others take. */
 const MAX_WRITES = 64;
@@ -38,21 +39,25 @@ export class WriteBatch {
 /** One direction of a connection. Whoever ends its socket, or writes to it himself, has to call `flush` before. */
 export class DeferredWriter {
   readonly #batch: WriteBatch;
+  readonly #added: AddedTime;
   readonly #onFull: () => void;
   #socket: Socket | undefined;
   #text = '';
+  #sinceNs = 0;
 
   /** `onFull`: the socket takes no more until its `drain`, as `write` would have said by `false`. */
-  constructor(batch: WriteBatch, onFull: () => void) {
+  constructor(batch: WriteBatch, added: AddedTime, onFull: () => void) {
     this.#batch = batch;
+    this.#added = added;
     this.#onFull = onFull;
   }
 
-  /** Writes latin1 `text`, which should be short, at the end of this turn. */
-  write(socket: Socket, text: string): void {
+  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs`: what `AddedTime.sample` gave for it. */
+  write(socket: Socket, text: string, sinceNs = 0): void {
     this.flush();
     this.#socket = socket;
     this.#text = text;
+    this.#sinceNs = sinceNs;
     this.#batch.add(this);
   }
 
@@ -61,8 +66,12 @@ export class DeferredWriter {
     const socket = this.#socket;
     if (socket === undefined) return;
     const text = this.#text;
+    const sinceNs = this.#sinceNs;
     this.clear();
-    if (!socket.destroyed && !socket.write(text, 'latin1')) this.#onFull();
+    if (socket.destroyed) return;
+    const takesMore = socket.write(text, 'latin1');
+    this.#added.written(sinceNs);
+    if (!takesMore) this.#onFull();
   }
 
   /** Forgets what waits: its socket is gone. */

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { AddedTime } from '../../src/exchange/added-time.ts';
 import { DeferredWriter, WriteBatch } from '../../src/relay/write-batch.ts';
 
 /** Tells in order what is written to all sockets. */
@@ -30,8 +31,14 @@ function setUp() {
   const full: string[] = [];
   const batch = new WriteBatch();
   const socket = (takesMore?: boolean) => new FakeSocket(written, takesMore) as unknown as Socket;
-  const writer = (name = '') => new DeferredWriter(batch, () => full.push(name));
-  return { written, full, socket, writer };
+  const clock = { nowNs: () => 1_000, epochMs: () => 0 };
+  const measured: number[] = [];
+  const added = new AddedTime(clock, (addedNs) => {
+    expect(written.length).toBeGreaterThan(0);
+    measured.push(addedNs);
+  });
+  const writer = (name = '') => new DeferredWriter(batch, added, () => full.push(name));
+  return { written, full, measured, socket, writer };
 }
 
 const turnEnd = () => new Promise((resolve) => setImmediate(resolve));
@@ -71,6 +78,33 @@ describe('writes of one turn', () => {
     one.write(to, 'b');
     await turnEnd();
     expect(written).toEqual(['a latin1', 'b latin1']);
+  });
+});
+
+describe('the time added', () => {
+  it('is measured when the text has been written, where it is to be, and once', async () => {
+    const { measured, socket, writer } = setUp();
+    const one = writer();
+    one.write(socket(), 'a', 400);
+    expect(measured).toEqual([]);
+    await turnEnd();
+    expect(measured).toEqual([600]);
+    one.write(socket(), 'b');
+    one.flush();
+    expect(measured).toEqual([600]);
+  });
+
+  it('is not measured where nothing is written', async () => {
+    const { measured, socket, writer } = setUp();
+    const [gone, cleared] = [writer(), writer()];
+    const to = socket();
+    gone.write(to, 'a', 400);
+    to.destroy();
+    cleared.write(socket(), 'b', 400);
+    cleared.clear();
+    cleared.write(socket(), 'c');
+    await turnEnd();
+    expect(measured).toEqual([]);
   });
 });
 

@@ -1,0 +1,166 @@
+import type { Socket } from 'node:net';
+import type { AddedTime } from '../exchange/added-time.ts';
+import { resetConnection } from '../tls/reset.ts';
+import type { ReadBuffer } from '../upstream/read-buffer.ts';
+import type { RelayServices } from './relay-context.ts';
+import { DeferredWriter } from './write-batch.ts';
+
+/** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
+const LINGER_MS = 2_000;
+
+/** What a client's connection tells its owner. */
+export interface ClientListener {
+  /** A held exchange, in which a client that does not send is not idle. */
+  readonly isHeld: boolean;
+  onClientBytes(chunk: Buffer): void;
+  /** The client has closed its side; we have not closed ours. */
+  onClientEnd(): void;
+  /** It takes no more, until `onClientDrain`. */
+  onClientFull(): void;
+  onClientDrain(): void;
+  /** The client has reset the connection; `onClientClosed` follows. */
+  onClientReset(): void;
+  onClientClosed(): void;
+}
+
+/** The client's side of a relayed connection: its socket, with all that it does besides giving bytes. */
+export class ClientLink {
+  readonly #socket: Socket;
+  readonly #listener: ClientListener;
+  readonly #services: RelayServices;
+  readonly #added: AddedTime;
+  readonly #writer: DeferredWriter;
+  #lingerTimer: NodeJS.Timeout | undefined;
+  #isDetached = false;
+  /** The client has closed its side. */
+  hasEnded = false;
+  /** We have closed ours, behind what is written. */
+  isClosing = false;
+  /** Its socket is not read for now. */
+  isPaused = false;
+
+  constructor(socket: Socket, listener: ClientListener, services: RelayServices) {
+    this.#socket = socket;
+    this.#listener = listener;
+    this.#services = services;
+    this.#added = services.reporter.added.response;
+    this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
+    socket.setTimeout(services.options.idleTimeoutMs);
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('drain', this.#onDrain);
+    socket.on('timeout', this.#onTimeout);
+    socket.on('error', this.#onError);
+    socket.on('close', this.#onClose);
+  }
+
+  get bytesRead(): number {
+    return this.#socket.bytesRead;
+  }
+
+  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs`: what `AddedTime.sample` gave for it. */
+  writeSoon(text: string, sinceNs = 0): void {
+    this.#writer.write(this.#socket, text, sinceNs);
+  }
+
+  /**
+   * False, like a socket's, when it wants no more before `onClientDrain`; `sinceNs` as above; `buffer`: the one that `bytes` are in,
+   * if not their own.
+   */
+  write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
+    this.#writer.flush();
+    const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
+    this.#added.written(sinceNs);
+    return takesMore;
+  }
+
+  /** Writes now what waits. */
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  /** Reads on, or not. */
+  setPaused(isPaused: boolean): void {
+    if (isPaused === this.isPaused || this.#isDetached) return;
+    this.isPaused = isPaused;
+    if (isPaused) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  /** Limits the silence of a client that has closed its side and still waits for its answer. */
+  limitHalfClosed(): void {
+    this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
+  }
+
+  /** Ends our side after what is written; the client may still be sending, and must not lose the answer to a reset. */
+  close(): void {
+    this.isClosing = true;
+    this.#writer.flush();
+    // Not read until all is written: else a client that sends on and reads nothing would never be silent.
+    this.#socket.pause();
+    this.#socket.end(() => {
+      if (this.#socket.destroyed) return;
+      this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
+      this.#socket.resume();
+    });
+  }
+
+  /** Ends everything at once, behind what is written. */
+  destroy(): void {
+    this.#writer.flush();
+    this.#socket.destroy();
+  }
+
+  reset(): void {
+    this.#writer.flush();
+    resetConnection(this.#socket);
+  }
+
+  /** Gives the socket away, as it was given to us; nothing comes from it any more. */
+  detach(): Socket {
+    const socket = this.#socket;
+    this.#isDetached = true;
+    this.#writer.flush();
+    socket.setTimeout(0);
+    socket.off('data', this.#onData);
+    socket.off('end', this.#onEnd);
+    socket.off('drain', this.#onDrain);
+    socket.off('timeout', this.#onTimeout);
+    socket.off('error', this.#onError);
+    socket.off('close', this.#onClose);
+    return socket;
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(chunk);
+  };
+
+  readonly #onEnd = (): void => {
+    this.hasEnded = true;
+    if (!this.isClosing) this.#listener.onClientEnd();
+  };
+
+  readonly #onFull = (): void => this.#listener.onClientFull();
+
+  readonly #onDrain = (): void => this.#listener.onClientDrain();
+
+  readonly #onTimeout = (): void => {
+    // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
+    // So would cutting a client that may not go on sending since the upstream does not read.
+    if (!this.#listener.isHeld || this.hasEnded || this.#socket.writableLength > 0) {
+      this.#services.reporter.hits.hit(this.hasEnded ? 'timeouts.halfClosed' : 'timeouts.idle');
+      this.#socket.destroy();
+      return;
+    }
+    // One that is not read is not seen leaving: a write of nothing fails then.
+    if (this.isPaused) this.#socket.write('');
+    this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
+  };
+
+  readonly #onError = (): void => this.#listener.onClientReset();
+
+  readonly #onClose = (): void => {
+    clearTimeout(this.#lingerTimer);
+    this.#listener.onClientClosed();
+  };
+}

@@ -1,0 +1,97 @@
+import type { Socket } from 'node:net';
+import type { AddedTime } from '../exchange/added-time.ts';
+import { resetConnection } from '../tls/reset.ts';
+import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
+import type { RelayServices } from './relay-context.ts';
+import { DeferredWriter } from './write-batch.ts';
+
+/**
+ * The upstream's side of a relayed connection: none until there is something to send, and again none when it has ended or was
+ * dropped. What the sockets say comes to the `UpstreamListener`, with the socket, since one that was dropped may still speak.
+ */
+export class UpstreamLink {
+  readonly #upstream: Upstream;
+  readonly #listener: UpstreamListener;
+  readonly #onFullChange: () => void;
+  readonly #added: AddedTime;
+  readonly #writer: DeferredWriter;
+  #socket: Socket | undefined;
+  /** It takes no more for now. */
+  isFull = false;
+
+  /** `onFullChange`: `isFull` is another. */
+  constructor(services: RelayServices, listener: UpstreamListener, onFullChange: () => void) {
+    this.#upstream = services.upstream;
+    this.#listener = listener;
+    this.#onFullChange = onFullChange;
+    this.#added = services.reporter.added.request;
+    this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== undefined;
+  }
+
+  /** Whether `socket` is the connection of now, and not one that was dropped before, while another may be at work. */
+  is(socket: Socket): boolean {
+    return socket === this.#socket;
+  }
+
+  /**
+   * Text, which is latin1 and should be short, goes at the end of this turn; opens a connection where there is none. `sinceNs`:
+   * what `AddedTime.sample` gave for it.
+   */
+  send(bytes: Buffer | string, sinceNs = 0): void {
+    this.#socket ??= this.#upstream.connect(this.#listener);
+    if (typeof bytes === 'string') {
+      this.#writer.write(this.#socket, bytes, sinceNs);
+      return;
+    }
+    this.#writer.flush();
+    const takesMore = this.#socket.write(bytes);
+    this.#added.written(sinceNs);
+    if (!takesMore) this.#onFull();
+  }
+
+  /** Sends now what waits. */
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  /** Ends our side behind what was sent. */
+  end(): void {
+    this.#writer.flush();
+    this.#socket?.end();
+  }
+
+  pause(): void {
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    this.#socket?.resume();
+  }
+
+  /** Goes away from the connection, without a word or by a reset. */
+  drop(isReset: boolean): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    this.#socket = undefined;
+    this.#writer.clear();
+    // One that is still connecting would wait for that before it resets.
+    if (isReset && !socket.connecting) resetConnection(socket);
+    else socket.destroy();
+    if (this.isFull) this.onDrain();
+  }
+
+  /** To be called when the connection of now takes more again. */
+  onDrain(): void {
+    this.isFull = false;
+    this.#onFullChange();
+  }
+
+  readonly #onFull = (): void => {
+    this.isFull = true;
+    this.#onFullChange();
+  };
+}
