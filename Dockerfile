@@ -5,7 +5,7 @@
 # `node .ci/container.mjs` runs these very steps without a container engine, twice, and then the result.
 
 # Also by digest: --build-arg NODE_IMAGE=node@sha256:...
-ARG NODE_IMAGE=node:26.9.0-bookworm-slim
+ARG NODE_IMAGE=node:26.10.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build

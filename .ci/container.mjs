@@ -8,13 +8,14 @@
  * with the Node.js that runs this script; the packages come from where npm gets them here.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build, takeContext } from './container/build.mjs';
+import { parseDockerfile } from './container/dockerfile.mjs';
 import { mount } from './container/mounts.mjs';
 import { compareTrees, listFaults, listTree } from './container/tree.mjs';
 import { tryOut } from './container/trial.mjs';
@@ -24,6 +25,7 @@ const CONTEXT = path.resolve(path.dirname(SCRIPT), '..');
 const INSIDE = 'CONTAINER_FOLDER';
 const COMMIT = '0123456789ab';
 const BYTES_PER_MB = 1_000_000;
+const PROGRAMS = ['unshare', 'mount', 'setpriv', 'chroot'];
 
 const say = (line) => void process.stdout.write(`${line}\n`);
 
@@ -37,6 +39,11 @@ process.exit(process.env[INSIDE] === undefined ? enter() : await main(process.en
 
 /** The same once more, in namespaces of its own. */
 function enter() {
+  const obstacle = findObstacle();
+  if (obstacle !== undefined) {
+    process.stderr.write(`container: ${obstacle}\n`);
+    return 1;
+  }
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-container-'));
   const words = [
     '--mount',
@@ -59,8 +66,20 @@ function enter() {
   }
 }
 
+/** What this machine lacks; the reason of a step that fails later would be harder to read. */
+function findObstacle() {
+  if (process.platform !== 'linux') return `runs on Linux, and this is ${process.platform}`;
+  if (process.getuid() !== 0) return 'has to be run as root, since it mounts: sudo node .ci/container.mjs';
+  const missing = PROGRAMS.filter((program) => spawnSync(program, ['--version']).error !== undefined);
+  return missing.length === 0
+    ? undefined
+    : `not found: ${missing.join(', ')} (of Debian's util-linux, mount and coreutils)`;
+}
+
 async function main(folder) {
   try {
+    // Before anything costs time; build() reads it for itself.
+    parseDockerfile(readFileSync(values.file, 'utf8'));
     mount(['-t', 'tmpfs', 'none', folder]);
     const context = path.join(folder, 'context');
     takeContext(CONTEXT, context);
@@ -81,8 +100,9 @@ async function main(folder) {
       refuse(compareTrees(tree, listTree(make('second').root)));
       say('a second build gives the same, to the byte and the second');
     }
+    const guide = readFileSync(path.join(CONTEXT, 'docs/install.md'), 'utf8');
     for (const hasTmp of [true, false])
-      await tryOut({ image, folder: path.join(folder, `trial-${hasTmp}`), hasTmp, say });
+      await tryOut({ image, folder: path.join(folder, `trial-${hasTmp}`), hasTmp, guide, say });
     return 0;
   } catch (error) {
     process.stderr.write(`container: ${error.message}\n`);

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * `node .ci/deb.mjs FOLDER [VERSION]`, after `npm run build`: writes FOLDER/d2-sidecar_<version>_all.deb, with VERSION in place of that of
- * package.json. The same files give the same package: its times are SOURCE_DATE_EPOCH (default 0), its owner is root.
+ * package.json. The same files give the same package: its times are SOURCE_DATE_EPOCH, its owner is root. Whose package it is, DEBFULLNAME
+ * and DEBEMAIL say, as to Debian's own tools.
  *
  * With dpkg-deb alone: there is nothing to compile, and debhelper would bring more rules than there are files. What is installed and what
  * runs on installing is in config/debian/, beside the unit that it installs.
@@ -23,6 +24,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const EXIT_USAGE = 64;
@@ -34,9 +36,12 @@ const FILES = {
   'usr/lib/d2-sidecar/schema.json': 'config/schema.json',
   'usr/lib/systemd/system/d2-sidecar.service': 'config/systemd/d2-sidecar.service',
   'etc/d2-sidecar/sidecar.yaml': 'config/sidecar.yaml',
-  'usr/share/doc/d2-sidecar/copyright': 'LICENSE',
   'usr/share/doc/d2-sidecar/NEWS': 'CHANGELOG.md',
 };
+const DOCUMENTS = 'usr/share/doc/d2-sidecar';
+/** As npm has it in its packages: before 1985, Debian's archive takes a file's time for a mistake. */
+const DEFAULT_EPOCH = '499162500';
+const MS_PER_SECOND = 1000;
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
 
 const [folder, version, ...rest] = process.argv.slice(2);
@@ -55,10 +60,26 @@ try {
 }
 
 function make(root, target) {
+  const epoch = process.env.SOURCE_DATE_EPOCH || DEFAULT_EPOCH;
+  const written = version ?? JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version;
+  const debianVersion = toDebianVersion(written);
+  const maintainer = toMaintainer();
+  layOut(root);
+  describe(root, { debianVersion, maintainer, epoch: Number(epoch) });
+  setModes(root);
+  chmodSync(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), 0o755);
+  control(root, debianVersion, maintainer);
+  setTimes(root, Number(epoch));
+  const file = path.join(target, `d2-sidecar_${debianVersion}_all.deb`);
+  mkdirSync(target, { recursive: true });
+  run('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', root, file], { SOURCE_DATE_EPOCH: epoch });
+  return file;
+}
+
+function layOut(root) {
   for (const [to, from] of Object.entries(FILES)) copy(from, path.join(root, to));
-  const main = path.join(root, 'usr/lib/d2-sidecar/dist/main.js');
   // Debian's node, whatever else a PATH finds first.
-  edit(main, /^#!.*/, '#!/usr/bin/node');
+  edit(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), /^#!.*/, '#!/usr/bin/node');
   edit(
     path.join(root, 'etc/d2-sidecar/sidecar.yaml'),
     '$schema=./schema.json',
@@ -66,30 +87,78 @@ function make(root, target) {
   );
   mkdirSync(path.join(root, 'usr/bin'));
   symlinkSync('../lib/d2-sidecar/dist/main.js', path.join(root, 'usr/bin/d2-sidecar'));
-  setModes(root);
-  chmodSync(main, 0o755);
-  const control = path.join(root, 'DEBIAN');
-  const debianVersion = toDebianVersion(
-    version ?? JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version,
-  );
-  copy('config/debian/control', path.join(control, 'control'));
-  edit(path.join(control, 'control'), '@VERSION@', debianVersion);
-  edit(path.join(control, 'control'), '@SIZE@', String(Math.ceil(sizeOf(root) / BYTES_PER_KIB)));
-  writeFileSync(path.join(control, 'conffiles'), '/etc/d2-sidecar/sidecar.yaml\n');
-  for (const name of SCRIPTS) copy(`config/debian/${name}`, path.join(control, name));
-  setModes(control);
-  for (const name of SCRIPTS) chmodSync(path.join(control, name), 0o755);
-  const epoch = process.env.SOURCE_DATE_EPOCH || '0';
-  setTimes(root, Number(epoch));
-  const file = path.join(target, `d2-sidecar_${debianVersion}_all.deb`);
-  mkdirSync(target, { recursive: true });
-  const { status, stderr, error } = spawnSync('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', root, file], {
+}
+
+/** Licences, changes and manual, where Debian wants them. */
+function describe(root, { debianVersion, maintainer, epoch }) {
+  const place = path.join(root, DOCUMENTS);
+  // What is built in has licences of its own, whose texts have to be passed on; Debian wants none of the Apache License's in `copyright`.
+  run(process.execPath, ['.ci/sbom.mjs', place]);
+  const [list] = readFileSync(path.join(place, 'licences.txt'), 'utf8').split(`\n${'='.repeat(80)}\n`);
+  const own = readFileSync(path.join(ROOT, 'LICENSE'), 'utf8');
+  const texts = `Their texts: /${DOCUMENTS}/licences.txt; that of the Apache License 2.0 is also /usr/share/common-licenses/Apache-2.0.`;
+  writeFileSync(path.join(place, 'copyright'), `${own}\n${list.trim()}\n\n${texts}\n`);
+  const date = new Date(epoch * MS_PER_SECOND).toUTCString().replace('GMT', '+0000');
+  const entry = `  * What has changed is in /usr/share/doc/d2-sidecar/NEWS.\n\n -- ${maintainer}  ${date}\n`;
+  compress(path.join(place, 'changelog.gz'), `d2-sidecar (${debianVersion}) unstable; urgency=medium\n\n${entry}`);
+  const manual = path.join(root, 'usr/share/man/man1');
+  mkdirSync(manual, { recursive: true });
+  compress(path.join(manual, 'd2-sidecar.1.gz'), toManual(run(process.execPath, ['dist/main.js', '--help'])));
+}
+
+/** The text of --help in the form of man(7): what has a heading and lines set in is a section, all else a paragraph. */
+function toManual(help) {
+  const toLine = (line) =>
+    line
+      .replaceAll('\\', '\\e')
+      .replaceAll('-', '\\-')
+      .replace(/^(?=[.'])/, '\\&');
+  const [title, ...blocks] = help.trim().split('\n\n');
+  const name = title.replace(': ', ' \\- ').replace(/\.$/, '');
+  const sections = blocks.map((block) => {
+    const [heading, ...lines] = block.split('\n');
+    const isSection = lines.length > 0 && lines.every((line) => line.startsWith('  '));
+    if (!isSection) return ['.PP', ...block.split('\n').map(toLine)].join('\n');
+    return [`.SH ${heading.toUpperCase()}`, '.nf', ...lines.map((line) => toLine(line.slice(2))), '.fi'].join('\n');
+  });
+  return ['.TH D2\\-SIDECAR 1', '.SH NAME', name, ...sections, ''].join('\n');
+}
+
+function control(root, debianVersion, maintainer) {
+  const place = path.join(root, 'DEBIAN');
+  const file = path.join(place, 'control');
+  copy('config/debian/control', file);
+  edit(file, '@VERSION@', debianVersion);
+  edit(file, '@MAINTAINER@', maintainer);
+  edit(file, '@SIZE@', String(Math.ceil(sizeOf(root) / BYTES_PER_KIB)));
+  writeFileSync(path.join(place, 'conffiles'), '/etc/d2-sidecar/sidecar.yaml\n');
+  for (const name of SCRIPTS) copy(`config/debian/${name}`, path.join(place, name));
+  setModes(place);
+  for (const name of SCRIPTS) chmodSync(path.join(place, name), 0o755);
+}
+
+/** Without both names it is somebody's own package, of his own machine. */
+function toMaintainer() {
+  const { DEBFULLNAME = 'The d2-sidecar maintainers', DEBEMAIL = 'root@localhost' } = process.env;
+  if (/[\n<>]/.test(`${DEBFULLNAME}${DEBEMAIL}`))
+    throw new Error('DEBFULLNAME, DEBEMAIL: neither < nor > nor a new line');
+  return `${DEBFULLNAME} <${DEBEMAIL}>`;
+}
+
+/** Gives what it printed. */
+function run(program, args, env = {}) {
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    cwd: ROOT,
     encoding: 'utf8',
-    env: { ...process.env, SOURCE_DATE_EPOCH: epoch },
+    env: { ...process.env, ...env },
   });
   if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`dpkg-deb ended with ${status}: ${stderr.trim()}`);
-  return file;
+  if (status !== 0) throw new Error(`${program} ${args[0]} ended with ${status}: ${stderr.trim()}`);
+  return stdout;
+}
+
+function compress(file, text) {
+  writeFileSync(file, gzipSync(text, { level: 9 }));
 }
 
 /** `1.0.0-rc.1` is before `1.0.0`, which Debian writes with a tilde. */

@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 /**
- * `npm run sbom -- FOLDER` writes what a release is made of: the packages that it runs with, and not those that it is built and
- * tested with. Run it where package.json is, after `npm ci`. The same packages give the same files.
+ * `npm run sbom -- FOLDER` writes what a release is made of: the packages whose code the build puts into dist/, and those that
+ * package.json has installed beside it (`dependencies`, with what they need). Not what it is only built and tested with. Run it where
+ * package.json is, after `npm ci`. The same packages give the same files.
  *
  * - `sbom.cdx.json`: CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/), with version, licence and hash of each, and what needs what.
  * - `licences.txt`: their licences in a list, and then the texts that come with them, which have to be passed on.
+ *
+ * What is in dist/ is asked of the bundler, by rolldown.config.js, without writing it: no list of it can be out of date. A project
+ * without that file has no bundle.
  *
  * Exit code 1, and a line for each package that is the reason, if a licence is not known or not one of PERMITTED.
  *
@@ -13,6 +17,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
+import { pathToFileURL } from 'node:url';
 
 /** Licences that ask for no more than their text (SPDX). Whatever else a dependency brings has to be looked at by a person. */
 const PERMITTED = new Set('0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC0-1.0 ISC MIT Zlib'.split(' '));
@@ -20,24 +25,32 @@ const PERMITTED = new Set('0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0
 const EXIT_USAGE = 64;
 const TEXT_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
 const MODULES = 'node_modules/';
+const BUNDLER_CONFIG = 'rolldown.config.js';
+/** Names of modules that the bundler adds of its own code. */
+const BUNDLER_MODULE = '\0rolldown/';
+const PACKAGE_IN_PATH = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/;
 
 const [folder, ...rest] = process.argv.slice(2);
 if (folder === undefined || rest.length > 0) {
   process.stderr.write('usage: npm run sbom -- FOLDER\n');
   process.exit(EXIT_USAGE);
 }
-process.exitCode = write(folder);
+process.exitCode = await write(folder);
 
-function write(target) {
+async function write(target) {
   const project = readJson('package.json');
-  const packages = listPackages();
+  const installed = listInstalled();
+  const packages = toReleased(installed, await listBundled());
   const refused = packages.filter(({ licence }) => !isPermitted(licence));
   for (const { name, version, licence } of refused) {
     process.stderr.write(`${name} ${version}: ${licence ?? 'no licence is named'}, which is not permitted\n`);
   }
   if (refused.length > 0) return 1;
   mkdirSync(target, { recursive: true });
-  writeFileSync(path.join(target, 'sbom.cdx.json'), `${JSON.stringify(toSbom(project, packages), undefined, 2)}\n`);
+  writeFileSync(
+    path.join(target, 'sbom.cdx.json'),
+    `${JSON.stringify(toSbom(project, packages, installed), undefined, 2)}\n`,
+  );
   writeFileSync(path.join(target, 'licences.txt'), toLicenceText(project, packages));
   process.stdout.write(`${packages.length} packages, all under permitted licences\n`);
   return 0;
@@ -47,17 +60,51 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** What is installed for production, by its place in node_modules; what is optional may be there or not. */
-function listPackages() {
+/** All that is installed, by its place in node_modules; what is optional may be there or not. */
+function listInstalled() {
   const { packages } = readJson('package-lock.json');
   return Object.entries(packages)
-    .filter(([place, { dev }]) => place !== '' && !dev)
+    .filter(([place]) => place !== '')
     .filter(([place, { optional, devOptional }]) => !(optional || devOptional) || existsSync(place))
-    .map(([place, { version, integrity, dependencies, optionalDependencies }]) => {
-      const { name, license } = readJson(path.join(place, 'package.json'));
-      const licence = typeof license === 'string' && license.trim() !== '' ? license : undefined;
+    .map(([place, { version, integrity, dev, dependencies, optionalDependencies }]) => {
       const needs = Object.keys({ ...dependencies, ...optionalDependencies });
-      return { place, name, version, licence, integrity, needs };
+      return { place, version, integrity, isForDevelopment: dev === true, needs };
+    });
+}
+
+/** Places of the packages that have code in the bundle, e.g. `node_modules/preact`. */
+async function listBundled() {
+  const places = new Set();
+  if (!existsSync(BUNDLER_CONFIG)) return places;
+  const { rolldown } = await import('rolldown');
+  const { default: configs } = await import(pathToFileURL(path.resolve(BUNDLER_CONFIG)).href);
+  for (const { output, ...input } of [configs].flat()) {
+    const bundle = await rolldown({ ...input, logLevel: 'silent' });
+    const { output: files } = await bundle.generate(output);
+    await bundle.close();
+    // Of a chunk: modules without those that nothing of is left.
+    for (const { modules = {} } of files) for (const id of Object.keys(modules)) places.add(toPlace(id));
+  }
+  places.delete(undefined);
+  return places;
+}
+
+/** Undefined for a module of this project. */
+function toPlace(id) {
+  if (id.startsWith(BUNDLER_MODULE)) return `${MODULES}rolldown`;
+  const [place] = PACKAGE_IN_PATH.exec(path.relative('.', id)) ?? [];
+  return place;
+}
+
+function toReleased(installed, bundled) {
+  const known = new Set(installed.map(({ place }) => place));
+  for (const place of bundled)
+    if (!known.has(place)) throw new Error(`${place} is in the bundle, and not in package-lock.json`);
+  return installed
+    .filter(({ place, isForDevelopment }) => !isForDevelopment || bundled.has(place))
+    .map((one) => {
+      const { name, license } = readJson(path.join(one.place, 'package.json'));
+      return { ...one, name, licence: typeof license === 'string' && license.trim() !== '' ? license : undefined };
     });
 }
 
@@ -68,11 +115,16 @@ function isPermitted(licence) {
   return names.length > 0 && names.every((name) => PERMITTED.has(name));
 }
 
-function toSbom({ name, version, description, license, dependencies }, packages) {
+function toSbom({ name, version, description, license, dependencies, devDependencies }, packages, installed) {
   const purl = toPurl({ name, version });
   const component = { 'bom-ref': purl, type: 'application', name, version, description, purl };
-  const places = new Map(packages.map((one) => [one.place, one]));
-  const root = { ref: purl, dependsOn: toRefs(Object.keys(dependencies ?? {}), '', places) };
+  const released = new Map(packages.map((one) => [one.place, one]));
+  const places = new Map(installed.map(({ place }) => [place, released.get(place)]));
+  const edges = packages.map((one) => ({ ref: toRef(one), dependsOn: toRefs(one.needs, one.place, places) }));
+  const own = toRefs(Object.keys({ ...dependencies, ...devDependencies }), '', places);
+  // Where the package between is not in it, e.g. since it only passes on what another one has.
+  const needed = new Set([...own, ...edges.flatMap(({ dependsOn }) => dependsOn)]);
+  const root = { ref: purl, dependsOn: [...own, ...packages.map(toRef).filter((ref) => !needed.has(ref))] };
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
     bomFormat: 'CycloneDX',
@@ -83,10 +135,7 @@ function toSbom({ name, version, description, license, dependencies }, packages)
       component: license === undefined ? component : { ...component, licenses: toLicenses(license) },
     },
     components: packages.map(toComponent),
-    dependencies: [
-      root,
-      ...packages.map((one) => ({ ref: toRef(one), dependsOn: toRefs(one.needs, one.place, places) })),
-    ],
+    dependencies: [root, ...edges],
   };
 }
 
@@ -129,12 +178,16 @@ function toHashes(integrity = '') {
     });
 }
 
-/** Node looks in the package's own node_modules, then in that of each package around it. */
+/**
+ * Node looks in the package's own node_modules, then in that of each package around it. `places` has all that is installed, with
+ * undefined for what is not released: found there, it is not looked for further out.
+ */
 function toRefs(needs, place, places) {
   return needs.flatMap((need) => {
     for (let around = place; ; around = around.slice(0, Math.max(0, around.lastIndexOf(`/${MODULES}`)))) {
-      const found = places.get(`${around === '' ? '' : `${around}/`}${MODULES}${need}`);
-      if (found !== undefined) return [toRef(found)];
+      const at = `${around === '' ? '' : `${around}/`}${MODULES}${need}`;
+      const found = places.get(at);
+      if (places.has(at)) return found === undefined ? [] : [toRef(found)];
       if (around === '') return [];
     }
   });
@@ -145,7 +198,7 @@ function toLicenceText(project, packages) {
   const texts = packages.map(
     ({ place, name, version }) => `${'='.repeat(80)}\n${name} ${version}\n\n${textsOf(place)}`,
   );
-  return `${project.name} ${project.version} runs with these packages:\n\n${list.join('\n')}\n\n${texts.join('\n')}`;
+  return `${project.name} ${project.version} is made of, or runs with, these packages:\n\n${list.join('\n')}\n\n${texts.join('\n')}`;
 }
 
 function textsOf(place) {

@@ -1,6 +1,6 @@
-/** `.ci/sbom.mjs`, against package-lock.json, which says what is installed. */
+/** `.ci/sbom.mjs`, against package-lock.json, which says what is installed, and the sources, which say what goes into the bundle. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -38,6 +38,26 @@ function run(cwd: string, ...args: readonly string[]) {
   return { status, stdout, stderr };
 }
 
+/** Packages that a file of the sources imports other than for types, e.g. `preact` for `preact/hooks`. */
+function importedBy(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  const imports = text.matchAll(/^import (?!type\b)[^;]*?from '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm);
+  return [...imports]
+    .map(([, from, lazily, plainly]) => from ?? lazily ?? plainly ?? '')
+    .filter((name) => !/^(?:\.|node:)/.test(name))
+    .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
+}
+
+/** What the sources import, and what rolldown.config.js takes from node_modules by itself. */
+function importedPackages(): readonly string[] {
+  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.tsx?$/.test(file),
+  );
+  const config = readFileSync(path.join(ROOT, 'rolldown.config.js'), 'utf8');
+  const copied = [...config.matchAll(/'node_modules\/((?:@[^/']+\/)?[^/']+)/g)].map((match) => match[1] ?? '');
+  return [...new Set([...files.flatMap((file) => importedBy(path.join(ROOT, 'src', file))), ...copied])].sort();
+}
+
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'd2s-sbom-'));
@@ -47,7 +67,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe('of this project', () => {
   let sbom: Sbom;
   let licences: string;
-  let locked: readonly (LockedPackage & { readonly name: string })[];
+  /** By its place. */
+  let locked: ReadonlyMap<string, LockedPackage & { readonly name: string }>;
   beforeAll(() => {
     const { status, stderr } = run(ROOT, path.join(folder, 'made/here'));
     expect(stderr).toBe('');
@@ -57,10 +78,16 @@ describe('of this project', () => {
     const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, LockedPackage>;
     };
-    locked = Object.entries(lock.packages)
-      .filter(([place, { dev }]) => place !== '' && dev !== true)
-      .map(([place, entry]) => ({ ...entry, name: place.replace(/^.*node_modules\//, '') }));
+    const entries = Object.entries(lock.packages).filter(([place]) => place !== '');
+    locked = new Map(
+      entries.map(([place, entry]) => [place, { ...entry, name: place.replace(/^.*node_modules\//, '') }]),
+    );
   });
+
+  /** `pkg:npm/a@1` is the one on top, `pkg:npm/a@2#node_modules/b/node_modules/a` another one. */
+  function placeOf(component: Component): string {
+    return component['bom-ref'].split('#')[1] ?? `node_modules/${component.name}`;
+  }
 
   it('it is CycloneDX, and says what it is about', () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
@@ -68,45 +95,72 @@ describe('of this project', () => {
     expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
   });
 
-  it('it has each package of production with version, hash and licence, and no other', () => {
-    const found = sbom.components.map(({ name, version, purl, hashes, licenses }) => ({
-      name,
-      version,
-      purl: decodeURIComponent(purl),
-      integrity: hashes.map(({ content }) => `sha512-${Buffer.from(content, 'hex').toString('base64')}`),
-      license: licenses.map(({ license, expression }) => license?.id ?? expression),
-    }));
-    const expected = locked.map(({ name, version, integrity, license }) => ({
-      name,
-      version,
-      purl: `pkg:npm/${name}@${version}`,
-      integrity: [integrity],
-      license: [license],
-    }));
-    const byPurl = (a: { purl: string }, b: { purl: string }) => (a.purl < b.purl ? -1 : 1);
-    expect(found.toSorted(byPurl)).toEqual(expected.toSorted(byPurl));
-    expect(found.length).toBeGreaterThan(20);
+  it('it has what the sources import, the script of the page included, and what is installed beside the bundle', () => {
+    const imported = importedPackages();
+    expect(imported).toEqual(expect.arrayContaining(['fastify', 'preact', 'undici', 'uplot']));
+    const names = new Set(sbom.components.map(({ name }) => name));
+    expect(imported.filter((name) => !names.has(name))).toEqual([]);
+    const places = new Set(sbom.components.map(placeOf));
+    const installed = [...locked].filter(([, { dev }]) => dev !== true).map(([place]) => place);
+    expect(installed.filter((place) => !places.has(place))).toEqual([]);
   });
 
-  it('it says what needs what', () => {
+  it('it has nothing that the release is only built and tested with', () => {
+    const names = sbom.components.map(({ name }) => name);
+    const tools = [
+      'vitest',
+      'typescript',
+      '@biomejs/biome',
+      'playwright-core',
+      'axe-core',
+      'cometd',
+      'faye',
+      'ws',
+      'kubernetes-models',
+    ];
+    expect(tools.filter((name) => names.includes(name))).toEqual([]);
+    expect(licences).not.toMatch(/vitest|biome/);
+    expect(names.length).toBeLessThan(locked.size);
+  });
+
+  it('it has version, hash and licence of each, as package-lock.json has them', () => {
+    for (const component of sbom.components) {
+      const { name, version, integrity, license } = locked.get(placeOf(component)) ?? {};
+      const { purl, hashes, licenses } = component;
+      expect({
+        ...{ name: component.name, version: component.version, purl: decodeURIComponent(purl) },
+        integrity: hashes.map(({ content }) => `sha512-${Buffer.from(content, 'hex').toString('base64')}`),
+        license: licenses.map(({ license: one, expression }) => one?.id ?? expression),
+      }).toEqual({ name, version, purl: `pkg:npm/${name}@${version}`, integrity: [integrity], license: [license] });
+    }
+    expect(sbom.components.length).toBeGreaterThan(20);
+  });
+
+  it('it says what needs what, and leaves nothing that nobody needs', () => {
     const refs = new Map(sbom.components.map((component) => [component['bom-ref'], component]));
     expect(refs.size).toBe(sbom.components.length);
-    const root = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as LockedPackage;
-    const needs = sbom.dependencies.map(({ dependsOn }) => dependsOn.map((ref) => refs.get(ref)?.name));
-    expect(needs).toEqual([root, ...locked].map(({ dependencies = {} }) => Object.keys(dependencies)));
-    // One that is not on top is somebody's own.
-    const nested = [...refs.keys()].filter((ref) => ref.includes('#'));
+    const [root, ...edges] = sbom.dependencies;
+    expect(edges.map(({ ref }) => ref)).toEqual([...refs.keys()]);
+    for (const { ref, dependsOn } of edges) {
+      const { dependencies = {} } = locked.get(placeOf(refs.get(ref) as Component)) ?? {};
+      const needed = dependsOn.map((one) => refs.get(one)?.name ?? one);
+      const known = new Set(sbom.components.map(({ name }) => name));
+      expect([ref, needed]).toEqual([ref, Object.keys(dependencies).filter((name) => known.has(name))]);
+    }
     const used = new Set(sbom.dependencies.flatMap(({ dependsOn }) => dependsOn));
-    expect(nested.filter((ref) => !used.has(ref))).toEqual([]);
+    expect([...refs.keys()].filter((ref) => !used.has(ref))).toEqual([]);
+    expect(root?.dependsOn.map((ref) => refs.get(ref)?.name)).toEqual(
+      expect.arrayContaining(['fastify', 'preact', 'uplot']),
+    );
   });
 
   it('the list of licences has each of them, and texts', () => {
-    for (const { name, version, license } of locked) {
+    for (const component of sbom.components) {
+      const { name, version, license } = locked.get(placeOf(component)) ?? {};
       expect(licences).toContain(`\n${name} ${version}: ${license}\n`);
       expect(licences).toContain(`\n${'='.repeat(80)}\n${name} ${version}\n\n`);
     }
     expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
-    expect(licences).not.toMatch(/vitest|biome/);
   });
 
   it('nothing of it tells where it was made', () => {
@@ -154,5 +208,63 @@ describe('of a project with one package', () => {
 
   it('without a folder it says how it is used', () => {
     expect(run(ROOT)).toMatchObject({ status: 64, stderr: 'usage: npm run sbom -- FOLDER\n' });
+  });
+});
+
+describe('of a project whose packages are all for development, and bundled', () => {
+  const LICENSES: Readonly<Record<string, string>> = { one: 'MIT', two: 'ISC', shaken: 'MIT', tool: 'GPL-3.0-only' };
+
+  /** `one` needs `two`; of `shaken` nothing is left; nobody imports `tool`. */
+  function project(name: string, licenses = LICENSES): string {
+    const root = path.join(folder, name);
+    const write = (file: string, text: string) => {
+      mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      writeFileSync(path.join(root, file), text);
+    };
+    const devDependencies = { one: '1.0.0', shaken: '1.0.0', tool: '1.0.0' };
+    const needs: Readonly<Record<string, object>> = { one: { two: '1.0.0', shaken: '1.0.0' } };
+    write('package.json', JSON.stringify({ name: 'project', version: '1.0.0', type: 'module', devDependencies }));
+    write('rolldown.config.js', "export default { input: 'main.js', output: { dir: 'dist' } };");
+    write('main.js', "import { unused } from 'shaken';\nimport { one } from 'one';\nglobalThis.one = one;\n");
+    write('node_modules/one/index.js', "import { two } from 'two';\nexport const one = [two];\n");
+    write('node_modules/two/index.js', 'export const two = () => globalThis.one;\n');
+    write('node_modules/shaken/index.js', 'export const unused = () => globalThis.one;\n');
+    write('node_modules/tool/index.js', 'export const tool = 4;\n');
+    const packages: Record<string, object> = { '': { name: 'project', version: '1.0.0', devDependencies } };
+    for (const [one, license] of Object.entries(licenses)) {
+      const manifest = { name: one, version: '1.0.0', type: 'module', main: 'index.js', sideEffects: false, license };
+      write(`node_modules/${one}/package.json`, JSON.stringify(manifest));
+      packages[`node_modules/${one}`] = { version: '1.0.0', dev: true, dependencies: needs[one] };
+    }
+    write('package-lock.json', JSON.stringify({ name: 'project', version: '1.0.0', lockfileVersion: 3, packages }));
+    return root;
+  }
+
+  it('it has what is in the bundle, with what needs what, and nothing else', () => {
+    const root = project('bundled');
+    expect(run(root, 'out')).toMatchObject({ status: 0, stderr: '' });
+    const sbom = JSON.parse(readFileSync(path.join(root, 'out/sbom.cdx.json'), 'utf8')) as Sbom;
+    expect(sbom.components.map(({ name }) => name)).toEqual(['one', 'two']);
+    expect(sbom.dependencies.map(({ dependsOn }) => dependsOn)).toEqual([
+      ['pkg:npm/one@1.0.0'],
+      ['pkg:npm/two@1.0.0'],
+      [],
+    ]);
+    expect(existsSync(path.join(root, 'dist'))).toBe(false);
+  });
+
+  it('a licence that is not permitted is refused there, too', () => {
+    const { status, stderr } = run(project('bundled-copyleft', { ...LICENSES, two: 'GPL-3.0-only' }), 'out');
+    expect([status, stderr]).toEqual([1, 'two 1.0.0: GPL-3.0-only, which is not permitted\n']);
+  });
+
+  it('what is bundled, and is not in package-lock.json, is an error', () => {
+    const root = project('bundled-unlocked');
+    mkdirSync(path.join(root, 'node_modules/other'));
+    writeFileSync(path.join(root, 'node_modules/other/index.js'), 'export const other = () => globalThis.one;\n');
+    writeFileSync(path.join(root, 'main.js'), "import { other } from 'other';\nglobalThis.one = other;\n");
+    const { status, stderr } = run(root, 'out');
+    expect(status).toBe(1);
+    expect(stderr).toContain('node_modules/other is in the bundle, and not in package-lock.json');
   });
 });

@@ -101,7 +101,8 @@ function begin(build, { image, stage: name }) {
     return stage;
   }
   stage.root = mountOverlay('/', place);
-  stage.env.set('PATH', BASE_PATH).set('HOME', '/root');
+  // Last, for npm: a Node.js that is not installed as in the image has it beside itself.
+  stage.env.set('PATH', `${BASE_PATH}:${path.dirname(process.execPath)}`).set('HOME', '/root');
   for (const shared of ['/proc', '/dev']) mount(['--rbind', shared, path.join(stage.root, shared)]);
   mount(['-t', 'tmpfs', 'none', path.join(stage.root, 'tmp')]);
   // What is not copied must not be found. (Where it is in /tmp, that is gone already.)

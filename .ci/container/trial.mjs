@@ -10,24 +10,29 @@ import { mount, mountOverlay } from './mounts.mjs';
 /** By their full paths: PATH is that of the image. */
 const SETPRIV = '/usr/bin/setpriv';
 const CHROOT = '/usr/sbin/chroot';
-const ANY_PORTS = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+const ANY_PORTS = { D2_SIDECAR_LISTEN_PORT: '0', D2_SIDECAR_MONITOR_PORT: '0' };
 /** Nobody has to learn that it is not ready any more, so it need not wait for that. */
 const AT_ONCE = { D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0' };
+const EXIT_USAGE = 64;
 
-/** Throws an Error that says what does not hold. `hasTmp`: whether /tmp is a tmpfs, as `docker run --tmpfs /tmp` makes it. */
-export async function tryOut({ image, folder, hasTmp, say }) {
-  const trial = new Trial(image, prepare(image, folder, hasTmp));
+/**
+ * Throws an Error that says what does not hold. `hasTmp`: whether /tmp is a tmpfs, as `docker run --tmpfs /tmp` makes it; `guide`: text of
+ * the document whose table names the commands for a container, all of which are run.
+ */
+export async function tryOut({ image, folder, hasTmp, guide, say }) {
   const upstream = await startUpstream();
   const url = `http://127.0.0.1:${upstream.address().port}/smartWeb`;
-  const { child, logs, listening } = trial.start(['--upstream', url, ...ANY_PORTS]);
+  const trial = new Trial(image, prepare(image, folder, hasTmp), { D2_SIDECAR_UPSTREAM_URL: url });
+  const { child, logs, listening } = trial.start();
   try {
     const { listen, monitor } = await listening;
-    expect('an answer through the sidecar', await get(`http://${listen}/smartWeb/x`), 'answered');
+    const { port } = new URL(`http://${listen}`);
+    expect('an answer through the sidecar', await get(`http://127.0.0.1:${port}/smartWeb/x`), 'answered');
     checkRights(readFileSync(`/proc/${child.pid}/status`, 'utf8'), image.user);
-    if (hasTmp) askWithin(trial, image);
+    if (hasTmp) askWithin(trial, image, toCommands(guide));
     // Without /tmp there is no control socket, and the monitoring port is asked.
-    else expect('health --monitor', trial.run(['health', '--monitor', monitor]).status, 0);
-    const told = trial.run(['--version']).stdout;
+    else expect('health --monitor', trial.run(['d2-sidecar', 'health', '--monitor', monitor]).status, 0);
+    const told = trial.run(['d2-sidecar', '--version']).stdout;
     if (!told.includes(`build ${logs[0].build},`)) throw new Error(`--version and the log differ: ${told}`);
     say(`serves as user ${image.user} on a read-only tree, ${hasTmp ? 'with' : 'without'} /tmp: ${told.trim()}`);
   } finally {
@@ -41,15 +46,18 @@ export async function tryOut({ image, folder, hasTmp, say }) {
 class Trial {
   #image;
   #root;
+  #env;
 
-  constructor(image, root) {
+  /** `env`: what a container gets by `docker run -e`. */
+  constructor(image, root, env) {
     this.#image = image;
     this.#root = root;
+    this.#env = { ...Object.fromEntries(image.env), ...env };
   }
 
-  start(args) {
-    const child = spawn(SETPRIV, this.#words([...this.#image.entrypoint, ...args]), {
-      env: { ...Object.fromEntries(this.#image.env), ...AT_ONCE },
+  start() {
+    const child = spawn(SETPRIV, this.#words(this.#image.entrypoint), {
+      env: { ...this.#env, ...ANY_PORTS, ...AT_ONCE },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const logs = [];
@@ -63,10 +71,9 @@ class Trial {
     return { child, logs, listening };
   }
 
-  /** As `docker exec` does it: with the environment of the image, and the user. */
-  run(args, words = [...this.#image.entrypoint, ...args]) {
-    const env = Object.fromEntries(this.#image.env);
-    return spawnSync(SETPRIV, this.#words(words), { env, encoding: 'utf8' });
+  /** As `docker exec` does it: no shell, the environment and the user of the container, and the program found by the image's PATH. */
+  run(words, env = {}) {
+    return spawnSync(SETPRIV, this.#words(words), { env: { ...this.#env, ...env }, encoding: 'utf8' });
   }
 
   #words(words) {
@@ -92,12 +99,28 @@ function prepare({ root: image }, folder, hasTmp) {
   return root;
 }
 
-function askWithin(trial, image) {
-  expect('the health check', trial.run([], image.healthCheck).status, 0);
-  expect('health --ready', trial.run(['health', '--ready']).status, 0);
-  expect('drain', trial.run(['drain', '--wait', '5s']).status, 0);
-  expect('health --ready while it drains', trial.run(['health', '--ready']).status, 1);
-  expect('health while it drains', trial.run(['health']).status, 0);
+function askWithin(trial, image, commands) {
+  expect('the health check', trial.run(image.healthCheck).status, 0);
+  // What it cannot go back from comes last.
+  const isLast = (words) => words.includes('drain');
+  for (const words of commands.toSorted((one, other) => Number(isLast(one)) - Number(isLast(other)))) {
+    const { status, stderr } = trial.run(words);
+    if (status !== 0) throw new Error(`${words.join(' ')}: ended with ${status}: ${stderr}`);
+  }
+  const [health, ready, check] = ['health', 'health --ready', 'check'].map((text) => [
+    'd2-sidecar',
+    ...text.split(' '),
+  ]);
+  expect('health --ready while it drains', trial.run(ready).status, 1);
+  expect('health while it drains', trial.run(health).status, 0);
+  expect('check of what cannot be used', trial.run(check, { D2_SIDECAR_LISTEN_PORT: 'x' }).status, EXIT_USAGE);
+}
+
+/** Of the rows such as "| liveness | `d2-sidecar health` | ... |", the words of each command. */
+function toCommands(guide) {
+  const found = [...guide.matchAll(/^\|[^|]*\| `(d2-sidecar [^`]+)` +\|/gm)].map(([, command]) => command.split(' '));
+  if (!found.some((words) => words.includes('drain'))) throw new Error('no table of commands for a container is found');
+  return found;
 }
 
 function checkRights(status, user) {

@@ -87,22 +87,29 @@ as_user "${reload[@]}" | grep -q 'nothing has changed'
 stop
 say 'the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0'
 
+# The new package has another file, so dpkg asks; whoever just presses Enter keeps his own.
 echo '# kept' >> /etc/d2-sidecar/sidecar.yaml
-dpkg -i /tmp/newer.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
+echo | dpkg -i /tmp/newer.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'
+is 'the new configuration beside it' "$(tail -1 /etc/d2-sidecar/sidecar.yaml.dpkg-dist)" '# new in this version'
 is 'the rights after the upgrade' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-sidecar 750'
 start
 stop
-say "upgraded to $(dpkg-query -W -f '${Version}' d2-sidecar), with the configuration as it was"
+say "upgraded to $(dpkg-query -W -f '${Version}' d2-sidecar), with the configuration as it was and the new one beside it"
 
+# As systemd makes it for StateDirectory=.
+install -d -m 0700 -o d2-sidecar -g d2-sidecar /var/lib/d2-sidecar
+echo numbers > /var/lib/d2-sidecar/state
 dpkg -r d2-sidecar > /tmp/log 2>&1
 [[ ! -e /usr/bin/d2-sidecar && ! -e /usr/lib/d2-sidecar && ! -e $unit ]]
 is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'
-say 'removed, with the configuration left'
+is 'the state' "$(cat /var/lib/d2-sidecar/state)" numbers
+getent passwd d2-sidecar > /dev/null
+say 'removed, with configuration, state and user left'
 
 echo secret > /etc/d2-sidecar/tokens
 dpkg -P d2-sidecar > /tmp/log 2>&1
-[[ ! -e /etc/d2-sidecar && ! -e /var/lib/d2-sidecar ]]
+[[ ! -e /etc/d2-sidecar && ! -e /var/lib/d2-sidecar && ! -e /usr/share/doc/d2-sidecar ]]
 is 'the user' "$(getent passwd d2-sidecar || true)" ''
 say 'purged, with nothing left'
 INSIDE

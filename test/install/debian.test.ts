@@ -1,13 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { copyProject, succeed } from './project-copy.ts';
 import { ROOT, run } from './run.ts';
 
 const UNIT = path.join(ROOT, 'config/systemd/d2-sidecar.service');
 /** Compressing, and dpkg, on a machine that others keep busy. */
-const SLOW_MS = 180_000;
+const SLOW_MS = 300_000;
 const isRequired = process.env.D2S_REQUIRE_DEB !== undefined;
 const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
 const canBuild = isRequired || has('dpkg-deb');
@@ -15,14 +17,20 @@ const canInstall = isRequired || (canBuild && process.getuid?.() === 0 && has('u
 const canAnalyze = isRequired || has('systemd-analyze');
 
 let folder: string;
-beforeAll(() => {
+/** The project as it was when the tests began, built. */
+let copy: string;
+beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'd2s-debian-'));
-});
+  copy = path.join(folder, 'copy');
+  if (!canBuild) return;
+  await copyProject(copy);
+  await succeed('npm', ['run', 'build', '--silent'], copy);
+}, SLOW_MS);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function make(name: string, ...version: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(process.execPath, ['.ci/deb.mjs', path.join(folder, name), ...version]);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+/** Path of a new package. */
+async function make(name: string, version: string): Promise<string> {
+  const { stdout } = await succeed(process.execPath, ['.ci/deb.mjs', path.join(folder, name), version], copy);
   return stdout.trim();
 }
 
@@ -39,22 +47,67 @@ describe('the unit', () => {
   });
 });
 
-describe('the Debian package', () => {
-  it.skipIf(!canBuild)('is the same to the byte when it is made again', { timeout: SLOW_MS }, async () => {
-    const [one, other] = [await make('one'), await make('other')];
-    expect(readFileSync(one).equals(readFileSync(other))).toBe(true);
+describe.skipIf(!canBuild)('the Debian package', () => {
+  let packed: string;
+  beforeAll(async () => {
+    packed = await make('one', '0.0.1-rc.1');
+  }, SLOW_MS);
+
+  it('is the same to the byte when it is made again', { timeout: SLOW_MS }, async () => {
+    expect(readFileSync(await make('other', '0.0.1-rc.1')).equals(readFileSync(packed))).toBe(true);
   });
 
-  it.skipIf(!canBuild)('refuses a version that is none', async () => {
-    const { code, stderr } = await run(process.execPath, ['.ci/deb.mjs', folder, 'v1']);
+  it('refuses a version that is none', async () => {
+    const { code, stderr } = await run(process.execPath, ['.ci/deb.mjs', folder, 'v1'], { cwd: copy });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'deb: v1: not a version\n' });
+  });
+
+  it(
+    'names whoever makes it, and nobody who could be something else',
+    async () => {
+      const by = (email: string) =>
+        run(process.execPath, ['.ci/deb.mjs', path.join(folder, 'named'), '0.0.2'], {
+          cwd: copy,
+          env: { DEBFULLNAME: 'The Plant', DEBEMAIL: email },
+        });
+      const { stdout } = await by('it@plant.example');
+      const { stdout: maintainer } = await run('dpkg-deb', ['--field', stdout.trim(), 'Maintainer']);
+      expect(maintainer).toBe('The Plant <it@plant.example>\n');
+      expect(await by('it@plant.example>\nEssential: yes')).toMatchObject({ code: 1, stdout: '' });
+    },
+    SLOW_MS,
+  );
+
+  it('holds licences, changes and a manual, and nothing that others can write', async () => {
+    const place = path.join(folder, 'unpacked');
+    await succeed('dpkg-deb', ['--extract', packed, place], folder);
+    const documents = path.join(place, 'usr/share/doc/d2-sidecar');
+    const textOf = (file: string) => readFileSync(path.join(documents, file), 'utf8');
+    expect(textOf('copyright')).toContain(readFileSync(path.join(copy, 'LICENSE'), 'utf8'));
+    for (const name of ['fastify', 'preact']) {
+      expect(textOf('copyright')).toMatch(new RegExp(`^${name} [\\d.]+: MIT$`, 'm'));
+      expect(textOf('licences.txt')).toMatch(new RegExp(`^${name} [\\d.]+\n\n[^]*?Permission is hereby granted`, 'm'));
+    }
+    expect(JSON.parse(textOf('sbom.cdx.json'))).toHaveProperty('bomFormat', 'CycloneDX');
+    expect(textOf('NEWS')).toBe(readFileSync(path.join(copy, 'CHANGELOG.md'), 'utf8'));
+    expect(unzip(path.join(documents, 'changelog.gz'))).toMatch(
+      /^d2-sidecar \(0\.0\.1~rc\.1\) unstable; urgency=medium\n/,
+    );
+    const manual = unzip(path.join(place, 'usr/share/man/man1/d2-sidecar.1.gz'));
+    expect(manual).toContain('\n.SH EXIT CODES\n');
+    expect(manual).toContain('\\-\\-upstream URL');
+    const listed = await succeed('dpkg-deb', ['--contents', packed], folder);
+    const entries = listed.stdout.trim().split('\n');
+    expect(entries.filter((line) => !/^(?:[-d]rw[-x]r-[-x]r-[-x]|lrwxrwxrwx) root\/root /.test(line))).toEqual([]);
   });
 
   it.skipIf(!canInstall)(
     'is installed, started by its unit, upgraded, removed and purged',
     { timeout: SLOW_MS },
     async () => {
-      const packages = [await make('older', '0.0.1-rc.1'), await make('newer', '0.0.1')];
+      // So that an upgrade has to choose between what is new in the file and what was written into it.
+      appendFileSync(path.join(copy, 'config/sidecar.yaml'), '# new in this version\n');
+      const packages = [packed, await make('newer', '0.0.1')];
       const place = path.join(folder, 'machine');
       mkdirSync(place);
       const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
@@ -65,8 +118,8 @@ describe('the Debian package', () => {
         expect.stringMatching(/^ok: installed \d+\.\d+\.\d+ \(build /),
         'ok: the unit is valid',
         'ok: the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0',
-        'ok: upgraded to 0.0.1, with the configuration as it was',
-        'ok: removed, with the configuration left',
+        'ok: upgraded to 0.0.1, with the configuration as it was and the new one beside it',
+        'ok: removed, with configuration, state and user left',
         'ok: purged, with nothing left',
         '',
       ]);
@@ -74,3 +127,7 @@ describe('the Debian package', () => {
     },
   );
 });
+
+function unzip(file: string): string {
+  return gunzipSync(readFileSync(file)).toString('utf8');
+}

@@ -1,94 +1,115 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** `npm pack`, and `npx d2-sidecar` of what it gives. That each part of it can be loaded there: npm-parts.test.ts. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from './run.ts';
-
-interface Manifest {
-  readonly version: string;
-  readonly bin: Readonly<Record<string, string>>;
-  readonly dependencies?: Readonly<Record<string, string>>;
-}
+import { InstalledPackage } from './installed-package.ts';
+import { BUILD } from './project-copy.ts';
+import { ROOT } from './run.ts';
 
 /** npm takes its time, and there are several of it. */
-const SLOW_MS = 120_000;
-const NPM = ['--no-audit', '--no-fund', '--no-update-notifier', '--ignore-scripts'];
+const SLOW_MS = 300_000;
 
-let folder: string;
-let manifest: Manifest;
-let packed: readonly string[];
+let installed: InstalledPackage;
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2s-npm-'));
-  // dist/ is there: `npm test` has built it.
-  const { code, stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder, ...NPM]);
-  expect(code).toBe(0);
-  const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
-  packed = files.map((file) => file.path);
-  expect((await run('tar', ['-xzf', filename], { cwd: folder })).code).toBe(0);
-  const file = path.join(folder, 'package/package.json');
-  manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
-  // All of them are in dist/: without them there is nothing that could be fetched, and nothing that could be found by chance.
-  const { dependencies: _, ...alone } = manifest;
-  writeFileSync(file, JSON.stringify(alone));
-  const user = path.join(folder, 'user');
-  mkdirSync(user);
-  writeFileSync(path.join(user, 'package.json'), '{}');
-  const installed = await run('npm', ['install', '--offline', '--install-links', ...NPM, '../package'], { cwd: user });
-  expect(installed).toMatchObject({ code: 0 });
+  installed = new InstalledPackage();
+  await installed.install();
 }, SLOW_MS);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => installed.dispose());
 
 describe('the npm package', () => {
-  const npx = (...args: readonly string[]) => ['--offline', '--no-install', 'd2-sidecar', ...args];
-
-  it('holds what it runs with, and neither sources nor tests', () => {
-    expect(packed).toEqual(expect.arrayContaining(['dist/main.js', 'config/sidecar.yaml', 'LICENSE', 'README.md']));
-    expect(packed.filter((file) => /^(?:src|test|node_modules|\.ci)\//.test(file))).toEqual([]);
-  });
-
-  it('needs no other package', () => {
-    const modules = readdirSync(path.join(folder, 'user/node_modules')).filter((name) => !name.startsWith('.'));
-    expect(modules).toEqual(['d2-sidecar']);
-  });
-
-  it('tells its version by npx', { timeout: SLOW_MS }, async () => {
-    const { code, stdout } = await run('npx', npx('--version'), { cwd: path.join(folder, 'user') });
-    expect(code).toBe(0);
-    expect(stdout.split(' ')[0]).toBe(manifest.version);
-  });
-
-  it('starts by npx, and its own command tells that it is ready and stops it', { timeout: SLOW_MS }, async () => {
-    const user = path.join(folder, 'user');
-    const env = { ...process.env, TMPDIR: user, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0' };
-    const args = npx(
-      '--upstream',
-      'http://127.0.0.1:1/smartWeb',
-      '--listen',
-      '127.0.0.1:0',
-      '--monitor',
-      '127.0.0.1:0',
+  it('holds what it runs with, its documents and licences, and neither sources nor tests', () => {
+    expect(installed.files).toEqual(
+      expect.arrayContaining([
+        ...['dist/main.js', 'dist/page/index.html', 'dist/licences/licences.txt', 'dist/licences/sbom.cdx.json'],
+        ...['config/sidecar.yaml', 'config/schema.json', 'docs/install.md', 'docs/images/live-page.png'],
+        ...['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json'],
+      ]),
     );
-    const child = spawn('npx', args, { cwd: user, env, stdio: ['ignore', 'pipe', 'inherit'] });
-    const ended = once(child, 'exit');
-    const lines = createInterface({ input: child.stdout });
-    let pid = 0;
-    try {
-      while (pid === 0) {
-        const [line] = (await once(lines, 'line')) as [string];
-        // npx passes no signal on when it is killed itself, so this one is kept for the end.
-        ({ pid } = JSON.parse(line) as { pid: number });
-        if (!line.includes('"listening"')) pid = 0;
-      }
-      const own = { cwd: user, env: { TMPDIR: user } };
-      expect((await run('npx', npx('health', '--ready'), own)).stdout).toMatch(/^d2-sidecar \d+ is ready: serving\n$/);
-      expect((await run('npx', npx('shutdown'), own)).code).toBe(0);
-      expect((await ended)[0]).toBe(0);
-    } finally {
-      child.kill('SIGKILL');
-      if (pid !== 0 && child.exitCode === null) process.kill(pid, 'SIGKILL');
-    }
+    const allowed = /^(?:dist|config|docs)\/|^(?:LICENSE|package\.json|[A-Z]+\.md)$/;
+    expect(installed.files.filter((file) => !allowed.test(file))).toEqual([]);
+  });
+
+  it('needs no other package, and runs nothing when it is installed', () => {
+    const modules = readdirSync(path.join(installed.user, 'node_modules')).filter((name) => !name.startsWith('.'));
+    expect(modules).toEqual(['d2-sidecar']);
+    expect(installed.manifest.dependencies).toBeUndefined();
+    const { scripts } = JSON.parse(readFileSync(path.join(installed.place, 'package.json'), 'utf8')) as {
+      scripts: Readonly<Record<string, string>>;
+    };
+    expect(Object.keys(scripts).filter((name) => /^(?:pre|post)?(?:install|uninstall)$|^prepare$/.test(name))).toEqual(
+      [],
+    );
+  });
+
+  it('has the licence of each package that the sources import', () => {
+    const text = readFileSync(path.join(installed.place, 'dist/licences/licences.txt'), 'utf8');
+    const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+    const imported = sources
+      .filter((file) => /\.tsx?$/.test(file))
+      .map((file) => readFileSync(path.join(ROOT, 'src', file), 'utf8'))
+      .flatMap((source) => [...source.matchAll(/^(?:import|export) (?!type ).*from '((?:@[^/']+\/)?[^./'][^/']*)/gm)])
+      .map(([, name = '']) => name)
+      .filter((name) => !name.startsWith('node:'));
+    expect(new Set(imported).size).toBeGreaterThan(8);
+    // Listed, and then with its text.
+    expect(imported.filter((name) => !new RegExp(`\n${name} [\\d.]+\n\n.*\\w`).test(text))).toEqual([]);
+  });
+
+  it('has what its documents lead to in the project, except the sources', () => {
+    const documents = installed.files.filter((file) => file.endsWith('.md'));
+    const broken = documents.flatMap((file) => {
+      const text = readFileSync(path.join(installed.place, file), 'utf8');
+      return [...text.matchAll(/\]\(([^)#\s]+)/g)]
+        .map(([, target = '']) => target)
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .map((target) => path.posix.join(path.posix.dirname(file), target))
+        .filter((target) => !/^(?:src|test|\.ci)(?:\/|$)/.test(target))
+        .filter((target) => installed.sources.has(target) && !existsSync(path.join(installed.place, target)))
+        .map((target) => `${file} -> ${target}`);
+    });
+    expect(documents.length).toBeGreaterThan(10);
+    expect(broken).toEqual([]);
+  });
+
+  it('does not tell where it was made', () => {
+    const files = installed.files.filter((file) => /\.(?:js|json|css|html|txt|md|yaml)$/.test(file));
+    const places = [ROOT, installed.folder];
+    const telling = files.filter((file) => {
+      const text = readFileSync(path.join(installed.place, file), 'utf8');
+      return places.some((place) => text.includes(`${place}/`));
+    });
+    expect(telling).toEqual([]);
+  });
+
+  it('can be started by its name', () => {
+    expect(statSync(path.join(installed.place, 'dist/main.js')).mode & 0o111).toBe(0o111);
+  });
+
+  it('checks a configuration by npx, without having anything else', { timeout: SLOW_MS }, async () => {
+    const file = path.join(installed.place, 'config/sidecar.yaml');
+    const { code, stdout } = await installed.run(['check', '--config', file], { by: 'npx' });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^upstream:$/m);
+  });
+
+  it('tells the same version and build in --version, its log and /metrics', { timeout: SLOW_MS }, async () => {
+    const { version } = installed.manifest;
+    const told = await installed.run(['--version'], { by: 'npx' });
+    expect(told.stdout).toBe(`${version} (build ${BUILD}, Node ${process.version})\n`);
+    const { logs, monitor, ended } = await installed.start(
+      ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+      { by: 'npx' },
+    );
+    expect(logs[0]).toMatchObject({ msg: 'starting', version, build: BUILD, node: process.version });
+    const metrics = await (await fetch(`http://${monitor}/metrics`)).text();
+    const [, labels = ''] = /^d2_sidecar_build_info\{(.*)\} 1$/m.exec(metrics) ?? [];
+    expect(
+      Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value])),
+    ).toEqual({
+      ...{ version, build: BUILD, node: process.version },
+    });
+    // npx passes no signal on, so the package's own command ends it.
+    expect(await installed.run(['shutdown'], { by: 'npx' })).toMatchObject({ code: 0 });
+    expect(await ended).toBe(0);
   });
 });

@@ -10,16 +10,21 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs a program to its end. `env` is added to that of the test, without what configures a sidecar. */
+/** The environment of the test without what configures a sidecar or another one's npm, and without what Node.js loads for a test. */
+export function plainEnv(): NodeJS.ProcessEnv {
+  const isLeftOut = (name: string) => /^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$|NODE_OPTIONS$)/.test(name);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));
+}
+
+/** Runs a program to its end. `env` is added to plainEnv(). */
 export async function run(
   program: string,
   args: readonly string[],
   { cwd = ROOT, env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
 ): Promise<Ran> {
-  const others = Object.entries(process.env).filter(([name]) => !/^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$)/.test(name));
   const child = spawn(program, args, {
     cwd,
-    env: { ...Object.fromEntries(others), ...env },
+    env: { ...plainEnv(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
