@@ -9,8 +9,8 @@ const SRC = path.resolve(import.meta.dirname, '../src');
  * files that everybody may import are in `COMMON`.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  main: ['sidecar', 'config', 'commands', 'control', 'demo', 'reload'],
-  commands: ['sidecar', 'config', 'control', 'classify', 'access', 'demo', 'tls', 'state', 'reload', 'lifecycle'],
+  main: ['sidecar', 'config', 'commands', 'demo', 'reload'],
+  commands: ['config', 'control', 'classify', 'access', 'tls', 'state', 'reload', 'lifecycle'],
   config: [],
   // Compares keys, whatever they switch; what it makes of them is the sidecar's matter.
   reload: ['config'],
@@ -31,12 +31,12 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tls: ['exchange', 'file-watch'],
   upstream: ['exchange', 'tls'],
   relay: ['upstream', 'exchange', 'http1', 'tls', 'limits'],
-  gateway: ['upstream', 'exchange', 'http1', 'tls', 'websocket', 'limits'],
+  gateway: ['upstream', 'exchange', 'http1', 'tls', 'websocket'],
   dispatch: ['relay', 'gateway', 'exchange', 'http1', 'tls', 'limits'],
   bayeux: [],
   websocket: [],
   classify: ['http1', 'bayeux'],
-  sessions: ['metrics', 'http1', 'archive'],
+  sessions: ['metrics', 'archive'],
   // Shows what the monitoring port shows, by its means.
   report: ['monitor', 'jvm', 'sessions', 'config'],
   // One of the observers of calls that have ended.
@@ -80,6 +80,17 @@ function importsOf(file: string): Import[] {
   });
 }
 
+/** Room, what it is, and what it may import, as docs/architecture.md has them. */
+function documentedRooms(): readonly (readonly [room: string, is: string, mayImport: string])[] {
+  const text = readFileSync(path.join(SRC, '../docs/architecture.md'), 'utf8');
+  const [, table = ''] = /\n## Rooms\n\n\|.*\n\|.*\n((?:\|.*\n)+)/.exec(text) ?? [];
+  return table
+    .trim()
+    .split('\n')
+    .map((row) => row.split('|').map((cell) => cell.trim()))
+    .map(([, room = '', is = '', mayImport = '']) => [room.replace(/^`|(?:\/|\.ts)?`$/g, ''), is, mayImport] as const);
+}
+
 describe('the rooms of src', () => {
   const imports = sourceFiles().flatMap(importsOf);
 
@@ -105,6 +116,23 @@ describe('the rooms of src', () => {
         `${from} must not import ${to}: ${roomOf(from)} may only import ${ARROWS[roomOf(from)]?.join(', ')}`,
     );
     expect(told).toEqual([]);
+  });
+
+  it('go along every arrow', () => {
+    const gone = new Set(imports.map(({ from, to }) => `${roomOf(from)} -> ${roomOf(to)}`));
+    const arrows = Object.entries(ARROWS).flatMap(([room, others]) => others.map((other) => `${room} -> ${other}`));
+    expect(arrows.filter((arrow) => !gone.has(arrow))).toEqual([]);
+  });
+
+  it('are those of docs/architecture.md, with the same arrows', () => {
+    const rooms = documentedRooms();
+    const named = (text: string) => [...text.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name).sort();
+    expect(Object.fromEntries(rooms.map(([room, , mayImport]) => [room, named(mayImport)]))).toEqual({
+      ...Object.fromEntries(Object.entries(ARROWS).map(([room, others]) => [room, [...others].sort()])),
+      // All.
+      sidecar: [],
+    });
+    expect(rooms.filter(([, is, mayImport]) => is.length < 20 && mayImport !== 'all')).toEqual([]);
   });
 
   it('leave the page to itself, with two packages that run in a browser', () => {

@@ -1,0 +1,178 @@
+/** The commands of a document, as command-table.ts sorts them, and running them in the order in which they stand. */
+import { spawnSync } from 'node:child_process';
+import { parse } from 'yaml';
+import { knownNamesAt } from '../../src/config/schema-walk.ts';
+import { faultOfWay, findWay, type Way } from './command-table.ts';
+import type { Document, Fence, Piece } from './documents.ts';
+import { Sandbox } from './sandbox.ts';
+import { faultOfShown } from './shape.ts';
+import { type CommandLine, type SimpleCommand, toCommandLines } from './shell.ts';
+
+export interface Step {
+  /** `docs/tomcat.md:12` */
+  readonly place: string;
+  readonly line: CommandLine;
+  /** Of each simple command in it. */
+  readonly ways: readonly (Way | undefined)[];
+}
+
+/** Programs whose commands are checked within sentences, too; those of d2-sidecar are by keys.test.ts. */
+const IN_SENTENCES =
+  /^(?:\w+=\S+ )?(?:npm|npx|node|docker|kubectl|helm|kustomize|systemctl|sudo|apt|apt-get|journalctl|\.ci\/run)(?: |$)/;
+
+/** What the sidecar of a document's sandbox is started with, where not with a command of the document. */
+const BY_DEFAULT = 'd2-sidecar --upstream http://127.0.0.1:8080/smartWeb --listen 127.0.0.1:8081';
+const ENDS_IT = /\b(?:drain|shutdown)\b/;
+/** Lines between a block of commands and one that shows what they print. */
+const MAX_LINES_BETWEEN = 5;
+
+const sections = new Set(knownNamesAt([]));
+export const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
+
+/** Who does it is no matter here. */
+const withoutSudo = (text: string) => text.replace(/\bsudo (?:-u \S+ )?/g, '');
+
+function toText({ variables, words }: SimpleCommand): string {
+  return withoutSudo([...variables, ...words].join(' '));
+}
+
+function toSteps({ place, text }: Piece): readonly Step[] {
+  const [file, first] = place.split(':');
+  return toCommandLines(text).map((line) => ({
+    place: `${file}:${Number(first) + line.line}`,
+    line,
+    ways: line.simple.map((command) => findWay(toText(command))),
+  }));
+}
+
+export function stepsOf({ fences }: Document): readonly Step[] {
+  return fences.filter(({ language }) => language === 'sh').flatMap(toSteps);
+}
+
+/** Commands in backticks. A program's name alone is none. */
+export function stepsInSentences({ codes }: Document): readonly Step[] {
+  return codes.filter(({ text }) => IN_SENTENCES.test(text) && /[ /]/.test(text)).flatMap(toSteps);
+}
+
+/** What can be said of a line without running it. `told` gets a line for each command: what becomes of it. */
+export function faultsOf(
+  { place, line, ways }: Step,
+  told: (text: string) => void = () => undefined,
+): readonly string[] {
+  return line.simple.flatMap((command, i) => {
+    const way = ways[i];
+    const text = toText(command);
+    if (way === undefined) return [`${place}: ${text}: command-table.ts has no row for it`];
+    told(`${way.kind === 'serve' ? 'run' : way.kind}: ${text}${way.kind === 'check' ? ` (${way.why})` : ''}`);
+    const words = command.words[0] === 'sudo' ? command.words.slice(command.words[1] === '-u' ? 3 : 1) : command.words;
+    const fault = faultOfWay(way, words);
+    return fault === undefined ? [] : [`${place}: ${text}: ${fault}`];
+  });
+}
+
+export function isRunnable(step: Step): boolean {
+  return isRun(step) || toServed(step) !== undefined || toInner(step) !== undefined;
+}
+
+/** What a container is asked to run is run here, where the sidecar is. */
+function toInner({ line }: Step): string | undefined {
+  return /^(?:kubectl|docker) exec .*?(d2-sidecar [a-z].*)$/.exec(withoutSudo(line.text))?.[1];
+}
+
+function isRun({ ways }: Step): boolean {
+  return ways.every((way) => way?.kind === 'run');
+}
+
+/** Whether this machine has all that the line starts. */
+function hasPrograms({ line }: Step): boolean {
+  const programs = line.simple.map((command) => withoutSudo(command.words.join(' ')).split(' ')[0] ?? '');
+  return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || has(program));
+}
+
+function toServed({ ways }: Step) {
+  return ways.find((way) => way?.kind === 'serve');
+}
+
+/** Runs what can be run, in the order of the document. */
+export async function runDocument({ fences }: Document): Promise<readonly string[]> {
+  const run = new DocumentRun(await Sandbox.create());
+  try {
+    for (const fence of fences) await run.take(fence);
+    await run.finish();
+  } catch (error) {
+    run.faults.push(String(error));
+  } finally {
+    await run.sandbox.close();
+  }
+  return run.faults;
+}
+
+class DocumentRun {
+  readonly sandbox: Sandbox;
+  readonly faults: string[] = [];
+  /** What the block before has printed, and in which line it ended. */
+  #printed: { readonly outputs: readonly string[]; readonly end: number } | undefined;
+  #started = BY_DEFAULT;
+
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox;
+  }
+
+  async take(fence: Fence): Promise<void> {
+    const first = Number(fence.place.split(':')[1]);
+    const before = this.#printed;
+    this.#printed = undefined;
+    if (fence.language === 'sh') {
+      const outputs: string[] = [];
+      for (const step of toSteps(fence)) outputs.push(...(await this.#step(step)));
+      if (outputs.length > 0) this.#printed = { outputs, end: first + fence.text.split('\n').length };
+    } else if (fence.language === 'yaml') await this.#configure(fence);
+    else if (
+      ['json', 'text'].includes(fence.language) &&
+      before !== undefined &&
+      first - before.end <= MAX_LINES_BETWEEN
+    ) {
+      this.#tell(fence.place, faultOfShown(fence.language, fence.text, before.outputs));
+      // One command may be shown in several pieces.
+      this.#printed = { ...before, end: first + fence.text.split('\n').length };
+    }
+  }
+
+  async finish(): Promise<void> {
+    const code = await this.sandbox.stop();
+    if (code !== undefined && code !== 0) this.#tell(this.#started, `ended with ${code}`);
+  }
+
+  /** What its command has printed, if it was run to its end. */
+  async #step(step: Step): Promise<readonly string[]> {
+    const { place, line } = step;
+    const served = toServed(step);
+    const text = toInner(step) ?? withoutSudo(line.text);
+    if (served?.kind === 'serve') {
+      await this.sandbox.serve(text);
+      if (served.end === 'SIGTERM') this.#started = text;
+      else if ((await this.sandbox.stop(served.end)) !== 0) this.#tell(place, `${text}: did not end with 0`);
+      return [];
+    }
+    if (toInner(step) === undefined && !(isRun(step) && hasPrograms(step))) return [];
+    if (!this.sandbox.isServing) await this.sandbox.serve(this.#started);
+    const { code, stdout, stderr } = await this.sandbox.run(text);
+    if (code !== 0) this.#tell(place, `${text}: exit code ${code}: ${stderr}`);
+    // Whoever comes next gets one that serves.
+    if (ENDS_IT.test(text)) await this.sandbox.stop('SIGKILL');
+    return [stdout, stderr];
+  }
+
+  /** A whole configuration is what commands after it name as /etc/d2-sidecar/sidecar.yaml. */
+  async #configure({ place, text }: Fence): Promise<void> {
+    const written = parse(text) as Readonly<Record<string, unknown>> | null;
+    if (written === null || !Object.keys(written).every((name) => sections.has(name))) return;
+    if ((written.upstream as { url?: unknown } | undefined)?.url === undefined) return;
+    const { code, stderr } = await this.sandbox.configure(text);
+    if (code !== 0) this.#tell(place, `d2-sidecar check: exit code ${code}: ${stderr}`);
+  }
+
+  #tell(place: string, fault: string | undefined): void {
+    if (fault !== undefined) this.faults.push(`${place}: ${fault}`);
+  }
+}

@@ -1,0 +1,121 @@
+/** Tables in the documents that repeat what stands elsewhere: figures, endpoints, dependencies. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ENDPOINTS } from '../../src/monitor/openapi/endpoints.ts';
+import { ROOT } from './documents.ts';
+
+const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
+const readme = read('README.md');
+
+type Row = readonly string[];
+
+/** The tables below a heading, each with its head first, without the line of dashes. */
+function tablesOf(text: string, heading: string): readonly (readonly Row[])[] {
+  const [, section = ''] = new RegExp(`\\n## ${heading}\\n(.*?)(?=\\n## |$)`, 's').exec(text) ?? [];
+  return [...section.matchAll(/(?:^\|.*\n?)+/gm)].map(([table]) =>
+    table
+      .trim()
+      .split('\n')
+      .filter((_, i) => i !== 1)
+      .map((line) =>
+        line
+          .split('|')
+          .slice(1, -1)
+          .map((cell) => cell.trim()),
+      ),
+  );
+}
+
+/** `34.1 (30.9–54.7)` to `34.1`. */
+const toMedian = (cell = '') => cell.replace(/ \(.*\)$/, '');
+
+/** The rows of `shown`, as they are in `source` by the names of rows and columns. */
+function rowsOf(source: readonly Row[], shown: readonly Row[]): readonly Row[] {
+  const [columns = []] = source;
+  const [head = []] = shown;
+  const rowOf = (name = '') => source.find(([first]) => first === name) ?? [];
+  return [
+    head.map((name) => (columns.includes(name) ? name : `docs/benchmarks.md has no column ${name}`)),
+    ...shown
+      .slice(1)
+      .map(([name = '']) =>
+        head.map((column, i) =>
+          i === 0 ? (rowOf(name)[0] ?? 'no such row') : toMedian(rowOf(name)[columns.indexOf(column)]),
+        ),
+      ),
+  ];
+}
+
+describe('the performance in README.md', () => {
+  const benchmarks = read('docs/benchmarks.md');
+  const [calls = [], costs = []] = tablesOf(readme, 'Performance');
+
+  it('is the medians of docs/benchmarks.md', () => {
+    const [measured = []] = tablesOf(benchmarks, 'Small RPC');
+    expect(calls).toEqual(rowsOf(measured, calls));
+    expect(calls.map(([name]) => name)).toContain('sidecar, everything on');
+    expect(calls.length).toBeGreaterThan(5);
+  });
+
+  it('is what docs/benchmarks.md says of bounds', () => {
+    const [bounds = []] = tablesOf(benchmarks, 'What is to be reached');
+    expect(costs).toEqual(rowsOf(bounds, costs));
+    expect(costs.length).toBeGreaterThan(3);
+  });
+});
+
+describe('the endpoints in README.md', () => {
+  it('are all that there are, but for those of the live page', () => {
+    const [, ...rows] = tablesOf(readme, 'What it answers')[0] ?? [];
+    let folder = '';
+    const shown = rows.flatMap(([cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => {
+        const whole = text.startsWith('…') ? `${folder}${text.slice(1)}` : text;
+        // What follows in the same row goes on where the first one ends: `{base}/metrics/d2`, `{base}/metrics/jvm`.
+        if (!text.startsWith('…')) folder = whole.replace(/\/rpc\/<name>$/, '');
+        return whole.replace('{base}', '').replace(/<(\w+)>/, '{$1}');
+      }),
+    );
+    const real = ENDPOINTS.map(({ path: where }) => where).filter((where) => !/^\/(?:live|page)(?:\/|$)/.test(where));
+    expect([...shown].sort()).toEqual([...new Set(real)].sort());
+  });
+});
+
+describe('what docs/install.md says of the unit', () => {
+  const [, exposure, version] = /rates its exposure ([\d.]+) of 10 \(systemd (\d+)/.exec(read('docs/install.md')) ?? [];
+  const ask = (...args: readonly string[]) =>
+    spawnSync('systemd-analyze', args, { cwd: ROOT, encoding: 'utf8' }).stdout ?? '';
+  // Another version has another measure.
+  const isSame = ask('--version').startsWith(`systemd ${version} `);
+
+  it.runIf(isSame)('is its exposure', () => {
+    const told = ask('security', '--offline=true', '--no-pager', 'config/systemd/d2-sidecar.service');
+    expect(/exposure level for .*: ([\d.]+)/.exec(told)?.[1]).toBe(exposure);
+  });
+
+  it('gives both', () => {
+    expect([exposure, version]).toEqual([expect.stringMatching(/^\d\.\d$/), expect.stringMatching(/^\d+$/)]);
+  });
+});
+
+describe('the dependencies in docs/architecture.md', () => {
+  const text = read('docs/architecture.md');
+  const { dependencies, devDependencies, overrides } = JSON.parse(read('package.json')) as Record<
+    string,
+    Record<string, string>
+  >;
+
+  it('are those of package.json', () => {
+    const [, ...rows] = tablesOf(text, 'Dependencies')[0] ?? [];
+    const grouped = Object.keys(dependencies ?? {}).map((name) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'));
+    expect(rows.map(([name = '']) => name.replaceAll('`', '')).sort()).toEqual([...new Set(grouped)].sort());
+    expect(rows.filter(([, use = '', reason = '']) => use.length < 3 || reason.length < 10)).toEqual([]);
+  });
+
+  it('name every package for development, but for types', () => {
+    const named = Object.keys({ ...devDependencies, ...overrides }).filter((name) => !name.startsWith('@types/'));
+    expect(named.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  });
+});
