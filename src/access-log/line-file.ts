@@ -8,10 +8,12 @@
  * | the reader of a FIFO is slow, or there is none | the same, without a word until a line is lost |
  * | too much waits | further lines are lost, and counted |
  * | a line was written in part | its rest goes first, or the file is left at it: no two lines become one |
+ * | a crash, or the end, has cut the last line short | that one is ended before the first is added |
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Logger } from '../logger.ts';
+import { endsWithLine } from './line-end.ts';
 import { shiftFiles } from './shift-files.ts';
 
 /** Some 10,000 lines: seconds of traffic. */
@@ -210,25 +212,31 @@ export class LineFile {
     }
   }
 
-  /** False if there is no file to write into. One that is open stays in use where a new one cannot be had. */
+  /** False if there is no file to write into. One that is open stays in use where a new one cannot be had, or is the same. */
   async #open(): Promise<boolean> {
     const old = this.#handle;
+    const { path } = this.#options;
+    let handle: FileHandle | undefined;
     this.#isReopenDue = false;
     try {
-      const handle = await open(this.#options.path, OPEN_FLAGS, FILE_MODE);
-      const stats = await handle.stat();
-      if (this.#isOver) {
+      handle = await open(path, OPEN_FLAGS, FILE_MODE);
+      const [stats, before] = await Promise.all([handle.stat(), old?.stat()]);
+      const isSame = before !== undefined && before.ino === stats.ino && before.dev === stats.dev;
+      const isCutShort = !isSame && stats.isFile() && !(await endsWithLine(path, stats.size));
+      if (isCutShort) await handle.write('\n');
+      if (this.#isOver || isSame) {
         await handle.close();
-        return false;
+        return !this.#isOver;
       }
       if (old !== undefined) this.#leaveTornLine();
       this.#handle = handle;
       this.#isRegular = stats.isFile();
-      this.#bytes = stats.size;
+      this.#bytes = stats.size + Number(isCutShort);
       this.#planRotation();
       await old?.close().catch(() => undefined);
       return true;
     } catch (cause) {
+      await handle?.close().catch(() => undefined);
       this.#failed(toErrno(cause));
       return old !== undefined;
     }

@@ -76,6 +76,8 @@ export interface MonitoredNumbers {
   readonly cometExchanges: number;
   readonly sessionsUntracked: number;
   readonly comet: MonitoredComet;
+  /** How long the relay keeps what it passes on, by direction: `request`, `response`. */
+  readonly added: Readonly<Record<string, DurationBucketsReading>>;
 }
 
 /** What the last connection that was tried tells, and since when. */
@@ -192,6 +194,8 @@ export interface MonitoredSidecar {
   /** Undefined where nothing is pushed. */
   readonly otlp?: MonitoredOtlp | undefined;
   readonly accessLog?: MonitoredAccessLog | undefined;
+  /** Of the live page, that went for later ones. */
+  readonly droppedMarks?: number;
   readProcess(): Promise<ProcessReading>;
 }
 

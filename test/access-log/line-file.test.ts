@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { constants, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -66,6 +75,19 @@ describe('a file of lines', () => {
     await file.close(5_000);
     expect(numbersIn(at('access.log'))).toEqual([0, 1]);
     expect(statSync(at('access.log')).mode & 0o777).toBe(0o640);
+  });
+
+  it('gets its lines on lines of their own where a crash has cut the last one short', async () => {
+    writeFileSync(at('access.log'), '{"time":"2026-03');
+    const { file, write } = create({ maxBytes: 20, keep: 1 });
+    write(0, 1);
+    await file.close(5_000);
+    expect(readFileSync(at('access.log'), 'utf8')).toBe('{"time":"2026-03\n0\n');
+    const again = create({ maxBytes: 19, keep: 1 });
+    again.write(1, 1);
+    await again.file.close(5_000);
+    expect(readFileSync(at('access.log.1'), 'utf8')).toBe('{"time":"2026-03\n0\n');
+    expect(readFileSync(at('access.log'), 'utf8')).toBe('1\n');
   });
 
   it('is written within a second without being asked', async () => {
@@ -139,6 +161,29 @@ describe('a file that has become too large', () => {
     await file.close(5_000);
     expect(readFileSync(at('access.log'), 'utf8')).toBe('0\n');
     expect(readFileSync(at('access.log.1'), 'utf8')).toBe(LINE);
+  });
+
+  it('grows by as much again before that is tried again where it cannot be set aside', async () => {
+    // No file takes the place of a folder.
+    mkdirSync(at('access.log.1'));
+    const { file, counts, told } = create({ maxBytes: 100, keep: 1 });
+    const put = async (line: string, written: number) => {
+      file.write(line);
+      await vi.waitFor(() => expect(counts.written).toBe(written));
+    };
+    await put(LINE, 1);
+    await put('within\n', 2);
+    expect(counts).toMatchObject({ failures: 1, rotations: 0 });
+    await put(LINE, 3);
+    await vi.waitFor(() => expect(counts).toMatchObject({ failures: 2, rotations: 0 }));
+    expect(told[0]?.[0]).toMatchObject({ code: 'D2S_ERR_ACCESS_LOG', reason: 'EISDIR' });
+    rmdirSync(at('access.log.1'));
+    await put(LINE, 4);
+    await vi.waitFor(() => expect(counts.rotations).toBe(1));
+    await put('next\n', 5);
+    expect(counts).toMatchObject({ failures: 2, rotations: 1, lost: 0 });
+    expect(readFileSync(at('access.log.1'), 'utf8')).toBe(`${LINE}within\n${LINE}${LINE}`);
+    expect(readFileSync(at('access.log'), 'utf8')).toBe('next\n');
   });
 
   it('is gone on with where somebody else has cut it', async () => {
@@ -232,6 +277,40 @@ describe('a file that cannot be written', () => {
     expect(got.length).toBe(counts.written);
     await vi.waitFor(() => expect(told.at(-1)?.[1]).toBe('the access log is written again'));
     expect(told.at(-1)?.[0]).toMatchObject({ lost: counts.lost });
+    await file.close(1_000);
+    await reader.close();
+  });
+
+  it('goes on in the middle of a line where it is opened anew and has not been moved away', async () => {
+    execFileSync('mkfifo', [at('fifo')]);
+    const reader = await readable(at('fifo'));
+    const { file, counts } = create({ path: at('fifo') });
+    for (let i = 0; i < 5; i += 1) file.write(`${String(i).padStart(39_999, '0')}\n`);
+    await vi.waitFor(() => expect(counts.written).toBe(1));
+    await vi.waitFor(() => expect(file.waitingBytes).toBeLessThan(4 * 40_000));
+    file.reopen();
+    let text = '';
+    await vi.waitFor(async () => {
+      text += await readAll(reader);
+      expect(text.split('\n').slice(0, -1).map(Number)).toEqual(upTo(5));
+    });
+    expect(counts).toMatchObject({ written: 5, lost: 0, failures: 0 });
+    await file.close(1_000);
+    await reader.close();
+  });
+
+  it('starts with a whole line where another one takes its place in the middle of one', async () => {
+    execFileSync('mkfifo', [at('fifo')]);
+    const reader = await readable(at('fifo'));
+    const { file, counts } = create({ path: at('fifo') });
+    // The kernel keeps 64 KiB: one line, and a part of the next.
+    for (let i = 0; i < 5; i += 1) file.write(`${String(i).padStart(39_999, '0')}\n`);
+    await vi.waitFor(() => expect(counts.written).toBe(1));
+    await vi.waitFor(() => expect(file.waitingBytes).toBeLessThan(4 * 40_000));
+    file.reconfigure({ path: at('access.log'), maxBytes: 0, keep: 2 });
+    await vi.waitFor(() => expect(counts.written + counts.lost).toBe(5));
+    expect(numbersIn(at('access.log'))).toEqual([2, 3, 4]);
+    expect(counts.lost).toBe(1);
     await file.close(1_000);
     await reader.close();
   });

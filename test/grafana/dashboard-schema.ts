@@ -17,6 +17,11 @@ const query = z
   })
   .refine(({ instant, range }) => instant !== range, 'is either instant or over a range');
 
+const queries = z
+  .array(query)
+  .min(1)
+  .refine((all) => new Set(all.map(({ refId }) => refId)).size === all.length, 'has two queries of one letter');
+
 /** Grafana's grid has 24 columns. */
 const gridPos = z
   .strictObject({ x: count.max(23), y: count, w: count.min(1).max(24), h: count.min(1) })
@@ -68,7 +73,7 @@ function fieldConfig<Custom extends z.ZodRawShape>(custom: Custom) {
 }
 
 const common = { id: count.min(1), title: text, gridPos };
-const shown = { ...common, description: text, datasource, targets: z.array(query).min(1) };
+const shown = { ...common, description: text, datasource, targets: queries };
 
 const panel = z.discriminatedUnion('type', [
   z.strictObject({ ...common, type: z.literal('row'), collapsed: z.literal(false), panels: z.tuple([]) }),
@@ -132,7 +137,7 @@ export const dashboardSchema = z.strictObject({
   ...{ timepicker: z.strictObject({}), links: z.tuple([]) },
   annotations: z.strictObject({ list: z.tuple([]) }),
   templating: z.strictObject({ list: z.array(variable) }),
-  panels: z.array(panel),
+  panels: z.array(panel).min(1),
 });
 
 export type Dashboard = z.infer<typeof dashboardSchema>;

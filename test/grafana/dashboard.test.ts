@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { queriesOf, readDashboard, readDashboardFile, substituted } from './dashboard.ts';
 import { dashboardSchema } from './dashboard-schema.ts';
 
+type Node = Record<string, unknown>;
+
 const DOCUMENT = readFileSync(new URL('../../docs/prometheus.md', import.meta.url), 'utf8');
 
 describe('the dashboard', () => {
@@ -10,16 +12,39 @@ describe('the dashboard', () => {
     expect(dashboardSchema.safeParse(readDashboardFile()).error?.issues ?? []).toEqual([]);
   });
 
-  it.each([
-    ['a field that there is not', { titel: 'd2-sidecar' }],
-    ['a version that Grafana would have to migrate', { schemaVersion: 16 }],
-    ['panels without a shared time', { graphTooltip: 0 }],
-    [
-      'a panel of an unknown kind',
-      { panels: [{ id: 1, type: 'graph', title: 'a', gridPos: { x: 0, y: 0, w: 1, h: 1 } }] },
-    ],
-  ])('would not be with %s', (_what, change) => {
-    expect(dashboardSchema.safeParse({ ...(readDashboardFile() as object), ...change }).success).toBe(false);
+  /** One thing about the real one is wrong, at `at`, and nothing else. */
+  it.each<[what: string, at: string, value: unknown]>([
+    ['a field that there is not', 'titel', 'd2-sidecar'],
+    ['a version that Grafana would have to migrate', 'schemaVersion', 16],
+    ['panels without a shared time', 'graphTooltip', 0],
+    ['a time without an end', 'time.to', undefined],
+    ['no panels at all', 'panels', []],
+    ['a panel of an unknown kind', 'panels.1.type', 'graph'],
+    ['a panel of another known kind', 'panels.1.type', 'timeseries'],
+    ['a panel without a place', 'panels.1.gridPos', undefined],
+    ['a panel without a height', 'panels.1.gridPos.h', 0],
+    ['a panel that sticks out of the grid', 'panels.1.gridPos.x', 21],
+    ['a panel without a title', 'panels.1.title', ''],
+    ['a panel without queries', 'panels.1.targets', []],
+    ['a panel of a data source that only one house has', 'panels.1.datasource.uid', 'PBFA97CFB590B2093'],
+    ['a panel of another kind of data source', 'panels.1.datasource.type', 'influxdb'],
+    ['a query of another data source', 'panels.1.targets.0.datasource.uid', 'default'],
+    ['a query without an expression', 'panels.1.targets.0.expr', ''],
+    ['a query of no letter', 'panels.1.targets.0.refId', 'first'],
+    ['a query at one moment and over a range', 'panels.1.targets.0.range', true],
+    ['two queries of one letter', 'panels.10.targets.1.refId', 'A'],
+    ['a unit that Grafana does not know', 'panels.1.fieldConfig.defaults.unit', 'seconds'],
+    ['a row that hides its panels', 'panels.0.collapsed', true],
+    ['a variable of an unknown kind', 'templating.list.0.type', 'choice'],
+    ['a variable of another data source', 'templating.list.1.datasource.uid', 'default'],
+  ])('would not be with %s', (_what, at, value) => {
+    const dashboard = readDashboardFile() as Node;
+    const names = at.split('.');
+    const last = names.pop() ?? '';
+    const parent = names.reduce((node, name) => node[name] as Node, dashboard);
+    if (value === undefined) delete parent[last];
+    else parent[last] = value;
+    expect(dashboardSchema.safeParse(dashboard).success).toBe(false);
   });
 
   it('has panels of one place, number and title each', () => {

@@ -138,7 +138,10 @@ function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
     .replaceAll('{}', '{ }');
 }
 
-describe('the answer over full tables is what it would be if written at once', () => {
+/** Dozens of megabytes are written and compared; how long that takes says what else the machine has to do, and nothing here. */
+const LONG = { timeout: 120_000 };
+
+describe('the answer over full tables is what it would be if written at once', LONG, () => {
   const { rpc, sba, object } = statistics;
   const ofSession = (pick: (of: SessionEntry) => boolean = () => true) => {
     const session = table.find(table.list().find(pick)?.id ?? '');
@@ -243,7 +246,7 @@ describe('metrics()', () => {
   });
 });
 
-describe('the longest turn', () => {
+describe('the longest turn', LONG, () => {
   const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
   const busy = monitorOf({ ...plant.monitored, health, applications: [work.application] }, { clock: work.clock });
   let busyPort = 0;

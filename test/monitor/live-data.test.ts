@@ -149,7 +149,16 @@ describe('/live', () => {
       ...{ seq: 1, t: expect.any(Number), seconds },
       rpc: [3, 1, seconds, seconds, seconds],
       sba: [1, 1, seconds, seconds, seconds],
-      ...{ values: 1, aborted: 1, sessions: 2, holds: 0, heapUsed: null, heapAfterGc: null, gcPauseMs: null },
+      ...{
+        values: 1,
+        aborted: 1,
+        unanswered: 1,
+        sessions: 2,
+        holds: 0,
+        heapUsed: null,
+        heapAfterGc: null,
+        gcPauseMs: null,
+      },
     });
     expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });
     expect(Math.abs((second?.t ?? 0) - Date.now() / 1_000)).toBeLessThan(10);

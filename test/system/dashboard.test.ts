@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { Folder, tokenLine } from '../access/access-files.ts';
 import { queriesOf, readDashboard, substituted } from '../grafana/dashboard.ts';
+import { OtlpReceiver } from '../otlp/otlp-receiver.ts';
 import { readRuleGroups, readRules } from '../prometheus/rules-file.ts';
 import { JVM_PATH, type SamplePlant, startSamplePlant } from '../prometheus/sample-plant.ts';
 import { SampleUsers } from '../prometheus/sample-users.ts';
@@ -40,6 +41,7 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
   let plant: SamplePlant;
   let users: SampleUsers;
   let prometheus: PrometheusServer;
+  let receiver: OtlpReceiver;
 
   async function startSidecar(name: string, config: object): Promise<SidecarProcess> {
     const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
@@ -52,11 +54,16 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
   }
 
   beforeAll(async () => {
-    plant = await startSamplePlant();
+    [plant, receiver] = await Promise.all([startSamplePlant(), OtlpReceiver.listen()]);
     const jvmUrl = `http://127.0.0.1:${plant.port}${JVM_PATH}`;
     const first = await startSidecar('first', {
       jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: jvmUrl } },
       state: { file: `${folder.path}/state`, interval: '500ms' },
+      accessLog: { file: `${folder.path}/access.log` },
+      otlp: {
+        ...{ endpoint: receiver.endpoint, timeout: '900ms', metrics: { interval: '1s' } },
+        traces: { enabled: true, sampleRatio: 0.1 },
+      },
     });
     // Without traffic, for the series of TLS only.
     const own = certificates.signed(certificates.authority(), { name: 'plant' });
@@ -73,6 +80,7 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
     await prometheus?.stop();
     for (const sidecar of sidecars) await sidecar.stop();
     await plant?.close();
+    await receiver?.close();
     folder.remove();
     certificates.remove();
   });

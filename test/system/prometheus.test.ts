@@ -110,6 +110,8 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
     ['sessions begun', 'd2_sessions_created_total', 2],
     ['durations of beginning one', 'd2_session_creation_duration_seconds_count', 2],
     ['exchanges by the relay', 'd2_sidecar_exchanges_total{path="relay", ending="completed"}', 13],
+    ['one request in 17 by what the relay adds', 'd2_sidecar_added_seconds_count{direction="request"}', 1],
+    ['and one response', 'd2_sidecar_added_seconds_count{direction="response"}', 1],
     ['slow calls below their bound', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="0.1"}', 0],
     ['slow calls', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="+Inf"}', 4],
     ['whether the upstream is there', 'd2_upstream_reachable', 1],

@@ -1,7 +1,7 @@
 /** `d2-sidecar report` on a real sidecar, under traffic. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -58,10 +58,20 @@ afterAll(async () => {
 });
 
 /** As somebody would on a command line, with sockets where those of this test are. */
-function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+function run(...args: string[]): Promise<Ended> {
+  return started(process.execPath, [MAIN_PATH, 'report', ...args]);
+}
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function started(program: string, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const options = { env: { ...process.env, TMPDIR: folder }, maxBuffer: 64 * 1024 * 1024 };
-    const child = execFile(process.execPath, [MAIN_PATH, 'report', ...args], options, (_error, stdout, stderr) => {
+    const child = execFile(program, args, options, (_error, stdout, stderr) => {
       resolve({ code: child.exitCode ?? -1, stdout, stderr });
     });
   });
@@ -100,6 +110,17 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     expect(await run('--out', file)).toMatchObject({ code: 64, stderr: expect.stringContaining('there already') });
     const nowhere = path.join(folder, 'nowhere', 'report.json');
     expect(await run('--out', nowhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_REPORT') });
+  });
+
+  it('leaves no half of a file behind where the disk is full', async () => {
+    const file = path.join(folder, 'cut.json');
+    // A kilobyte in place of a full disk: of both, a write tells when it is made.
+    const limited = 'ulimit -f 1; exec "$0" "$@"';
+    const args = ['-c', limited, process.execPath, MAIN_PATH, 'report', '--out', file];
+    const { code, stderr } = await started('bash', args);
+    expect([code, stderr]).toEqual([1, `d2-sidecar: D2S_ERR_REPORT: ${file} cannot be written: EFBIG\n`]);
+    expect(existsSync(file)).toBe(false);
+    expect(await run('--out', file)).toMatchObject({ code: 0 });
   });
 
   it('says what to do where no sidecar runs', async () => {

@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPasswordHash, toPasswordHashText } from '../../src/access/password-hash.ts';
 import { createToken, toTokenHash, toTokenHashText } from '../../src/access/token-hash.ts';
+import { OtlpReceiver } from '../otlp/otlp-receiver.ts';
 import { createBadConfigurations } from './secrets/bad-configurations.ts';
 import { attack, SHOWN } from './secrets/hostile-clients.ts';
 import { type HostileUpstream, startHostileUpstream } from './secrets/hostile-upstream.ts';
@@ -25,16 +26,17 @@ const JVM_ANSWERS = 5;
 const markers = new Markers();
 let folder: string;
 let upstream: HostileUpstream;
+let receiver: OtlpReceiver;
 const programs: Program[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'd2s-secrets-'));
-  upstream = await startHostileUpstream(markers);
+  [upstream, receiver] = await Promise.all([startHostileUpstream(markers), OtlpReceiver.listen()]);
 });
 afterAll(async () => {
   for (const { child } of programs) child.kill('SIGKILL');
   await Promise.all(programs.map(({ exited }) => exited));
-  await upstream.close();
+  await Promise.all([upstream.close(), receiver.close()]);
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -85,6 +87,13 @@ function jvmOf(kind: string, password: string): string {
   return `jvm: { http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
 }
 
+/** Metrics and a span of each call, to a receiver that wants a credential. */
+function otlpOf(headersFile: string): string {
+  const metrics = '{ interval: 1s }';
+  const traces = '{ enabled: true, sampleRatio: 1 }';
+  return `otlp: { endpoint: "${receiver.endpoint}", timeout: 900ms, headersFile: "${headersFile}", metrics: ${metrics}, traces: ${traces} }\n`;
+}
+
 /** With a line for everything that is proxied. */
 function accessLogOf(name: string): string {
   return `accessLog: { file: "${path.join(folder, name)}-access.log", others: true }\n`;
@@ -123,13 +132,14 @@ async function untilJvmAnswered(kind: string): Promise<void> {
 }
 
 /** For machines that have much else to do. */
-const LONG = { concurrent: true, timeout: 60_000 };
+const LONG = { concurrent: true, timeout: 180_000 };
 
 describe('no secret comes out', LONG, () => {
   it('of a sidecar that relays, with readers who log in', async ({ expect }) => {
-    const [password, apiKey, token] = [
+    const [password, apiKey, receiverToken, token] = [
       markers.at('configuration: password of a reader'),
       markers.at('configuration: key of a user'),
+      markers.at('configuration: content of otlp.headersFile'),
       createToken(),
     ];
     const hashText = toPasswordHashText(await createPasswordHash(password, SCRYPT));
@@ -144,7 +154,8 @@ describe('no secret comes out', LONG, () => {
       `sessions: { apiKeys: ${keysOf(apiKey)} }\n` +
       `monitor: { auth: { usersFile: "${usersFile}", tokensFile: "${tokensFile}" } }\n` +
       jvmOf('tomcat-jmxproxy', `passwordFile: "${jvmPassword}"`) +
-      accessLogOf('relay');
+      accessLogOf('relay') +
+      otlpOf(write('otlp-headers', `x-receiver-token: ${receiverToken}\n`));
     const sidecar = await start('relay', { yaml });
     const refusals = await attack(markers, 'relay', { listen: sidecar.listen, apiKey, calls: upstream.calls });
     const reader = [`Authorization: Basic ${Buffer.from(`reader:${password}`).toString('base64')}`];
@@ -165,6 +176,8 @@ describe('no secret comes out', LONG, () => {
     outputs.files = readFiles(path.join(folder, 'relay-tmp'));
     outputs.logs = [await finish(sidecar)];
     outputs.accessLog = readAccessLog('relay');
+    // Strings are in it as they are.
+    outputs.pushed = receiver.received.map(({ body }) => body.toString('latin1'));
     expect(leaksOf(outputs)).toEqual([]);
     // It is that traffic, and that sidecar, that all of this is about.
     const monitoring = outputs.monitoring?.join('\n') ?? '';
@@ -183,6 +196,12 @@ describe('no secret comes out', LONG, () => {
     for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) {
       expect([report, reportWithUsers].map((text) => text.includes(name))).toEqual([false, true]);
     }
+    // The credential of the receiver reaches it, and nobody's name does.
+    expect(receiver.received.map(({ headers }) => headers['x-receiver-token'])).toContain(receiverToken);
+    expect(receiver.spans.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([`rpc ${SHOWN.rpc}`, `rpc ${SHOWN.cometRpc}`]),
+    );
+    for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) expect(outputs.pushed?.join('')).not.toContain(name);
     const accessLog = outputs.accessLog?.join('') ?? '';
     for (const name of [...Object.values(SHOWN), 'key-user', '"kind":"other"', '"kind":"comet"']) {
       expect(accessLog).toContain(name);

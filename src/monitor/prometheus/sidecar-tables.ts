@@ -78,9 +78,23 @@ export function trafficTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbe
       () => numbers.cometExchanges,
     ),
     single(COUNTER, 'd2_sidecar_upgrades_total', 'Upgrades that the upstream accepted.', () => numbers.upgrades),
+    addedTable(numbers),
     ...connectionTables(sidecar),
     ...lifecycleTables(sidecar),
   ];
+}
+
+/** Where each moment is taken: docs/prometheus.md. */
+function addedTable({ added }: MonitoredNumbers): Table {
+  return {
+    name: 'd2_sidecar_added_seconds',
+    type: 'histogram',
+    help: 'Time added by the relay: from the head of a request, or the last byte of a response, having been read until it has been written on; of one in 17.',
+    labels: ['direction'],
+    *samples() {
+      for (const [direction, durations] of Object.entries(added)) yield { labels: [direction], value: durations };
+    },
+  };
 }
 
 function connectionTables({ dispatcher, gateway }: MonitoredSidecar): readonly Table[] {
@@ -176,6 +190,12 @@ export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers
       'd2_sidecar_monitor_limited_requests_total',
       'Requests on the monitoring port that were told to come later.',
       () => access?.counts.limited,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_history_marks_dropped_total',
+      'Marks of the live page (restarts, drains, losses) that went for later ones, of which it keeps 200.',
+      () => sidecar.droppedMarks,
     ),
   ];
 }

@@ -97,6 +97,7 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
   return {
     version: '1.2.3',
     build: '3f9c2a1b7d04',
+    droppedMarks: 3,
     own: {
       read: () => ({
         exchanges: {
@@ -110,6 +111,7 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
         cometExchanges: 40,
         sessionsUntracked: 0,
         comet: createComet(clock),
+        added: { request: new DurationBuckets(), response: new DurationBuckets() },
       }),
     },
     limits: { counts: new Map([['limits.fields', 0]]) },

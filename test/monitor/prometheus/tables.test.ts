@@ -54,6 +54,11 @@ describe('what /metrics tells', () => {
     expect(samples.get('d2_calls_total{application="smartWeb",kind="sba",name="(other)",outcome="ok"}')).toBe(3);
   });
 
+  it('of marks of the live page that had no room', async () => {
+    const samples = samplesOf(await createPlant().text());
+    expect(samples.get('d2_sidecar_history_marks_dropped_total')).toBe(3);
+  });
+
   it('of Comet holds: now, how they ended, for how long', async () => {
     const samples = samplesOf(await createPlant().text());
     expect(samples.get('d2_comet_holds')).toBe(5);

@@ -13,7 +13,11 @@ const PATHS = [
   ...['jvm', 'jvm/classloader', 'jvm/memory', 'jvm/garbagecollector'].map((name) => `metrics/${name}`),
 ].map((name) => `${BASE}/${name}`);
 
-const HEALTH = ['/livez', '/readyz', '/startupz'];
+/** Not of an application's monitoring interface. */
+const OTHERS = [
+  ...['/livez', '/readyz', '/startupz', '/openapi.json', '/', '/live'],
+  ...['rpc', 'sba', 'objects', 'sessions'].map((table) => `/live/smartWeb/${table}`),
+];
 
 /** Everything that the monitoring port answers to who may read it; `fields` let the reader in. */
 export async function readAll(monitor: string, fields: readonly string[]): Promise<string[]> {
@@ -22,7 +26,7 @@ export async function readAll(monitor: string, fields: readonly string[]): Promi
   const sessions = (await get(`${BASE}/d2/sessions`)).match(/[0-9a-f]{8}-[0-9a-f-]{27}/g) ?? [];
   const texts = await Promise.all([
     ...PATHS.flatMap((target) => [get(target), get(`${target}?pretty=true`)]),
-    ...HEALTH.map((target) => get(target)),
+    ...OTHERS.map((target) => get(target)),
     get('/metrics'),
     get('/metrics', ['Accept: application/openmetrics-text; version=1.0.0']),
     ...sessions.map((id) => get(`${BASE}/metrics/d2?session=${id}`)),
