@@ -311,6 +311,9 @@ export class Sidecar {
         readProcess,
         state: this.#state,
         accessLog: this.accessLog,
+        get droppedMarks() {
+          return sidecar.history.droppedMarks;
+        },
         get otlp() {
           return sidecar.#otlp;
         },

@@ -36,6 +36,7 @@ export function toGuide(addresses: GuideAddresses): string {
   const lines = [
     'A sample control system, five users on it, and d2-sidecar in front. Ctrl-C ends all of it.',
     '',
+    `  The live page is     ${monitorUrl}/`,
     `  The users call       ${clientUrl}`,
     `  The statistics are   ${admin}...`,
     '',

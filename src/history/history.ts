@@ -19,12 +19,14 @@ export interface HistorySources extends ConditionSources {
 }
 
 interface OwnCounts {
-  /** By kind of call. */
-  readonly aborted: Readonly<Record<string, number>>;
+  readonly aborted: CallsOfKinds;
+  readonly failed: CallsOfKinds;
   readonly comet: { readonly holds: { readonly now: number } };
 }
 
-/** One step of one application; `aborted`, `holds` and the JVM are those of all applications together. */
+type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
+
+/** One step of one application; `aborted`, `unanswered`, `holds` and the JVM are those of all applications together. */
 export interface HistoryPoint extends ApplicationPoint, JvmPoint {
   /** 1 for the first step, without gaps. */
   readonly seq: number;
@@ -32,8 +34,10 @@ export interface HistoryPoint extends ApplicationPoint, JvmPoint {
   readonly epochMs: number;
   /** Its length. */
   readonly seconds: number;
-  /** Calls whose client left in the step. */
+  /** RPC and SBA calls whose client left in the step. */
   readonly aborted: number;
+  /** RPC and SBA calls that the upstream did not answer: those errors that are not among the answered calls. */
+  readonly unanswered: number;
   /** Comet polls held at its end. */
   readonly holds: number;
 }
@@ -47,10 +51,11 @@ export class History {
   readonly #conditions: Conditions;
   readonly #applications: ReadonlyMap<string, ApplicationHistory>;
   readonly #jvm = new JvmHistory();
-  readonly #columns: Columns<'epochMs' | 'seconds' | 'aborted' | 'holds'>;
+  readonly #columns: Columns<'epochMs' | 'seconds' | 'aborted' | 'unanswered' | 'holds'>;
   #seq = 0;
   #sampledNs: number;
   #aborted: number;
+  #unanswered: number;
   #timer: NodeJS.Timeout | undefined;
 
   /** To be made when what was saved has been loaded. */
@@ -60,9 +65,11 @@ export class History {
     this.startedEpochMs = clock.epochMs();
     this.#conditions = new Conditions(sources, this.#marks, clock);
     this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
-    this.#columns = createColumns(['epochMs', 'seconds', 'aborted', 'holds']);
+    this.#columns = createColumns(['epochMs', 'seconds', 'aborted', 'unanswered', 'holds']);
     this.#sampledNs = clock.nowNs();
-    this.#aborted = this.#countAborted();
+    const { aborted, failed } = sources.own.read();
+    this.#aborted = sumOf(aborted);
+    this.#unanswered = sumOf(failed);
     const epochMs = this.startedEpochMs;
     this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
     if (!sources.isRestored) return;
@@ -102,13 +109,16 @@ export class History {
     this.#sampledNs = nowNs;
     const seq = this.#seq + 1;
     const place = placeOf(seq);
-    const { epochMs, seconds, aborted, holds } = this.#columns;
+    const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
     epochMs[place] = this.#clock.epochMs();
     seconds[place] = elapsedNs / NS_PER_S;
-    const abortedNow = this.#countAborted();
+    const own = this.#sources.own.read();
+    const [abortedNow, unansweredNow] = [sumOf(own.aborted), sumOf(own.failed)];
     aborted[place] = abortedNow - this.#aborted;
+    unanswered[place] = unansweredNow - this.#unanswered;
     this.#aborted = abortedNow;
-    holds[place] = this.#sources.own.read().comet.holds.now;
+    this.#unanswered = unansweredNow;
+    holds[place] = own.comet.holds.now;
     this.#jvm.sample(place, this.#sources.jvm.state);
     for (const application of this.#applications.values()) application.sample(place, seq);
     this.#conditions.look();
@@ -123,7 +133,7 @@ export class History {
     const history = this.#applications.get(application);
     if (history === undefined) return;
     const after = since > this.#seq ? 0 : since;
-    const { epochMs, seconds, aborted, holds } = this.#columns;
+    const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
     for (let next = after + 1; next <= this.#seq; next += 1) {
       // Each time: whoever reads slowly is overtaken by later steps.
       next = Math.max(next, this.#seq - MAX_STEPS + 1);
@@ -135,6 +145,7 @@ export class History {
         seconds: seconds[place] as number,
         ...history.at(place),
         aborted: aborted[place] as number,
+        unanswered: unanswered[place] as number,
         holds: holds[place] as number,
         ...this.#jvm.at(place),
       };
@@ -145,8 +156,8 @@ export class History {
   lineOf(application: string, kind: 'rpc' | 'sba', row: number): number[] {
     return this.#applications.get(application)?.lineOf(kind, row) ?? [];
   }
+}
 
-  #countAborted(): number {
-    return Object.values(this.#sources.own.read().aborted).reduce((sum, count) => sum + count, 0);
-  }
+function sumOf({ rpc, sba }: CallsOfKinds): number {
+  return rpc + sba;
 }

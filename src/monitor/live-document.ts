@@ -72,10 +72,11 @@ function* renderApplication(
 }
 
 function toPointText(point: HistoryPoint): string {
-  const { seq, epochMs, seconds, rpc, sba, values, aborted, sessions, holds, heapUsed, heapAfterGc, gcPauseMs } = point;
+  const { seq, epochMs, seconds, rpc, sba, values, aborted, unanswered, sessions, holds, ...jvm } = point;
   return JSON.stringify({
     ...{ seq, t: epochMs / MS_PER_S, seconds: toShort(seconds), rpc: toCalls(rpc), sba: toCalls(sba) },
-    ...{ values, aborted, sessions, holds, heapUsed, heapAfterGc, gcPauseMs },
+    ...{ values, aborted, unanswered, sessions, holds },
+    ...{ heapUsed: jvm.heapUsed, heapAfterGc: jvm.heapAfterGc, gcPauseMs: jvm.gcPauseMs },
   });
 }
 

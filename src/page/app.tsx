@@ -37,7 +37,7 @@ export function App({ store, onCredential }: AppProps) {
         Skip to the tables
       </button>
       <Header state={state} application={application?.name ?? live?.applications[0]?.name} nowMs={nowMs} />
-      <main class={connection.kind === 'lost' ? 'stale' : ''}>
+      <main class={connection.kind === 'lost' || connection.kind === 'refused' ? 'stale' : ''}>
         <ConnectionNotice state={state} />
         {connection.kind === 'signIn' && (
           <SignIn detail={connection.detail} wasTried={connection.wasTried} onCredential={onCredential} />

@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { explained } from './explanations.tsx';
+import { explained, Term } from './explanations.tsx';
 import { toCount } from './format.ts';
 import { type Column, filterRows, firstSort, type Sort, sortRows, toSlice } from './table-model.ts';
 
@@ -62,7 +62,11 @@ export function DataTable<Row>(props: TableProps<Row>) {
           </label>
         )}
         <output class="table-count">
-          {shown.length === rows.length ? toCount(rows.length) : `${toCount(shown.length)} of ${toCount(rows.length)}`}
+          <Term def="table.count">
+            {shown.length === rows.length
+              ? toCount(rows.length)
+              : `${toCount(shown.length)} of ${toCount(rows.length)}`}
+          </Term>
         </output>
       </div>
       <Scroller {...props} shown={shown} sort={sort} onSort={setSort} />

@@ -36,7 +36,7 @@ export const DEFINITIONS = {
   },
   'minute.errors': {
     term: 'Errors, last minute',
-    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out). Who left early is not one.',
+    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out), and their share of all that ended. Who left early is not one.',
   },
   'now.sessions': {
     term: 'Sessions',
@@ -44,7 +44,7 @@ export const DEFINITIONS = {
   },
   'now.holds': {
     term: 'Held polls',
-    text: 'Comet polls that the server holds now until it has something to say. That is a wait, not work: it is in no duration and no rate of calls.',
+    text: 'Comet polls that the server holds now until it has something to say, of all applications. That is a wait, not work: it is in no duration and no rate of calls.',
   },
   'now.heap': {
     term: 'Heap',
@@ -60,11 +60,11 @@ export const DEFINITIONS = {
   },
   'chart.errors': {
     term: 'Errors',
-    text: `Calls with status 500 and above or without an answer, for RPC and SBA; beside them exchanges that a client left before their answer had ended, which is no error of the server. ${STEP}`,
+    text: `Calls with status 500 and above or without an answer, for RPC and SBA; beside them calls, of all applications, that a client left before their answer had ended, which is no error of the server. ${STEP}`,
   },
   'chart.heap': {
     term: 'Heap',
-    text: 'Java heap in use, and what was left of it after the last collection. What is left and grows for hours is a leak; what is used goes up and down.',
+    text: 'Java heap in use, and what was left of it after the last collection. What is left and grows for hours is a leak; what is used goes up and down. A dash where the source does not tell it: hsperfdata knows one of the two only (docs/jvm.md).',
   },
   'chart.pauses': {
     term: 'Collector pauses',
@@ -122,6 +122,10 @@ export const DEFINITIONS = {
   'session.timer': {
     term: 'Durations in a session',
     text: `${CLOCK} Of the whole session, not of a window; percentiles are at most 10 % off.`,
+  },
+  'table.count': {
+    term: 'Rows',
+    text: 'Rows of the table; with a filter, those that match and all. Names end at metrics.maxNames, and what comes after is under (other).',
   },
   'session.address': { term: 'Address', text: 'Where its connection comes from, as the sidecar sees it.' },
 } as const satisfies Readonly<Record<string, Definition>>;

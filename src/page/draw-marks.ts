@@ -39,8 +39,11 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): 
   ctx.lineWidth = ratio;
   ctx.font = look.font.replace(/^\d+/, (size) => String(Number(size) * ratio));
   ctx.textBaseline = 'alphabetic';
-  let freeFrom = Number.NEGATIVE_INFINITY;
-  for (const { t, kind } of marks) {
+  // As the axes have left it, it is another.
+  ctx.textAlign = 'left';
+  let freeTo = bbox.left + bbox.width;
+  // The latest first: where two names have no room, that one is wanted.
+  for (const { t, kind } of [...marks].reverse()) {
     if (t < min || t > max) continue;
     const x = Math.round(plot.valToPos(t, 'x', true)) + 0.5;
     ctx.setLineDash(kind.endsWith('Lost') || kind === 'drain' ? [] : [4 * ratio, 3 * ratio]);
@@ -48,17 +51,17 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): 
     ctx.moveTo(x, bbox.top - (look.hasNames ? 3 * ratio : 0));
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    if (look.hasNames) freeFrom = drawName(plot, toMarkName(kind), x, freeFrom);
+    if (look.hasNames) freeTo = drawName(plot, toMarkName(kind), x, freeTo);
   }
   ctx.restore();
 }
 
-/** Left of the line where the edge is near; left out where another one stands already. Returns where the next may begin. */
-function drawName({ ctx, bbox }: uPlot, name: string, x: number, freeFrom: number): number {
+/** Left of the line where the edge or another name is near; left out where it would not touch its line. Returns where the next may end. */
+function drawName({ ctx, bbox }: uPlot, name: string, x: number, freeTo: number): number {
   const ratio = devicePixelRatio;
   const { width } = ctx.measureText(name);
-  const start = Math.min(x - 2 * ratio, bbox.left + bbox.width - width);
-  if (start < freeFrom) return freeFrom;
+  const start = Math.min(x - 2 * ratio, freeTo - width);
+  if (start + width < x - 2 * ratio || start < 0) return freeTo;
   ctx.fillText(name, start, bbox.top - 5 * ratio);
-  return start + width + GAP_PX * ratio;
+  return start - GAP_PX * ratio;
 }

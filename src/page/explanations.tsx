@@ -29,19 +29,29 @@ export function Term({ def, children }: { def: DefinitionKey; children: string }
   );
 }
 
-/** What the pointer is on, else what has the focus. */
+/** What the pointer has come to, or what got the focus after that. */
 export function Tooltip() {
   const [pointed, setPointed] = useState<Shown | undefined>(undefined);
   const [focused, setFocused] = useState<Shown | undefined>(undefined);
   useEffect(() => {
     let timer: number | undefined;
-    const over = ({ target }: Event) => {
+    let place = '';
+    const move = ({ clientX, clientY }: PointerEvent) => {
+      place = `${clientX} ${clientY}`;
+    };
+    const over = ({ target, clientX, clientY }: PointerEvent) => {
+      // Something else has come under a pointer that rests: nobody has asked about it.
+      if (`${clientX} ${clientY}` === place) return;
       clearTimeout(timer);
       // On its way onto the explanation itself the pointer must not lose it (WCAG 2.2, 1.4.13).
       if (target instanceof Element && target.closest('.tooltip') !== null) return;
       timer = window.setTimeout(() => setPointed(toShown(target)), DELAY_MS);
     };
-    const focus = ({ target }: Event) => setFocused(toShown(target));
+    const focus = ({ target }: Event) => {
+      clearTimeout(timer);
+      setPointed(undefined);
+      setFocused(toShown(target));
+    };
     const unfocus = () => setFocused(undefined);
     const scroll = () => {
       setPointed(undefined);
@@ -55,6 +65,7 @@ export function Tooltip() {
     };
     const ended = new AbortController();
     const { signal } = ended;
+    document.addEventListener('pointermove', move, { passive: true, signal });
     document.addEventListener('pointerover', over, { signal });
     document.addEventListener('focusin', focus, { signal });
     document.addEventListener('focusout', unfocus, { signal });

@@ -2,7 +2,7 @@
 import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
-import { toMinute } from './history.ts';
+import { errorShareOf, toMinute } from './history.ts';
 import type { HistoryPoint, LiveApplication } from './live-data.ts';
 
 interface Figure {
@@ -36,13 +36,13 @@ export function Figures({ application, points }: { application: LiveApplication;
 function toFigures({ history, sessions, holds }: LiveApplication, points: readonly HistoryPoint[]): readonly Figure[] {
   const minute = toMinute(points, history.stepSeconds);
   const heap = points.at(-1)?.heapUsed ?? null;
-  const share = minute.errors / Math.max(minute.calls, minute.errors, 1);
+  const share = errorShareOf(minute);
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   return [
     { def: 'minute.rate', label: 'Calls /s', value: toRate(minute.rate) },
-    { def: 'minute.p50', label: 'p50', value: toDuration(minute.p50) },
-    { def: 'minute.p95', label: 'p95', value: toDuration(minute.p95) },
-    { def: 'minute.p99', label: 'p99', value: toDuration(minute.p99) },
+    { def: 'minute.p50', label: 'RPC p50', value: toDuration(minute.p50) },
+    { def: 'minute.p95', label: 'RPC p95', value: toDuration(minute.p95) },
+    { def: 'minute.p99', label: 'RPC p99', value: toDuration(minute.p99) },
     {
       def: 'minute.errors',
       label: 'Errors',

@@ -15,8 +15,7 @@ export function toCount(value: number): string {
 export function toRate(value: number): string {
   if (value === 0) return '0';
   if (value < 0.01) return '<0.01';
-  if (value < 10) return value.toFixed(2);
-  return value < 100 ? value.toFixed(1) : WHOLE.format(value);
+  return toDigits(value);
 }
 
 /** Of seconds: `412 µs`, `12.3 ms`, `1.24 s`, `2 min 3 s`; a dash for none. */

@@ -67,7 +67,13 @@ function Pulse({ state, nowMs }: { state: PageState; nowMs: number }) {
       </p>
     );
   }
-  const text = { lost: 'Connection lost', loading: 'Connecting …', signIn: 'Signed out', refused: 'Refused', live: '' };
+  const text = {
+    lost: 'Connection lost',
+    loading: 'Connecting …',
+    signIn: 'Not signed in',
+    refused: 'Refused',
+    live: '',
+  };
   return (
     <p class={`pulse ${connection.kind}`}>
       <span class="dot" aria-hidden="true" />

@@ -22,8 +22,11 @@ export function within(points: readonly HistoryPoint[], nowS: number, seconds: n
 export interface Minute {
   /** Steps of it that were measured; fewer than 12 right after a start. */
   readonly steps: number;
+  /** Answered ones. */
   readonly calls: number;
   readonly errors: number;
+  /** Errors that are not among the answered calls. */
+  readonly unanswered: number;
   readonly aborted: number;
   /** Calls a second, RPC and SBA. */
   readonly rate: number;
@@ -40,11 +43,16 @@ export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): 
   const sum = (value: (point: HistoryPoint) => number) => steps.reduce((total, point) => total + value(point), 0);
   const seconds = sum((point) => point.seconds);
   const calls = sum(({ rpc, sba }) => rpc[0] + sba[0]);
+  const errors = sum(({ rpc, sba }) => rpc[1] + sba[1]);
   const pauses = steps.flatMap(({ gcPauseMs }) => (gcPauseMs === null ? [] : [gcPauseMs]));
   return {
     steps: steps.length,
     calls,
-    errors: sum(({ rpc, sba }) => rpc[1] + sba[1]),
+    errors,
+    unanswered: Math.min(
+      errors,
+      sum(({ unanswered }) => unanswered),
+    ),
     aborted: sum(({ aborted }) => aborted),
     rate: seconds === 0 ? 0 : calls / seconds,
     p50: weightedMedian(steps.map(({ rpc }) => rpc)),
@@ -52,6 +60,11 @@ export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): 
     p99: greatest(steps.map(({ rpc }) => rpc[3])),
     pausedShare: pauses.length === 0 ? null : pauses.reduce((total, ms) => total + ms, 0) / (seconds * 1_000),
   };
+}
+
+/** From 0 to 1, of all calls that have ended in the minute. */
+export function errorShareOf({ calls, errors, unanswered }: Minute): number {
+  return errors / Math.max(calls + unanswered, 1);
 }
 
 /** The p95 that half of the busy steps stayed below; null with fewer than `atLeast` of them. In seconds. */

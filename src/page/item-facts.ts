@@ -36,9 +36,9 @@ const DURATIONS: readonly (readonly [field: string, label: string])[] = [
 
 const RATES: readonly (readonly [field: string, label: string])[] = [
   ['m1_rate', 'Rate /s, 1 min'],
-  ['m5_rate', '5 min'],
-  ['m15_rate', '15 min'],
-  ['mean_rate', 'mean rate'],
+  ['m5_rate', 'Rate /s, 5 min'],
+  ['m15_rate', 'Rate /s, 15 min'],
+  ['mean_rate', 'Rate /s, mean'],
 ];
 
 const KINDS = { rpc: 'RPC', sba: 'SBA' } as const;

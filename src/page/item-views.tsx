@@ -23,7 +23,8 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
   const id = route.item ?? '';
   const isHidden = route.table === 'sessions' && live?.role !== 'sessions';
   const row = rowOf(state, application, id);
-  const title = route.table === 'sessions' ? ((row as SessionRow | undefined)?.[1] ?? 'Session') : id;
+  const title =
+    route.table === 'sessions' ? ((row as SessionRow | undefined)?.[1] ?? 'Session of an unknown user') : id;
   const known = item?.key === `${route.table}/${id}` ? item : undefined;
   return (
     <article class="item">
@@ -85,7 +86,7 @@ function CallBody({ name, row, document }: { name: string; row: CallRow | undefi
         ]}
       />
       {row !== undefined && (
-        <p class="spark-line">
+        <p class="spark-line" data-def="call.spark">
           <Term def="call.spark">Last 5 minutes</Term> <Spark values={stepsOf(row)} />
         </p>
       )}
@@ -104,8 +105,8 @@ function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | un
           { def: 'object.subscriptions', label: 'Subscriptions', value: toCount(subscriptions) },
           { def: 'object.values', label: 'Values', value: toCount(Number(values.count ?? row?.[2] ?? 0)) },
           { def: 'object.rate', label: 'Values /s, 1 min', value: toRate(Number(values.m1_rate ?? row?.[3] ?? 0)) },
-          { def: 'object.rate', label: '5 min', value: toRate(Number(values.m5_rate ?? 0)) },
-          { def: 'object.rate', label: '15 min', value: toRate(Number(values.m15_rate ?? 0)) },
+          { def: 'object.rate', label: 'Values /s, 5 min', value: toRate(Number(values.m5_rate ?? 0)) },
+          { def: 'object.rate', label: 'Values /s, 15 min', value: toRate(Number(values.m15_rate ?? 0)) },
         ]}
       />
       <Reading defs={['object.subscriptions', 'object.values', 'object.rate']} />

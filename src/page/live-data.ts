@@ -21,7 +21,9 @@ export interface HistoryPoint {
   readonly rpc: StepCalls;
   readonly sba: StepCalls;
   readonly values: number;
+  /** Calls whose client left, and those that the upstream did not answer; of all applications. */
   readonly aborted: number;
+  readonly unanswered: number;
   readonly sessions: number;
   readonly holds: number;
   readonly heapUsed: number | null;

@@ -16,7 +16,7 @@ const poller = new Poller(api, store);
 
 addEventListener('hashchange', () => {
   store.update((state) => ({ ...state, route: parseRoute(location.hash) }));
-  poller.now();
+  poller.wake();
 });
 
 function useCredential(credential: Credential): void {

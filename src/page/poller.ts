@@ -25,9 +25,14 @@ export class Poller {
 
   start(): void {
     document.addEventListener('visibilitychange', () => {
-      if (!document.hidden) this.now();
+      if (!document.hidden) this.wake();
     });
     this.now();
+  }
+
+  /** As `now`, unless a credential is waited for: without a new one the answer would be the same, and a wrong one counts again. */
+  wake(): void {
+    if (this.#store.state.connection.kind !== 'signIn') this.now();
   }
 
   /** A round at once, or right after the running one. */

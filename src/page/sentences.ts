@@ -13,15 +13,18 @@ export interface Sentence {
 /** Beyond that share, the slower path is worth a word. */
 const GATEWAY_SHARE = 0.25;
 
-/** What has stood in the way of a connection, by the code that the system or TLS gave. */
+/** What has stood in the way of a connection, by the code that the system gave, or the sidecar (docs/errors.md). */
 const UNREACHABLE: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'has refused connections',
-  ECONNRESET: 'has reset connections',
-  ETIMEDOUT: 'has not answered in time',
-  EHOSTUNREACH: 'has had no route to it',
-  ENETUNREACH: 'has had no route to it',
-  ENOTFOUND: 'has had no address for its name',
-  EAI_AGAIN: 'has had no address for its name',
+  ECONNREFUSED: 'The upstream has refused connections',
+  ECONNRESET: 'The upstream has reset connections',
+  ETIMEDOUT: 'The upstream has not answered in time',
+  D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: 'The upstream has not accepted connections in time',
+  EHOSTUNREACH: 'There has been no route to the upstream',
+  ENETUNREACH: 'There has been no route to the upstream',
+  ENOTFOUND: 'No address has been found for the name of the upstream',
+  EAI_AGAIN: 'No address has been found for the name of the upstream',
+  EAI_FAIL: 'No address has been found for the name of the upstream',
+  EAI_NODATA: 'No address has been found for the name of the upstream',
 };
 
 export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
@@ -49,8 +52,8 @@ export function toUpstream({ state, since, reason }: Upstream, nowMs: number): S
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
   }
-  const what = UNREACHABLE[reason ?? ''] ?? 'could not be reached';
-  return { tone: 'bad', text: `The upstream ${what}${time}${reason === null ? '' : ` (${reason})`}.` };
+  const what = UNREACHABLE[reason ?? ''] ?? 'The upstream could not be reached';
+  return { tone: 'bad', text: `${what}${time}${reason === null ? '' : ` (${reason})`}.` };
 }
 
 export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
@@ -89,5 +92,5 @@ function toOwnFaults({ connections, observerErrors, gatewayShare }: Live): Sente
 }
 
 function withStop(text: string): string {
-  return text.endsWith('.') ? text : `${text}.`;
+  return /[.?!]$/.test(text) ? text : `${text}.`;
 }

@@ -90,6 +90,8 @@ function Rules({ verdict }: { verdict: Verdict }) {
   );
 }
 
+const HOUR_MS = 3_600_000;
+
 /** What explains an empty page: a start, a restart, no traffic. */
 function toNews(
   live: Live,
@@ -100,7 +102,8 @@ function toNews(
 ): Sentence[] {
   const news: Sentence[] = [];
   const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
-  if (restartedAtMs !== undefined) {
+  // Later the charts do not reach back to it any more.
+  if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS) {
     const text = `The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: what is shown over time begins there.`;
     news.push({ tone: 'info', text });
   } else if (sinceStartS < 60) {

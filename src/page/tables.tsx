@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { CALL_COLUMNS, OBJECT_COLUMNS, stepsOf, toConnection, toSessionColumns } from './columns.ts';
 import { DataTable } from './data-table.tsx';
+import { Term } from './explanations.tsx';
 import { toCount } from './format.ts';
 import type { CallRow, LiveApplication, ObjectRow, SessionRow, TableKind } from './live-data.ts';
 import type { PageState } from './page-state.ts';
@@ -134,8 +135,10 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
       </p>
       <dl class="facts">
         {types.map((type) => (
-          <div key={type}>
-            <dt>{toConnection(type)}</dt>
+          <div key={type} data-def="now.sessions">
+            <dt>
+              <Term def="now.sessions">{toConnection(type)}</Term>
+            </dt>
             <dd>{toCount(sessions[type])}</dd>
           </div>
         ))}

@@ -3,7 +3,7 @@
  * that holds is the verdict. Each is shown with its figures under the verdict, so that nobody has to trust it.
  */
 import { toCount, toDuration, toPercent, toTime } from './format.ts';
-import { type Minute, toMinute, usualP95 } from './history.ts';
+import { errorShareOf, type Minute, toMinute, usualP95 } from './history.ts';
 import type { HistoryPoint, Live, LiveApplication, Upstream } from './live-data.ts';
 
 export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
@@ -54,6 +54,18 @@ const NETWORK_REASONS: ReadonlySet<string> = new Set([
   'ENETDOWN',
   'ENOTFOUND',
   'EAI_AGAIN',
+  'EAI_FAIL',
+  'EAI_NODATA',
+  'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
+]);
+/** What this machine or process has no more of. */
+const OWN_REASONS: ReadonlySet<string> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+  'EAI_MEMORY',
 ]);
 
 export function toVerdict(evidence: Evidence): Verdict {
@@ -94,17 +106,26 @@ export function isLeaving(live: Live): boolean {
 
 function judgeUpstream({ live: { upstream }, nowMs }: Evidence): Judged {
   const holds = upstream.state === 'unreachable';
-  const isNetwork = NETWORK_REASONS.has(upstream.reason ?? '');
+  const subject = toBlocking(upstream);
   const since = upstream.since === null ? '' : ` since ${toTime(Date.parse(upstream.since), nowMs)}`;
   return {
     name: 'The upstream cannot be reached',
-    text: `Holds while no connection to the upstream comes about. With a time-out, no route or no address for the name it is the network; with an answer of its host (refused, reset) the server. Now: ${upstream.state}.`,
+    text: `Holds while no connection to the upstream comes about. With a time-out, no route or no address for the name it is the network; with an answer of its host (refused, reset) the server; where this machine has no more files or ports, the sidecar. Now: ${upstream.state}.`,
     holds,
-    subject: isNetwork ? 'network' : 'server',
-    verdict: isNetwork
-      ? `The network: there is no way to the server${since} (${upstream.reason}).`
-      : `The server: it has taken no connections${since}${toReason(upstream)}.`,
+    subject,
+    verdict: `${BLOCKED[subject]}${since}${toReason(upstream)}.`,
   };
+}
+
+const BLOCKED = {
+  network: 'The network: there is no way to the server',
+  server: 'The server: it has taken no connections',
+  sidecar: 'The sidecar: its machine has had nothing left to open a connection with',
+} as const;
+
+function toBlocking({ reason }: Upstream): keyof typeof BLOCKED {
+  if (OWN_REASONS.has(reason ?? '')) return 'sidecar';
+  return NETWORK_REASONS.has(reason ?? '') ? 'network' : 'server';
 }
 
 function toReason({ reason }: Upstream): string {
@@ -112,14 +133,14 @@ function toReason({ reason }: Upstream): string {
 }
 
 function judgeErrors(minute: Minute): Judged {
-  // A call without an answer is an error, and is not among the answered ones.
-  const share = minute.errors / Math.max(minute.calls, minute.errors, 1);
+  const share = errorShareOf(minute);
+  const figures = `${toCount(minute.errors)} of ${toCount(minute.calls + minute.unanswered)}`;
   return {
     name: 'Calls fail',
-    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.errors)} failed, ${toCount(minute.calls)} answered).`,
+    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${figures}).`,
     holds: minute.errors >= LEAST_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
-    verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${toCount(minute.errors)} failed, ${toCount(minute.calls)} answered).`,
+    verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${figures}).`,
   };
 }
 
@@ -155,10 +176,10 @@ function judgeLeaving(minute: Minute): Judged {
   const share = minute.aborted / Math.max(minute.calls + minute.aborted, 1);
   return {
     name: 'Clients leave early',
-    text: `Holds from ${toPercent(ABORTED_SHARE)} of exchanges that the client left before the answer had ended, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
+    text: `Holds from ${toPercent(ABORTED_SHARE)} of calls that the client left before the answer had ended, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
     holds: minute.aborted >= LEAST_FAULTS && share >= ABORTED_SHARE,
     subject: 'client',
-    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'exchange')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} left by the client before the answer had ended, while the server answers as usual.`,
+    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} left by the client before the answer had ended, while the server answers as usual.`,
   };
 }
 

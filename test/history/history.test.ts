@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { History } from '../../src/history/history.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
@@ -44,8 +46,9 @@ describe('the history', () => {
     statistics.sba.recordAnswered('E.Demo.Run', 200, 2_000 * MS);
     statistics.object.recordValue('H.Level');
     statistics.object.recordValue('H.Level');
-    counts.aborted.rpc = 2;
-    counts.aborted.object = 1;
+    // Of an object: no call.
+    Object.assign(counts.aborted, { rpc: 2, sba: 1, object: 4 });
+    Object.assign(counts.failed, { rpc: 1, sba: 1, object: 4 });
     counts.comet.holds.now = 7;
     sessions.size = 3;
     sources.jvm.state = available({
@@ -65,7 +68,7 @@ describe('the history', () => {
         p99: expect.closeTo(0.04, 3),
       },
       sba: { count: 1, errors: 0, p50: expect.closeTo(2, 1), p95: expect.closeTo(2, 1), p99: expect.closeTo(2, 1) },
-      ...{ values: 2, aborted: 3, sessions: 3, holds: 7 },
+      ...{ values: 2, aborted: 3, unanswered: 2, sessions: 3, holds: 7 },
       ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null },
     });
     step();
@@ -73,7 +76,7 @@ describe('the history', () => {
     expect(next).toMatchObject({
       rpc: { count: 0, errors: 0, p50: null, p95: null, p99: null },
       sba: { count: 0, p99: null },
-      ...{ values: 0, aborted: 0, sessions: 3, holds: 7, gcPauseMs: 0 },
+      ...{ values: 0, aborted: 0, unanswered: 0, sessions: 3, holds: 7, gcPauseMs: 0 },
     });
   });
 
@@ -82,11 +85,12 @@ describe('the history', () => {
     sources.statistics.rpc.recordAnswered('E.Demo.Run', 500, 20 * MS);
     sources.statistics.object.recordValue('H.Level');
     sources.counts.aborted.rpc = 5;
+    sources.counts.failed.sba = 6;
     const history = new History(sources, sources.clock);
     sources.clock.advanceMs(5_000);
     history.sample();
     const [point] = history.points('smartWeb');
-    expect(point).toMatchObject({ rpc: { count: 0, errors: 0, p50: null }, values: 0, aborted: 0 });
+    expect(point).toMatchObject({ rpc: { count: 0, errors: 0, p50: null }, values: 0, aborted: 0, unanswered: 0 });
     for (let i = 0; i < 4; i += 1) {
       sources.clock.advanceMs(5_000);
       history.sample();
@@ -235,4 +239,36 @@ describe('its memory', () => {
     }
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(600_000);
   });
+
+  it('is below 1 MB after an hour with 2,000 RPCs, 2,000 SBAs and 200 marks, beside the statistics that are there without it', () => {
+    const empty = heldBytes();
+    const sources = sourcesOf({ maxNames: 2_000 });
+    for (const kind of ['rpc', 'sba'] as const) {
+      for (let i = 0; i < 2_000; i += 1) sources.statistics[kind].recordAnswered(`E.Demo.Method${i}`, 200, MS);
+    }
+    const without = heldBytes();
+    const history = new History(sources, sources.clock);
+    for (let step = 0; step < 720; step += 1) {
+      const since = { sinceEpochMs: sources.clock.epochMs() };
+      sources.upstream.reachability =
+        step % 2 === 0 ? { kind: 'reachable', ...since } : { kind: 'unreachable', reason: 'ECONNREFUSED', ...since };
+      sources.clock.advanceMs(5_000);
+      history.sample();
+    }
+    const bytes = heldBytes() - without;
+    expect([history.seq, history.marks.length, history.droppedMarks > 0]).toEqual([720, 200, true]);
+    const mb = (value: number) => (value / 1e6).toFixed(2);
+    console.log(`the last hour: ${mb(bytes)} MB beside ${mb(without - empty)} MB of statistics`);
+    expect(bytes).toBeGreaterThan(300_000);
+    expect(bytes).toBeLessThan(1_000_000);
+  });
 });
+
+/** What is left after a collection: JavaScript's heap, and buffers outside of it. */
+function heldBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let i = 0; i < 3; i += 1) collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}

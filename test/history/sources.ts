@@ -12,7 +12,11 @@ type Changeable<T> = { -readonly [Key in keyof T]: T[Key] };
 export interface Sources extends Changeable<HistorySources> {
   readonly clock: ManualClock;
   readonly statistics: ApplicationStatistics;
-  readonly counts: { aborted: { rpc: number; object: number }; comet: { holds: { now: number } } };
+  readonly counts: {
+    aborted: { rpc: number; sba: number; object: number };
+    failed: { rpc: number; sba: number; object: number };
+    comet: { holds: { now: number } };
+  };
   readonly sessions: { size: number };
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };
@@ -30,7 +34,8 @@ export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): So
     { windowMs: 300_000, durationUnit: 'seconds', maxNames: limits, maxNamesPerSession: 10 },
     clock,
   );
-  const counts = { aborted: { rpc: 0, object: 0 }, comet: { holds: { now: 0 } } };
+  const none = { rpc: 0, sba: 0, object: 0 };
+  const counts = { aborted: { ...none }, failed: { ...none }, comet: { holds: { now: 0 } } };
   const sessions = { size: 0 };
   return {
     ...{ clock, statistics, counts, sessions },

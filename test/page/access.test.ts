@@ -1,12 +1,13 @@
 /** The live page of a monitoring port that asks who reads it: signing in, what each role sees, and nothing kept anywhere. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { Folder, tokenLine, userLine } from '../access/access-files.ts';
 import { violationsOf } from './axe.ts';
-import { isChromiumInstalled, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 import { Stand } from './stand.ts';
 
-describe.runIf(isChromiumInstalled)('the live page where a credential is needed', { timeout: 45_000 }, () => {
+describeInChromium('the live page where a credential is needed', () => {
   const folder = new Folder();
   const reader = tokenLine('reader', 'metrics');
   let browser: Browser;
@@ -53,6 +54,22 @@ describe.runIf(isChromiumInstalled)('the live page where a credential is needed'
     expect(await violationsOf(page)).toEqual([]);
     expect(await page.getByRole('table').count()).toBe(0);
     expect(await page.getByRole('alert').count()).toBe(0);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.evaluate(() => {
+      document.dispatchEvent(new Event('visibilitychange'));
+      dispatchEvent(new Event('hashchange'));
+    });
+    await page.evaluate(() => fetch('livez').then((response) => response.text()));
+    expect(asked.map((url) => new URL(url).pathname)).toEqual(['/livez']);
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  it('asks so that a phone shows all of it', async () => {
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    const form = await page.locator('.sign-in').boundingBox();
+    expect((form?.x ?? 0) + (form?.width ?? 0)).toBeLessThanOrEqual(360);
   });
 
   it('lets a user in by name and password, in any letters, and shows who is connected', async () => {
@@ -81,6 +98,8 @@ describe.runIf(isChromiumInstalled)('the live page where a credential is needed'
     await page.getByRole('link', { name: 'Sessions', exact: true }).click();
     await page.getByText('User names, addresses and single sessions need the role sessions').waitFor();
     expect(await page.locator('.hidden-sessions .facts > div').allInnerTexts()).toContain('REST\n2');
+    expect(await unexplainedNumbers(page)).toEqual([]);
+    expect((await explanationsByKeyboard(page)).missing).toEqual([]);
     expect(await page.content()).not.toMatch(/user-\d|127\.0\.0\.1/);
     expect(asked.filter((path) => path.endsWith('/sessions'))).toEqual([]);
   });

@@ -1,11 +1,34 @@
-/** Debian's Chromium without a head, and pages in it that tell what went wrong in them. */
+/**
+ * Debian's Chromium without a head, and pages in it that tell what went wrong in them. Tests in it are described by
+ * `describeInChromium`: without Chromium they are left out, which is said once, or fail with D2S_REQUIRE_CHROMIUM=1.
+ */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { describe, expect, it, type TestOptions } from 'vitest';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
-export const isChromiumInstalled = existsSync(EXECUTABLE);
-export const isChromiumRequired = process.env.D2S_REQUIRE_CHROMIUM === '1';
+/** The variable of the path is for trying out what becomes of the tests without one. */
+const executable = process.env.D2S_CHROMIUM ?? EXECUTABLE;
+const isInstalled = existsSync(executable);
+const isRequired = process.env.D2S_REQUIRE_CHROMIUM === '1';
+
+/** What takes the whole of a small machine: axe-core alone takes seconds on a busy one. */
+const TIMEOUT_MS = 45_000;
+
+/** As `describe`, for tests that need Chromium. */
+export function describeInChromium(name: string, tests: () => void, options: TestOptions = {}): void {
+  if (!isInstalled && isRequired) {
+    describe(name, () => {
+      it('has the Chromium that D2S_REQUIRE_CHROMIUM=1 demands', () => {
+        expect.fail(`${executable} is missing`);
+      });
+    });
+    return;
+  }
+  if (!isInstalled) console.warn(`SKIPPED: ${name}; it needs ${executable}`);
+  describe.runIf(isInstalled)(name, { timeout: TIMEOUT_MS, ...options }, tests);
+}
 
 const ARGS = [
   '--no-sandbox',
@@ -19,7 +42,7 @@ const ARGS = [
 
 /** In a profile of its own, which is gone with it. */
 export async function launchBrowser(): Promise<Browser> {
-  return await chromium.launch({ executablePath: EXECUTABLE, headless: true, args: ARGS });
+  return await chromium.launch({ executablePath: executable, headless: true, args: ARGS });
 }
 
 export interface WatchedPage {

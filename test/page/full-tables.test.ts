@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Browser, CDPSession, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isChromiumInstalled, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
 import { Stand } from './stand.ts';
 
 const RPCS = 2_000;
@@ -15,7 +15,7 @@ const UPDATES = 5;
 const MAX_SCRIPT_MS = 50;
 const MAX_BYTES = 100 * 1024 * 1024;
 
-describe.runIf(isChromiumInstalled)('the live page over full tables', () => {
+describeInChromium('the live page over full tables', () => {
   let browser: Browser;
   let stand: Stand;
   let watched: WatchedPage;

@@ -1,19 +1,13 @@
 /**
  * The live page in a browser, before the built sidecar with real calls through it: what is shown, and what becomes of it when the
- * upstream, the JVM's source or the sidecar itself goes and comes back. Needs Debian's `chromium`; D2S_REQUIRE_CHROMIUM=1 makes
- * its absence a failure.
+ * upstream, the JVM's source or the sidecar itself goes and comes back.
  */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { violationsOf } from './axe.ts';
-import { isChromiumInstalled, isChromiumRequired, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 import { Stand } from './stand.ts';
-
-if (!isChromiumInstalled) console.warn('SKIPPED: the live page in a browser; it needs /usr/bin/chromium');
-
-it.runIf(isChromiumRequired)('has the Chromium that D2S_REQUIRE_CHROMIUM=1 demands', () => {
-  expect(isChromiumInstalled).toBe(true);
-});
 
 const USERS = ['anna', 'boris', 'žofia'];
 const RPCS = ['E.Boiler/ReadState', 'E.Boiler/SetPoint', 'E.Reports/Fails', 'P.Balance/Sum'];
@@ -30,8 +24,7 @@ async function makeTraffic(stand: Stand): Promise<void> {
   }));
 }
 
-// axe-core alone takes seconds on a busy machine.
-describe.runIf(isChromiumInstalled)('the live page', { timeout: 45_000 }, () => {
+describeInChromium('the live page', () => {
   let browser: Browser;
   let stand: Stand;
   let watched: WatchedPage;
@@ -128,6 +121,27 @@ describe.runIf(isChromiumInstalled)('the live page', { timeout: 45_000 }, () => 
     await tooltip.waitFor({ state: 'detached' });
   });
 
+  it.each([
+    ['the RPCs', '#/smartWeb/rpc', '.data-table'],
+    ['the SBAs', '#/smartWeb/sba', '.data-table'],
+    ['the objects', '#/smartWeb/objects', '.data-table'],
+    ['the sessions', '#/smartWeb/sessions', '.data-table'],
+    ['one RPC', '#/smartWeb/rpc/P.Balance.Sum', '.facts'],
+    ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.facts'],
+    ['one session', '#/smartWeb/sessions', '.facts'],
+  ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place) => {
+    await page.goto(`${stand.url}${hash}`);
+    if (name === 'one session') await table('Sessions').getByRole('link', { name: 'anna' }).click();
+    await page.locator(place).first().waitFor();
+    expect(await unexplainedNumbers(page)).toEqual([]);
+    const { count, missing } = await explanationsByKeyboard(page);
+    expect(missing).toEqual([]);
+    // Figures and charts alone are 13.
+    expect(count).toBeGreaterThan(15);
+    await page.goto(`${stand.url}#/smartWeb/rpc`);
+    await table('RPCs').waitFor();
+  });
+
   it('says what it judges by', async () => {
     await see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
@@ -183,8 +197,20 @@ describe.runIf(isChromiumInstalled)('the live page', { timeout: 45_000 }, () => 
     await page.getByText('How this is judged').click();
   });
 
-  it('shows that the JVM is not read any more, and that it is again', async () => {
+  it('greys what it knew while the port refuses to answer, and says what the port says', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
+    await page.route('**/live*', (route) =>
+      route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: { detail: 'Too many wrong credentials.' } }),
+    );
+    await page.getByRole('alert').filter({ hasText: 'Too many wrong credentials. Trying again in 1 s.' }).waitFor();
+    expect(await page.locator('main').getAttribute('class')).toBe('stale');
+    expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
+    await page.unroute('**/live*');
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    expect(await page.locator('main').getAttribute('class')).toBe('');
+  });
+
+  it('shows that the JVM is not read any more, and that it is again', async () => {
     await stand.jvm.go();
     await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await announced('The JVM has not been readable');

@@ -45,6 +45,7 @@ export function point(seq: number, differences: Partial<HistoryPoint> = {}): His
     sba: [0, 0, null, null, null],
     values: 0,
     aborted: 0,
+    unanswered: 0,
     sessions: 2,
     holds: 0,
     heapUsed: null,

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { SampleControlSystem } from '../../src/demo/control-system.ts';
 import { SampleUsers } from '../../src/demo/users.ts';
-import { isChromiumInstalled, launchBrowser, openPage } from './browser.ts';
+import { describeInChromium, launchBrowser, openPage } from './browser.ts';
 import { Stand } from './stand.ts';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../docs/images');
@@ -29,8 +29,8 @@ function widthOf(file: string): number {
 
 const isWanted = process.env.D2S_SCREENSHOTS === '1';
 
-describe('pictures of the live page', () => {
-  it.runIf(isWanted && isChromiumInstalled)('are taken', { timeout: TRAFFIC_MS + 60_000 }, async () => {
+function describeTaking(): void {
+  it('are taken', { timeout: TRAFFIC_MS + 60_000 }, async () => {
     const system = new SampleControlSystem();
     const stand = await Stand.start({ hasJvm: true, upstreamPort: await system.start(0) });
     const browser = await launchBrowser();
@@ -59,7 +59,11 @@ describe('pictures of the live page', () => {
       await system.stop();
     }
   });
+}
 
+if (isWanted) describeInChromium('pictures of the live page', describeTaking);
+
+describe('pictures of the live page', () => {
   it.each(PICTURES)('are in docs/images: $name', ({ name, width }) => {
     expect(widthOf(path.join(FOLDER, `${name}.png`))).toBe(width);
   });

@@ -13,6 +13,10 @@ export interface StandOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   /** Another upstream than that of this stand, by its port. */
   readonly upstreamPort?: number;
+  /** In the environment of the sidecar. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether the monitoring port has TLS, by the configuration. Default false. */
+  readonly isSecure?: boolean;
   /** Whether the JVM is read. Default false. */
   readonly hasJvm?: boolean;
 }
@@ -21,6 +25,8 @@ export interface Call {
   readonly path: string;
   readonly user: string;
   readonly method?: 'GET' | 'POST';
+  /** Default: that of the stand. */
+  readonly application?: string;
 }
 
 export class Stand {
@@ -51,7 +57,7 @@ export class Stand {
   }
 
   get url(): string {
-    return `http://${this.#addresses.monitor}/`;
+    return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
   }
 
   /** On the ports that it had, if it ran before. */
@@ -68,17 +74,18 @@ export class Stand {
     const file = path.join(this.#folder, 'sidecar.json');
     writeFileSync(file, JSON.stringify({ jvm, ...this.#options.config }));
     const { listen, monitor } = this.#addresses;
-    this.#sidecar = await startSidecarProcess([
-      ...[
-        '--config',
-        file,
-        '--upstream',
-        `http://127.0.0.1:${this.#options.upstreamPort ?? this.upstream.port}/${APPLICATION}`,
-      ],
-      ...['--listen', listen, '--monitor', monitor],
-    ]);
+    const upstream = `http://127.0.0.1:${this.#options.upstreamPort ?? this.upstream.port}/${APPLICATION}`;
+    this.#sidecar = await startSidecarProcess(
+      ['--config', file, '--upstream', upstream, '--listen', listen, '--monitor', monitor],
+      this.#options.env,
+    );
     this.#addresses = { listen: this.#sidecar.listen, monitor: this.#sidecar.monitor };
     this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
+  }
+
+  /** Asks it to stop, and does not wait. */
+  askToStop(): void {
+    if (this.#sidecar !== undefined) process.kill(this.#sidecar.pid, 'SIGTERM');
   }
 
   async stopSidecar(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
@@ -87,12 +94,12 @@ export class Stand {
   }
 
   /** Gives the status. */
-  async call({ path: below, user, method = 'POST' }: Call): Promise<number> {
+  async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
     const clients = this.#clients;
     if (clients === undefined) throw new Error('the stand has not been started');
     const authorization = `Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
     const { statusCode, body } = await clients.request({
-      path: `/${APPLICATION}/api/rest/v0/d2/${below}`,
+      path: `/${application}/api/rest/v0/d2/${below}`,
       method,
       headers: { authorization, ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) },
       ...(method === 'POST' ? { body: '[]' } : {}),

@@ -49,7 +49,7 @@ describe('rows', () => {
 describe('numbers', () => {
   it('are written for people', () => {
     expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
-    expect([0, 0.001, 0.25, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '12.3', '1,240']);
+    expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
     expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual([
       '–',
       '0',

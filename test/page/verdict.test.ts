@@ -28,6 +28,9 @@ describe('the verdict', () => {
     ['ETIMEDOUT', 'network'],
     ['EHOSTUNREACH', 'network'],
     ['ENOTFOUND', 'network'],
+    ['D2S_ERR_UPSTREAM_CONNECT_TIMEOUT', 'network'],
+    ['CERT_HAS_EXPIRED', 'server'],
+    ['EMFILE', 'sidecar'],
   ])('of an upstream that cannot be reached for %s is the %s', (reason, subject) => {
     const verdict = verdictOf(
       points(12, () => ({})),
@@ -44,10 +47,11 @@ describe('the verdict', () => {
   });
 
   it('counts calls without an answer, which are errors and not among the answered', () => {
-    const { subject, text } = verdictOf(points(12, () => ({ rpc: [0, 4, null, null, null] })));
-    expect([subject, text]).toEqual([
-      'server',
-      'The server: 100 % of the calls failed in the last minute (48 failed, 0 answered).',
+    const unanswered = (count: number) =>
+      verdictOf(points(12, () => ({ rpc: [count, 4, null, null, null], unanswered: 4 })));
+    expect([unanswered(0), unanswered(4)].map(({ subject, text }) => [subject, text])).toEqual([
+      ['server', 'The server: 100 % of the calls failed in the last minute (48 of 48).'],
+      ['server', 'The server: 50 % of the calls failed in the last minute (48 of 96).'],
     ]);
   });
 
@@ -70,9 +74,9 @@ describe('the verdict', () => {
     expect(verdictOf(slower(0.1, 0.4).slice(-60)).subject).toBe('nobody');
   });
 
-  it('is a client when a tenth of the exchanges is left early while all else is well', () => {
+  it('is a client when a tenth of the calls is left early while all else is well', () => {
     const { subject, text } = verdictOf(points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01], aborted: 1 })));
-    expect([subject, text.includes('12 exchanges of the last minute were left')]).toEqual(['client', true]);
+    expect([subject, text.includes('12 calls of the last minute were left')]).toEqual(['client', true]);
   });
 
   it('is the first rule that holds, and shows all with their figures', () => {
@@ -96,6 +100,16 @@ describe('the sentences', () => {
   it('say since when the upstream cannot be reached, and why', () => {
     const [text] = textsOf(unreachable('ECONNREFUSED'));
     expect(text).toMatch(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+  });
+
+  it('say what else has stood in the way, and end a reason that is a question as one', () => {
+    expect(textsOf(unreachable('EHOSTUNREACH'))[0]).toMatch(/^There has been no route to the upstream since /);
+    expect(textsOf(unreachable('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'))[0]).toMatch(
+      /^The upstream has not accepted connections in time since \d\d:\d\d:\d\d \(D2S_ERR_UPSTREAM_CONNECT_TIMEOUT\)\.$/,
+    );
+    expect(textsOf(unreachable('EPROTO'))[0]).toMatch(/^The upstream could not be reached since /);
+    const jvm = { state: 'unavailable', source: null, since: null, reason: 'Refused. Is the server up?' } as const;
+    expect(textsOf({ jvm })).toContain('The JVM has not been readable: Refused. Is the server up?');
   });
 
   it('say what has been reached or has failed, once and often', () => {

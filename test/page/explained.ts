@@ -1,0 +1,63 @@
+/** Whether each number that is to be seen explains itself: under the pointer, and by something near that takes the focus. */
+import type { Page } from 'playwright-core';
+
+/**
+ * What has no explanation of its own: sentences and lists that say in words what a number is, names, and choices.
+ * Everything else with a digit or a dash for a value has to.
+ */
+const IN_WORDS = [
+  '.situation',
+  '.notice',
+  '.events',
+  '.moment',
+  '.choice',
+  '.reading',
+  'th[scope=row]',
+  'h2, h3, h4',
+  'nav, a.back',
+  '.hidden',
+].join(',');
+
+/** Texts such as `12.3 ms` that the pointer gets no explanation of. */
+export async function unexplainedNumbers(page: Page): Promise<readonly string[]> {
+  return await page.evaluate((inWords) => {
+    const found: string[] = [];
+    const texts = document.createTreeWalker(document.querySelector('main') ?? document.body, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
+      const text = node.textContent?.trim() ?? '';
+      const element = node.parentElement;
+      if (element === null || !/\d|^–$/.test(text)) continue;
+      if (element.closest(inWords) === null && element.closest('[data-def]') === null) found.push(text);
+    }
+    return found;
+  }, IN_WORDS);
+}
+
+/** How many explanations there are, and those that the keyboard does not get to, or hears nothing of. */
+export async function explanationsByKeyboard(page: Page): Promise<{ count: number; missing: readonly string[] }> {
+  return await page.evaluate(async () => {
+    const keys = new Set<string>();
+    for (const element of document.querySelectorAll<HTMLElement>('main [data-def]')) {
+      if (element.checkVisibility()) keys.add(element.dataset.def ?? '');
+    }
+    const missing: string[] = [];
+    for (const key of keys) {
+      const button = [...document.querySelectorAll<HTMLElement>(`main button[data-def="${key}"]`)].find((one) =>
+        one.checkVisibility(),
+      );
+      if (button === undefined) {
+        missing.push(`${key}: nothing takes the focus`);
+        continue;
+      }
+      const description = document.getElementById(button.getAttribute('aria-describedby') ?? '')?.textContent ?? '';
+      (document.activeElement as HTMLElement | null)?.blur();
+      button.focus({ preventScroll: true });
+      await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+      const shown = document.querySelector('.tooltip p')?.textContent ?? '';
+      if (description.length < 20 || shown !== description)
+        missing.push(`${key}: “${shown}”, and heard “${description}”`);
+    }
+    (document.activeElement as HTMLElement | null)?.blur();
+    return { count: keys.size, missing };
+  });
+}
