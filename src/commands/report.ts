@@ -1,5 +1,5 @@
 /** `d2-sidecar report`: how a running sidecar is, as one JSON document for a support ticket; asked over the control socket. */
-import { open } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import type { Environment } from '../config/environment.ts';
 import { requestReport } from '../control/control-client.ts';
 import { ConfigError, SidecarError } from '../errors.ts';
@@ -44,6 +44,10 @@ async function writeNew(file: string, text: string): Promise<void> {
     const handle = await open(file, 'wx', FILE_MODE);
     try {
       await handle.writeFile(text);
+    } catch (cause) {
+      // Half of a document helps nobody, and would be in the way of the next try.
+      await rm(file, { force: true }).catch(() => undefined);
+      throw cause;
     } finally {
       await handle.close();
     }

@@ -75,7 +75,8 @@ export class Load {
       await this.#leave();
       return;
     }
-    const client = this.#idle.pop() ?? (await this.#connect());
+    // The one that has been idle longest, so that none stays idle until it is closed.
+    const client = this.#idle.shift() ?? (await this.#connect());
     if (client === undefined) return;
     try {
       await client.exchange(toRequest(random, 0));

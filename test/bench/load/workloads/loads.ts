@@ -1,6 +1,6 @@
 /** Workloads that wrk makes alone. */
 import { ALL_PEERS } from '../peers/all-peers.ts';
-import { SIDECAR } from '../peers/node-peers.ts';
+import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio } from '../results.ts';
 import type { UpstreamKind } from '../rig.ts';
 import { fill, manyNames } from '../small-client.ts';
@@ -79,20 +79,21 @@ function throughputTarget(text: string): Target {
   return { text: `${text}: throughput to the raw TCP relay`, bound: 'at least', limit: 0.85, digits: 2, read };
 }
 
-const NAMES_LOADS: Readonly<Record<string, Load>> = {
-  few: { ...RPC_LOAD, users: 10, names: 10 },
-  many: { ...RPC_LOAD, users: 10_000, names: 2_000 },
-};
+const FEW: Load = { ...RPC_LOAD, users: 10, names: 10 };
+const MANY: Load = { ...RPC_LOAD, users: 10_000, names: 2_000 };
+const NAMES_LOADS: Readonly<Record<string, Load>> = { few: FEW, many: MANY, 'raw-few': FEW, 'raw-many': MANY };
 const loadOf = ({ contestant }: Turn): Load => NAMES_LOADS[contestant.name] ?? RPC_LOAD;
 
 const NAMES: Workload = {
   name: 'names',
   title: 'Many names and sessions',
-  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user.',
+  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user. The raw relay keeps no tables: what it needs more is the load itself.',
   upstream: 'nginx',
   contestants: [
     { name: 'few', title: 'sidecar, 10 names and 10 sessions', peer: SIDECAR },
     { name: 'many', title: 'sidecar, 2,000 names and 10,000 sessions', peer: SIDECAR },
+    { name: 'raw-few', title: 'raw TCP relay in Node, 10 and 10', peer: RAW_RELAY },
+    { name: 'raw-many', title: 'raw TCP relay in Node, 2,000 and 10,000', peer: RAW_RELAY },
   ],
   columns: [CPU, PER_SECOND, P50, P99, MEMORY],
   targets: [

@@ -1,0 +1,68 @@
+/**
+ * What a start with full tables takes: `npm run build && npx vitest run --config test/bench/vitest.config.ts
+ * test/bench/state-start-load.ts`. Starts `dist/main.js` in turn without a state file and with one of full tables, and prints
+ * processor time and time to the line `listening`: median, least and most.
+ */
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { afterAll, expect, it } from 'vitest';
+import { startSidecarProcess } from '../system/sidecar-process.ts';
+import { openFullState } from './full-tables.ts';
+import { parseStat } from './load/proc.ts';
+
+const ROUNDS = 9;
+/** Several times what it is: a gross loss, and no more, can be told on a busy machine. */
+const MAX_CPU_MS = 4_000;
+
+const folder = await mkdtemp(path.join(tmpdir(), 'd2-sidecar-start-'));
+const file = path.join(folder, 'state');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Start {
+  readonly cpuMs: number;
+  readonly wallMs: number;
+  /** How the file was taken up, as the log tells. */
+  readonly restored: boolean;
+}
+
+async function start(env: Readonly<Record<string, string>>): Promise<Start> {
+  const beganMs = performance.now();
+  const sidecar = await startSidecarProcess(
+    ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+    { D2_SIDECAR_JVM_SOURCE: 'none', ...env },
+  );
+  const wallMs = performance.now() - beganMs;
+  const { cpuUs } = parseStat(readFileSync(`/proc/${sidecar.pid}/stat`, 'latin1'));
+  const restored = sidecar.logs.some(({ msg }) => msg === 'state restored');
+  // Not by SIGTERM: it would save, and the next start would have a younger file.
+  await sidecar.stop('SIGKILL');
+  return { cpuMs: cpuUs / 1_000, wallMs, restored };
+}
+
+function toText(starts: readonly Start[], of: 'cpuMs' | 'wallMs'): string {
+  const sorted = starts.map((start) => Math.round(start[of])).sort((a, b) => a - b);
+  return `${sorted[sorted.length >> 1]} ms (${sorted[0]}–${sorted.at(-1)})`;
+}
+
+it('starts with full tables', async () => {
+  const { made, keeper } = await openFullState(file);
+  await keeper.save();
+  made.recorder.destroy();
+  const empty: Start[] = [];
+  const full: Start[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    empty.push(await start({}));
+    full.push(await start({ D2_SIDECAR_STATE_FILE: file }));
+  }
+  for (const [name, starts] of Object.entries({ 'no state file': empty, 'full tables': full })) {
+    process.stdout.write(
+      `${name}: processor time ${toText(starts, 'cpuMs')}, to listening ${toText(starts, 'wallMs')}\n`,
+    );
+  }
+  process.stdout.write(`${(statSync(file).size / 2 ** 20).toFixed(1)} MiB\n`);
+  expect(full.every(({ restored }) => restored)).toBe(true);
+  expect(Math.min(...full.map(({ cpuMs }) => cpuMs))).toBeLessThan(MAX_CPU_MS);
+});
