@@ -113,7 +113,7 @@ const page = {
   input: { page: 'src/page/main.tsx' },
   platform: 'browser',
   plugins: [pageFiles],
-  transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  tsconfig: 'src/page/tsconfig.json',
   output: { dir: 'dist', format: 'esm', entryFileNames: 'page/[name].js', minify: true },
 };
 
