@@ -6,7 +6,7 @@ import { CertificateFolder, type Pair, textOf } from './tls/certificates.ts';
 import { splitCases, splitHandoverCases } from './wire/cases/splits.ts';
 import type { DataPathCase } from './wire/data-path-case.ts';
 import { type RunningSidecar, startSidecar } from './wire/data-paths.ts';
-import { playEverySplit } from './wire/every-split.ts';
+import { EVERY_SPLIT_LIMIT, playEverySplit } from './wire/every-split.ts';
 import { type Exactness, type Observation, toComparable } from './wire/observation.ts';
 import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';
@@ -88,7 +88,7 @@ for (const path of paths) {
 
       // Cut anywhere else, what TLS makes of it is one record or two: the same code reads both.
       const subject = hasClient && hasUpstream ? splitCases[0] : splitHandoverCases[0];
-      it(`in two segments: ${subject?.name}`, async () => {
+      it(`in two segments: ${subject?.name}`, EVERY_SPLIT_LIMIT, async () => {
         if (subject === undefined) throw new Error('there is no such case');
         const straight = await directly(subject);
         await playEverySplit(subject, runner, sidecar.port, straight, (seen) => expectSame(subject, seen, straight));

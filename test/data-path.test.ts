@@ -6,7 +6,7 @@ import { splitCases, splitHandoverCases } from './wire/cases/splits.ts';
 import { request, requestWith, WEBSOCKET } from './wire/compose.ts';
 import type { DataPathCase } from './wire/data-path-case.ts';
 import { type RunningSidecar, startSidecar } from './wire/data-paths.ts';
-import { playEverySplit } from './wire/every-split.ts';
+import { EVERY_SPLIT_LIMIT, playEverySplit } from './wire/every-split.ts';
 import { type Exactness, type Observation, toComparable } from './wire/observation.ts';
 import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';
@@ -79,7 +79,7 @@ describe('directly', () => {
   }
 
   for (const subject of [...splitCases, ...splitHandoverCases]) {
-    it(`in two segments: ${subject.name}`, async () => {
+    it(`in two segments: ${subject.name}`, EVERY_SPLIT_LIMIT, async () => {
       const straight = await directly(subject);
       expectFacts(subject, straight);
       await playEverySplit(subject, runner, upstream.port, straight, (seen) => expectSame(seen, straight, 'bytes'));
@@ -111,7 +111,7 @@ for (const path of dataPaths) {
     }
 
     for (const subject of [...splitCases, ...splitHandoverCases]) {
-      it(`in two segments: ${subject.name}`, async () => {
+      it(`in two segments: ${subject.name}`, EVERY_SPLIT_LIMIT, async () => {
         const straight = await directly(subject);
         await playEverySplit(subject, runner, sidecar.port, straight, (seen) =>
           expectSame(seen, straight, exactnessOf(subject)),

@@ -70,7 +70,7 @@ describe('the end of a listener', () => {
     for (let round = 0; round < 15; round += 1) {
       const { end, taken, port } = await greeting('127.0.0.1');
       child.send({ port });
-      await expect.poll(taken, { interval: 5 }).toBeGreaterThan(20);
+      await expect.poll(taken, { interval: 5, timeout: 20_000 }).toBeGreaterThan(20);
       await end.close();
       child.send({ isOver: true });
       const [told] = (await once(child, 'message')) as [Record<string, number>];

@@ -1,6 +1,6 @@
 /** Tables in the documents that repeat what stands elsewhere: figures, endpoints, dependencies. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../src/monitor/openapi/endpoints.ts';
@@ -100,22 +100,33 @@ describe('what docs/install.md says of the unit', () => {
   });
 });
 
-describe('the dependencies in docs/architecture.md', () => {
-  const text = read('docs/architecture.md');
-  const { dependencies, devDependencies, overrides } = JSON.parse(read('package.json')) as Record<
-    string,
-    Record<string, string>
-  >;
+/** Packages that the program asks for, the live page's left out; those of one project as `@opentelemetry/*`. */
+function importedPackages(): readonly string[] {
+  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.startsWith('page/'),
+  );
+  const names = files.flatMap((file) =>
+    [...read(`src/${file}`).matchAll(/(?:\bfrom|\bimport\() ?'((?:@[\w-]+\/)?[\w-]+)(?:\/[^']*)?'/g)].map(
+      ([, name = '']) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'),
+    ),
+  );
+  return [...new Set(names)].sort();
+}
 
-  it('are those of package.json', () => {
+describe('the packages in docs/architecture.md', () => {
+  const text = read('docs/architecture.md');
+  const { devDependencies, overrides } = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
+
+  it('are first those that the program is built from', () => {
     const [, ...rows] = tablesOf(text, 'Dependencies')[0] ?? [];
-    const grouped = Object.keys(dependencies ?? {}).map((name) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'));
-    expect(rows.map(([name = '']) => name.replaceAll('`', '')).sort()).toEqual([...new Set(grouped)].sort());
+    expect(rows.map(([name = '']) => name.replaceAll('`', '')).sort()).toEqual(importedPackages());
     expect(rows.filter(([, use = '', reason = '']) => use.length < 3 || reason.length < 10)).toEqual([]);
   });
 
-  it('name every package for development, but for types', () => {
-    const named = Object.keys({ ...devDependencies, ...overrides }).filter((name) => !name.startsWith('@types/'));
-    expect(named.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  it('are all of package.json, but for types', () => {
+    const others = Object.keys({ ...devDependencies, ...overrides }).filter(
+      (name) => !/^@(?:types|opentelemetry)\//.test(name),
+    );
+    expect(others.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases, splitHandoverCases } from './cases/splits.ts';
 import type { DataPathCase } from './data-path-case.ts';
-import { playEverySplit } from './every-split.ts';
+import { EVERY_SPLIT_LIMIT, playEverySplit } from './every-split.ts';
 import { type Exactness, toComparable } from './observation.ts';
 import { type Compared, expectFacts, expectOrder, expectPayloads } from './observed-cases.ts';
 import { ObservedPlane } from './observed-plane.ts';
@@ -69,7 +69,7 @@ for (const path of paths) {
     });
 
     for (const subject of [...splitCases, ...splitHandoverCases]) {
-      it(`in two segments: ${subject.name}`, async () => {
+      it(`in two segments: ${subject.name}`, EVERY_SPLIT_LIMIT, async () => {
         const straight = await runner.run(subject, upstream.port);
         const exactness = exactnessOf(subject);
         await playEverySplit(subject, runner, plane.port, straight, (ends) =>

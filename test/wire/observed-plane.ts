@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { Dispatcher } from '../../src/dispatch/dispatcher.ts';
 import type { ExchangeObserver } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
@@ -20,7 +20,7 @@ export class ObservedPlane {
   readonly #dispatcher: Dispatcher;
   #port = 0;
 
-  private constructor(options: SidecarOptions, observer: ExchangeObserver) {
+  private constructor(options: SidecarOptions, observer: ExchangeObserver, clock: Clock) {
     const { dataPath, upstreamPort: port, forwarded = 'append' } = options;
     const logger: Logger = {
       debug: () => undefined,
@@ -30,7 +30,7 @@ export class ObservedPlane {
         this.errorsLogged.push(details);
       },
     };
-    this.reporter = new ExchangeReporter(systemClock, observer, logger);
+    this.reporter = new ExchangeReporter(clock, observer, logger);
     const limits = {
       forwarded,
       headBytes: HEAD_BYTES,
@@ -58,8 +58,13 @@ export class ObservedPlane {
     );
   }
 
-  static async start(options: SidecarOptions, observer: ExchangeObserver): Promise<ObservedPlane> {
-    const plane = new ObservedPlane(options, observer);
+  /** `clock`: what exchanges are measured by. */
+  static async start(
+    options: SidecarOptions,
+    observer: ExchangeObserver,
+    clock: Clock = systemClock,
+  ): Promise<ObservedPlane> {
+    const plane = new ObservedPlane(options, observer, clock);
     plane.#port = (await plane.#dispatcher.listen({ host: '127.0.0.1', port: 0 })).port;
     return plane;
   }
