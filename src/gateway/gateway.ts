@@ -189,10 +189,10 @@ export class Gateway {
   }
 
   #createServices(): GatewayServices {
-    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes, reachability } = this.#options;
+    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes, idleTimeoutMs, reachability } = this.#options;
     const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     const [proxy, reporter] = [this.#proxy, this.#reporter];
-    return { proxy, reporter, limits: this.#options, reachability, headBytes, forwarded, authority };
+    return { proxy, reporter, limits: this.#options, reachability, headBytes, idleTimeoutMs, forwarded, authority };
   }
 
   #createServer(): http.Server {

@@ -10,6 +10,8 @@ export interface GatewayServices {
   readonly limits: UpstreamLimits;
   readonly reachability: UpstreamReachability | undefined;
   readonly headBytes: number;
+  /** How often the end of a tunnel that is not read is asked for; 0 for never. */
+  readonly idleTimeoutMs: number;
   readonly forwarded: ForwardedMode;
   /** Host for a request of HTTP/1.0 that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;

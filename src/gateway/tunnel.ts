@@ -6,13 +6,31 @@ const HALF_CLOSED_MS = 30_000;
 
 /**
  * Ties both ends of a tunnel together. http-proxy pipes them into each other, which passes on data, back pressure and an
- * orderly end, but leaves one end open for ever when the other one breaks.
+ * orderly end, but leaves one end open for ever when the other one breaks, or when it breaks while nobody reads it.
+ * `idleMs`: how often an end that is not read is asked for; 0 for never.
  */
-export function guardTunnel(client: Socket, upstream: Socket): void {
+export function guardTunnel(client: Socket, upstream: Socket, idleMs: number): void {
   // An end of one direction is passed on as such; the other direction may still have something to say.
   upstream.allowHalfOpen = true;
   endWith(client, upstream);
   endWith(upstream, client);
+  if (idleMs === 0) return;
+  askWhilePaused(client, idleMs);
+  askWhilePaused(upstream, idleMs);
+}
+
+/** One whose bytes the other end does not take is not read, and so not seen leaving: a write of nothing fails then. */
+function askWhilePaused(socket: Socket, everyMs: number): void {
+  let timer: NodeJS.Timeout | undefined;
+  socket.on('pause', () => {
+    if (timer !== undefined || socket.destroyed) return;
+    // The system then asks across the network: one that has gone without a word answers nothing, or with a reset.
+    socket.setKeepAlive(true, everyMs);
+    timer = setInterval(() => {
+      if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.write('');
+    }, everyMs);
+  });
+  socket.on('close', () => clearInterval(timer));
 }
 
 /**

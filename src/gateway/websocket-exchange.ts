@@ -173,7 +173,7 @@ export class WebSocketExchange implements Turn {
     response.headers = Object.fromEntries(
       fields.map(({ name, values }) => [name, values]),
     ) as IncomingMessage['headers'];
-    guardTunnel(this.#connection.socket, tunnel);
+    guardTunnel(this.#connection.socket, tunnel, this.#services.idleTimeoutMs);
     return true;
   }
 

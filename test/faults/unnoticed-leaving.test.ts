@@ -1,5 +1,6 @@
 /** Clients that leave where nobody reads them. */
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -17,19 +18,15 @@ let stand: FaultStand;
 
 afterEach(() => stand.close());
 
-/** An upload to an upstream that reads none of it, as far as it comes. */
-async function stuckUpload(dataPath: Config['dataPath']) {
-  stand = await FaultStand.start({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
-  const client = stand.client(UPLOAD);
-  await once(client.socket, 'connect');
+/** Sends until nothing more is taken for a while. */
+async function fill(socket: Socket): Promise<number> {
   let sent = 0;
   const send = () => {
     do sent += PIECE.length;
-    while (client.socket.write(PIECE));
+    while (socket.write(PIECE));
   };
-  client.socket.on('drain', send);
+  socket.on('drain', send);
   send();
-  await expect.poll(() => stand.upstream.scripted.length).toBe(1);
   let before = -1;
   const stands = () => {
     const isSame = before === sent;
@@ -37,6 +34,16 @@ async function stuckUpload(dataPath: Config['dataPath']) {
     return isSame;
   };
   await expect.poll(stands, { interval: IDLE_MS, timeout: 10_000 }).toBe(true);
+  return sent;
+}
+
+/** An upload to an upstream that reads none of it, as far as it comes. */
+async function stuckUpload(dataPath: Config['dataPath']) {
+  stand = await FaultStand.start({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
+  const client = stand.client(UPLOAD);
+  await once(client.socket, 'connect');
+  const sent = await fill(client.socket);
+  expect(stand.upstream.scripted.length).toBe(1);
   expect(sent).toBeLessThan(UPLOAD_BYTES);
   expect(stand.sidecar.openExchanges).toBe(1);
   return client;
@@ -59,6 +66,48 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that uploads 
     await once(socket, 'timeout');
     expect(stand.sidecar.openExchanges).toBe(1);
     expect(socket.destroyed).toBe(false);
+  });
+});
+
+const WEBSOCKET =
+  'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
+const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
+const openTunnels = async () => (await stand.samples()).get('d2_sidecar_upgraded_connections');
+
+describe('a WebSocket one end of which sends what the other does not read', () => {
+  async function stuckTunnel(sender: 'client' | 'upstream') {
+    const script = (upstream: Socket) => {
+      upstream.once('data', () => {
+        upstream.write(ACCEPTED);
+        upstream.pause();
+      });
+    };
+    stand = await FaultStand.start({ dataPath: 'auto', script, config: impatient });
+    const client = stand.client(WEBSOCKET);
+    await client.until('\r\n\r\n');
+    client.socket.pause();
+    const [upstream] = stand.upstream.scripted;
+    const ends = { client: client.socket, upstream: upstream as Socket };
+    const [from, to] = sender === 'client' ? [ends.client, ends.upstream] : [ends.upstream, ends.client];
+    await fill(from);
+    return { from, to };
+  }
+
+  it.each(['client', 'upstream'] as const)('ends when the %s that sends resets its connection', async (sender) => {
+    const { from, to } = await stuckTunnel(sender);
+    expect(await openTunnels()).toBe(1);
+    from.resetAndDestroy();
+    await expect.poll(openTunnels, { timeout: 5_000 }).toBe(0);
+    to.destroy();
+  });
+
+  it.each(['client', 'upstream'] as const)('stays as long as the %s that sends does', async (sender) => {
+    const { from } = await stuckTunnel(sender);
+    from.setTimeout(3 * IDLE_MS);
+    await once(from, 'timeout');
+    expect([from.destroyed, await openTunnels()]).toEqual([false, 1]);
   });
 });
 
