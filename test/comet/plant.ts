@@ -50,6 +50,8 @@ export interface Listening {
 }
 
 export async function listen(server: Server): Promise<Listening> {
+  // Longer than any client's: with Node's 5 s a call now and then meets the closing of its connection, and is answered with 502.
+  server.keepAliveTimeout = 600_000;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
