@@ -19,7 +19,7 @@ export interface LoadParts {
 
 const USERS = 200;
 const NAMES = 300;
-/** Users call what is theirs. If everybody called everything, 60,000 timers would go on filling for all of the half hour. */
+/** Users call what is theirs. If everybody called everything, 40,000 timers would go on filling for all of the half hour. */
 const NAMES_OF_USER = 10;
 const TICK_MS = 10;
 const MOST_HELD_MS = 40_000;

@@ -17,8 +17,8 @@ const SAMPLE_MS = 1_000;
 /** Its own numbers are asked for as often as by an eager Prometheus. */
 const SCRAPE_EVERY = 5;
 const PROGRESS_EVERY = 10;
-/** More than the sliding window of the statistics, which fills until then. */
-const WARM_UP_SHARE = 1 / 4;
+/** Much more than the sliding window of the statistics: the allocator goes on settling for ten minutes behind it (docs/reliability.md). */
+const WARM_UP_SHARE = 1 / 2;
 const LEAST_WARM_UP_S = 30;
 const UPSTREAM = path.join(import.meta.dirname, 'upstream.js');
 
