@@ -98,6 +98,16 @@ describe('book', () => {
     expect(settle([entryOf(other, { ...failed, ...later })], [])).toEqual({ 'unmeant endings': 1 });
   });
 
+  it('lets nobody count a call whose connection closed behind an early answer, and no other', () => {
+    const broken = { outcome: 'failed', status: 0, reason: 'closed', hasAnswerBegun: false } as const;
+    const earlyClosed = idOf(({ fault }) => fault === 'early-close');
+    expect(settle([entryOf(PLAIN, { ...broken, before: earlyClosed })], [])).toEqual({});
+    expect(book.lifeTally(1).rpc).toEqual({ below500: 0, errors: 0, broken: 0 });
+    const other = idOf(({ id, kind, fault }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
+    expect(settle([entryOf(other, { ...broken, before: PLAIN })], [])).toEqual({ 'unmeant endings': 1 });
+    expect(book.lifeTally(1).rpc).toEqual({ below500: 0, errors: 1, broken: 1 });
+  });
+
   it('finds an answer where a fault was due', () => {
     const id = idOf(({ fault }) => fault === 'rubbish');
     expect(settle([entryOf(id)], [`S ${id}`, `E ${id}`])).toEqual({ 'unmeant endings': 1 });

@@ -17,6 +17,8 @@ export interface KindCounts {
   seen: number;
 }
 
+const CLOSING = 'the connection before was closing';
+
 export class Book {
   readonly counts: ReadonlyMap<EntryKind, KindCounts> = new Map(ENTRY_KINDS.map((kind) => [kind, noCounts()]));
   /** Unmeant endings, by what was going on. */
@@ -98,6 +100,10 @@ export class Book {
       this.#differences.add('lost calls', `${id} was answered and never came`);
     if (!entry.isHeadSent && seen !== undefined)
       this.#differences.add('calls of nobody', `${id} came and was never sent`);
+    if (this.#isUnread(entry, seen)) {
+      this.#excuse(CLOSING);
+      return;
+    }
     if (kind === 'socket') this.#settleSocket(entry, seen);
     else this.#settleCall(entry, seen);
     if (entry.wasCut) this.#cut(entry);
@@ -152,15 +158,27 @@ export class Book {
 
   #unmeant(entry: Entry, expected: string, isAfterClosing: boolean): void {
     const { id, outcome, reason, beganMs, endedMs } = entry;
-    const excuse =
-      this.#windows.over(beganMs, endedMs) ?? (isAfterClosing ? 'the connection before was closing' : undefined);
+    const excuse = this.#windows.over(beganMs, endedMs) ?? (isAfterClosing ? CLOSING : undefined);
     if (excuse !== undefined) {
-      this.excused.set(excuse, (this.excused.get(excuse) ?? 0) + 1);
+      this.#excuse(excuse);
       return;
     }
     const lasted = `${Math.round(beganMs)} to ${Math.round(endedMs)} ms`;
     const what = `${id} (${entry.kind}, life ${entry.life}, after ${entry.before ?? 'nothing'}, ${lasted})`;
     this.#differences.add('unmeant endings', `${what}: ${outcome} ${reason} ${entry.status}, expected ${expected}`);
+  }
+
+  #excuse(excuse: string): void {
+    this.excused.set(excuse, (this.excused.get(excuse) ?? 0) + 1);
+  }
+
+  /**
+   * An answer that comes before its request is read, on a connection that the upstream closes then, ends the client's connection
+   * as well. What the client sends on it at that moment is read by nobody, and counted by nobody.
+   */
+  #isUnread({ kind, outcome, status, hasAnswerBegun, before }: Entry, seen: Seen | undefined): boolean {
+    if (kind === 'socket' || outcome !== 'failed' || status !== 0 || hasAnswerBegun) return false;
+    return seen === undefined && before !== undefined && planCall(this.#seed, before).fault === 'early-close';
   }
 
   #isAfterClosing({ outcome, reason, before }: Entry): boolean {
