@@ -92,6 +92,7 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   const { serve } = await import('./commands/serve.ts');
   const { Sidecar } = await import('./sidecar.ts');
   const { Reloader } = await import('./reload.ts');
+  outliveSignals();
   try {
     return await serve({
       ...{ config, logger, announce, signals: process },
@@ -114,6 +115,14 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   }
 }
 
+/**
+ * Whoever serves listens to signals until all has ended. One that comes behind that must not take the exit code, and the last lines of
+ * the log, away from a process that is ending anyway.
+ */
+function outliveSignals(): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
+}
+
 /** What speaks to it is not loaded where nobody listens. */
 async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
   if (!env.NOTIFY_SOCKET) return undefined;
@@ -131,6 +140,7 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
   const { learn } = await import('./commands/learn.ts');
   const { systemClock } = await import('./clock.ts');
   const { Sidecar } = await import('./sidecar.ts');
+  outliveSignals();
   return await learn({
     config,
     minutes,

@@ -138,6 +138,8 @@ export class CometdPeer implements Peer {
   }
 
   async disconnect(): Promise<void> {
+    // Its callback would never be called.
+    if (this.#cometd.isDisconnected()) throw new Error('the server has ended the client before');
     const { successful } = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
     if (successful !== true) throw new Error('cannot disconnect');
     this.tally.monitored.clear();

@@ -23,7 +23,7 @@ export interface Comparison<P extends Plant = Plant> {
 const SOON = { timeout: 6_000, interval: 50 };
 /** Who left without a word is gone only after `sessions.cometGone`. */
 const LATER = { timeout: 12_000, interval: 100 };
-const STAGE_TIMEOUT_MS = 30_000;
+const STAGE_TIMEOUT_MS = 60_000;
 
 interface Running<P extends Plant> {
   readonly plant: P;

@@ -17,7 +17,7 @@ export interface Plant {
 /** How long a server holds a connect. */
 export const HOLD_MS = 1_000;
 /** How long a client may stay away between two connects: long enough for a busy machine, since every run waits for it. */
-export const GONE_MS = 2_500;
+export const GONE_MS = 6_000;
 
 /** An object that nobody may monitor. */
 export const FORBIDDEN_OBJECT = 'Forbidden';
