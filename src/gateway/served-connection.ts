@@ -58,6 +58,9 @@ export class ServedConnection {
     // Ours for the connection's whole life: between Node's server and http-proxy there are moments at which the socket has no
     // other error listener, and a client's reset at such a moment would end the process (#1468).
     socket.on('error', () => undefined);
+    // Node's server ends a connection by it behind a last response. One that is destroyed with bytes unread is reset, and a client
+    // that was still sending may lose an answer that came early.
+    socket.destroySoon = () => this.close();
     socket.on('end', () => this.#onClientEnded());
     socket.on('close', () => this.#onClosed());
   }
@@ -187,6 +190,11 @@ export class ServedConnection {
       this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
       socket.resume();
     });
+  }
+
+  /** Is no HTTP from here on, and whoever passes its bytes on ends it. */
+  becomeTunnel(): void {
+    Reflect.deleteProperty(this.socket, 'destroySoon');
   }
 
   /** Ends a connection in the middle of a response, so that it cannot be taken for a complete one. */

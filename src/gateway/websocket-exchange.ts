@@ -173,6 +173,7 @@ export class WebSocketExchange implements Turn {
     response.headers = Object.fromEntries(
       fields.map(({ name, values }) => [name, values]),
     ) as IncomingMessage['headers'];
+    this.#connection.becomeTunnel();
     guardTunnel(this.#connection.socket, tunnel, this.#services.idleTimeoutMs);
     return true;
   }

@@ -68,7 +68,7 @@ async function chaos(options: Options, processes: Processes, folder: string): Pr
     PROGRESS_MS,
   );
   try {
-    await chaosRun.run(makeWeather(seed, options.seconds * 1_000));
+    await chaosRun.run(makeWeather(seed, options.seconds * 1_000, options.dataPath));
   } finally {
     clearInterval(timer);
   }

@@ -1,5 +1,6 @@
 /** The command line of the chaos run. */
 import { parseArgs } from 'node:util';
+import { DATA_PATHS, type DataPath } from './run/weather.ts';
 import { LIE_KINDS, type LieKind } from './upstream/lies.ts';
 
 export interface Options {
@@ -9,6 +10,8 @@ export interface Options {
   /** The sidecar's main.js; undefined: the one in dist/. */
   readonly sidecar: string | undefined;
   readonly lie: LieKind | undefined;
+  /** Undefined: now the one, now the other. */
+  readonly dataPath: DataPath | undefined;
   readonly help: boolean;
 }
 
@@ -18,6 +21,7 @@ export const USAGE = `npm run chaos -- [options]
   --seed N         what happens follows from it (default: another one each time, printed)
   --clients N      how many (default 200): 45 % REST, 40 % long-polling, 15 % WebSockets
   --sidecar FILE   main.js of the sidecar (default dist/main.js)
+  --path PATH      every life with this data path, auto or gateway (default: now the one, now the other)
   --lie KIND       the upstream does one wrong thing, which must be noticed: ${LIE_KINDS.join(', ')}
   --help           this
 `;
@@ -37,6 +41,7 @@ export function parseOptions(args: readonly string[], chance: () => number): Opt
       clients: { type: 'string' },
       sidecar: { type: 'string' },
       lie: { type: 'string' },
+      path: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -45,16 +50,17 @@ export function parseOptions(args: readonly string[], chance: () => number): Opt
     seconds: toNumber('seconds', values.seconds, values.short ? SHORT_SECONDS : SECONDS),
     clients: toNumber('clients', values.clients, CLIENTS),
     sidecar: values.sidecar,
-    lie: toLie(values.lie),
+    lie: toOneOf('lie', LIE_KINDS, values.lie),
+    dataPath: toOneOf('path', DATA_PATHS, values.path),
     help: values.help,
   };
 }
 
-function toLie(text: string | undefined): LieKind | undefined {
-  const lie = LIE_KINDS.find((kind) => kind === text);
-  if (text !== undefined && lie === undefined)
-    throw new Error(`--lie: got ${text}, expected one of ${LIE_KINDS.join(', ')}`);
-  return lie;
+function toOneOf<T extends string>(name: string, known: readonly T[], text: string | undefined): T | undefined {
+  const one = known.find((each) => each === text);
+  if (text !== undefined && one === undefined)
+    throw new Error(`--${name}: got ${text}, expected one of ${known.join(', ')}`);
+  return one;
 }
 
 function toNumber(name: string, text: string | undefined, fallback: number): number {

@@ -29,9 +29,13 @@ export interface Stage {
   readonly end: StageEnd;
 }
 
+export const DATA_PATHS = ['auto', 'gateway'] as const;
+
+export type DataPath = (typeof DATA_PATHS)[number];
+
 /** One start of the sidecar. */
 export interface Life {
-  readonly dataPath: 'auto' | 'gateway';
+  readonly dataPath: DataPath;
   /** 0: none. */
   readonly responseTimeoutMs: number;
   /** The upstream comes only so long after the sidecar; undefined: it is there. */
@@ -53,7 +57,7 @@ const SHORTEST_STAGE_MS = 4_000;
 const OVERHEAD_MS = 1_500;
 const FAULT_GAP_MS = 2_500;
 
-type Sketch = readonly [dataPath: Life['dataPath'], ends: readonly StageEnd[]];
+type Sketch = readonly [dataPath: DataPath, ends: readonly StageEnd[]];
 
 /** Every kind of life once; a longer run begins again. */
 const SKETCHES: readonly Sketch[] = [
@@ -66,7 +70,8 @@ const SKETCHES: readonly Sketch[] = [
   ['gateway', ['quiet', 'quiet']],
 ];
 
-export function makeWeather(seed: number, totalMs: number): Weather {
+/** `only`: every life with that data path. */
+export function makeWeather(seed: number, totalMs: number, only?: DataPath): Weather {
   const random = randomOf(seed, 'weather');
   const faults = new Deck(UPSTREAM_FAULTS, random);
   const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
@@ -76,7 +81,7 @@ export function makeWeather(seed: number, totalMs: number): Weather {
     const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
     const stages = ends.map((end) => makeStage(random, faults, stageMs, end));
     lives.push({
-      dataPath,
+      dataPath: only ?? dataPath,
       responseTimeoutMs: random.chance(0.4) ? 4_000 : 0,
       upstreamComesAfterMs: i % 4 === 0 ? 300 + random.below(1_500) : undefined,
       awayMs: i === 0 ? 0 : random.below(1_000),
@@ -86,7 +91,7 @@ export function makeWeather(seed: number, totalMs: number): Weather {
   }
   const longStages = Math.max(3, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)));
   const stages = Array.from({ length: longStages }, () => makeStage(random, faults, stageMs, 'quiet'));
-  const long = { dataPath: 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages } as const;
+  const long = { dataPath: only ?? 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
   return { lives, long };
 }
 
