@@ -30,6 +30,7 @@ import type { Otlp, OtlpParts } from './otlp/otlp.ts';
 import type { CometListener } from './record/comet/comet-listener.ts';
 import { createRecording, type Recording } from './record/create-recorder.ts';
 import type { Recorder } from './record/recorder.ts';
+import { SilenceWatch } from './relay/silence-watch.ts';
 import { WriteBatch } from './relay/write-batch.ts';
 import { Reloads } from './reload.ts';
 import type { StateKeeper } from './state/state-keeper.ts';
@@ -408,7 +409,8 @@ function createDispatcher(
 ): Dispatcher {
   const options = toRelayOptions(config);
   const limits = { ...toDispatcherLimits(config), tls: tls.listen };
-  return new Dispatcher(limits, { options, upstream, reporter, writes: new WriteBatch() }, gateway, clock, logger);
+  const shared = { writes: new WriteBatch(), silence: new SilenceWatch() };
+  return new Dispatcher(limits, { options, upstream, reporter, ...shared }, gateway, clock, logger);
 }
 
 async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {

@@ -73,7 +73,7 @@ export class Dispatcher implements RelayContext {
 
   /**
    * Other limits from now on: where there are more connections already, they stay and no new one comes. `relayOptions` hold for
-   * the next requests, but for the size of heads and `idleTimeoutMs`, which a connection keeps.
+   * the next requests, but for the size of heads, which a connection keeps.
    */
   reconfigure(limits: DispatcherLimits, relayOptions: RelayOptions): void {
     const hasOtherNumber = limits.maxConnections !== this.#options.maxConnections;

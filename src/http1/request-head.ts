@@ -77,12 +77,10 @@ export function parseRequestHead(
   text: string,
   bytes: Uint8Array = Buffer.from(text, 'latin1'),
 ): Http1RequestHead | Irregularity {
-  let methodEnd = 0;
-  while (methodEnd <= LONGEST_METHOD && bytes[methodEnd] !== SPACE) methodEnd += 1;
-  const method = text.slice(0, methodEnd);
-  if (!METHODS.has(method)) return 'start-line';
+  const method = methodOf(text, bytes);
+  if (method === undefined) return 'start-line';
 
-  const targetStart = methodEnd + 1;
+  const targetStart = method.length + 1;
   let at = targetStart;
   while (TARGET[bytes[at] as number] === 1) at += 1;
   if (!text.startsWith(VERSION, at)) return 'start-line';
@@ -97,6 +95,21 @@ export function parseRequestHead(
   const framing = toRequestFraming(fields);
   if (framing === undefined) return 'framing';
   return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields);
+}
+
+/** The method in front of the first space; undefined where it is none. Most are one of two, and need not be looked up as texts. */
+function methodOf(text: string, bytes: Uint8Array): string | undefined {
+  if (isWordAndSpace(bytes, 'GET')) return 'GET';
+  if (isWordAndSpace(bytes, 'POST')) return 'POST';
+  let end = 0;
+  while (end <= LONGEST_METHOD && bytes[end] !== SPACE) end += 1;
+  const method = text.slice(0, end);
+  return METHODS.has(method) ? method : undefined;
+}
+
+function isWordAndSpace(bytes: Uint8Array, word: string): boolean {
+  for (let i = 0; i < word.length; i += 1) if (bytes[i] !== word.charCodeAt(i)) return false;
+  return bytes[word.length] === SPACE;
 }
 
 function toRequestFraming(fields: FieldSummary): Framing | undefined {

@@ -2,6 +2,7 @@ import { BodyReader } from './body-reader.ts';
 import { findHeadEnd } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from './request-head.ts';
+import { MAX_TEXT_BYTES } from './text.ts';
 import { asksForWebSocket, withoutUpgrade } from './upgrade.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -14,6 +15,7 @@ export class RequestReader {
   readonly #maxHeadBytes: number;
   readonly #body: BodyReader;
   #unread: Buffer = NOTHING;
+  #text = '';
   #isDone = true;
   /** Up to here `unread` has no end of a head and nothing odd. */
   #searched = 0;
@@ -31,6 +33,13 @@ export class RequestReader {
   /** The beginning of a head, or requests sent before their turn. */
   get unread(): Buffer {
     return this.#unread;
+  }
+
+  /** Latin1 text of what the last `begin` gave: of its head, and of all of it, or of more, unless that is long. To be taken once. */
+  takeText(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
   }
 
   /** Adds bytes that are not of the current request. */
@@ -62,13 +71,17 @@ export class RequestReader {
     }
     this.#searched = 0;
     if (end > this.#maxHeadBytes) return 'too-large';
-    const text = this.#unread.toString('latin1', 0, end);
+    // A body that has come with it is wanted as well: one call into the runtime instead of two.
+    const { length } = this.#unread;
+    this.#text = this.#unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
+    const text = this.#text.slice(0, end);
     const head = parseRequestHead(text, this.#unread);
     if (head !== 'upgrade' || asksForWebSocket(text)) return head;
     // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; where the upstream
     // agreed, all that follows would pass unread.
     const plain = withoutUpgrade(text);
     this.#unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.#unread.subarray(end)]);
+    this.#text = plain;
     return parseRequestHead(plain);
   }
 

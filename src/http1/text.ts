@@ -12,3 +12,6 @@ export function detached(text: string): string {
 }
 
 const WIDE = /[^\0-\xff]/;
+
+/** Up to here a write of latin1 text costs less than that of a buffer made for it. */
+export const MAX_TEXT_BYTES = 4_096;

@@ -3,6 +3,7 @@ import type { AddedTime } from '../exchange/added-time.ts';
 import { resetConnection } from '../tls/reset.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { RelayServices } from './relay-context.ts';
+import type { Watched } from './silence-watch.ts';
 import { DeferredWriter } from './write-batch.ts';
 
 /** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
@@ -24,7 +25,7 @@ export interface ClientListener {
 }
 
 /** The client's side of a relayed connection: its socket, with all that it does besides giving bytes. */
-export class ClientLink {
+export class ClientLink implements Watched {
   readonly #socket: Socket;
   readonly #listener: ClientListener;
   readonly #services: RelayServices;
@@ -32,6 +33,12 @@ export class ClientLink {
   readonly #writer: DeferredWriter;
   #lingerTimer: NodeJS.Timeout | undefined;
   #isDetached = false;
+  /** Reads and writes so far, and when it was looked at last. */
+  #moves = 0;
+  #movesSeen = -1;
+  /** Its socket has a timer of its own. */
+  #isTimed = false;
+  #isHalfClosedLimited = false;
   /** The client has closed its side. */
   hasEnded = false;
   /** We have closed ours, behind what is written. */
@@ -45,7 +52,7 @@ export class ClientLink {
     this.#services = services;
     this.#added = services.reporter.added.response;
     this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
-    socket.setTimeout(services.options.idleTimeoutMs);
+    services.silence.add(this);
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
@@ -58,8 +65,24 @@ export class ClientLink {
     return this.#socket.bytesRead;
   }
 
+  get idleTimeoutMs(): number {
+    return this.#services.options.idleTimeoutMs;
+  }
+
+  /** Of the silence watch: times a socket on which nothing has moved since the last time, and only such a one. */
+  look(everyMs: number): void {
+    const { idleTimeoutMs } = this;
+    const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
+    this.#movesSeen = this.#moves;
+    if (isSilent === this.#isTimed || this.#isHalfClosedLimited) return;
+    this.#isTimed = isSilent;
+    // It has been silent for that long at least. Node sets the timer anew when it moves, and knows a slow reader from one that stands still.
+    this.#socket.setTimeout(isSilent ? Math.max(1, idleTimeoutMs - everyMs) : 0);
+  }
+
   /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs`: what `AddedTime.sample` gave for it. */
   writeSoon(text: string, sinceNs = 0): void {
+    this.#moves += 1;
     this.#writer.write(this.#socket, text, sinceNs);
   }
 
@@ -68,6 +91,7 @@ export class ClientLink {
    * if not their own.
    */
   write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
+    this.#moves += 1;
     this.#writer.flush();
     const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
     this.#added.written(sinceNs);
@@ -89,6 +113,7 @@ export class ClientLink {
 
   /** Limits the silence of a client that has closed its side and still waits for its answer. */
   limitHalfClosed(): void {
+    this.#isHalfClosedLimited = true;
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
   }
 
@@ -120,6 +145,7 @@ export class ClientLink {
   detach(): Socket {
     const socket = this.#socket;
     this.#isDetached = true;
+    this.#services.silence.delete(this);
     this.#writer.flush();
     socket.setTimeout(0);
     socket.off('data', this.#onData);
@@ -132,6 +158,7 @@ export class ClientLink {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    this.#moves += 1;
     if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(chunk);
   };
 
@@ -142,7 +169,10 @@ export class ClientLink {
 
   readonly #onFull = (): void => this.#listener.onClientFull();
 
-  readonly #onDrain = (): void => this.#listener.onClientDrain();
+  readonly #onDrain = (): void => {
+    this.#moves += 1;
+    this.#listener.onClientDrain();
+  };
 
   readonly #onTimeout = (): void => {
     // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
@@ -154,13 +184,14 @@ export class ClientLink {
     }
     // One that is not read is not seen leaving: a write of nothing fails then.
     if (this.isPaused) this.#socket.write('');
-    this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
+    this.#socket.setTimeout(this.idleTimeoutMs);
   };
 
   readonly #onError = (): void => this.#listener.onClientReset();
 
   readonly #onClose = (): void => {
     clearTimeout(this.#lingerTimer);
+    this.#services.silence.delete(this);
     this.#listener.onClientClosed();
   };
 }

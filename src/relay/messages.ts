@@ -8,10 +8,9 @@ import {
   withoutForwarded,
 } from '../http1/forwarded.ts';
 import type { Http1RequestHead } from '../http1/request-head.ts';
+import { MAX_TEXT_BYTES } from '../http1/text.ts';
 
 const EMPTY_LINE_BYTES = 2;
-/** Up to here a write of latin1 text costs less than that of a buffer made for it. */
-export const MAX_TEXT_BYTES = 4_096;
 const CLOSE_LINE = 'Connection: close\r\n';
 
 /** What of a connection goes into each of its requests. */
@@ -22,13 +21,14 @@ export interface ForwardedSource extends ForwardedClient {
 
 /**
  * A request's bytes, its head first, with the forwarding fields inserted before the empty line: head and body so far in one
- * piece, since one write costs less than two.
+ * piece, since one write costs less than two. `text` is that of `bytes` or of their beginning, and maybe of more.
  */
 export function withForwardedFields(
   mode: ForwardedMode,
   head: Http1RequestHead,
   source: ForwardedSource,
   bytes: Buffer,
+  text: string,
 ): Buffer | string {
   if (mode === 'off') return bytes;
   if (mode === 'replace') {
@@ -38,9 +38,8 @@ export function withForwardedFields(
   }
   const lines = source.forLine + forwardedOriginLines(source, head.host, head.hasForwardedProto, head.hasForwardedHost);
   const headEnd = head.text.length;
-  if (bytes.length > MAX_TEXT_BYTES) return withLines(bytes, headEnd, bytes.length, lines);
-  const body = headEnd === bytes.length ? '' : bytes.toString('latin1', headEnd);
-  return `${head.text.slice(0, -EMPTY_LINE_BYTES)}${lines}\r\n${body}`;
+  if (bytes.length > Math.min(text.length, MAX_TEXT_BYTES)) return withLines(bytes, headEnd, bytes.length, lines);
+  return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
 /** A response that says that its connection ends behind it (RFC 9112 §9.6). */

@@ -11,11 +11,12 @@ import { forwardedForLine } from '../http1/forwarded.ts';
 import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../http1/request-head.ts';
 import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
+import { MAX_TEXT_BYTES } from '../http1/text.ts';
 import type { LimitKey } from '../limits/limit-hits.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
-import { type ForwardedSource, MAX_TEXT_BYTES, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
+import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { RelayContext, RelayServices } from './relay-context.ts';
@@ -130,7 +131,8 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     const { options, reporter } = this.#services;
     if (head) {
       const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
-      this.#toUpstream.send(withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes), sinceNs);
+      const text = this.#request.takeText();
+      this.#toUpstream.send(withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes, text), sinceNs);
     }
     // No upstream with a body still coming: the response was early or ours, the rest has nowhere to go.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes);

@@ -4,6 +4,7 @@ import type { ForwardedMode } from '../http1/forwarded.ts';
 import type { Irregularity } from '../http1/request-head.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { RelayConnection } from './relay-connection.ts';
+import type { SilenceWatch } from './silence-watch.ts';
 import type { WriteBatch } from './write-batch.ts';
 
 export interface RelayOptions {
@@ -25,6 +26,7 @@ export interface RelayServices {
   readonly upstream: Upstream;
   readonly reporter: ExchangeReporter;
   readonly writes: WriteBatch;
+  readonly silence: SilenceWatch;
 }
 
 /** Who runs relay connections: the dispatcher. */

@@ -4,6 +4,7 @@ import type { ExchangeObserver } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { Logger } from '../../src/logger.ts';
+import { SilenceWatch } from '../../src/relay/silence-watch.ts';
 import { WriteBatch } from '../../src/relay/write-batch.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 import type { SidecarOptions } from './data-paths.ts';
@@ -48,7 +49,13 @@ export class ObservedPlane {
       systemClock,
       logger,
     );
-    const services = { options: limits, upstream, reporter: this.reporter, writes: new WriteBatch() };
+    const services = {
+      options: limits,
+      upstream,
+      reporter: this.reporter,
+      writes: new WriteBatch(),
+      silence: new SilenceWatch(),
+    };
     this.#dispatcher = new Dispatcher(
       { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },
       services,
