@@ -1,6 +1,7 @@
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { DurationBuckets, type DurationBucketsReading } from './duration-buckets.ts';
+import type { Timer } from './timer.ts';
 
 /** What a reader may do with `CallCounts`. */
 export interface CallCountsReading {
@@ -16,13 +17,25 @@ export interface CallCountsReading {
 
 /** What has become of the calls of one name since the start: each counts exactly once. Plain counters that never go down. */
 export class CallCounts implements CallCountsReading {
-  readonly durations = new DurationBuckets();
+  readonly #durations = new DurationBuckets();
+  #timer: Timer | undefined;
   ok = 0;
   clientErrors = 0;
   errors = 0;
 
+  /** The timer of the same calls, as `create` makes it, counts their durations here as well from now on, and in its own time. */
+  timedBy(create: (alsoInto: DurationBuckets) => Timer): Timer {
+    this.#timer = create(this.#durations);
+    return this.#timer;
+  }
+
+  get durations(): DurationBuckets {
+    this.#timer?.settle();
+    return this.#durations;
+  }
+
   answered(status: number, durationNs: number): void {
-    this.durations.add(durationNs);
+    if (this.#timer === undefined) this.#durations.add(durationNs);
     if (status < 400) this.ok += 1;
     else if (status < 500) this.clientErrors += 1;
     else this.errors += 1;
@@ -43,7 +56,7 @@ export class CallCounts implements CallCountsReading {
   }
 
   refused(durationNs: number): void {
-    this.durations.add(durationNs);
+    if (this.#timer === undefined) this.#durations.add(durationNs);
     this.errors += 1;
   }
 

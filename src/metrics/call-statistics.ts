@@ -2,12 +2,14 @@ import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { Clock } from '../clock.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
+import type { DurationBuckets } from './duration-buckets.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
 import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
-export type CreateTimer = (createdNs: number) => Timer;
+/** `alsoInto`: where it counts all durations as well; only where counts are kept. */
+export type CreateTimer = (createdNs: number, alsoInto?: DurationBuckets) => Timer;
 
 /**
  * The calls of one name: a timer of the answered ones, and itself the meter of the failed ones. What it needs for that is
@@ -110,7 +112,7 @@ export class CallStatistics {
     this.#unnamed = keepsCounts ? new CallCounts() : undefined;
     this.#counts = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, (name, atNs = clock.nowNs()) => {
-      const calls = new TimedCalls(createTimer(atNs), this.#countsFor(name));
+      const calls = this.#createCalls(name, (alsoInto) => createTimer(atNs, alsoInto));
       if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
       return calls;
     });
@@ -226,12 +228,14 @@ export class CallStatistics {
     return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
   }
 
-  #countsFor(name: string): CallCounts | undefined {
-    if (this.#counts === undefined) return undefined;
+  #createCalls(name: string, create: (alsoInto?: DurationBuckets) => Timer): TimedCalls {
+    if (this.#counts === undefined) return new TimedCalls(create(), undefined);
     // A rule may give an empty name, which then shares what is there for no name.
-    const counts = this.#counts.get(name) ?? new CallCounts();
+    const shared = this.#counts.get(name);
+    if (shared !== undefined) return new TimedCalls(create(), shared);
+    const counts = new CallCounts();
     this.#counts.set(name, counts);
-    return counts;
+    return new TimedCalls(counts.timedBy(create), counts);
   }
 
   #countsOf(named: TimedCalls | undefined): CallCounts | undefined {

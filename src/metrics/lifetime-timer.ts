@@ -48,6 +48,8 @@ export class LifetimeTimer implements Timer {
     this.#buckets = countInto(this.#buckets, bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
   }
 
+  settle(): void {}
+
   save(out: ArchiveWriter): void {
     this.#meter.save(out);
     this.#moments.save(out);

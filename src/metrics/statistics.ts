@@ -44,7 +44,8 @@ export interface ApplicationStatistics extends Statistics {
 export function createStatistics(options: Config['metrics'], clock: Clock): ApplicationStatistics {
   const histograms = new HistogramPool();
   const windowNs = options.windowMs * NS_PER_MS;
-  const createTimer = (createdNs: number): Timer => new WindowTimer({ clock, windowNs, histograms, createdNs });
+  const createTimer = (createdNs: number, alsoInto?: DurationBuckets): Timer =>
+    new WindowTimer({ clock, windowNs, histograms, createdNs, alsoInto });
   const { maxNames } = options;
   const budgets = {
     rpc: new NameBudget(maxNames.rpc),

@@ -44,6 +44,8 @@ export interface Timer extends TimerReading {
    * clock already.
    */
   update(durationNs: number, nowNs?: number): void;
+  /** Counts what is noted and not counted yet. */
+  settle(): void;
   /** All but the count, as `Meter.save`. */
   save(out: ArchiveWriter): void;
   /** Becomes the timer that was saved. What has left its window meanwhile is not in it any more. */

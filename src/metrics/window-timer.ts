@@ -49,6 +49,7 @@ class Slice {
  */
 export class WindowTimer implements Timer {
   readonly #durations: DurationBuckets | undefined;
+  readonly #alsoInto: DurationBuckets | undefined;
   readonly #clock: Clock;
   readonly #windowNs: number;
   readonly #histograms: HistogramPool;
@@ -68,15 +69,17 @@ export class WindowTimer implements Timer {
   readonly #notes = new Array<number>(MAX_NOTES * NUMBERS_PER_NOTE).fill(Number.NaN);
   #noteCount = 0;
 
-  /** `durations`: where all durations are counted as well, beyond the window. */
+  /** `durations`: where all durations are counted as well, beyond the window. `alsoInto`: the same, read and saved by somebody else. */
   constructor(options: {
     clock: Clock;
     windowNs: number;
     histograms: HistogramPool;
     createdNs?: number;
-    durations?: DurationBuckets;
+    durations?: DurationBuckets | undefined;
+    alsoInto?: DurationBuckets | undefined;
   }) {
     this.#durations = options.durations;
+    this.#alsoInto = options.alsoInto;
     this.#clock = options.clock;
     this.#windowNs = options.windowNs;
     this.#histograms = options.histograms;
@@ -84,7 +87,7 @@ export class WindowTimer implements Timer {
   }
 
   get durations(): DurationBuckets | undefined {
-    this.#countNotes();
+    this.settle();
     return this.#durations;
   }
 
@@ -102,10 +105,10 @@ export class WindowTimer implements Timer {
     this.#notes[at] = durationNs;
     this.#notes[at + 1] = nowNs;
     this.#noteCount += 1;
-    if (this.#noteCount === MAX_NOTES) this.#countNotes();
+    if (this.#noteCount === MAX_NOTES) this.settle();
   }
 
-  #countNotes(): void {
+  settle(): void {
     const count = this.#noteCount;
     if (count === 0) return;
     this.#noteCount = 0;
@@ -120,6 +123,7 @@ export class WindowTimer implements Timer {
     const us = Math.round(cutNs / NS_PER_US);
     this.#meter.mark(1, nowNs);
     this.#durations?.add(cutNs);
+    this.#alsoInto?.add(cutNs);
     this.#expire(nowNs);
     this.#histogram ??= this.#filledHistogram();
     const slice = this.#currentSlice(nowNs);
@@ -129,7 +133,7 @@ export class WindowTimer implements Timer {
   }
 
   save(out: ArchiveWriter): void {
-    this.#countNotes();
+    this.settle();
     this.#meter.save(out);
     this.#durations?.save(out);
     out.part((part) => this.#saveSlices(part));
@@ -167,7 +171,7 @@ export class WindowTimer implements Timer {
   }
 
   snapshot(): TimerSnapshot {
-    this.#countNotes();
+    this.settle();
     this.#expire(this.#clock.nowNs());
     const moments = new DurationMoments();
     for (const slice of this.#slices) moments.addAll(slice.moments);
@@ -177,7 +181,7 @@ export class WindowTimer implements Timer {
   openSteps(): DurationSteps {
     this.#readSlices();
     this.#steps = new DurationSteps(() => {
-      this.#countNotes();
+      this.settle();
       return this.#slices;
     });
     return this.#steps;

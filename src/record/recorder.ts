@@ -18,6 +18,7 @@ import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../ex
 import type { TimedCall } from '../metrics/answer-log.ts';
 import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../metrics/statistics.ts';
 import type { Credentials } from '../sessions/credentials.ts';
+import type { KnownToken } from '../sessions/known-token.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { TokenMemory } from '../sessions/token-memory.ts';
@@ -50,7 +51,7 @@ export interface RecorderParts {
 interface CallNote {
   readonly call: Call;
   readonly application: ApplicationStatistics;
-  readonly token: string | undefined;
+  readonly token: KnownToken | undefined;
   /** The session that the credentials were accepted for before. */
   readonly session: Session | undefined;
 }
@@ -95,7 +96,7 @@ export class Recorder implements ExchangeObserver {
       return;
     }
     const token = this.#tokens.tokenOf(request, exchange.client);
-    const session = token === undefined ? undefined : application.sessions.recognise(token, exchange.beganNs);
+    const session = token === undefined ? undefined : application.sessions.recogniseKnown(token, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
     exchange.note = { call, application, token, session } satisfies CallNote;
     if (this.observers.areBytesWanted) countBytes(exchange);
@@ -166,13 +167,13 @@ export class Recorder implements ExchangeObserver {
     if (session !== undefined || token === undefined) return session;
     const { sessions } = application;
     const { beganNs, endedNs, status } = exchange;
-    let found = sessions.recognise(token, endedNs);
+    let found = sessions.recogniseKnown(token, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
       const identity = this.#credentials.identify(exchange.request, exchange.client);
       if (identity === undefined) return undefined;
-      found = sessions.join(identity.key, token, endedNs);
+      found = sessions.join(identity.key, token.token, endedNs);
       if (found === undefined && !isLogout(call)) {
-        found = sessions.begin(identity.key, token, {
+        found = sessions.begin(identity.key, token.token, {
           userName: identity.userName,
           connectionType: 'REST',
           remoteAddress: exchange.client.remoteAddress,

@@ -13,6 +13,7 @@ import type { Config } from '../config/config.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../metrics/timer.ts';
 import { isLasting } from './credentials.ts';
+import type { KnownToken, SessionLead } from './known-token.ts';
 import { loadToken, saveToken } from './saved-token.ts';
 import {
   type ConnectionType,
@@ -36,6 +37,7 @@ export interface SessionTableParts {
 
 interface Row {
   readonly session: Session;
+  readonly lead: SessionLead;
   readonly key: string;
   /** Oldest first. */
   readonly tokens: string[];
@@ -136,6 +138,18 @@ export class SessionTable {
     return this.#live(this.#byToken.get(token), nowNs)?.session;
   }
 
+  /** As `recognise`, and has `known` remember where it leads. */
+  recogniseKnown(known: KnownToken, nowNs: number): Session | undefined {
+    const { lead } = known;
+    if (lead?.session !== undefined && lead.forgotten === known.forgotten && lead.table === this) {
+      if (nowNs < lead.session.endsAtNs(this.#limits)) return lead.session;
+    }
+    const row = this.#byToken.get(known.token);
+    known.lead = row?.lead;
+    known.forgotten = row?.lead.forgotten ?? 0;
+    return this.#live(row, nowNs)?.session;
+  }
+
   /** The session of `key`, for which `token` was accepted just now: from here on that token alone tells it. */
   join(key: string, token: string, nowNs: number): Session | undefined {
     const row = this.#live(this.#byKey.get(key), nowNs);
@@ -151,7 +165,7 @@ export class SessionTable {
       return undefined;
     }
     const session = new Session(origin, this.#sessionMetrics, this.#clock);
-    const row: Row = { session, key, tokens: [] };
+    const row: Row = { session, lead: this.#leadTo(session), key, tokens: [] };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     this.#remember(row, token);
@@ -214,7 +228,7 @@ export class SessionTable {
     this.#untracked = input.count();
     while (input.flag()) {
       const session = Session.load(input, this.#sessionMetrics, this.#clock);
-      const row: Row = { session, key: loadToken(input), tokens: [] };
+      const row: Row = { session, lead: this.#leadTo(session), key: loadToken(input), tokens: [] };
       this.#byId.set(session.id, row);
       this.#byKey.set(row.key, row);
       for (let left = input.count(); left > 0; left -= 1) this.#remember(row, loadToken(input));
@@ -243,18 +257,25 @@ export class SessionTable {
     return undefined;
   }
 
+  #leadTo(session: Session): SessionLead {
+    return { table: this, session, forgotten: 0 };
+  }
+
   #remember(row: Row, token: string): void {
     if (this.#byToken.has(token)) return;
     this.#byToken.set(token, row);
     row.tokens.push(token);
     if (row.tokens.length <= MAX_TOKENS_PER_SESSION) return;
     const oldest = row.tokens.shift();
-    if (oldest !== undefined) this.#byToken.delete(oldest);
+    if (oldest === undefined) return;
+    this.#byToken.delete(oldest);
+    row.lead.forgotten += 1;
   }
 
   #remove(row: Row): void {
     this.#byId.delete(row.session.id);
     this.#byKey.delete(row.key);
+    row.lead.session = undefined;
     for (const token of row.tokens) this.#byToken.delete(token);
     row.session.ended();
   }

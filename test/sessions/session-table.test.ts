@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet } from '../../src/metrics/metric-set.ts';
 import { createSessionStatistics } from '../../src/metrics/statistics.ts';
+import { KnownToken } from '../../src/sessions/known-token.ts';
 import type { Session } from '../../src/sessions/session.ts';
 import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../src/sessions/session-table.ts';
+import { Random } from '../fuzz/random.ts';
 import { ManualClock } from '../record/manual-clock.ts';
 
 const IDLE_MS = 30 * 60_000;
@@ -16,12 +18,14 @@ const METRICS = {
 } as const;
 
 class Fixture {
-  readonly clock = new ManualClock();
-  readonly created = new LifetimeTimer(this.clock);
+  readonly clock: ManualClock;
+  readonly created: LifetimeTimer;
   readonly table: SessionTable;
   statisticsMade = 0;
 
-  constructor(max = 100) {
+  constructor(max = 100, clock = new ManualClock()) {
+    this.clock = clock;
+    this.created = new LifetimeTimer(clock);
     this.table = new SessionTable({
       config: { idleMs: IDLE_MS, cometGoneMs: GONE_MS, max },
       clock: this.clock,
@@ -361,3 +365,42 @@ function bound(fixture: Fixture) {
     users: fixture.users.bind(fixture),
   };
 }
+
+describe('a token that was seen before', () => {
+  /** Two tables of the same users, and what becomes of their sessions, at random. */
+  it('leads where it leads without its memory, whatever has become of the session', () => {
+    const random = new Random(11);
+    const clock = new ManualClock();
+    const fixtures = [new Fixture(4, clock), new Fixture(4, clock)];
+    const tokens = Array.from({ length: 4 * (MAX_TOKENS_PER_SESSION + 2) }, (_, i) => new KnownToken(`token ${i}`));
+    let recognised = 0;
+    for (let step = 0; step < 20_000; step += 1) {
+      const { table } = random.pick(fixtures);
+      const known = random.pick(tokens);
+      const user = random.below(6);
+      const nowNs = clock.nowNs();
+      const origin = { userName: null, connectionType: 'REST', remoteAddress: '', atNs: nowNs, creationNs: 0 } as const;
+      if (random.chance(0.3)) {
+        if (table.join(`${user}`, known.token, nowNs) === undefined) table.begin(`${user}`, known.token, origin);
+      } else if (random.chance(0.05)) {
+        const [session] = table.sessions();
+        if (session !== undefined) table.end(session);
+      } else if (random.chance(0.02)) clock.advanceMs(random.below(2 * IDLE_MS));
+      // Before anything else asks, since asking ends what has been idle for too long.
+      const found = table.recogniseKnown(known, clock.nowNs());
+      expect(found).toBe(table.recognise(known.token, clock.nowNs()));
+      found?.touch(clock.nowNs());
+      if (found !== undefined) recognised += 1;
+    }
+    expect(recognised).toBeGreaterThan(1_000);
+  });
+
+  it('holds nothing of a session that has ended', () => {
+    const fixture = new Fixture();
+    const known = new KnownToken('token of anna');
+    const session = fixture.mustBegin('anna');
+    expect(fixture.table.recogniseKnown(known, fixture.clock.nowNs())).toBe(session);
+    fixture.table.end(session);
+    expect(known.lead?.session).toBeUndefined();
+  });
+});
