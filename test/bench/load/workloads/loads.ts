@@ -87,7 +87,7 @@ const loadOf = ({ contestant }: Turn): Load => NAMES_LOADS[contestant.name] ?? R
 const NAMES: Workload = {
   name: 'names',
   title: 'Many names and sessions',
-  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user. The raw relay keeps no tables: what it needs more is the load itself.',
+  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user, made twice before. The raw relay keeps no tables: what it needs more is the load itself.',
   upstream: 'nginx',
   contestants: [
     { name: 'few', title: 'sidecar, 10 names and 10 sessions', peer: SIDECAR },

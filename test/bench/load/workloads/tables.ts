@@ -24,7 +24,7 @@ async function fillTables(port: number): Promise<void> {
 const MEMORY: Workload = {
   name: 'memory',
   title: 'Memory',
-  how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, and 10,000 objects.',
+  how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, all made twice, and 10,000 objects.',
   upstream: 'nginx',
   contestants: toContestants([SIDECAR]),
   isFresh: true,
