@@ -56,7 +56,8 @@ export function parseOptions(args: readonly string[], chance: () => number): Opt
   };
 }
 
-function toOneOf<T extends string>(name: string, known: readonly T[], text: string | undefined): T | undefined {
+/** The one of `known` that `text` is; undefined without it. Throws for any other. */
+export function toOneOf<T extends string>(name: string, known: readonly T[], text: string | undefined): T | undefined {
   const one = known.find((each) => each === text);
   if (text !== undefined && one === undefined)
     throw new Error(`--${name}: got ${text}, expected one of ${known.join(', ')}`);

@@ -37,7 +37,7 @@ async function soak(options: SoakOptions, processes: Processes, folder: string):
   await untilListening(upstreamPort, () => hasEnded(upstream));
   const main = options.sidecar ?? path.join(ROOT_FOLDER, 'dist/main.js');
   const parts = { processes, main, folder, port, monitorPort, upstreamPort };
-  const sidecar = await SidecarProcess.start(parts, { dataPath: 'auto', responseTimeoutMs: 0 });
+  const sidecar = await SidecarProcess.start(parts, { dataPath: options.dataPath, responseTimeoutMs: 0 });
   const { rate, polls, aborts } = options;
   const load = new Load({ port, rate, polls, aborts, random: randomOf(1, 'soak') });
   const running = load.run();

@@ -1,5 +1,7 @@
 /** The command line of the soak. */
 import { parseArgs } from 'node:util';
+import { toOneOf } from '../options.ts';
+import { DATA_PATHS, type DataPath } from '../run/weather.ts';
 
 export interface SoakOptions {
   readonly minutes: number;
@@ -10,6 +12,7 @@ export interface SoakOptions {
   readonly aborts: number;
   /** Most that resident memory may rise by, in MB an hour. */
   readonly bound: number;
+  readonly dataPath: DataPath;
   readonly sidecar: string | undefined;
   /** File that the samples are written to, as CSV. */
   readonly csv: string | undefined;
@@ -22,6 +25,7 @@ export const SOAK_USAGE = `npm run soak -- [options]
   --polls N        long polls held all the time (default 500)
   --aborts PERCENT how many of the requests are left by their clients (default 1)
   --bound MB       resident memory may rise by so much an hour behind the warm-up (default 1); exit code 1 above
+  --path PATH      the sidecar's data path, auto or gateway (default auto)
   --sidecar FILE   main.js of the sidecar (default dist/main.js)
   --csv FILE       write all samples there
   --help           this
@@ -37,6 +41,7 @@ export function parseSoakOptions(args: readonly string[]): SoakOptions {
       polls: { type: 'string' },
       aborts: { type: 'string' },
       bound: { type: 'string' },
+      path: { type: 'string' },
       sidecar: { type: 'string' },
       csv: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -48,6 +53,7 @@ export function parseSoakOptions(args: readonly string[]): SoakOptions {
     polls: toNumber('polls', values.polls, 500),
     aborts: toNumber('aborts', values.aborts, 1) / 100,
     bound: toNumber('bound', values.bound, 1),
+    dataPath: toOneOf('path', DATA_PATHS, values.path) ?? 'auto',
     sidecar: values.sidecar,
     csv: values.csv,
     help: values.help,
