@@ -53,6 +53,14 @@ describe.runIf(isInstalled)('promtool', () => {
 
   afterAll(() => rmSync(folder, { recursive: true }));
 
+  // Those that are not named come in any order: alerts in front of what they read would see nothing new.
+  it.each(CASE_FILES)('is told the order of all groups: %s', (file) => {
+    const { group_eval_order: order } = parse(readFileSync(path.join(CASES, file), 'utf8')) as {
+      group_eval_order?: string[];
+    };
+    expect(order).toEqual(readRuleGroups().map(({ name }) => name));
+  });
+
   it('takes the rules', () => {
     const { status, output } = promtool('check', 'rules', '--lint=all', '--lint-fatal', RULES_PATH);
     expect([status, output]).toEqual([0, expect.stringContaining(`SUCCESS: ${readRules().length} rules found`)]);
