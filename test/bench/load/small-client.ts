@@ -109,12 +109,15 @@ export function* fewNames(count: number): Generator<string> {
   for (let i = 0; i < count; i += 1) yield rpcRequest(i % 10, Math.floor(i / 10) % 10);
 }
 
+/** How many `manyNames` makes. */
+export const MANY_CALLS = 200_000;
+
 /**
  * 10,000 users with ten RPCs each out of 2,000, the same as wrk.lua makes; all of it twice: a session counts its calls 16 at once, so
  * only behind the second time all timers are there.
  */
 export function* manyNames(): Generator<string> {
-  for (let i = 0; i < 200_000; i += 1) yield rpcRequest(i % 2_000, Math.floor(i / 10) % 10_000);
+  for (let i = 0; i < MANY_CALLS; i += 1) yield rpcRequest(i % 2_000, Math.floor(i / 10) % 10_000);
 }
 
 /** Reads of 10,000 objects. */
