@@ -1,7 +1,7 @@
 /** Workloads that wrk makes alone. */
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
-import { figure, ratio } from '../results.ts';
+import { figure, ratio, type Sample } from '../results.ts';
 import type { UpstreamKind } from '../rig.ts';
 import { fewNames, fill, MANY_CALLS, manyNames } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
@@ -13,6 +13,8 @@ const EVERYBODY: readonly Contestant[] = [DIRECT, ...toContestants(ALL_PEERS)];
 const COLUMNS = [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY];
 /** Long enough for a JIT to have seen everything. */
 const WARM_UP_S = 2;
+/** In front of each measurement: while the others had their turns, V8 has given its young heap back, which it has grown again by then. */
+const LEAD_IN_S = 1;
 
 interface LoadParts {
   readonly name: string;
@@ -37,8 +39,13 @@ function createLoad({ name, title, how, upstream = 'nginx', load, targets = [] }
       const { thinkMs: _, ...unpaced } = load;
       await measureLoad({ ...turn, seconds: WARM_UP_S }, unpaced);
     },
-    measure: (turn) => measureLoad(turn, load),
+    measure: (turn) => measureBehindLeadIn(turn, load),
   };
+}
+
+async function measureBehindLeadIn(turn: Turn, load: Load): Promise<Sample> {
+  await measureLoad({ ...turn, seconds: LEAD_IN_S }, load);
+  return await measureLoad(turn, load);
 }
 
 function cpuTarget(other: string, text: string, limit: number): Target {
@@ -111,7 +118,7 @@ const NAMES: Workload = {
     else if (turn.contestant.name === 'few') await fill(turn.running.spot.port, fewNames(MANY_CALLS));
     await measureLoad({ ...turn, seconds: WARM_UP_S }, loadOf(turn));
   },
-  measure: (turn) => measureLoad(turn, loadOf(turn)),
+  measure: (turn) => measureBehindLeadIn(turn, loadOf(turn)),
 };
 
 const RATE: Workload = {
