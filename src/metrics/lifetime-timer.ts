@@ -48,6 +48,7 @@ export class LifetimeTimer implements Timer {
     this.#buckets = countInto(this.#buckets, bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
   }
 
+  /** It counts at once. */
   settle(): void {}
 
   save(out: ArchiveWriter): void {

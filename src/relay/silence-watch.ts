@@ -1,6 +1,6 @@
 /**
  * Finds connections that have become silent. A timer on each socket would do the same, but Node sets it anew with every read and
- * write: 5 % of what a small call costs. So a socket gets one only once nothing has moved on its connection for a while.
+ * write: some 5 % of what a small call costs. So a socket gets one only once nothing has moved on its connection for a while.
  */
 
 /** Looks are that often at most: what is silent for longer than allowed is noticed up to this much late. */

@@ -3,7 +3,7 @@ import { type CertificateHolder, type CredentialFields, type Credentials, isBasi
 import { type HalfSipKey, halfSipHash } from './half-sip-hash.ts';
 import { KnownToken } from './known-token.ts';
 
-/** Of a generation; there are two. Each takes about 100 bytes. More than `sessions.max` by default: a full house needs no second. */
+/** Of a generation; there are two. Each takes about 170 bytes with its token. More than `sessions.max` by default: a full house needs no second. */
 const MAX_ENTRIES = 16_384;
 
 /** Of a fingerprint's 53 bits the table is asked for 30: V8 boxes larger numbers, and hashes them outside of compiled code. */
