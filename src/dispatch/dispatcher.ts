@@ -32,6 +32,8 @@ export interface DispatcherOptions extends DispatcherLimits {
   readonly tls?: ListenerTls | undefined;
 }
 
+/** Clients that the kernel may accept before we take them. */
+const BACKLOG = 4096;
 /** Dead peers of held long polls are noticed by TCP keep-alive, since nothing else is ever sent to them. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
 /** How often a draining sidecar looks who is quiet. */
@@ -65,7 +67,7 @@ export class Dispatcher implements RelayContext {
     this.#addresses = new AddressCounts(options.maxConnectionsPerAddress);
     this.#quiet = new QuietConnections(clock);
     this.#server = this.#createServer();
-    this.#listenerEnd = new ListenerEnd(this.#server);
+    this.#listenerEnd = new ListenerEnd(this.#server, BACKLOG);
     // Also of those that are still in their handshake.
     this.#server.maxConnections = options.maxConnections;
     this.#server.on('drop', () => this.services.reporter.hits.hit('limits.connections'));
@@ -123,7 +125,7 @@ export class Dispatcher implements RelayContext {
   async listen(address: HostPort): Promise<HostPort> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ host: address.host, port: address.port, backlog: 4096 }, () => {
+      this.#server.listen({ host: address.host, port: address.port, backlog: BACKLOG }, () => {
         this.#server.off('error', reject);
         resolve();
       });

@@ -22,7 +22,7 @@ async function greeting(
     // Read first, as whoever serves does: what is left unread would be a reset as well.
     socket.once('data', () => socket.end('hello'));
   });
-  const end = new ListenerEnd(server);
+  const end = new ListenerEnd(server, 4096);
   cleanUps.push(() => server.close());
   server.listen({ port: 0, host, backlog: 4096 });
   await once(server, 'listening');
