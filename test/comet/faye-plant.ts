@@ -157,8 +157,13 @@ class FayePlant {
     return true;
   }
 
-  /** To one client only, which `faye` offers by its engine alone. */
+  /**
+   * To one client only, which `faye` offers by its engine alone; by the queue that publishing takes, too, since the engine's own
+   * `deliver` drops what is for a client between two of its connections.
+   */
   #deliver(clientId: string, message: Message): void {
-    this.bayeux._server._engine.deliver(clientId, [message]);
+    const queues = this.bayeux._server._engine._engine;
+    queues._messages.set(clientId, [...(queues._messages.get(clientId) ?? []), message]);
+    queues.emptyQueue(clientId);
   }
 }

@@ -38,8 +38,12 @@ declare module 'faye' {
     on(event: 'subscribe' | 'unsubscribe', listener: (clientId: string, channel: string) => void): void;
     readonly _server: {
       readonly _engine: {
-        deliver(clientId: string, messages: Message[]): boolean;
         destroyClient(clientId: string): void;
+        readonly _engine: {
+          /** What waits for each client's next connection. */
+          readonly _messages: Map<string, Message[]>;
+          emptyQueue(clientId: string): void;
+        };
       };
     };
   }
