@@ -109,27 +109,36 @@ export class WindowTimer implements Timer {
   }
 
   settle(): void {
-    const count = this.#noteCount;
-    if (count === 0) return;
+    const noteCount = this.#noteCount;
+    if (noteCount === 0) return;
     this.#noteCount = 0;
-    for (let i = 0; i < count; i += 1) {
+    const sliceNs = this.#windowNs / SLICES_PER_WINDOW;
+    let slice: Slice | undefined;
+    for (let i = 0; i < noteCount; i += 1) {
       const at = i * NUMBERS_PER_NOTE;
-      this.#count(this.#notes[at] as number, this.#notes[at + 1] as number);
+      const cutNs = Math.min(this.#notes[at] as number, MAX_DURATION_NS);
+      const nowNs = this.#notes[at + 1] as number;
+      // What has been noted together mostly belongs to one slice; then none can have left the window in between.
+      if (slice === undefined || nowNs - slice.beganNs >= sliceNs) slice = this.#sliceAt(nowNs, sliceNs);
+      this.#meter.mark(1, nowNs);
+      this.#durations?.add(cutNs);
+      this.#alsoInto?.add(cutNs);
+      const us = Math.round(cutNs / NS_PER_US);
+      slice.moments.add(cutNs);
+      slice.buckets = countInto(slice.buckets, bucketOf(us, PER_OCTAVE));
+      this.#histogram?.recordValue(us);
     }
   }
 
-  #count(durationNs: number, nowNs: number): void {
-    const cutNs = Math.min(durationNs, MAX_DURATION_NS);
-    const us = Math.round(cutNs / NS_PER_US);
-    this.#meter.mark(1, nowNs);
-    this.#durations?.add(cutNs);
-    this.#alsoInto?.add(cutNs);
+  /** The slice that counts what comes at that moment, with the window's histogram there. */
+  #sliceAt(nowNs: number, sliceNs: number): Slice {
     this.#expire(nowNs);
     this.#histogram ??= this.#filledHistogram();
-    const slice = this.#currentSlice(nowNs);
-    slice.moments.add(cutNs);
-    slice.buckets = countInto(slice.buckets, bucketOf(us, PER_OCTAVE));
-    this.#histogram.recordValue(us);
+    const last = this.#slices.at(-1);
+    if (last !== undefined && nowNs - last.beganNs < sliceNs) return last;
+    const slice = new Slice(nowNs);
+    this.#slices.push(slice);
+    return slice;
   }
 
   save(out: ArchiveWriter): void {
@@ -185,14 +194,6 @@ export class WindowTimer implements Timer {
       return this.#slices;
     });
     return this.#steps;
-  }
-
-  #currentSlice(nowNs: number): Slice {
-    const last = this.#slices.at(-1);
-    if (last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW) return last;
-    const slice = new Slice(nowNs);
-    this.#slices.push(slice);
-    return slice;
   }
 
   #expire(nowNs: number): void {
