@@ -16,7 +16,7 @@ import { isLasting } from './credentials.ts';
 import type { KnownToken, SessionLead } from './known-token.ts';
 import { loadToken, saveToken } from './saved-token.ts';
 import {
-  type ConnectionType,
+  type CountsByType,
   Session,
   type SessionEntry,
   type SessionLimits,
@@ -52,6 +52,8 @@ export class SessionTable {
   readonly #byId = new Map<string, Row>();
   readonly #byKey = new Map<string, Row>();
   readonly #byToken = new Map<string, Row>();
+  /** Kept by the sessions: looking at 10,000 of them for each answer would hold the event loop for some ms. */
+  readonly #countsByType: CountsByType = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
   /** No session ends by itself before this moment, so that most sweeps need not look at all. */
   #nextEndNs = Number.POSITIVE_INFINITY;
   #limits: SessionLimits;
@@ -112,11 +114,9 @@ export class SessionTable {
   }
 
   /** Sessions now by what their clients connect with; all three are there. */
-  countsByType(): Readonly<Record<ConnectionType, number>> {
+  countsByType(): Readonly<CountsByType> {
     this.sweep();
-    const counts: Record<ConnectionType, number> = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
-    for (const { session } of this.#byId.values()) counts[session.connectionType] += 1;
-    return counts;
+    return { ...this.#countsByType };
   }
 
   /** Sessions begun, with the durations of the calls that began them. */
@@ -164,7 +164,7 @@ export class SessionTable {
       this.#untracked += 1;
       return undefined;
     }
-    const session = new Session(origin, this.#sessionMetrics, this.#clock);
+    const session = new Session(origin, this.#sessionMetrics, this.#clock, this.#countsByType);
     const row: Row = { session, lead: this.#leadTo(session), key, tokens: [] };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
@@ -227,7 +227,7 @@ export class SessionTable {
   load(input: ArchiveReader, loadMore: (session: Session) => void): void {
     this.#untracked = input.count();
     while (input.flag()) {
-      const session = Session.load(input, this.#sessionMetrics, this.#clock);
+      const session = Session.load(input, this.#sessionMetrics, this.#clock, this.#countsByType);
       const row: Row = { session, lead: this.#leadTo(session), key: loadToken(input), tokens: [] };
       this.#byId.set(session.id, row);
       this.#byKey.set(row.key, row);

@@ -7,6 +7,9 @@ import type { Statistics } from '../metrics/statistics.ts';
 
 export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
 
+/** Sessions now by what their clients connect with. */
+export type CountsByType = Record<ConnectionType, number>;
+
 /** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
 export interface SessionEntry {
   readonly id: string;
@@ -69,13 +72,24 @@ export class Session {
   #metrics: MetricSet | undefined;
   #userName: string | null;
   #connectionType: ConnectionType;
+  /** Of all sessions of its table; undefined when it has ended. */
+  #countsByType: CountsByType | undefined;
   #onEnded: (() => void) | undefined;
 
-  constructor(origin: SessionOrigin, sources: SessionMetrics, clock: Clock, id: string = randomUUID()) {
+  /** Counts itself in `countsByType` until it ends. */
+  constructor(
+    origin: SessionOrigin,
+    sources: SessionMetrics,
+    clock: Clock,
+    countsByType: CountsByType,
+    id: string = randomUUID(),
+  ) {
     this.id = id;
     this.#origin = { ...origin, remoteAddress: origin.remoteAddress.replace(MAPPED_IPV4, '') };
     this.#userName = origin.userName;
     this.#connectionType = origin.connectionType;
+    this.#countsByType = countsByType;
+    countsByType[origin.connectionType] += 1;
     this.#sources = sources;
     this.#clock = clock;
     this.#createdEpochMs = clock.epochMs();
@@ -131,6 +145,10 @@ export class Session {
 
   /** What its client connects with now, e.g. after a fall back from WebSocket. */
   connectedOver(connectionType: ConnectionType): void {
+    if (this.#countsByType !== undefined) {
+      this.#countsByType[this.#connectionType] -= 1;
+      this.#countsByType[connectionType] += 1;
+    }
     this.#connectionType = connectionType;
   }
 
@@ -141,19 +159,21 @@ export class Session {
 
   /** For the `SessionTable` only. */
   ended(): void {
+    if (this.#countsByType !== undefined) this.#countsByType[this.#connectionType] -= 1;
+    this.#countsByType = undefined;
     const onEnded = this.#onEnded;
     this.#onEnded = undefined;
     onEnded?.();
   }
 
   /** For the `SessionTable` only: the session as it was saved. */
-  static load(input: ArchiveReader, sources: SessionMetrics, clock: Clock): Session {
+  static load(input: ArchiveReader, sources: SessionMetrics, clock: Clock, countsByType: CountsByType): Session {
     const id = input.text();
     const userName = input.flag() ? input.text() : null;
     const connectionType = CONNECTION_TYPES[input.count()] ?? input.refuse('a connection type');
     const remoteAddress = input.name();
     const origin = { userName, connectionType, remoteAddress, atNs: input.moment(), creationNs: input.double() };
-    const session = new Session(origin, sources, clock, id);
+    const session = new Session(origin, sources, clock, countsByType, id);
     session.#createdEpochMs = toDateMs(input.double()) ?? input.refuse('a time');
     session.#requests = input.count();
     session.#lastActivityNs = input.moment();

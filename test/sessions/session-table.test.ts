@@ -366,6 +366,29 @@ function bound(fixture: Fixture) {
   };
 }
 
+describe('the counts by what clients connect with', () => {
+  it('are those of the list, whatever has become of the sessions', () => {
+    const random = new Random(12);
+    const { clock, table, begin } = bound(new Fixture(50));
+    const seen: Session[] = [];
+    const counted = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
+    for (let step = 0; step < 5_000; step += 1) {
+      const type = random.pick(['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const);
+      const session = random.chance(0.4) ? begin(`user ${random.below(200)}`) : random.pick(table.sessions());
+      if (session !== undefined) seen.push(session);
+      // Also of those that have ended.
+      if (random.chance(0.5) && seen.length > 0) random.pick(seen).connectedOver(type);
+      if (random.chance(0.2) && seen.length > 0) table.end(random.pick(seen));
+      if (random.chance(0.01)) clock.advanceMs(random.below(2 * IDLE_MS));
+      const expected = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
+      for (const { connectionType } of table.list()) expected[connectionType] += 1;
+      expect(table.countsByType()).toEqual(expected);
+      for (const each of ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const) counted[each] += expected[each];
+    }
+    expect(Math.min(...Object.values(counted))).toBeGreaterThan(1_000);
+  });
+});
+
 describe('a token that was seen before', () => {
   /** Two tables of the same users, and what becomes of their sessions, at random. */
   it('leads where it leads without its memory, whatever has become of the session', () => {

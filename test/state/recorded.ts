@@ -15,6 +15,7 @@ export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
       })),
     ),
     folded: [statistics.rpc, statistics.sba, statistics.object].map(({ foldedCount }) => foldedCount),
+    sessionsByType: sessions.countsByType(),
     sessions: sessions.list().map((entry) => {
       const session = sessions.find(entry.id);
       if (session === undefined) throw new Error(`no session ${entry.id}`);
