@@ -1,14 +1,17 @@
-/** In the order of the tables. */
 import { NGINX, NGINX_LUA } from './nginx.ts';
 import { GATEWAY_SIDECAR, HTTP_PROXY, RAW_RELAY, SIDECAR, UNDICI_PROXY, UNMEASURED_SIDECAR } from './node-peers.ts';
 import type { Peer } from './peer.ts';
 import { CADDY, HAPROXY } from './plain-proxies.ts';
 
+/**
+ * In the order of the tables and of each round. Those that the sidecar is compared with most closely are next to it: both then meet the
+ * machine in the same state, which is another some seconds later.
+ */
 export const ALL_PEERS: readonly Peer[] = [
-  RAW_RELAY,
   NGINX,
-  NGINX_LUA,
   HAPROXY,
+  NGINX_LUA,
+  RAW_RELAY,
   SIDECAR,
   UNMEASURED_SIDECAR,
   GATEWAY_SIDECAR,
