@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
 
 /** Where clients come faster than they are taken, or ours does not come through, some may be reset after all. */
-const MOST_TRIES = 50;
+const MOST_TRIES = 20;
 /** A client that is gone leaves its half of a handshake for a minute. */
 const MOST_WAITS = 4;
 /** For all who are in the queue to be taken: Node takes one a turn. */

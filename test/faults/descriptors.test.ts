@@ -1,7 +1,7 @@
 /** A real process that has few file descriptors, or none left. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -145,7 +145,7 @@ describe('a process that has no file descriptor left', () => {
     fresh.createConnection = () => idle;
 
     let failed = 0;
-    setLimit(sidecar.pid, lowestFree(sidecar.pid));
+    setLimit(sidecar.pid, lowestLimit(sidecar.pid));
     try {
       // Some may have been given back since.
       let answered = 0;
@@ -185,12 +185,17 @@ describe('a process that has no file descriptor left', () => {
   });
 });
 
-/** The number that the next one opened would get: with that as its limit, none can be. */
-function lowestFree(pid: number): number {
-  const open = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+/**
+ * The lowest limit at which a process can still close clients that it has no descriptor for: libuv keeps one in reserve, which it gives
+ * up to accept them, and must be allowed to open again. What is free below it, the first clients take.
+ */
+function lowestLimit(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  const open = readdirSync(folder).map(Number);
   let free = 0;
-  while (open.has(free)) free += 1;
-  return free;
+  while (open.includes(free)) free += 1;
+  const kept = open.filter((descriptor) => ['/dev/null', '/'].includes(readlinkSync(`${folder}/${descriptor}`)));
+  return Math.max(free, ...kept.map((descriptor) => descriptor + 1));
 }
 
 /** The soft limit only, so that it can be raised again without a privilege. */
