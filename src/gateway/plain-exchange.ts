@@ -115,6 +115,12 @@ export class PlainExchange implements Turn {
       if (this.#exchange.status === 0) this.#fail(undefined);
       this.#settle();
     });
+    // Node's client lets go of the socket, with its own 'drain', when a whole response has come, though the request may still wait.
+    const flow = () => this.#request.resume();
+    upstream.on('socket', (socket) => {
+      socket.on('drain', flow);
+      upstream.once('close', () => socket.off('drain', flow));
+    });
     setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
     pump(this.#request, upstream, () => this.#endRequest(upstream), this.#requestReader());
   }
