@@ -140,8 +140,9 @@ export class CometdPeer implements Peer {
   async disconnect(): Promise<void> {
     // Its callback would never be called.
     if (this.#cometd.isDisconnected()) throw new Error('the server has ended the client before');
-    const { successful } = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
-    if (successful !== true) throw new Error('cannot disconnect');
+    const status = this.#cometd.getStatus();
+    const { successful, error } = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
+    if (successful !== true) throw new Error(`cannot disconnect, being ${status}: ${error ?? 'no reply'}`);
     this.tally.monitored.clear();
     for (const socket of this.#tab.sockets) socket.close();
   }
