@@ -1,10 +1,11 @@
-import { type Clock, NS_PER_MS } from '../clock.ts';
+import { type Clock, NS_PER_US } from '../clock.ts';
 
 /**
  * What all answers together may take of one turn of the event loop. A call that passes meanwhile waits for two of them at most,
- * one on its way to the upstream and one on its way back.
+ * one on its way to the upstream and one on its way back. With a millisecond an answer is ready no sooner: what it waits for is the
+ * traffic, not the turns.
  */
-const MAX_WORK_NS = 1 * NS_PER_MS;
+const MAX_WORK_NS = 250 * NS_PER_US;
 
 /** Does some of its work: stops as soon as `isDue`, and enters again for the rest. */
 export type Work = () => void;

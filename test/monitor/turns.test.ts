@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { NS_PER_MS } from '../../src/clock.ts';
+import { NS_PER_US } from '../../src/clock.ts';
 import { Turns } from '../../src/monitor/turns.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
 
-const STEP_NS = NS_PER_MS / 10;
+const STEP_NS = 25 * NS_PER_US;
 
 /** Turns of a loop that turns when it is told to, with time that passes only with work. */
 class Loop {
@@ -49,7 +49,7 @@ describe('Turns', () => {
     expect(loop.clock.ns).toBe(STEP_NS);
   });
 
-  it('gives work one millisecond of each turn until it is done', () => {
+  it('gives work a quarter of a millisecond of each turn until it is done', () => {
     const loop = new Loop();
     loop.enter(25);
     expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
