@@ -1,11 +1,13 @@
-import { type Clock, NS_PER_US } from '../clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_US } from '../clock.ts';
 
 /**
- * What all answers together may take of one turn of the event loop. A call that passes meanwhile waits for two of them at most,
- * one on its way to the upstream and one on its way back. With a millisecond an answer is ready no sooner: what it waits for is the
- * traffic, not the turns.
+ * What all answers together may take of one turn of the event loop: a share of what everything else took of it, between these two. A
+ * call that passes meanwhile waits for two of them at most, one on its way to the upstream and one on its way back. So it is short
+ * where calls are quick, and where they wait for each other anyway, an answer still comes to its end.
  */
-const MAX_WORK_NS = 250 * NS_PER_US;
+const SHARE = 1 / 3;
+const MIN_WORK_NS = 250 * NS_PER_US;
+const MAX_WORK_NS = 1 * NS_PER_MS;
 
 /** Does some of its work: stops as soon as `isDue`, and enters again for the rest. */
 export type Work = () => void;
@@ -21,6 +23,7 @@ export class Turns {
   readonly #waiting = new Set<Work>();
   readonly #run = (): void => this.#runWaiting();
   #isScheduled = false;
+  #scheduledNs = 0;
   #endNs = 0;
 
   /** `schedule` calls its argument in the next turn of the loop. */
@@ -47,12 +50,15 @@ export class Turns {
   #scheduleRun(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
+    this.#scheduledNs = this.#clock.nowNs();
     this.#schedule(this.#run);
   }
 
   #runWaiting(): void {
     this.#isScheduled = false;
-    this.#endNs = this.#clock.nowNs() + MAX_WORK_NS;
+    const nowNs = this.#clock.nowNs();
+    const shareNs = (nowNs - this.#scheduledNs) * SHARE;
+    this.#endNs = nowNs + Math.min(Math.max(shareNs, MIN_WORK_NS), MAX_WORK_NS);
     // Who enters again is behind all others, and gets what is left of the turn.
     for (const work of this.#waiting) {
       this.#waiting.delete(work);

@@ -55,6 +55,16 @@ describe('Turns', () => {
     expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
   });
 
+  it('gives it a third of what everything else took of the turn, if that is more, and a millisecond at most', () => {
+    const loop = new Loop();
+    loop.enter(200);
+    const turns = [15, 30, 60, 120, 1_000, 30].map((othersSteps) => {
+      loop.clock.ns += othersSteps * STEP_NS;
+      return loop.turn() / STEP_NS;
+    });
+    expect(turns).toEqual([10, 10, 20, 40, 40, 10]);
+  });
+
   it('shares one turn among all work, however much there is, each in its order', () => {
     const loop = new Loop();
     const notes: string[] = [];
