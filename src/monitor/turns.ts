@@ -1,11 +1,10 @@
 import { type Clock, NS_PER_MS, NS_PER_US } from '../clock.ts';
 
 /**
- * What all answers together may take of one turn of the event loop: a share of what everything else took of it, between these two. A
+ * What all answers together may take of one turn of the event loop: as much as everything else took of it, between these two. A
  * call that passes meanwhile waits for two of them at most, one on its way to the upstream and one on its way back. So it is short
  * where calls are quick, and where they wait for each other anyway, an answer still comes to its end.
  */
-const SHARE = 1 / 3;
 const MIN_WORK_NS = 250 * NS_PER_US;
 const MAX_WORK_NS = 1 * NS_PER_MS;
 
@@ -57,8 +56,8 @@ export class Turns {
   #runWaiting(): void {
     this.#isScheduled = false;
     const nowNs = this.#clock.nowNs();
-    const shareNs = (nowNs - this.#scheduledNs) * SHARE;
-    this.#endNs = nowNs + Math.min(Math.max(shareNs, MIN_WORK_NS), MAX_WORK_NS);
+    const othersNs = nowNs - this.#scheduledNs;
+    this.#endNs = nowNs + Math.min(Math.max(othersNs, MIN_WORK_NS), MAX_WORK_NS);
     // Who enters again is behind all others, and gets what is left of the turn.
     for (const work of this.#waiting) {
       this.#waiting.delete(work);
