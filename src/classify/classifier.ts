@@ -17,6 +17,8 @@ export interface Call {
   readonly kind: CallKind;
   /** E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. A copy: keeps no head alive. */
   readonly name: string;
+  /** A place for whoever counts calls, who gets the same object again for a path that is remembered. */
+  countedOn: object | undefined;
 }
 
 export type ClassifierConfig = Pick<Config, 'applications' | 'rest'>;
@@ -105,7 +107,8 @@ export class Classifier {
     const offset = context.segments.length + this.#prefix.length;
     const rule = rules.find((candidate) => matches(candidate.segments, segments, offset));
     if (rule === undefined || rule.kind === 'none') return undefined;
-    return { application: context.application, kind: rule.kind, name: toName(rule.name, segments, offset) };
+    const name = toName(rule.name, segments, offset);
+    return { application: context.application, kind: rule.kind, name, countedOn: undefined };
   }
 }
 

@@ -17,6 +17,17 @@ const GROWTH = 8;
 
 export type BucketCounts = number[];
 
+/** Empty, with room for as many buckets as `like` uses. */
+export function emptyLike(like: BucketCounts): BucketCounts {
+  return new Array<number>(usedOf(like)).fill(UNUSED);
+}
+
+function usedOf(counts: BucketCounts): number {
+  let used = counts.length;
+  while (used > 0 && counts[used - 1] === UNUSED) used -= 1;
+  return used;
+}
+
 /** The bucket of `value`, a whole number of microseconds below 2^32. `perOctave`: a power of two, at most 128. */
 export function bucketOf(value: number, perOctave: number): number {
   // 31 - clz32(v) is the exponent of v, so this is how many low bits the bucket of v swallows.
@@ -31,7 +42,7 @@ export function middleOf(bucket: number, perOctave: number): number {
   return (bucket - swallowed * perOctave) * width + (width - 1) / 2;
 }
 
-/** Adds one to `bucket`; the answer is `counts`, or its replacement when it had to grow. Start with an empty array. */
+/** Adds one to `bucket`; the answer is `counts`, or its replacement when it had to grow. Start with an empty array, or `emptyLike`. */
 export function countInto(counts: BucketCounts, bucket: number): BucketCounts {
   let low = 0;
   let high = counts.length;
@@ -89,8 +100,7 @@ export function bucketAtRank(counts: BucketCounts, rank: number): number {
 
 /** Two small numbers for each bucket: how far it is from the one before it, and its count. */
 export function saveBuckets(out: ArchiveWriter, counts: BucketCounts): void {
-  let used = counts.length;
-  while (used > 0 && counts[used - 1] === UNUSED) used -= 1;
+  const used = usedOf(counts);
   out.count(used);
   let before = -1;
   for (let i = 0; i < used; i += 1) {

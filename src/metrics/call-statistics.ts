@@ -1,6 +1,7 @@
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { Clock } from '../clock.ts';
+import type { TimedCall } from './answer-log.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import type { DurationBuckets } from './duration-buckets.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
@@ -16,12 +17,15 @@ export type CreateTimer = (createdNs: number, alsoInto?: DurationBuckets) => Tim
  * made with the first failure, since most calls never fail; it reads as if it had been there as long as the timer.
  */
 class TimedCalls implements MeterReading {
+  /** What it is a part of. */
+  readonly owner: CallStatistics;
   readonly timer: Timer;
   /** Absent on totals, which are the sum of all names, and where nobody asks for it. */
   readonly counts: CallCounts | undefined;
   #errors: Meter | undefined;
 
-  constructor(timer: Timer, counts: CallCounts | undefined) {
+  constructor(owner: CallStatistics, timer: Timer, counts: CallCounts | undefined) {
+    this.owner = owner;
     this.timer = timer;
     this.counts = counts;
   }
@@ -108,7 +112,7 @@ export class CallStatistics {
     const { prefix, clock, createTimer, budget, keepsCounts = false } = options;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#total = new TimedCalls(createTimer(options.createdNs ?? clock.nowNs()), undefined);
+    this.#total = new TimedCalls(this, createTimer(options.createdNs ?? clock.nowNs()), undefined);
     this.#unnamed = keepsCounts ? new CallCounts() : undefined;
     this.#counts = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, (name, atNs = clock.nowNs()) => {
@@ -149,8 +153,31 @@ export class CallStatistics {
     durationNs: number,
     nowNs: number = this.#clock.nowNs(),
   ): void {
+    this.#answered(
+      name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs),
+      status,
+      durationNs,
+      nowNs,
+    );
+  }
+
+  /**
+   * As `recordAnswered`, for a call that may come again as the same object: it keeps the entry of its name, which with 2,000 names
+   * is not in the processor's cache any more, nor what leads to it.
+   */
+  recordCall(call: Omit<TimedCall, 'kind'>, status: number, durationNs: number, nowNs: number): void {
+    const kept = call.countedOn as TimedCalls | undefined;
+    if (kept?.owner === this) {
+      this.#answered(kept, status, durationNs, nowNs);
+      return;
+    }
+    this.recordAnswered(call.name, status, durationNs, nowNs);
+    // Its own entry only: what counts as `(other)` is counted as that, too.
+    call.countedOn = this.#names.entries.get(call.name);
+  }
+
+  #answered(named: TimedCalls | undefined, status: number, durationNs: number, nowNs: number): void {
     const isError = status >= 500;
-    const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     this.#countsOf(named)?.answered(status, durationNs);
@@ -229,13 +256,13 @@ export class CallStatistics {
   }
 
   #createCalls(name: string, create: (alsoInto?: DurationBuckets) => Timer): TimedCalls {
-    if (this.#counts === undefined) return new TimedCalls(create(), undefined);
+    if (this.#counts === undefined) return new TimedCalls(this, create(), undefined);
     // A rule may give an empty name, which then shares what is there for no name.
     const shared = this.#counts.get(name);
-    if (shared !== undefined) return new TimedCalls(create(), shared);
+    if (shared !== undefined) return new TimedCalls(this, create(), shared);
     const counts = new CallCounts();
     this.#counts.set(name, counts);
-    return new TimedCalls(counts.timedBy(create), counts);
+    return new TimedCalls(this, counts.timedBy(create), counts);
   }
 
   #countsOf(named: TimedCalls | undefined): CallCounts | undefined {

@@ -32,8 +32,9 @@ export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0
 
 export class Meter implements MeterReading {
   readonly #clock: Clock;
-  #createdNs: number;
-  #lastTickNs: number;
+  // Doubles from the start: declared without a value they would be undefined first, and each tick would allocate a number.
+  #createdNs = Number.NaN;
+  #lastTickNs = Number.NaN;
   #count = 0;
   #uncounted = 0;
   #hasTicked = false;

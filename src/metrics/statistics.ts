@@ -63,9 +63,7 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
-    recordAnswered: ({ kind, name }, status, durationNs, nowNs) => {
-      kinds[kind].recordAnswered(name, status, durationNs, nowNs);
-    },
+    recordAnswered: (call, status, durationNs, nowNs) => kinds[call.kind].recordCall(call, status, durationNs, nowNs),
     *save(out) {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save(out);
     },
@@ -84,6 +82,9 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
 export function createSessionStatistics(options: Config['metrics'], clock: Clock): Statistics {
   return new SessionStatistics(clock, options.maxNamesPerSession);
 }
+
+/** Stands for every status below 400, which a session counts alike. */
+const OK = 200;
 
 /** Makes each kind when it is first asked for: most sessions use one, and there may be 10,000 sessions. */
 class SessionStatistics implements Statistics {
@@ -122,14 +123,15 @@ class SessionStatistics implements Statistics {
   }
 
   recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void {
-    // Errors at once: lists of sessions show how many, and would else have to count for all of them.
-    if (status >= 500) {
+    // Errors at once: lists of sessions show how many, and would else have to count for all of them. They are few, and so a note
+    // needs no status.
+    if (status >= 400) {
       this[call.kind].recordAnswered(call.name, status, durationNs, nowNs);
       return;
     }
     this.#log ??= new AnswerLog();
     if (this.#log.isFull) this.#countLogged();
-    this.#log.add(call, status, durationNs, nowNs);
+    this.#log.add(call, durationNs, nowNs);
   }
 
   *save(out: ArchiveWriter): Generator<void> {
@@ -149,8 +151,8 @@ class SessionStatistics implements Statistics {
   }
 
   #countLogged(): void {
-    this.#log?.drain(({ kind, name }, status, durationNs, nowNs) => {
-      this.#calls(kind).recordAnswered(name, status, durationNs, nowNs);
+    this.#log?.drain(({ kind, name }, durationNs, nowNs) => {
+      this.#calls(kind).recordAnswered(name, OK, durationNs, nowNs);
     });
   }
 

@@ -7,6 +7,7 @@ import {
   type BucketCounts,
   bucketOf,
   countInto,
+  emptyLike,
   forEachBucket,
   loadBuckets,
   middleOf,
@@ -31,10 +32,12 @@ const NUMBERS_PER_NOTE = 2;
 class Slice {
   readonly beganNs: number;
   readonly moments = new DurationMoments();
-  buckets: BucketCounts = [];
+  buckets: BucketCounts;
 
-  constructor(beganNs: number) {
+  /** `before`: a slice that probably holds as much. Growing to that would make a dozen arrays of each slice. */
+  constructor(beganNs: number, before?: Slice) {
     this.beganNs = beganNs;
+    this.buckets = before === undefined ? [] : emptyLike(before.buckets);
   }
 }
 
@@ -136,7 +139,7 @@ export class WindowTimer implements Timer {
     this.#histogram ??= this.#filledHistogram();
     const last = this.#slices.at(-1);
     if (last !== undefined && nowNs - last.beganNs < sliceNs) return last;
-    const slice = new Slice(nowNs);
+    const slice = new Slice(nowNs, last);
     this.#slices.push(slice);
     return slice;
   }

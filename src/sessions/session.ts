@@ -61,7 +61,8 @@ export class Session {
   #statistics: Statistics | undefined;
   #requests = 0;
   #openCalls = 0;
-  #lastActivityNs: number;
+  /** A double from the start: declared without a value it would be undefined first, and each call would allocate a number. */
+  #lastActivityNs = Number.NaN;
   /** Since when its last connection is gone; infinity while there is one, and for sessions that keep none. */
   #goneSinceNs = Number.POSITIVE_INFINITY;
   #createdEpochMs: number;

@@ -3,7 +3,7 @@ import { NS_PER_MS, NS_PER_S } from '../../src/clock.ts';
 import type { TimedCall } from '../../src/metrics/answer-log.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';
-import { createSessionStatistics, type Statistics } from '../../src/metrics/statistics.ts';
+import { createSessionStatistics, createStatistics, type Statistics } from '../../src/metrics/statistics.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { Random } from '../fuzz/random.ts';
 import { NsClock } from './ns-clock.ts';
@@ -25,6 +25,12 @@ function valuesOf({ timers, meters }: MetricSet): unknown {
 
 const readAll = ({ rpc, sba, object }: Statistics): unknown =>
   valuesOf(unionOf(rpc.metrics(), sba.metrics(), object.metrics()));
+
+const toCounts = ({ rpc }: Statistics): unknown =>
+  Array.from(rpc.counts, ([name, { ok, clientErrors, errors, durations }]) => [
+    ...[name, ok, clientErrors, errors],
+    durations.cumulative(),
+  ]);
 
 /** 500 calls of two kinds, some failed, with objects between them that share the session's names. */
 function makeCalls(statistics: Statistics, clock: NsClock, afterEach: () => void): void {
@@ -97,4 +103,34 @@ it('a timer over a window that counts later has exactly the numbers of one that 
     expect(steps[0].take()).toEqual(steps[1].take());
     expect(later.snapshot()).toEqual(atOnce.snapshot());
   }
+});
+
+it('an application counts a call that comes again as the same object as it counts one that is new each time', () => {
+  const clocks = [new NsClock(), new NsClock()] as const;
+  const [again, anew] = [createStatistics(OPTIONS, clocks[0]), createStatistics(OPTIONS, clocks[1])];
+  const random = new Random(13);
+  const names = ['E.A', 'E.B', 'E.C', 'E.D', 'E.E', '(other)', `E.${'x'.repeat(600)}`];
+  const remembered = names.map((name): TimedCall => ({ kind: 'rpc', name }));
+  for (let i = 0; i < 2_000; i += 1) {
+    const call = remembered[random.below(names.length)] as TimedCall;
+    const status = [200, 304, 404, 503][random.below(4)] ?? 200;
+    const durationNs = random.below(90 * NS_PER_MS) + 0.125;
+    for (const clock of clocks) clock.ns += 1_000_000;
+    again.recordAnswered(call, status, durationNs, clocks[0].nowNs());
+    anew.recordAnswered({ kind: call.kind, name: call.name }, status, durationNs, clocks[1].nowNs());
+  }
+  expect(readAll(again)).toEqual(readAll(anew));
+  expect(toCounts(again)).toEqual(toCounts(anew));
+  expect(again.rpc.foldedCount).toBe(anew.rpc.foldedCount);
+  expect(again.rpc.foldedCount).toBeGreaterThan(500);
+  expect(remembered.filter(({ countedOn }) => countedOn !== undefined)).toHaveLength(4);
+});
+
+it('a call that was counted on one application counts on another as well', () => {
+  const clock = new NsClock();
+  const [one, other] = [createStatistics(OPTIONS, clock), createStatistics(OPTIONS, clock)];
+  const call: TimedCall = { kind: 'rpc', name: 'E.A' };
+  for (const statistics of [one, other, one, other, other]) statistics.recordAnswered(call, 200, NS_PER_MS, 0);
+  expect(one.rpc.metrics().timers.get('rpc.E.A')?.count).toBe(2);
+  expect(other.rpc.metrics().timers.get('rpc.E.A')?.count).toBe(3);
 });

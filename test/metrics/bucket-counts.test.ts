@@ -4,6 +4,7 @@ import {
   bucketAtRank,
   bucketOf,
   countInto,
+  emptyLike,
   forEachBucket,
   middleOf,
 } from '../../src/metrics/bucket-counts.ts';
@@ -48,6 +49,19 @@ describe('countInto', () => {
       counts = countInto(counts, bucket);
     }
     expect(listed(counts)).toEqual([...expected].sort(([a], [b]) => a - b));
+  });
+
+  it('begins with room for as many as another has, and counts the same', () => {
+    const random = new Random(17);
+    let like: BucketCounts = [];
+    for (let i = 0; i < 40; i += 1) like = countInto(like, random.below(900));
+    let counts = emptyLike(like);
+    expect(counts).toHaveLength(listed(like).length);
+    expect(listed(counts)).toEqual([]);
+    const buckets = Array.from({ length: 60 }, () => random.below(900));
+    for (const bucket of buckets) counts = countInto(counts, bucket);
+    expect(listed(counts)).toEqual(listed(buckets.reduce<BucketCounts>(countInto, [])));
+    expect(emptyLike([])).toEqual([]);
   });
 
   it('counts on beyond what fits a small integer', () => {
