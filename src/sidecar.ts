@@ -36,6 +36,7 @@ import { Reloads } from './reload.ts';
 import type { StateKeeper } from './state/state-keeper.ts';
 import { takeUp } from './state/take-up.ts';
 import { SidecarTls } from './tls/sidecar-tls.ts';
+import { ReadBuffers } from './upstream/read-buffer.ts';
 import { Upstream } from './upstream/upstream.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
@@ -409,7 +410,7 @@ function createDispatcher(
 ): Dispatcher {
   const options = toRelayOptions(config);
   const limits = { ...toDispatcherLimits(config), tls: tls.listen };
-  const shared = { writes: new WriteBatch(), silence: new SilenceWatch() };
+  const shared = { writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() };
   return new Dispatcher(limits, { options, upstream, reporter, ...shared }, gateway, clock, logger);
 }
 

@@ -12,6 +12,7 @@ import type { Gateway } from '../gateway/gateway.ts';
 import { IRREGULARITIES, type Irregularity } from '../http1/request-head.ts';
 import { AddressCounts } from '../limits/address-counts.ts';
 import type { Logger } from '../logger.ts';
+import { ClientReads } from '../relay/client-reads.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
 import type { RelayContext, RelayOptions, RelayServices } from '../relay/relay-context.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
@@ -193,10 +194,14 @@ export class Dispatcher implements RelayContext {
     const { tls: listenerTls } = this.#options;
     if (listenerTls === undefined) {
       // A client that has closed its sending side still waits for its answer.
-      return net.createServer({ ...options, allowHalfOpen: true }, (socket) => {
-        if (this.#listenerEnd.isOwn(socket) || !this.#admits(socket)) return;
+      return net.createServer({ ...options, allowHalfOpen: true }, (accepted) => {
+        if (this.#listenerEnd.isOwn(accepted)) return;
+        const { dataPath } = this.#options;
+        const reads = dataPath === 'auto' ? ClientReads.takeOver(accepted, this.services.buffers) : undefined;
+        const socket = reads?.socket ?? accepted;
+        if (!this.#admits(socket)) return;
         this.#accepted += 1;
-        this.#onConnection(socket, toClientConnection(socket));
+        this.#onConnection(socket, toClientConnection(socket), reads);
       });
     }
     const handshakeTimeoutMs = this.services.options.headTimeoutMs;
@@ -231,7 +236,7 @@ export class Dispatcher implements RelayContext {
     return true;
   }
 
-  #onConnection(socket: net.Socket, client: ClientConnection): void {
+  #onConnection(socket: net.Socket, client: ClientConnection, reads?: ClientReads): void {
     // For the socket's whole life: between two owners nobody else listens.
     socket.on('error', () => undefined);
     // It was reset before it was accepted: nobody is left who could be answered, and its requests would come from nowhere.
@@ -240,7 +245,7 @@ export class Dispatcher implements RelayContext {
       return;
     }
     if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
-    else this.#relayed.add(new RelayConnection(socket, client, this));
+    else this.#relayed.add(new RelayConnection(socket, client, this, reads));
   }
 
   /**

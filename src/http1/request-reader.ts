@@ -47,6 +47,11 @@ export class RequestReader {
     this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
   }
 
+  /** Copies what is unread if it is in `memory`, which is used again. */
+  own(memory: Buffer): void {
+    if (this.#unread.buffer === memory.buffer) this.#unread = Buffer.from(this.#unread);
+  }
+
   /** Drops CRLFs in front of the next request line. */
   skipEmptyLines(): void {
     while (this.#unread[0] === 0x0d && this.#unread[1] === 0x0a) this.#unread = this.#unread.subarray(2);

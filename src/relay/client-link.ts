@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
 import { resetConnection } from '../tls/reset.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
+import type { ClientReads } from './client-reads.ts';
 import type { RelayServices } from './relay-context.ts';
 import type { Watched } from './silence-watch.ts';
 import { DeferredWriter } from './write-batch.ts';
@@ -13,7 +14,8 @@ const LINGER_MS = 2_000;
 export interface ClientListener {
   /** A held exchange, in which a client that does not send is not idle. */
   readonly isHeld: boolean;
-  onClientBytes(chunk: Buffer): void;
+  /** With `buffer` the bytes are in it, and only valid during the call. */
+  onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void;
   /** The client has closed its side; we have not closed ours. */
   onClientEnd(): void;
   /** It takes no more, until `onClientDrain`. */
@@ -27,6 +29,7 @@ export interface ClientListener {
 /** The client's side of a relayed connection: its socket, with all that it does besides giving bytes. */
 export class ClientLink implements Watched {
   readonly #socket: Socket;
+  readonly #reads: ClientReads | undefined;
   readonly #listener: ClientListener;
   readonly #services: RelayServices;
   readonly #added: AddedTime;
@@ -46,14 +49,17 @@ export class ClientLink implements Watched {
   /** Its socket is not read for now. */
   isPaused = false;
 
-  constructor(socket: Socket, listener: ClientListener, services: RelayServices) {
+  /** Without `reads`, which are those of `socket`, it is read as a stream. */
+  constructor(socket: Socket, reads: ClientReads | undefined, listener: ClientListener, services: RelayServices) {
     this.#socket = socket;
+    this.#reads = reads;
     this.#listener = listener;
     this.#services = services;
     this.#added = services.reporter.added.response;
     this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
     services.silence.add(this);
-    socket.on('data', this.#onData);
+    if (reads === undefined) socket.on('data', this.#onBytes);
+    else reads.listener = this.#onBytes;
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
     socket.on('timeout', this.#onTimeout);
@@ -148,7 +154,8 @@ export class ClientLink implements Watched {
     this.#services.silence.delete(this);
     this.#writer.flush();
     socket.setTimeout(0);
-    socket.off('data', this.#onData);
+    if (this.#reads !== undefined) this.#reads.listener = undefined;
+    socket.off('data', this.#onBytes);
     socket.off('end', this.#onEnd);
     socket.off('drain', this.#onDrain);
     socket.off('timeout', this.#onTimeout);
@@ -157,9 +164,9 @@ export class ClientLink implements Watched {
     return socket;
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  readonly #onBytes = (bytes: Buffer, buffer?: ReadBuffer): void => {
     this.#moves += 1;
-    if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(chunk);
+    if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(bytes, buffer);
   };
 
   readonly #onEnd = (): void => {

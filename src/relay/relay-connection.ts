@@ -16,6 +16,7 @@ import type { LimitKey } from '../limits/limit-hits.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
+import type { ClientReads } from './client-reads.ts';
 import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import { PhaseTimer } from './phase-timer.ts';
@@ -35,12 +36,15 @@ export class RelayConnection implements ClientListener, UpstreamListener {
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
   #head: Http1RequestHead | undefined;
+  /** Where the client's bytes are that are being read in this moment, if not in memory of their own. */
+  #readBuffer: ReadBuffer | undefined;
   /** The current response has said that it is the last. */
   #hasDrainNotice = false;
   /** Its current request is not passed on; the answer to it is due. */
   #isTurnedAway = false;
 
-  constructor(socket: Socket, client: ClientConnection, context: RelayContext) {
+  /** Without `reads`, which are those of `socket`, it is read as a stream. */
+  constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ClientReads) {
     this.client = client;
     this.#context = context;
     this.#services = context.services;
@@ -48,7 +52,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
     this.#request = new RequestReader(context.services.options.headBytes);
     this.#response = new ResponseReader(context.services.options.headBytes);
-    this.#toClient = new ClientLink(socket, this, context.services);
+    this.#toClient = new ClientLink(socket, reads, this, context.services);
     this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
   }
 
@@ -72,11 +76,15 @@ export class RelayConnection implements ClientListener, UpstreamListener {
 
   // ---- requests: client to upstream
 
-  onClientBytes(chunk: Buffer): void {
-    if (this.#request.isDone) this.#request.append(chunk);
-    else this.#passRequest(this.#request.continue(chunk));
+  onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
+    this.#readBuffer = buffer;
+    if (this.#request.isDone) this.#request.append(bytes);
+    else this.#passRequest(this.#request.continue(bytes));
     this.#takeNext();
-    if (this.#request.unread.length > 0) this.#updateReading();
+    this.#readBuffer = undefined;
+    if (this.#request.unread.length === 0) return;
+    if (buffer !== undefined) this.#request.own(bytes);
+    this.#updateReading();
   }
 
   /** Begins the next request if it is there and it is its turn. */
@@ -132,10 +140,11 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     if (head) {
       const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
       const text = this.#request.takeText();
-      this.#toUpstream.send(withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes, text), sinceNs);
+      const sent = withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes, text);
+      this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
     // No upstream with a body still coming: the response was early or ours, the rest has nowhere to go.
-    else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes);
+    else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
     // Who reads along takes his time.
     if (this.#observed?.takesTime === true) this.#toUpstream.flush();
     this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
@@ -366,7 +375,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
 
   #handOver(irregularity: Irregularity): void {
     const socket = this.#toClient.detach();
-    const unread = this.#request.unread;
+    const unread = Buffer.from(this.#request.unread);
     this.#timer.stop();
     this.#toUpstream.drop(false);
     this.#context.onIrregular(this, socket, unread, irregularity);

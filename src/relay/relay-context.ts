@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ForwardedMode } from '../http1/forwarded.ts';
 import type { Irregularity } from '../http1/request-head.ts';
+import type { ReadBuffers } from '../upstream/read-buffer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { RelayConnection } from './relay-connection.ts';
 import type { SilenceWatch } from './silence-watch.ts';
@@ -27,6 +28,8 @@ export interface RelayServices {
   readonly reporter: ExchangeReporter;
   readonly writes: WriteBatch;
   readonly silence: SilenceWatch;
+  /** For reads of clients' connections. */
+  readonly buffers: ReadBuffers;
 }
 
 /** Who runs relay connections: the dispatcher. */

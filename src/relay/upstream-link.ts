@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
 import { resetConnection } from '../tls/reset.ts';
+import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
 import type { RelayServices } from './relay-context.ts';
 import { DeferredWriter } from './write-batch.ts';
@@ -39,16 +40,16 @@ export class UpstreamLink {
 
   /**
    * Text, which is latin1 and should be short, goes at the end of this turn; opens a connection where there is none. `sinceNs`:
-   * what `AddedTime.sample` gave for it.
+   * what `AddedTime.sample` gave for it; `buffer`: the one that `bytes` are in, if not their own.
    */
-  send(bytes: Buffer | string, sinceNs = 0): void {
+  send(bytes: Buffer | string, sinceNs = 0, buffer?: ReadBuffer): void {
     this.#socket ??= this.#upstream.connect(this.#listener);
     if (typeof bytes === 'string') {
       this.#writer.write(this.#socket, bytes, sinceNs);
       return;
     }
     this.#writer.flush();
-    const takesMore = this.#socket.write(bytes);
+    const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
     this.#added.written(sinceNs);
     if (!takesMore) this.#onFull();
   }

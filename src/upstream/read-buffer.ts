@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /**
- * Where reads of upstream connections go. Most answers are small: one buffer that all connections share costs nothing for
+ * Where reads of connections go. Most requests and answers are small: one buffer that all connections share costs nothing for
  * each, and whoever passes its bytes on copies them. A connection that fills it gets a buffer of its own for as long as it is
  * read in large pieces, and its bytes are passed on without a copy: copying took a third off the throughput of 1 MB answers.
  */
@@ -13,7 +13,7 @@ const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
 /** Buffers kept for the next connection that needs one, 1 MB in all. */
 const MAX_FREE_BUFFERS = 16;
 
-/** What the connections of one upstream share. */
+/** What the connections of one side share. */
 export class ReadBuffers {
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);

@@ -38,7 +38,7 @@ function setUp(idleTimeoutMs: number) {
   };
   const connect = () => {
     const socket = new FakeSocket();
-    const link = new ClientLink(socket as unknown as Socket, listener as never, services);
+    const link = new ClientLink(socket as unknown as Socket, undefined, listener as never, services);
     return { socket, link };
   };
   return { connect, options };

@@ -6,6 +6,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import type { Logger } from '../../src/logger.ts';
 import { SilenceWatch } from '../../src/relay/silence-watch.ts';
 import { WriteBatch } from '../../src/relay/write-batch.ts';
+import { ReadBuffers } from '../../src/upstream/read-buffer.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 import type { SidecarOptions } from './data-paths.ts';
 import { turns } from './split-writer.ts';
@@ -55,6 +56,7 @@ export class ObservedPlane {
       reporter: this.reporter,
       writes: new WriteBatch(),
       silence: new SilenceWatch(),
+      buffers: new ReadBuffers(),
     };
     this.#dispatcher = new Dispatcher(
       { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },
