@@ -156,7 +156,7 @@ export class ChaosRun {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;
     const { differences } = this.#parts;
-    if (sidecar.hasEnded) differences.add('crash', `the sidecar ended by itself in life ${this.#life}`);
+    if (sidecar.hasEnded) differences.add('crash', `ended by itself in life ${this.#life}: ${sidecar.lastWords}`);
     const code = await sidecar.end(signal);
     if (signal === 'SIGTERM' && code !== 0) differences.add('exit code', `${code} after SIGTERM in life ${this.#life}`);
     for (const complaint of sidecar.complaints) differences.add('complaints', complaint);
@@ -169,6 +169,7 @@ export class ChaosRun {
     await crowd.stop();
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return { residentBytes: 0, descriptors: 0 };
+    if (sidecar.hasEnded) throw new Error(`the sidecar ended by itself in life ${this.#life}: ${sidecar.lastWords}`);
     const samples = await this.#untilQuiet(sidecar);
     this.#ledger.readInto(this.#seen);
     book.settle(this.#seen);

@@ -74,6 +74,13 @@ export class SidecarProcess {
     return hasEnded(this.#child);
   }
 
+  /** How it ended, and the end of what it has printed, e.g. `signal SIGSEGV: ...`. */
+  get lastWords(): string {
+    const { exitCode, signalCode } = this.#child;
+    const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
+    return `${how}: ${this.#parts.processes.outputOf(this.#child).slice(-2_000)}`;
+  }
+
   /** What it says of itself on the monitoring port. */
   async scrape(): Promise<Samples> {
     return new Samples(await this.#get('/metrics'));
