@@ -113,8 +113,8 @@ const SCRAPE: Workload = {
   title: 'Scrape of full tables',
   how:
     'The tables of the memory workload, 1,000 small RPCs each second over all of them, and everything read after 0.5 s and ' +
-    'then every 5 s; twice the usual time. One line reads of the upstream instead, past the sidecar: scraper, clients and ' +
-    'upstream share a core, so reading alone moves p99. "Blocked" is the longest that a timer of the event loop came late meanwhile.',
+    'then every 5 s; twice the usual time. One line reads of the upstream instead, past the sidecar, since scraper, ' +
+    'clients and upstream share a core. "Blocked" is the longest that a timer of the event loop came late meanwhile.',
   upstream: 'nginx',
   contestants: [
     createContestant(NO_SCRAPE, 'no scrape'),
