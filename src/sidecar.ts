@@ -26,6 +26,7 @@ import { LoopDelay } from './monitor/loop-delay.ts';
 import { Monitor } from './monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from './monitor/monitored.ts';
 import { readProcess } from './monitor/process-reading.ts';
+import type { NextTurn } from './monitor/turns.ts';
 import type { Otlp, OtlpParts } from './otlp/otlp.ts';
 import type { CometListener } from './record/comet/comet-listener.ts';
 import { createRecording, type Recording } from './record/create-recorder.ts';
@@ -151,10 +152,12 @@ export class Sidecar {
       monitored,
       observers: this.recorder.observers,
       clock,
+      nextTurn: this.#nextTurn,
       logger,
       env: process.env,
     });
-    this.#monitor = new Monitor(monitored, config.metrics, this.#createGuard(), logger, {
+    const answers = { ...config.metrics, nextTurn: this.#nextTurn };
+    this.#monitor = new Monitor(monitored, answers, this.#createGuard(), logger, {
       tls: tls.monitor,
       limits: config.monitor,
       hits: this.limits,
@@ -202,7 +205,8 @@ export class Sidecar {
     const { createReport } = await import('./report/report.ts');
     const { recent } = this.#logger as Partial<LeveledLogger>;
     const monitored = this.#monitored();
-    return await createReport({ config: this.#config, monitored, log: recent, clock: this.#clock }, hasUsers);
+    const sources = { config: this.#config, monitored, log: recent, clock: this.#clock, nextTurn: this.#nextTurn };
+    return await createReport(sources, hasUsers);
   }
 
   /** Stops without delay and window: running exchanges may end until `stop.deadlineMs`, then what is left is cut. */
@@ -231,6 +235,14 @@ export class Sidecar {
       end: () => this.#end(),
     };
   }
+
+  /** What is long is begun when the calls of that turn are on their way: both are immediates, and its own would be the first. */
+  readonly #nextTurn: NextTurn = (run) => {
+    setImmediate(() => {
+      this.dispatcher.services.writes.flush();
+      run();
+    });
+  };
 
   async #end(): Promise<void> {
     clearInterval(this.#sweeper);

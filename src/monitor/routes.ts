@@ -45,11 +45,13 @@ import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
 import { toTables } from './prometheus/tables.ts';
 import { renderSessions } from './session-list.ts';
 import { SlicedAnswer } from './sliced-answer.ts';
-import { Turns } from './turns.ts';
+import { type NextTurn, Turns } from './turns.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
   /** By which answers are cut into turns of the event loop. Default: the real one, since this is about processor time. */
   readonly clock?: Clock;
+  /** By default as soon as that turn comes to it. */
+  readonly nextTurn?: NextTurn;
   /** Where the live page is. Default: where the build leaves it. */
   readonly page?: PageFolder;
 }
@@ -103,7 +105,7 @@ interface Answers {
 }
 
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
-  const turns = new Turns(options.clock ?? systemClock);
+  const turns = new Turns(options.clock ?? systemClock, options.nextTurn);
   const answers: Answers = { options, renderer: new MetricsRenderer(), turns };
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);

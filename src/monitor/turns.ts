@@ -8,6 +8,9 @@ import { type Clock, NS_PER_MS, NS_PER_US } from '../clock.ts';
 const MIN_WORK_NS = 250 * NS_PER_US;
 const MAX_WORK_NS = 1 * NS_PER_MS;
 
+/** Calls `run` in the next turn of the event loop, best behind what calls wait for in that turn. */
+export type NextTurn = (run: () => void) => void;
+
 /** Does some of its work: stops as soon as `isDue`, and enters again for the rest. */
 export type Work = () => void;
 
@@ -17,7 +20,7 @@ export type Work = () => void;
  */
 export class Turns {
   readonly #clock: Clock;
-  readonly #schedule: (run: () => void) => void;
+  readonly #nextTurn: NextTurn;
   /** In the order of their coming. */
   readonly #waiting = new Set<Work>();
   readonly #run = (): void => this.#runWaiting();
@@ -25,10 +28,9 @@ export class Turns {
   #scheduledNs = 0;
   #endNs = 0;
 
-  /** `schedule` calls its argument in the next turn of the loop. */
-  constructor(clock: Clock, schedule: (run: () => void) => void = setImmediate) {
+  constructor(clock: Clock, nextTurn: NextTurn = setImmediate) {
     this.#clock = clock;
-    this.#schedule = schedule;
+    this.#nextTurn = nextTurn;
   }
 
   /** The time of this turn is over. */
@@ -50,7 +52,7 @@ export class Turns {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#scheduledNs = this.#clock.nowNs();
-    this.#schedule(this.#run);
+    this.#nextTurn(this.#run);
   }
 
   #runWaiting(): void {

@@ -18,7 +18,7 @@ import type { Clock } from '../clock.ts';
 import type { Monitored } from '../monitor/monitored.ts';
 import type { Family } from '../monitor/prometheus/table.ts';
 import { toTables } from '../monitor/prometheus/tables.ts';
-import { Turns } from '../monitor/turns.ts';
+import { type NextTurn, Turns } from '../monitor/turns.ts';
 import { CountedExporter } from './counted-exporter.ts';
 import { toHrTime } from './hr-time.ts';
 import { collectMetrics } from './metric-data.ts';
@@ -34,6 +34,7 @@ export interface MetricPushParts {
   readonly userAgent: string;
   readonly intervalMs: number;
   readonly clock: Clock;
+  readonly nextTurn?: NextTurn | undefined;
 }
 
 /**
@@ -53,9 +54,9 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
   #isClosed = false;
 
   constructor(parts: MetricPushParts) {
-    const { receiver, numbers, userAgent, clock, intervalMs } = parts;
+    const { receiver, numbers, userAgent, clock, intervalMs, nextTurn } = parts;
     this.#parts = parts;
-    this.#turns = new Turns(clock);
+    this.#turns = new Turns(clock, nextTurn);
     this.#exporter = new CountedExporter({
       ...{ receiver, numbers, userAgent, clock, concurrencyLimit: 2 },
       serializer: ProtobufMetricsSerializer,

@@ -12,6 +12,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 import type { Monitored, MonitoredOtlp } from '../monitor/monitored.ts';
+import type { NextTurn } from '../monitor/turns.ts';
 import type { CallObservers } from '../record/call-observer.ts';
 import { CallSpans } from './call-spans.ts';
 import { MetricPush } from './metric-push.ts';
@@ -25,6 +26,7 @@ export interface OtlpParts {
   /** Where calls are told of. */
   readonly observers: Pick<CallObservers, 'add' | 'remove'>;
   readonly clock: Clock;
+  readonly nextTurn?: NextTurn;
   readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -48,7 +50,13 @@ export class Otlp implements MonitoredOtlp {
     const common = { resource, scope: { name: NAME, version }, userAgent: `${NAME}/${version}`, clock };
     if (metrics.enabled) {
       const { intervalMs } = metrics;
-      this.#metrics = new MetricPush({ ...common, ...this.#signal('metrics'), monitored, intervalMs });
+      this.#metrics = new MetricPush({
+        ...common,
+        ...this.#signal('metrics'),
+        monitored,
+        intervalMs,
+        nextTurn: parts.nextTurn,
+      });
     }
     if (traces.enabled) {
       this.#spans = new SpanPush({ ...common, ...this.#signal('traces') });

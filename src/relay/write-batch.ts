@@ -16,7 +16,7 @@ export class WriteBatch {
 
   add(writer: DeferredWriter): void {
     this.#waiting.push(writer);
-    if (this.#waiting.length >= MAX_WRITES) this.#flush();
+    if (this.#waiting.length >= MAX_WRITES) this.flush();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
       // Immediates run when all sockets that were readable have been read.
@@ -26,10 +26,11 @@ export class WriteBatch {
 
   readonly #onTurnEnd = (): void => {
     this.#isScheduled = false;
-    this.#flush();
+    this.flush();
   };
 
-  #flush(): void {
+  /** Does now what waits: to be called before anything that takes its time at the end of a turn. */
+  flush(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const writer of waiting) writer.flush();

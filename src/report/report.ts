@@ -14,7 +14,7 @@ import type { Monitored, MonitoredApplication } from '../monitor/monitored.ts';
 import type { Sample, Table } from '../monitor/prometheus/table.ts';
 import { toTables } from '../monitor/prometheus/tables.ts';
 import { SlicedAnswer } from '../monitor/sliced-answer.ts';
-import { Turns } from '../monitor/turns.ts';
+import { type NextTurn, Turns } from '../monitor/turns.ts';
 import type { SessionEntry } from '../sessions/session.ts';
 import { readSystem } from './system-reading.ts';
 
@@ -31,6 +31,7 @@ export interface ReportSources {
   /** Absent where nothing keeps the log. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
+  readonly nextTurn?: NextTurn;
 }
 
 /** A line of JSON with its line feed, in slices. Broken off without the line feed beyond 64 Mi characters, or by an error. */
@@ -38,7 +39,7 @@ export async function createReport(sources: ReportSources, hasUsers: boolean): P
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
   const tables = toTables(sources.monitored, process).filter(({ labels }) => !labels.includes('name'));
   const pieces = bounded(reportPieces(sources, { system, process, tables, hasUsers }));
-  return new SlicedAnswer(pieces, new Turns(sources.clock));
+  return new SlicedAnswer(pieces, new Turns(sources.clock, sources.nextTurn));
 }
 
 interface Read {

@@ -451,3 +451,20 @@ describe('a draining sidecar', () => {
     expect(stand.sidecar.dispatcher.openConnections).toBe(0);
   });
 });
+
+describe('an answer of the monitoring port', () => {
+  it('is written behind what calls wait for in that turn', async () => {
+    await stood({ onConnection: answering(OK) });
+    const { writes } = stand.sidecar.dispatcher.services;
+    const flush = writes.flush.bind(writes);
+    let flushes = 0;
+    writes.flush = () => {
+      flushes += 1;
+      flush();
+    };
+    // No call passes: only the answer can be what has them done.
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/metrics`);
+    expect(await response.text()).toContain('d2_sidecar_exchanges_open 0\n');
+    expect(flushes).toBeGreaterThan(0);
+  });
+});

@@ -38,7 +38,7 @@ function setUp() {
     measured.push(addedNs);
   });
   const writer = (name = '') => new DeferredWriter(batch, added, () => full.push(name));
-  return { written, full, measured, socket, writer };
+  return { batch, written, full, measured, socket, writer };
 }
 
 const turnEnd = () => new Promise((resolve) => setImmediate(resolve));
@@ -67,6 +67,17 @@ describe('writes of one turn', () => {
     for (let i = 0; i < 100; i += 1) writer().write(socket(), `${i}`);
     await turnEnd();
     expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
+  });
+
+  it('are done before its end for whom that would be too late, and not again', async () => {
+    const { batch, written, socket, writer } = setUp();
+    writer().write(socket(), 'a');
+    batch.flush();
+    expect(written).toEqual(['a latin1']);
+    writer().write(socket(), 'b');
+    expect(written).toEqual(['a latin1']);
+    await turnEnd();
+    expect(written).toEqual(['a latin1', 'b latin1']);
   });
 
   it('go on in the next turn', async () => {
