@@ -4,7 +4,7 @@ import { ReadBuffer, type ReadBuffers } from '../upstream/read-buffer.ts';
 /** `bytes` are only valid during the call: the memory is used again for the next read, so `buffer` writes them to other sockets. */
 export type ReadListener = (bytes: Buffer, buffer: ReadBuffer) => void;
 
-/** What Node keeps in an accepted socket, undocumented and the same since Node 12. */
+/** What Node keeps in an accepted socket: undocumented; so it is in Node 20 and 26, where test/relay/client-reads.test.ts would miss it. */
 interface Accepted {
   _handle: { readonly useUserBuffer?: unknown } | null;
   _server: net.Server | null;
