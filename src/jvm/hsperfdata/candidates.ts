@@ -32,6 +32,8 @@ export type CandidateResult =
 
 export type Failure = Exclude<ReadCountersResult, { kind: 'counters' }>;
 
+type Written = Pick<Candidate, 'path' | 'file' | 'counters'>;
+
 /** The clock may have been set by so much since the JVM's start. */
 const START_TOLERANCE_MS = 10_000;
 
@@ -71,26 +73,33 @@ export async function toCandidate(
   if (result.kind === 'absent') return { kind: 'absent' };
   if (result.kind !== 'counters') return { kind: 'failed', path, result };
   const { file, counters } = result;
-  const process = processes.find((one) => isOf(around, one, path, file, counters));
+  const process = await findWriter(around, processes, { path, file, counters });
   const question = { procPath, process, file, counters, previous: undefined, nowNs: around.nowNs(), bounds };
-  return { kind: 'candidate', candidate: { path, file, counters, process, ...toLiveness(question) } };
+  return { kind: 'candidate', candidate: { path, file, counters, process, ...(await toLiveness(question)) } };
+}
+
+async function findWriter(
+  around: Surroundings,
+  processes: readonly ProcessInfo[],
+  written: Written,
+): Promise<ProcessInfo | undefined> {
+  for (const process of processes) if (await isOf(around, process, written)) return process;
+  return undefined;
 }
 
 /**
  * Whether a process wrote that file. The number and the user are not enough: the JVM may be dead and its pid reused, or live in
  * another container where the same pids are in use.
  */
-function isOf(
+async function isOf(
   { procPath, bounds }: Surroundings,
   process: ProcessInfo,
-  path: PerfFilePath,
-  file: PerfFile,
-  { startedEpochMs }: Counters,
-): boolean {
+  { path, file, counters: { startedEpochMs } }: Written,
+): Promise<boolean> {
   if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
-  const { pids: holders, isExact } = findLockHolders(procPath, file, bounds);
+  const { pids: holders, isExact } = await findLockHolders(procPath, file, bounds);
   if (isExact && holders.includes(process.pid)) return true;
-  const mapped = hasMapped(procPath, process.pid, fileNameOf(path), bounds);
+  const mapped = await hasMapped(procPath, process.pid, fileNameOf(path), bounds);
   if (mapped !== undefined) return mapped;
   // Somebody else has written it, who is visible: this one only has the same number and user.
   if (isExact && holders.length > 0) return false;

@@ -65,14 +65,14 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
     options,
     own,
     around: { procPath, tmpPath, processes, nowNs, bounds, signal },
-    listeners: listenersOf(options),
+    listeners: await listenersOf(options),
   };
   const candidate = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
   return { candidate, listenerInodes: inodesOf(search.listeners) };
 }
 
 /** Of the upstream's port now; `undefined` where a port is not ours to look at. */
-export function listenersOf(options: Omit<FindJvmOptions, 'nowNs'>): Listener[] | undefined {
+export async function listenersOf(options: Omit<FindJvmOptions, 'nowNs'>): Promise<Listener[] | undefined> {
   const { procPath = '/proc', upstreamHost = 'localhost', upstreamPort, bounds } = options;
   return upstreamPort === undefined ? undefined : findListeners(procPath, upstreamHost, upstreamPort, bounds);
 }
@@ -223,7 +223,8 @@ async function withoutDead(around: Surroundings, candidates: readonly Candidate[
     const { evidence, process, path } = candidate;
     const again = isInDoubt(candidate) ? await readCounters(path, bounds, signal) : undefined;
     const question = { procPath, process, previous: evidence, nowNs: nowNs(), bounds };
-    const checked = again?.kind === 'counters' ? { ...candidate, ...toLiveness({ ...question, ...again }) } : candidate;
+    const checked =
+      again?.kind === 'counters' ? { ...candidate, ...(await toLiveness({ ...question, ...again })) } : candidate;
     if (checked.liveness !== 'gone') living.push(checked);
   }
   return living;

@@ -98,7 +98,7 @@ export class HsperfdataSource implements JvmSource {
   }
 
   async #read(signal: AbortSignal): Promise<JvmReading> {
-    if (this.#current !== undefined && !this.#hasListenerChanged(this.#current)) {
+    if (this.#current !== undefined && !(await this.#hasListenerChanged(this.#current))) {
       const result = await this.#readCurrent(this.#current, signal);
       if (!(result instanceof JvmSourceError)) return result;
       this.#lost = { jvm: this.#current, why: result };
@@ -132,9 +132,9 @@ export class HsperfdataSource implements JvmSource {
   }
 
   /** Nobody listening is no reason to leave a JVM; somebody else is. */
-  #hasListenerChanged({ listenerInodes }: Current): boolean {
+  async #hasListenerChanged({ listenerInodes }: Current): Promise<boolean> {
     if (this.#options.pid !== undefined) return false;
-    const now = listenersOf({ ...this.#options, bounds: this.#bounds }) ?? [];
+    const now = (await listenersOf({ ...this.#options, bounds: this.#bounds })) ?? [];
     return now.length > 0 && !now.some(({ inode }) => listenerInodes.has(inode));
   }
 
@@ -152,7 +152,7 @@ export class HsperfdataSource implements JvmSource {
     const { procPath = '/proc' } = this.#options;
     const previous = current.evidence;
     const nowNs = this.#clock.nowNs();
-    const answer = toLiveness({ procPath, process, file, counters, previous, nowNs, bounds: this.#bounds });
+    const answer = await toLiveness({ procPath, process, file, counters, previous, nowNs, bounds: this.#bounds });
     current.evidence = answer.evidence;
     const { reading, collector } = toReading(counters);
     const jvm = toVisible(current, file, counters, collector, procPath);

@@ -1,8 +1,7 @@
 /** Who listens on the upstream's port, as /proc/net/tcp and tcp6 tell it. */
-
-import { closeSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { endianness, hostname, networkInterfaces } from 'node:os';
+import { piecesAside } from './processes.ts';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface Listener {
@@ -11,8 +10,6 @@ export interface Listener {
   readonly uid: number;
 }
 
-/** One page of the kernel's. */
-const PIECE_BYTES = 4096;
 const LISTEN = '0A';
 const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
 
@@ -20,19 +17,19 @@ const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
  * The listening sockets that a connection to `host`:`port` can reach; `undefined` if that host is not this machine (or this
  * pod), so that its port says nothing about the processes here.
  */
-export function findListeners(
+export async function findListeners(
   procPath: string,
   host: string,
   port: number,
   bounds: SearchBounds,
-): Listener[] | undefined {
+): Promise<Listener[] | undefined> {
   const addresses = localAddressesOf(host);
   if (addresses === undefined) return undefined;
   const wanted = new Set(addresses.map(normalised));
   const exact: Listener[] = [];
   const any: Listener[] = [];
   for (const table of ['tcp', 'tcp6']) {
-    for (const { address, port: localPort, listener } of readTable(`${procPath}/net/${table}`, bounds)) {
+    for (const { address, port: localPort, listener } of await readTable(`${procPath}/net/${table}`, bounds)) {
       if (localPort !== port) continue;
       if (wanted.has(address)) exact.push(listener);
       else if (ANY.has(address)) any.push(listener);
@@ -42,44 +39,32 @@ export function findListeners(
   return exact.length > 0 ? exact : any;
 }
 
-function* readTable(
+async function readTable(
   path: string,
   bounds: SearchBounds,
-): Generator<{ address: string; port: number; listener: Listener }> {
-  for (const line of readListening(path, bounds)) {
+): Promise<{ address: string; port: number; listener: Listener }[]> {
+  const found = [];
+  for (const line of await readListening(path, bounds)) {
     const [, local, , , , , , uid, , inode] = line.trim().split(/\s+/);
     if (local === undefined || inode === undefined) continue;
     const [hexAddress = '', hexPort = ''] = local.split(':');
-    yield { address: toAddress(hexAddress), port: Number.parseInt(hexPort, 16), listener: { inode, uid: Number(uid) } };
+    const listener = { inode, uid: Number(uid) };
+    found.push({ address: toAddress(hexAddress), port: Number.parseInt(hexPort, 16), listener });
   }
+  return found;
 }
 
 /**
  * The lines of listening sockets, up to the first of another: behind it come the connections, of which a proxy has many, and
- * making the kernel print 10,000 of them would block for 30 ms.
+ * making the kernel print 10,000 of them takes 30 ms. It looks through its whole table in any case, which takes 2 to 4 ms.
  */
-function readListening(path: string, bounds: SearchBounds): string[] {
+async function readListening(path: string, bounds: SearchBounds): Promise<string[]> {
   const lines: string[] = [];
-  let descriptor: number;
+  let rest = '';
+  let isHeading = true;
   try {
-    descriptor = openSync(path, 'r');
-  } catch {
-    // No IPv6, or no /proc: nothing is known.
-    return [];
-  }
-  try {
-    const piece = Buffer.alloc(PIECE_BYTES);
-    let rest = '';
-    let isHeading = true;
-    for (let total = 0; ; ) {
-      const length = readSync(descriptor, piece);
-      if (length === 0) break;
-      if (total >= SEARCH_LIMITS.socketTableBytes) {
-        bounds.hit('socketTableBytes');
-        break;
-      }
-      total += length;
-      const whole = (rest + piece.toString('latin1', 0, length)).split('\n');
+    for await (const piece of piecesAside(path, SEARCH_LIMITS.socketTableBytes, () => bounds.hit('socketTableBytes'))) {
+      const whole = (rest + piece).split('\n');
       rest = whole.pop() ?? '';
       const found = isHeading ? whole.slice(1) : whole;
       isHeading &&= whole.length === 0;
@@ -88,9 +73,7 @@ function readListening(path: string, bounds: SearchBounds): string[] {
       if (end !== -1) break;
     }
   } catch {
-    // What has been read counts.
-  } finally {
-    closeSync(descriptor);
+    // No IPv6, or no /proc: nothing is known. What has been read before counts.
   }
   return lines;
 }

@@ -4,7 +4,7 @@
  */
 import type { Counters } from './counters.ts';
 import type { PerfFile } from './perf-file.ts';
-import { readProcess, readSmall } from './processes.ts';
+import { readAside, readProcess } from './processes.ts';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
@@ -31,7 +31,9 @@ export interface LivenessQuestion {
   readonly bounds: SearchBounds;
 }
 
-export function toLiveness(question: LivenessQuestion): { liveness: Liveness; evidence: LivenessEvidence } {
+export async function toLiveness(
+  question: LivenessQuestion,
+): Promise<{ liveness: Liveness; evidence: LivenessEvidence }> {
   const { procPath, process, file, counters, previous, nowNs, bounds } = question;
   if (process !== undefined) {
     return {
@@ -39,7 +41,8 @@ export function toLiveness(question: LivenessQuestion): { liveness: Liveness; ev
       evidence: { hadLock: false, ticks: undefined, atNs: nowNs },
     };
   }
-  const hasLock = findLockHolders(procPath, file, bounds).pids.length > 0;
+  const { pids } = await findLockHolders(procPath, file, bounds);
+  const hasLock = pids.length > 0;
   const ticks = counters.numbers.get('sun.os.hrt.ticks');
   const isTimeToCompare = previous !== undefined && nowNs - previous.atNs >= TICKS_MOVE_WITHIN_MS * 1e6;
   const hasMoved =
@@ -70,16 +73,17 @@ function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefi
 
 /**
  * The processes that hold a lock on the file (HotSpot does, 17.0.15 and 25 at least), by their pid in our namespace. Locks of
- * processes that are not visible there are not listed.
+ * processes that are not visible there are not listed. The kernel takes 8 to 17 ms for its list, since it waits until all processors
+ * have passed a quiescent state (fs/locks.c).
  */
-export function findLockHolders(
+export async function findLockHolders(
   procPath: string,
   { device, inode }: PerfFile,
   bounds: SearchBounds,
-): { readonly pids: readonly number[]; readonly isExact: boolean } {
+): Promise<{ readonly pids: readonly number[]; readonly isExact: boolean }> {
   const exact: number[] = [];
   const sameInode: number[] = [];
-  const locks = readSmall(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));
+  const locks = await readAside(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));
   for (const line of (locks ?? '').split('\n')) {
     // `1: FLOCK  ADVISORY  WRITE 9740 fe:00:2154626 0 EOF`
     const [, kind, , mode, pid, place] = line.trim().split(/\s+/);

@@ -1,5 +1,9 @@
-/** What /proc tells of processes. Everything here is small and in the kernel's memory, so it is read synchronously. */
+/**
+ * What /proc tells of processes. What is small and lies ready in the kernel's memory is read synchronously, some microseconds each;
+ * what the kernel first has to gather is read on another thread, since the event loop would stand still meanwhile.
+ */
 import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { open, readdir } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
@@ -23,10 +27,12 @@ export interface ProcessInfo {
   readonly startTicks: number;
 }
 
-/** So many are looked at between two turns of the event loop: about a millisecond. */
-const PROCESSES_PER_TURN = 32;
+/** So many are looked at between two turns of the event loop: about a third of a millisecond, as for so many links. */
+const PROCESSES_PER_TURN = 8;
+const LINKS_PER_TURN = 64;
 /** Most files here are smaller, and there are hundreds: with 64 KB for each, one search took 28 MB of buffers at 110 processes. */
 const PIECE_BYTES = 4_096;
+const MAX_SMALL_BYTES = 1_048_576;
 
 /** `undefined` for a process that is not there (any more) or not visible. */
 export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo | undefined {
@@ -83,9 +89,10 @@ export async function findHolders(
   let looked = 0;
   for (const candidate of processes) {
     const directory = `${procPath}/${candidate.pid}/fd`;
-    for (const fd of listDirectory(directory)) {
+    // Of an application server, thousands.
+    for (const fd of await readdir(directory).catch(() => [])) {
       looked += 1;
-      await pause(looked, signal, 256);
+      await pause(looked, signal, LINKS_PER_TURN);
       const target = readLink(`${directory}/${fd}`);
       if (target === undefined || !target.startsWith('socket:[') || !socketInodes.has(target.slice(8, -1))) continue;
       holders.push(candidate);
@@ -103,9 +110,14 @@ export function mountNamespaceOf(procPath: string, pid: number | 'self'): string
 }
 
 /** Whether the process has the file mapped into its memory, e.g. `hsperfdata_tomcat/812`; `undefined` where we may not know. */
-export function hasMapped(procPath: string, pid: number, fileName: string, bounds: SearchBounds): boolean | undefined {
+export async function hasMapped(
+  procPath: string,
+  pid: number,
+  fileName: string,
+  bounds: SearchBounds,
+): Promise<boolean | undefined> {
   let isCut = false;
-  const maps = readSmall(`${procPath}/${pid}/maps`, SEARCH_LIMITS.mapsBytes, () => {
+  const maps = await readAside(`${procPath}/${pid}/maps`, SEARCH_LIMITS.mapsBytes, () => {
     isCut = true;
     bounds.hit('mapsBytes');
   });
@@ -144,20 +156,16 @@ function readLink(path: string): string | undefined {
   }
 }
 
-/** A file of /proc, up to `maxBytes` of it; `onCut` is called if there was more. */
-export function readSmall(path: string, maxBytes = 1_048_576, onCut?: () => void): string | undefined {
+/** A file of /proc that is small, up to `MAX_SMALL_BYTES` of it. */
+export function readSmall(path: string): string | undefined {
   try {
     const fd = openSync(path, 'r');
     try {
       const piece = Buffer.allocUnsafe(PIECE_BYTES);
       let text = '';
-      for (;;) {
+      while (text.length < MAX_SMALL_BYTES) {
         const length = readSync(fd, piece, 0, piece.length, null);
         if (length === 0) break;
-        if (text.length >= maxBytes) {
-          onCut?.();
-          break;
-        }
         text += piece.toString('latin1', 0, length);
       }
       return text;
@@ -166,5 +174,36 @@ export function readSmall(path: string, maxBytes = 1_048_576, onCut?: () => void
     }
   } catch {
     return undefined;
+  }
+}
+
+/** A file of /proc that the kernel takes its time for, as a whole; `undefined` if it cannot be read. The rest as `piecesAside`. */
+export async function readAside(path: string, maxBytes: number, onCut: () => void): Promise<string | undefined> {
+  let text = '';
+  try {
+    for await (const piece of piecesAside(path, maxBytes, onCut)) text += piece;
+    return text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file of /proc, up to `maxBytes` of it, read on another thread; `onCut` is called if there was more. Throws what opening it does. */
+export async function* piecesAside(path: string, maxBytes: number, onCut: () => void): AsyncGenerator<string> {
+  const file = await open(path, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+    for (let total = 0; ; ) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return;
+      if (total >= maxBytes) {
+        onCut();
+        return;
+      }
+      total += bytesRead;
+      yield buffer.toString('latin1', 0, bytesRead);
+    }
+  } finally {
+    await file.close();
   }
 }

@@ -1,5 +1,20 @@
-import { chmodSync, linkSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FindJvmOptions, findJvm } from '../../../src/jvm/hsperfdata/find-jvm.ts';
 import { SearchBounds } from '../../../src/jvm/hsperfdata/search-bounds.ts';
@@ -351,4 +366,70 @@ it('ends when nobody waits for it any more', async () => {
     AbortSignal.abort(new Error('too late')),
   );
   await expect(search).rejects.toThrow('too late');
+});
+
+describe('what the kernel takes its time for', () => {
+  beforeEach(() => {
+    machine.addFile('tomcat', 812, fileOf(TOMCAT));
+    // No lock: then the maps are asked, too.
+    machine.unlock();
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.listen('00000000000000000000000001000000:1F90', 4712);
+    machine.addProcess({ pid: 812, sockets: [4711], mapped: '/tmp/hsperfdata_tomcat/812' });
+  });
+
+  /**
+   * Becomes a pipe. `serve` gives its first reader what the file held, and the next one a new pipe; false where nobody has opened it.
+   * Whoever holds the event loop while he waits for it is never served.
+   */
+  function toPipe(name: string): { serve(): boolean; end(): void } {
+    const path = join(machine.procPath, name);
+    const content = readFileSync(path);
+    const replace = () => {
+      execFileSync('mkfifo', [`${path}.new`]);
+      renameSync(`${path}.new`, path);
+    };
+    replace();
+    // Without it, such a test would hang for ever instead of failing.
+    const rescue = spawn('sh', ['-c', 'sleep 5; : > "$0"', path], { stdio: 'ignore' });
+    return {
+      serve: () => {
+        const fd = openedByReader(path);
+        if (fd === undefined) return false;
+        replace();
+        writeFileSync(fd, content);
+        closeSync(fd);
+        return true;
+      },
+      end: () => void rescue.kill('SIGKILL'),
+    };
+  }
+
+  function openedByReader(path: string): number | undefined {
+    try {
+      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch (cause) {
+      expect((cause as NodeJS.ErrnoException).code).toBe('ENXIO');
+      return undefined;
+    }
+  }
+
+  it.each(['net/tcp', 'net/tcp6', 'locks', '812/maps'])('is waited for on another thread: %s', async (name) => {
+    const pipe = toPipe(name);
+    let isSettled = false;
+    let served = 0;
+    const finding = find().finally(() => {
+      isSettled = true;
+    });
+    try {
+      while (!isSettled) {
+        if (pipe.serve()) served += 1;
+        await nextTurn();
+      }
+    } finally {
+      pipe.end();
+    }
+    expect((await finding).candidate).toMatchObject({ process: { pid: 812 }, liveness: 'alive' });
+    expect(served).toBeGreaterThan(0);
+  });
 });
