@@ -6,24 +6,24 @@ export interface TimedCall {
   countedOn?: object | undefined;
 }
 
-/** Of a log: 0.5 KB for each session that makes calls. */
-const CAPACITY = 16;
+/** Of a log, at first and once that has been full: 0.4 KB for each session that makes calls, 1.6 KB for each that makes many. */
+const FIRST_CAPACITY = 16;
+const CAPACITY = 64;
 /** Duration and moment. */
 const NUMBERS = 2;
 
 /**
- * Calls without an error, of the client or the server, that are noted and not yet counted. A session's timers lie in some dozens of cache lines, and hardly one of
- * them is still in the processor's cache when its user comes again after 10,000 others. A note takes two or three; then a
- * dozen of calls are counted together (test/bench/record.bench.ts).
+ * Calls without an error, of the client or the server, that are noted and not yet counted. A session's timers lie in some dozens
+ * of cache lines, and hardly one of them is still in the processor's cache when its user comes again after 10,000 others. A note
+ * takes two or three; then some dozens of calls are counted together (test/bench/record.bench.ts).
  */
 export class AnswerLog {
-  readonly #calls = new Array<TimedCall | undefined>(CAPACITY).fill(undefined);
-  // Doubles from the start: an array of small integers would be copied when the first duration comes.
-  readonly #numbers = new Array<number>(CAPACITY * NUMBERS).fill(Number.NaN);
+  #calls = toCalls(FIRST_CAPACITY);
+  #numbers = toNumbers(FIRST_CAPACITY);
   #length = 0;
 
   get isFull(): boolean {
-    return this.#length === CAPACITY;
+    return this.#length === this.#calls.length;
   }
 
   /** Only while it is not full. */
@@ -43,5 +43,17 @@ export class AnswerLog {
       const at = i * NUMBERS;
       count(this.#calls[i] as TimedCall, this.#numbers[at] as number, this.#numbers[at + 1] as number);
     }
+    if (length < this.#calls.length || length === CAPACITY) return;
+    this.#calls = toCalls(CAPACITY);
+    this.#numbers = toNumbers(CAPACITY);
   }
+}
+
+function toCalls(capacity: number): (TimedCall | undefined)[] {
+  return new Array<TimedCall | undefined>(capacity).fill(undefined);
+}
+
+/** Doubles from the start: an array of small integers would be copied when the first duration comes. */
+function toNumbers(capacity: number): number[] {
+  return new Array<number>(capacity * NUMBERS).fill(Number.NaN);
 }

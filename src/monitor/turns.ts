@@ -5,7 +5,7 @@ import { type Clock, NS_PER_MS, NS_PER_US } from '../clock.ts';
  * call that passes meanwhile waits for two of them at most, one on its way to the upstream and one on its way back. So it is short
  * where calls are quick, and where they wait for each other anyway, an answer still comes to its end.
  */
-const MIN_WORK_NS = 250 * NS_PER_US;
+const MIN_WORK_NS = 100 * NS_PER_US;
 const MAX_WORK_NS = 1 * NS_PER_MS;
 
 /** Calls `run` in the next turn of the event loop, best behind what calls wait for in that turn. */

@@ -40,7 +40,7 @@ function makeCalls(statistics: Statistics, clock: NsClock, afterEach: () => void
     const call: TimedCall = { kind: random.below(4) === 0 ? 'sba' : 'rpc', name: `E.N${random.below(6)}` };
     const status = [200, 204, 404, 500][random.below(4)] ?? 200;
     statistics.recordAnswered(call, status, random.below(90 * NS_PER_MS) + 0.125, clock.nowNs());
-    if (random.below(20) === 0) statistics.object.recordValue(`H.N${random.below(3)}`);
+    if (random.below(150) === 0) statistics.object.recordValue(`H.N${random.below(3)}`);
     afterEach();
   }
 }

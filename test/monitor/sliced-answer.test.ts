@@ -74,7 +74,7 @@ describe('SlicedAnswer', () => {
     setImmediate(mark);
     function* pieces(): Generator<string> {
       for (let i = 0; i < 200; i += 1) {
-        clock.ns += 40 * NS_PER_US;
+        clock.ns += 16 * NS_PER_US;
         perTurn[perTurn.length - 1] = (perTurn.at(-1) ?? 0) + 1;
         yield `${i} `;
       }
@@ -82,7 +82,7 @@ describe('SlicedAnswer', () => {
     const text = (await chunksOf(new SlicedAnswer(pieces(), new Turns(clock)))).join('');
     isTurning = false;
     expect(text.split(' ')).toHaveLength(201);
-    // 7 x 40 µs is the first that is past the quarter of a millisecond.
+    // 7 x 16 µs is the first that is past the tenth of a millisecond.
     expect(Math.max(...perTurn)).toBe(7);
     expect(perTurn.filter((count) => count === 7)).toHaveLength(28);
   });

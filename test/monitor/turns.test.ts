@@ -3,7 +3,7 @@ import { NS_PER_US } from '../../src/clock.ts';
 import { Turns } from '../../src/monitor/turns.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
 
-const STEP_NS = 25 * NS_PER_US;
+const STEP_NS = 10 * NS_PER_US;
 
 /** Turns of a loop that turns when it is told to, with time that passes only with work. */
 class Loop {
@@ -49,7 +49,7 @@ describe('Turns', () => {
     expect(loop.clock.ns).toBe(STEP_NS);
   });
 
-  it('gives work a quarter of a millisecond of each turn until it is done', () => {
+  it('gives work a tenth of a millisecond of each turn until it is done', () => {
     const loop = new Loop();
     loop.enter(25);
     expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
@@ -57,12 +57,12 @@ describe('Turns', () => {
 
   it('gives it as much as everything else took of the turn, if that is more, and a millisecond at most', () => {
     const loop = new Loop();
-    loop.enter(200);
-    const turns = [5, 10, 20, 40, 1_000, 10].map((othersSteps) => {
+    loop.enter(400);
+    const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
       loop.clock.ns += othersSteps * STEP_NS;
       return loop.turn() / STEP_NS;
     });
-    expect(turns).toEqual([10, 10, 20, 40, 40, 10]);
+    expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
   });
 
   it('shares one turn among all work, however much there is, each in its order', () => {

@@ -111,13 +111,33 @@ export function* fewNames(count: number): Generator<string> {
 
 /** How many `manyNames` makes. */
 export const MANY_CALLS = 200_000;
+const USERS = 10_000;
+const NAMES = 2_000;
+const NAMES_OF_USER = 10;
 
 /**
- * 10,000 users with ten RPCs each out of 2,000, the same as wrk.lua makes; all of it twice: a session counts its calls 16 at once, so
- * only behind the second time all timers are there.
+ * 10,000 users with ten RPCs each out of 2,000, the same as wrk.lua makes; all of it twice: a session counts its first calls 16 at once,
+ * so only behind the second time all timers are there.
  */
 export function* manyNames(): Generator<string> {
-  for (let i = 0; i < MANY_CALLS; i += 1) yield rpcRequest(i % 2_000, Math.floor(i / 10) % 10_000);
+  for (let i = 0; i < MANY_CALLS; i += 1) yield rpcRequest(i % NAMES, Math.floor(i / NAMES_OF_USER) % USERS);
+}
+
+/** Later a session counts 64 at once. */
+const CALLS_AT_ONCE = 64;
+/** How many `unevenCalls` makes, about. */
+export const UNEVEN_CALLS = (USERS * CALLS_AT_ONCE) / 2;
+
+/**
+ * More calls of the same, another number for each user: as in life, sessions then do not all come to count theirs in the same
+ * second, and a measurement that is shorter than it takes them is of the mean.
+ */
+export function* unevenCalls(): Generator<string> {
+  for (let i = 0; i < CALLS_AT_ONCE; i += 1) {
+    for (let user = 0; user < USERS; user += 1) {
+      if (i < (user * 37) % CALLS_AT_ONCE) yield rpcRequest((user * NAMES_OF_USER + (i % NAMES_OF_USER)) % NAMES, user);
+    }
+  }
 }
 
 /** Reads of 10,000 objects. */

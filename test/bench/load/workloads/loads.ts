@@ -3,7 +3,7 @@ import { ALL_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio, type Sample } from '../results.ts';
 import type { UpstreamKind } from '../rig.ts';
-import { fewNames, fill, MANY_CALLS, manyNames } from '../small-client.ts';
+import { fewNames, fill, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
 import { measureLoad } from './measure-load.ts';
@@ -94,7 +94,7 @@ const loadOf = ({ contestant }: Turn): Load => NAMES_LOADS[contestant.name] ?? R
 const NAMES: Workload = {
   name: 'names',
   title: 'Many names and sessions',
-  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user, made twice before; few names as often. The raw relay keeps no tables: what it needs more is the load itself.',
+  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user, made twice before and then up to 63 more times by each user; few names as often. The raw relay keeps no tables: what it needs more is the load itself.',
   upstream: 'nginx',
   contestants: [
     { name: 'few', title: 'sidecar, 10 names and 10 sessions', peer: SIDECAR },
@@ -114,8 +114,11 @@ const NAMES: Workload = {
   ],
   prepare: async (turn) => {
     // As many calls for few names as for many: else the one process would be compiled and settled further than the other.
-    if (turn.contestant.name === 'many') await fill(turn.running.spot.port, manyNames());
-    else if (turn.contestant.name === 'few') await fill(turn.running.spot.port, fewNames(MANY_CALLS));
+    const { port } = turn.running.spot;
+    if (turn.contestant.name === 'many') {
+      await fill(port, manyNames());
+      await fill(port, unevenCalls());
+    } else if (turn.contestant.name === 'few') await fill(port, fewNames(MANY_CALLS + UNEVEN_CALLS));
     await measureLoad({ ...turn, seconds: WARM_UP_S }, loadOf(turn));
   },
   measure: (turn) => measureBehindLeadIn(turn, loadOf(turn)),
