@@ -2,7 +2,7 @@
  * What /proc tells of processes. What is small and lies ready in the kernel's memory is read synchronously, some microseconds each;
  * what the kernel first has to gather is read on another thread, since the event loop would stand still meanwhile.
  */
-import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
@@ -63,7 +63,7 @@ export async function readProcesses(
   signal: AbortSignal,
 ): Promise<ProcessInfo[]> {
   const processes: ProcessInfo[] = [];
-  const pids = listDirectory(procPath).filter((name) => /^\d+$/.test(name));
+  const pids = (await listAside(procPath)).filter((name) => /^\d+$/.test(name));
   for (const [index, pid] of bounds.cut(pids, 'processes').entries()) {
     await pause(index, signal);
     const info = readProcess(procPath, Number(pid));
@@ -90,7 +90,7 @@ export async function findHolders(
   for (const candidate of processes) {
     const directory = `${procPath}/${candidate.pid}/fd`;
     // Of an application server, thousands.
-    for (const fd of await readdir(directory).catch(() => [])) {
+    for (const fd of await listAside(directory)) {
       looked += 1;
       await pause(looked, signal, LINKS_PER_TURN);
       const target = readLink(`${directory}/${fd}`);
@@ -139,13 +139,9 @@ export async function pause(index: number, signal: AbortSignal, every = PROCESSE
   signal.throwIfAborted();
 }
 
-export function listDirectory(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    // Gone, or not for us: nothing to list either way.
-    return [];
-  }
+/** A folder of /proc, read on another thread. Gone, or not for us: nothing to list either way. */
+function listAside(path: string): Promise<string[]> {
+  return readdir(path).catch(() => []);
 }
 
 function readLink(path: string): string | undefined {
