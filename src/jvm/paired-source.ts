@@ -24,11 +24,13 @@ export class PairedSource implements JvmSource {
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
-    const rest = this.#rest.read(signal).catch(() => undefined);
-    const memory = await this.#memory.read(signal);
-    const found = await rest;
-    this.#isPaired = found !== undefined;
-    return found === undefined ? memory : { ...memory, classes: found.classes, collectors: found.collectors };
+    // Both to their ends, also when one has failed: it must not be asked again while it is still looking.
+    const [memory, rest] = await Promise.allSettled([this.#memory.read(signal), this.#rest.read(signal)]);
+    if (memory.status === 'rejected') throw memory.reason;
+    this.#isPaired = rest.status === 'fulfilled';
+    if (rest.status === 'rejected') return memory.value;
+    const { classes, collectors } = rest.value;
+    return { ...memory.value, classes, collectors };
   }
 
   close(): void {
