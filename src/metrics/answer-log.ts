@@ -44,6 +44,7 @@ export class AnswerLog {
       count(this.#calls[i] as TimedCall, this.#numbers[at] as number, this.#numbers[at + 1] as number);
     }
     if (length < this.#calls.length || length === CAPACITY) return;
+    // It was full for the first time: whoever calls that often gets a longer one.
     this.#calls = toCalls(CAPACITY);
     this.#numbers = toNumbers(CAPACITY);
   }

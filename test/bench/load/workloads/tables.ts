@@ -113,8 +113,9 @@ const SCRAPE: Workload = {
   title: 'Scrape of full tables',
   how:
     'The tables of the memory workload, 1,000 small RPCs each second over all of them for as many times 5 s as twice the usual ' +
-    'time has (once at least), and everything read after a second and then every 5 s. One line reads of the upstream instead, past the sidecar, since scraper, ' +
-    'clients and upstream share a core. "Blocked" is the longest that a timer of the event loop came late meanwhile.',
+    'time has (once at least), and everything read after a second and then every 5 s. One line reads of the upstream ' +
+    'instead, past the sidecar, since scraper, clients and upstream share a core. "Blocked" is the longest that a timer of ' +
+    'the event loop came late meanwhile.',
   upstream: 'nginx',
   contestants: [
     createContestant(NO_SCRAPE, 'no scrape'),
