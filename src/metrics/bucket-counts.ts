@@ -1,10 +1,12 @@
 /**
  * Counts of durations in buckets, kept only for the buckets that hold something: a few dozen numbers instead of the thousands
- * that a histogram over the whole range needs. Plain arrays and functions, because there may be a hundred thousand of them.
+ * that a histogram over the whole range needs. Plain arrays and functions, because there may be a hundred thousand of them, and
+ * so the first `head` numbers of such an array are for its owner to use: one array is less for the garbage collector to look at,
+ * and less apart in memory, than two.
  *
  * Buckets are those of HdrHistogram: values below `2 * perOctave` have one each, above each octave has `perOctave`. An element
- * is `count * 4096 + bucket`; elements are sorted by bucket, the unused ones at the end are `UNUSED`. A count can exceed what
- * fits a small integer (2^19): V8 then turns the array into one of doubles, and the low 12 bits stay readable by `&`.
+ * is `count * 4096 + bucket`; elements are sorted by bucket, the unused ones at the end are `UNUSED`. The array is one of
+ * doubles, whose low 12 bits `&` reads, however high the count is.
  */
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
@@ -12,20 +14,44 @@ import type { ArchiveWriter } from '../archive/archive-writer.ts';
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
 /** Count 0 in a bucket above all: sorts last, and no duration reaches it (1 hour is bucket 3,286 of 128 per octave). */
-const UNUSED = BUCKET_MASK;
+export const UNUSED = BUCKET_MASK;
 const GROWTH = 8;
 
+/** Numbers of its owner, as many as each function is told, then the buckets. */
 export type BucketCounts = number[];
 
-/** Empty, with room for as many buckets as `like` uses. */
-export function emptyLike(like: BucketCounts): BucketCounts {
-  return new Array<number>(usedOf(like)).fill(UNUSED);
+/** The bucket of an element. */
+export function bucketIn(element: number): number {
+  return element & BUCKET_MASK;
 }
 
-function usedOf(counts: BucketCounts): number {
-  let used = counts.length;
-  while (used > 0 && counts[used - 1] === UNUSED) used -= 1;
-  return used;
+/** Its count. */
+export function countIn(element: number): number {
+  return (element - bucketIn(element)) * (1 / ONE);
+}
+
+/** The owner's numbers are 0; then there is room for some buckets. */
+export function emptyBuckets(head: number, room: number = GROWTH): BucketCounts {
+  return toDoubles(head + room)
+    .fill(0, 0, head)
+    .fill(UNUSED, head);
+}
+
+/** The same for as many buckets as `like` uses. */
+export function emptyLike(like: BucketCounts, head: number): BucketCounts {
+  return emptyBuckets(head, endOf(like, head) - head);
+}
+
+/** Doubles from the start: an array of small integers would be copied when the first number that is none comes. */
+function toDoubles(length: number): number[] {
+  return new Array<number>(length).fill(Number.NaN);
+}
+
+/** Where the unused elements begin. */
+function endOf(counts: BucketCounts, head: number): number {
+  let end = counts.length;
+  while (end > head && counts[end - 1] === UNUSED) end -= 1;
+  return end;
 }
 
 /** The bucket of `value`, a whole number of microseconds below 2^32. `perOctave`: a power of two, at most 128. */
@@ -42,18 +68,18 @@ export function middleOf(bucket: number, perOctave: number): number {
   return (bucket - swallowed * perOctave) * width + (width - 1) / 2;
 }
 
-/** Adds one to `bucket`; the answer is `counts`, or its replacement when it had to grow. Start with an empty array, or `emptyLike`. */
-export function countInto(counts: BucketCounts, bucket: number): BucketCounts {
-  let low = 0;
+/** Adds one to `bucket`; the answer is `counts`, or its replacement when it had to grow. */
+export function countInto(counts: BucketCounts, head: number, bucket: number): BucketCounts {
+  let low = head;
   let high = counts.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (((counts[middle] as number) & BUCKET_MASK) < bucket) low = middle + 1;
+    if (bucketIn(counts[middle] as number) < bucket) low = middle + 1;
     else high = middle;
   }
   if (low < counts.length) {
     const found = counts[low] as number;
-    if ((found & BUCKET_MASK) === bucket) {
+    if (bucketIn(found) === bucket) {
       counts[low] = found + ONE;
       return counts;
     }
@@ -63,65 +89,72 @@ export function countInto(counts: BucketCounts, bucket: number): BucketCounts {
 
 function inserted(counts: BucketCounts, index: number, element: number): BucketCounts {
   const length = counts.length;
-  if (length > 0 && counts[length - 1] === UNUSED) {
+  if (index < length && counts[length - 1] === UNUSED) {
     for (let i = length - 1; i > index; i -= 1) counts[i] = counts[i - 1] as number;
     counts[index] = element;
     return counts;
   }
   // Grown by hand: push() would reserve half as much again and 16 more, most of the memory of a session's timer.
-  const grown = new Array<number>(length + Math.max(GROWTH, length >>> 2)).fill(UNUSED);
+  const grown = toDoubles(length + Math.max(GROWTH, length >>> 2));
   for (let i = 0; i < index; i += 1) grown[i] = counts[i] as number;
   grown[index] = element;
   for (let i = index; i < length; i += 1) grown[i + 1] = counts[i] as number;
-  return grown;
+  return grown.fill(UNUSED, length + 1);
 }
 
 /** Visits the buckets in ascending order. */
-export function forEachBucket(counts: BucketCounts, visit: (bucket: number, count: number) => void): void {
-  for (const element of counts) {
+export function forEachBucket(
+  counts: BucketCounts,
+  head: number,
+  visit: (bucket: number, count: number) => void,
+): void {
+  for (let i = head; i < counts.length; i += 1) {
+    const element = counts[i] as number;
     if (element === UNUSED) return;
-    const bucket = element & BUCKET_MASK;
-    visit(bucket, (element - bucket) / ONE);
+    visit(bucketIn(element), countIn(element));
   }
 }
 
 /** The bucket that holds the `rank`-th smallest value; the last one used if there are not so many. */
-export function bucketAtRank(counts: BucketCounts, rank: number): number {
+export function bucketAtRank(counts: BucketCounts, head: number, rank: number): number {
   let seen = 0;
   let bucket = 0;
-  for (const element of counts) {
+  for (let i = head; i < counts.length; i += 1) {
+    const element = counts[i] as number;
     if (element === UNUSED) break;
-    bucket = element & BUCKET_MASK;
-    seen += (element - bucket) / ONE;
+    bucket = bucketIn(element);
+    seen += countIn(element);
     if (seen >= rank) break;
   }
   return bucket;
 }
 
 /** Two small numbers for each bucket: how far it is from the one before it, and its count. */
-export function saveBuckets(out: ArchiveWriter, counts: BucketCounts): void {
-  const used = usedOf(counts);
-  out.count(used);
+export function saveBuckets(out: ArchiveWriter, counts: BucketCounts, head: number): void {
+  const end = endOf(counts, head);
+  out.count(end - head);
   let before = -1;
-  for (let i = 0; i < used; i += 1) {
+  for (let i = head; i < end; i += 1) {
     const element = counts[i] as number;
-    const bucket = element & BUCKET_MASK;
+    const bucket = bucketIn(element);
     out.count(bucket - before);
-    out.count((element - bucket) / ONE);
+    out.count(countIn(element));
     before = bucket;
   }
 }
 
-export function loadBuckets(input: ArchiveReader): BucketCounts {
+/** The owner's numbers of `counts`, with the buckets that were saved in place of its own. */
+export function loadBuckets(input: ArchiveReader, counts: BucketCounts, head: number): BucketCounts {
   const used = input.count();
   if (used > UNUSED) input.refuse('fewer buckets');
-  const counts = new Array<number>(used);
+  const loaded = emptyBuckets(head, used);
+  for (let i = 0; i < head; i += 1) loaded[i] = counts[i] as number;
   let bucket = -1;
-  for (let i = 0; i < used; i += 1) {
+  for (let i = head; i < loaded.length; i += 1) {
     const step = input.count();
     bucket += step;
     if (step === 0 || bucket >= UNUSED) input.refuse('buckets in ascending order');
-    counts[i] = input.count() * ONE + bucket;
+    loaded[i] = input.count() * ONE + bucket;
   }
-  return counts;
+  return loaded;
 }

@@ -1,84 +1,87 @@
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-
 /**
- * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty.
+ * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty. They are `MOMENTS_LENGTH` numbers of an array
+ * of doubles, from `at` on, all 0 at first: there may be a hundred thousand of them, and as fields of an object each would be
+ * an object of its own to the garbage collector.
  *
  * The squared distances are updated one by one and merged by pairs (Chan, Golub, LeVeque: Updating Formulae and a Pairwise
  * Algorithm for Computing Sample Variances, 1979). A sum of squares would be shorter, but cancels: a hundred equal
  * durations would have a spread.
  */
-export class DurationMoments {
-  #count = 0;
-  #sum = 0;
-  #squares = 0;
-  #min = 0;
-  #max = 0;
+import type { ArchiveReader } from '../archive/archive-reader.ts';
+import type { ArchiveWriter } from '../archive/archive-writer.ts';
 
-  get count(): number {
-    return this.#count;
-  }
+const COUNT = 0;
+const SUM = 1;
+const SQUARES = 2;
+const MIN = 3;
+const MAX = 4;
+export const MOMENTS_LENGTH = 5;
 
-  get min(): number {
-    return this.#min;
-  }
-
-  get max(): number {
-    return this.#max;
-  }
-
-  get mean(): number {
-    return this.#count === 0 ? 0 : this.#sum / this.#count;
-  }
-
+export interface DurationMoments {
+  readonly count: number;
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
   /** Population form. */
-  get stddev(): number {
-    return this.#count === 0 ? 0 : Math.sqrt(this.#squares / this.#count);
-  }
+  readonly stddev: number;
+}
 
-  add(durationNs: number): void {
-    const n = this.#count + 1;
-    this.#count = n;
-    this.#sum += durationNs;
-    if (n === 1) {
-      this.#min = durationNs;
-      this.#max = durationNs;
-      return;
-    }
-    const distance = n * durationNs - this.#sum;
-    this.#squares += (distance * distance) / (n * (n - 1));
-    if (durationNs < this.#min) this.#min = durationNs;
-    if (durationNs > this.#max) this.#max = durationNs;
-  }
+export function readMoments(numbers: readonly number[], at: number): DurationMoments {
+  const count = numbers[at + COUNT] as number;
+  return {
+    count,
+    min: numbers[at + MIN] as number,
+    max: numbers[at + MAX] as number,
+    mean: count === 0 ? 0 : (numbers[at + SUM] as number) / count,
+    stddev: count === 0 ? 0 : Math.sqrt((numbers[at + SQUARES] as number) / count),
+  };
+}
 
-  save(out: ArchiveWriter): void {
-    out.count(this.#count);
-    if (this.#count === 0) return;
-    out.double(this.#sum);
-    out.double(this.#squares);
-    out.double(this.#min);
-    out.double(this.#max);
+export function addToMoments(numbers: number[], at: number, durationNs: number): void {
+  const n = (numbers[at + COUNT] as number) + 1;
+  const sum = (numbers[at + SUM] as number) + durationNs;
+  numbers[at + COUNT] = n;
+  numbers[at + SUM] = sum;
+  if (n === 1) {
+    numbers[at + MIN] = durationNs;
+    numbers[at + MAX] = durationNs;
+    return;
   }
+  const distance = n * durationNs - sum;
+  numbers[at + SQUARES] = (numbers[at + SQUARES] as number) + (distance * distance) / (n * (n - 1));
+  if (durationNs < (numbers[at + MIN] as number)) numbers[at + MIN] = durationNs;
+  if (durationNs > (numbers[at + MAX] as number)) numbers[at + MAX] = durationNs;
+}
 
-  /** Becomes the moments that were saved. */
-  load(input: ArchiveReader): void {
-    this.#count = input.count();
-    if (this.#count === 0) return;
-    this.#sum = input.double();
-    this.#squares = input.double();
-    this.#min = input.double();
-    this.#max = input.double();
-  }
+/** Adds all durations of `others`. */
+export function mergeMoments(numbers: number[], at: number, others: readonly number[], othersAt: number): void {
+  const n = numbers[at + COUNT] as number;
+  const m = others[othersAt + COUNT] as number;
+  if (m === 0) return;
+  const sum = numbers[at + SUM] as number;
+  const othersSum = others[othersAt + SUM] as number;
+  const othersMin = others[othersAt + MIN] as number;
+  const othersMax = others[othersAt + MAX] as number;
+  const distance = n === 0 ? 0 : m * sum - n * othersSum;
+  const between = n === 0 ? 0 : (distance * distance) / (n * m * (n + m));
+  numbers[at + SQUARES] = (numbers[at + SQUARES] as number) + ((others[othersAt + SQUARES] as number) + between);
+  numbers[at + MIN] = n === 0 ? othersMin : Math.min(numbers[at + MIN] as number, othersMin);
+  numbers[at + MAX] = n === 0 ? othersMax : Math.max(numbers[at + MAX] as number, othersMax);
+  numbers[at + SUM] = sum + othersSum;
+  numbers[at + COUNT] = n + m;
+}
 
-  addAll(other: DurationMoments): void {
-    const n = this.#count;
-    const m = other.#count;
-    if (m === 0) return;
-    const distance = n === 0 ? 0 : m * this.#sum - n * other.#sum;
-    this.#squares += other.#squares + (n === 0 ? 0 : (distance * distance) / (n * m * (n + m)));
-    this.#min = n === 0 ? other.#min : Math.min(this.#min, other.#min);
-    this.#max = n === 0 ? other.#max : Math.max(this.#max, other.#max);
-    this.#sum += other.#sum;
-    this.#count = n + m;
-  }
+export function saveMoments(out: ArchiveWriter, numbers: readonly number[], at: number): void {
+  const count = numbers[at + COUNT] as number;
+  out.count(count);
+  if (count === 0) return;
+  for (let i = SUM; i < MOMENTS_LENGTH; i += 1) out.double(numbers[at + i] as number);
+}
+
+/** Empty moments become the ones that were saved. */
+export function loadMoments(input: ArchiveReader, numbers: number[], at: number): void {
+  const count = input.count();
+  numbers[at + COUNT] = count;
+  if (count === 0) return;
+  for (let i = SUM; i < MOMENTS_LENGTH; i += 1) numbers[at + i] = input.double();
 }

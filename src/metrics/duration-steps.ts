@@ -1,5 +1,5 @@
 import { NS_PER_US } from '../clock.ts';
-import { type BucketCounts, forEachBucket, middleOf } from './bucket-counts.ts';
+import { middleOf } from './bucket-counts.ts';
 import { HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 
 /** Durations of one step, in nanoseconds; percentiles are 0 where `count` is. */
@@ -13,7 +13,7 @@ export interface DurationStep {
 /** A part of a timer's window, which still grows if it is the newest. */
 export interface CountedSlice {
   readonly beganNs: number;
-  readonly buckets: BucketCounts;
+  forEachBucket(visit: (bucket: number, count: number) => void): void;
 }
 
 /**
@@ -26,7 +26,7 @@ export class DurationSteps {
   readonly #counts = new Map<number, number>();
   /** The newest slice at the last look, and what had been counted in it by then. */
   #last: CountedSlice | undefined;
-  #lastBuckets: BucketCounts = [];
+  #lastCounts: readonly (readonly [bucket: number, count: number])[] = [];
 
   /** The first step begins here. `slices`: those of the window, oldest first. */
   constructor(slices: () => readonly CountedSlice[]) {
@@ -49,8 +49,9 @@ export class DurationSteps {
   add(slice: CountedSlice): void {
     const isLast = slice === this.#last;
     if (!isLast && this.#last !== undefined && slice.beganNs <= this.#last.beganNs) return;
-    forEachBucket(slice.buckets, (bucket, count) => this.#count(bucket, count));
-    if (isLast) forEachBucket(this.#lastBuckets, (bucket, count) => this.#count(bucket, -count));
+    slice.forEachBucket((bucket, count) => this.#count(bucket, count));
+    if (!isLast) return;
+    for (const [bucket, count] of this.#lastCounts) this.#count(bucket, -count);
   }
 
   #begin(): void {
@@ -58,7 +59,9 @@ export class DurationSteps {
     // None: all have left, and whatever comes is newer than the last of them.
     const newest = this.#slices().at(-1) ?? this.#last;
     this.#last = newest;
-    this.#lastBuckets = newest === undefined ? [] : [...newest.buckets];
+    const counts: [bucket: number, count: number][] = [];
+    newest?.forEachBucket((bucket, count) => counts.push([bucket, count]));
+    this.#lastCounts = counts;
   }
 
   #count(bucket: number, count: number): void {

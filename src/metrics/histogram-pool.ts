@@ -15,8 +15,8 @@ export function initMetrics(): void {
 }
 
 /**
- * Hands out histograms of microseconds from 0 to 1 hour, 13.3 KB each, and takes them back, so that only timers with a
- * window that is not empty have one. They live in WebAssembly memory, which no garbage collector sees: what is taken must be
+ * Hands out histograms of microseconds from 0 to 1 hour, 13.3 KB each, and takes them back, so that only timers with many
+ * values in their window have one. They live in WebAssembly memory, which no garbage collector sees: what is taken must be
  * given back, and the pool destroyed in the end. Needs `initMetrics`.
  *
  * WebAssembly, because the same histogram in JavaScript takes five times as long for each record (test/bench/metrics.bench.ts).

@@ -6,68 +6,82 @@ import {
   bucketAtRank,
   bucketOf,
   countInto,
+  emptyBuckets,
   loadBuckets,
   middleOf,
   saveBuckets,
 } from './bucket-counts.ts';
-import { DurationMoments } from './duration-moments.ts';
-import { Meter } from './meter.ts';
+import { addToMoments, loadMoments, MOMENTS_LENGTH, readMoments, saveMoments } from './duration-moments.ts';
+import {
+  createMeter,
+  loadMeter,
+  METER_LENGTH,
+  markMeter,
+  meterCount,
+  meterCreatedNs,
+  readMeter,
+  saveMeter,
+} from './meter-numbers.ts';
 import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
 /** Eight buckets in each octave: at a bucket's middle at most 1/16 = 6.3 % off, where 10 % are allowed. */
 const PER_OCTAVE = 8;
 
+/** Where its numbers lie: a meter, moments, and the buckets behind. */
+const METER = 0;
+const MOMENTS = METER + METER_LENGTH;
+const BUCKETS = MOMENTS + MOMENTS_LENGTH;
+
 /**
  * A timer over its whole life, as small as it gets: for the statistics of one session, of which there may be 10,000. At most
- * 238 buckets, so a session that never ends does not grow either.
+ * 238 buckets, so a session that never ends does not grow either. All it knows is in one array of doubles: 0.25 KB in three
+ * objects for some calls, where objects for each part were 0.5 KB in thirteen.
  */
 export class LifetimeTimer implements Timer {
   readonly #clock: Clock;
-  readonly #meter: Meter;
-  readonly #moments = new DurationMoments();
-  #buckets: BucketCounts = [];
+  #numbers: BucketCounts = emptyBuckets(BUCKETS);
 
   constructor(clock: Clock, createdNs: number = clock.nowNs()) {
     this.#clock = clock;
-    this.#meter = new Meter(clock, createdNs);
+    createMeter(this.#numbers, METER, createdNs);
   }
 
   get count(): number {
-    return this.#meter.count;
+    return meterCount(this.#numbers, METER);
   }
 
   get createdNs(): number {
-    return this.#meter.createdNs;
+    return meterCreatedNs(this.#numbers, METER);
   }
 
   update(durationNs: number, nowNs: number = this.#clock.nowNs()): void {
     if (!(durationNs >= 0)) return;
     const cutNs = Math.min(durationNs, MAX_DURATION_NS);
-    this.#meter.mark(1, nowNs);
-    this.#moments.add(cutNs);
-    this.#buckets = countInto(this.#buckets, bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
+    markMeter(this.#numbers, METER, 1, nowNs);
+    addToMoments(this.#numbers, MOMENTS, cutNs);
+    this.#numbers = countInto(this.#numbers, BUCKETS, bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
   }
 
   /** It counts at once. */
   settle(): void {}
 
   save(out: ArchiveWriter): void {
-    this.#meter.save(out);
-    this.#moments.save(out);
-    saveBuckets(out, this.#buckets);
+    saveMeter(out, this.#numbers, METER);
+    saveMoments(out, this.#numbers, MOMENTS);
+    saveBuckets(out, this.#numbers, BUCKETS);
   }
 
   load(input: ArchiveReader, count: number): void {
-    this.#meter.load(input, count);
-    this.#moments.load(input);
-    this.#buckets = loadBuckets(input);
+    loadMeter(input, this.#numbers, METER, count);
+    loadMoments(input, this.#numbers, MOMENTS);
+    this.#numbers = loadBuckets(input, this.#numbers, BUCKETS);
   }
 
   snapshot(): TimerSnapshot {
     return toTimerSnapshot(
-      this.#moments,
-      this.#meter.snapshot(),
-      (rank) => middleOf(bucketAtRank(this.#buckets, rank), PER_OCTAVE) * NS_PER_US,
+      readMoments(this.#numbers, MOMENTS),
+      readMeter(this.#numbers, METER, this.#clock.nowNs()),
+      (rank) => middleOf(bucketAtRank(this.#numbers, BUCKETS, rank), PER_OCTAVE) * NS_PER_US,
     );
   }
 }

@@ -6,7 +6,7 @@ import type { TimerReading } from './timer.ts';
 
 /**
  * Metrics by their full name, e.g. `rpc.E.Demo.TestInOut`: what one answer shows. Read-only; values are read when shown. A section
- * may get more names while it is read, but never loses one.
+ * may get more names while it is read, but never loses one, and a name stands for the same metric as long as the section is there.
  */
 export interface MetricSet {
   readonly gauges: ReadonlyMap<string, Gauge>;

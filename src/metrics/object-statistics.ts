@@ -40,7 +40,6 @@ export class ObjectStatistics {
   readonly #clock: Clock;
   readonly #total: ObservedObject;
   readonly #names: NameTable<ObservedObject>;
-  readonly #monitoredGauge: Gauge;
   #monitored = 0;
   /** Made when first asked for, unless `showsEarly`: most sessions never are. */
   #shown: Shown | undefined;
@@ -55,7 +54,6 @@ export class ObjectStatistics {
       if (this.#shown !== undefined) show(this.#shown, name, object);
       return object;
     });
-    this.#monitoredGauge = { type: 'integer', read: () => this.#monitored };
     if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
@@ -151,7 +149,8 @@ export class ObjectStatistics {
   /** The totals and all objects. Objects that come later appear in it. */
   metrics(): MetricSet {
     this.#shown ??= this.#showAll();
-    return { ...emptyMetricSet, ...this.#shown, gauges: new Map([['object.monitored', this.#monitoredGauge]]) };
+    const monitored: Gauge = { type: 'integer', read: () => this.#monitored };
+    return { ...emptyMetricSet, ...this.#shown, gauges: new Map([['object.monitored', monitored]]) };
   }
 
   /** One object without the totals; undefined if nothing is counted under its name. */

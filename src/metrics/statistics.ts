@@ -88,13 +88,14 @@ const OK = 200;
 
 /** Makes each kind when it is first asked for: most sessions use one, and there may be 10,000 sessions. */
 class SessionStatistics implements Statistics {
+  /** First, since every call needs it: see `Session`. */
+  #log: AnswerLog | undefined;
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
   #object: ObjectStatistics | undefined;
-  #log: AnswerLog | undefined;
 
   constructor(clock: Clock, maxNames: number) {
     this.#clock = clock;

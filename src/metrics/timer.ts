@@ -4,7 +4,7 @@ import { NS_PER_S } from '../clock.ts';
 import type { DurationBucketsReading } from './duration-buckets.ts';
 import type { DurationMoments } from './duration-moments.ts';
 import type { DurationSteps } from './duration-steps.ts';
-import type { MeterSnapshot } from './meter.ts';
+import type { MeterSnapshot } from './meter-numbers.ts';
 
 /** A longer duration counts as this one: 1 hour, the end of the range in which percentiles keep their error. */
 export const MAX_DURATION_NS = 3_600 * NS_PER_S;
@@ -46,7 +46,7 @@ export interface Timer extends TimerReading {
   update(durationNs: number, nowNs?: number): void;
   /** Counts what is noted and not counted yet. */
   settle(): void;
-  /** All but the count, as `Meter.save`. */
+  /** All but the count, as `saveMeter`. */
   save(out: ArchiveWriter): void;
   /** Becomes the timer that was saved. What has left its window meanwhile is not in it any more. */
   load(input: ArchiveReader, count: number): void;

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import type { Histogram } from 'hdr-histogram-js';
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
@@ -7,15 +6,24 @@ import {
   type BucketCounts,
   bucketOf,
   countInto,
+  emptyBuckets,
   emptyLike,
   forEachBucket,
   loadBuckets,
   middleOf,
   saveBuckets,
 } from './bucket-counts.ts';
+import { BucketSum } from './bucket-sum.ts';
 import type { DurationBuckets } from './duration-buckets.ts';
-import { DurationMoments } from './duration-moments.ts';
-import { DurationSteps } from './duration-steps.ts';
+import {
+  addToMoments,
+  loadMoments,
+  MOMENTS_LENGTH,
+  mergeMoments,
+  readMoments,
+  saveMoments,
+} from './duration-moments.ts';
+import { type CountedSlice, DurationSteps } from './duration-steps.ts';
 import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 import { Meter } from './meter.ts';
 import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
@@ -23,34 +31,82 @@ import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from
 /** A window forgets in steps of this fraction of its length: 10 s of the default 5 minutes. */
 const SLICES_PER_WINDOW = 30;
 
+/** From more values than that on, a window has a histogram; below half of it, no more. Merging so many takes 3 µs at most. */
+const MANY_VALUES = 1_000;
+
 /** Durations that are noted before they are counted: 0.3 KB for each timer. */
 const MAX_NOTES = 16;
 /** Duration and moment. */
 const NUMBERS_PER_NOTE = 2;
 
-/** What fell into one slice: enough to take it out of the window's histogram again. */
-class Slice {
-  readonly beganNs: number;
-  readonly moments = new DurationMoments();
-  buckets: BucketCounts;
+/** Where the numbers of a slice lie: the moment of its beginning, the moments of its durations, and the buckets behind. */
+const BEGAN_NS = 0;
+const MOMENTS = BEGAN_NS + 1;
+const BUCKETS = MOMENTS + MOMENTS_LENGTH;
+
+/** What fell into one slice: enough to take it out of the window's histogram again. One array, as a `LifetimeTimer` is. */
+class Slice implements CountedSlice {
+  #numbers: BucketCounts;
 
   /** `before`: a slice that probably holds as much. Growing to that would make a dozen arrays of each slice. */
   constructor(beganNs: number, before?: Slice) {
-    this.beganNs = beganNs;
-    this.buckets = before === undefined ? [] : emptyLike(before.buckets);
+    this.#numbers = before === undefined ? emptyBuckets(BUCKETS) : emptyLike(before.#numbers, BUCKETS);
+    this.#numbers[BEGAN_NS] = beganNs;
+  }
+
+  get beganNs(): number {
+    return this.#numbers[BEGAN_NS] as number;
+  }
+
+  add(durationNs: number, us: number): void {
+    addToMoments(this.#numbers, MOMENTS, durationNs);
+    this.#numbers = countInto(this.#numbers, BUCKETS, bucketOf(us, PER_OCTAVE));
+  }
+
+  addMomentsTo(sum: number[]): void {
+    mergeMoments(sum, 0, this.#numbers, MOMENTS);
+  }
+
+  addBucketsTo(sum: BucketSum): void {
+    sum.add(this.#numbers, BUCKETS);
+  }
+
+  forEachBucket(visit: (bucket: number, count: number) => void): void {
+    forEachBucket(this.#numbers, BUCKETS, visit);
+  }
+
+  save(out: ArchiveWriter): void {
+    out.moment(this.beganNs);
+    saveMoments(out, this.#numbers, MOMENTS);
+    saveBuckets(out, this.#numbers, BUCKETS);
+  }
+
+  static load(input: ArchiveReader): Slice {
+    const slice = new Slice(input.moment());
+    loadMoments(input, slice.#numbers, MOMENTS);
+    slice.#numbers = loadBuckets(input, slice.#numbers, BUCKETS);
+    return slice;
   }
 }
 
 /**
  * A timer whose percentiles, extremes, mean and deviation describe a sliding window.
  *
- * One histogram holds the whole window, so that a snapshot only looks values up (12 µs). Beside it, each slice keeps sparse
- * counts in the same buckets; a slice that has left the window is subtracted. A slice begins with its first value, not on a
- * grid: nothing older than the window is ever shown, a lone value stays exactly as long as the window, and a value leaves at
- * most one slice early. Expiry is checked at each access; there are no timers to run and idle metrics cost nothing.
- * Measured in test/bench/metrics.bench.ts.
+ * Each slice keeps sparse counts; a snapshot merges those of a window with few values. One with many has a histogram of all of
+ * them beside that, in the same buckets, where a snapshot only looks values up, and from which a slice that has left is
+ * subtracted. A slice begins with its first value, not on a grid: nothing older than the window is ever shown, a lone value
+ * stays exactly as long as the window, and a value leaves at most one slice early. Expiry is checked at each access; there are
+ * no timers to run and idle metrics cost nothing. Measured in test/bench/metrics.bench.ts.
  */
 export class WindowTimer implements Timer {
+  /**
+   * Durations that are not counted yet, each with its moment: that happens when there are enough of them, or somebody reads, and
+   * gives the same numbers bit for bit. Of 2,000 names one has left the processor's cache until it comes again; a note takes
+   * two lines of it, counting takes a dozen. Doubles from the start: an array of small integers would be copied. Declared first,
+   * since V8 lays fields out in this order: that is near what it knows the object by.
+   */
+  readonly #notes = new Array<number>(MAX_NOTES * NUMBERS_PER_NOTE).fill(Number.NaN);
+  #noteCount = 0;
   readonly #durations: DurationBuckets | undefined;
   readonly #alsoInto: DurationBuckets | undefined;
   readonly #clock: Clock;
@@ -61,16 +117,9 @@ export class WindowTimer implements Timer {
   readonly #slices: Slice[] = [];
   /** Slices of before a restart, until somebody needs them: 4,000 names have 120,000, a second for the garbage collector. */
   #unread: ArchiveReader | undefined;
-  /** Holds what is in the slices; undefined while there is none, and after a restart until somebody needs it. */
+  /** Holds what is in the slices; undefined until somebody looks at many values. */
   #histogram: Histogram | undefined;
   #steps: DurationSteps | undefined;
-  /**
-   * Durations that are not counted yet, each with its moment: that happens when there are enough of them, or somebody reads, and
-   * gives the same numbers bit for bit. Of 2,000 names one has left the processor's cache until it comes again; a note takes
-   * two lines of it, counting takes a dozen. Doubles from the start: an array of small integers would be copied.
-   */
-  readonly #notes = new Array<number>(MAX_NOTES * NUMBERS_PER_NOTE).fill(Number.NaN);
-  #noteCount = 0;
 
   /** `durations`: where all durations are counted as well, beyond the window. `alsoInto`: the same, read and saved by somebody else. */
   constructor(options: {
@@ -127,16 +176,14 @@ export class WindowTimer implements Timer {
       this.#durations?.add(cutNs);
       this.#alsoInto?.add(cutNs);
       const us = Math.round(cutNs / NS_PER_US);
-      slice.moments.add(cutNs);
-      slice.buckets = countInto(slice.buckets, bucketOf(us, PER_OCTAVE));
+      slice.add(cutNs, us);
       this.#histogram?.recordValue(us);
     }
   }
 
-  /** The slice that counts what comes at that moment, with the window's histogram there. */
+  /** The slice that counts what comes at that moment. */
   #sliceAt(nowNs: number, sliceNs: number): Slice {
     this.#expire(nowNs);
-    this.#histogram ??= this.#filledHistogram();
     const last = this.#slices.at(-1);
     if (last !== undefined && nowNs - last.beganNs < sliceNs) return last;
     const slice = new Slice(nowNs, last);
@@ -157,11 +204,7 @@ export class WindowTimer implements Timer {
     // Not expired here: an idle timer would pay for that in each save.
     const slices = this.#slices.filter(({ beganNs }) => nowNs - beganNs < this.#windowNs);
     out.count(slices.length);
-    for (const { beganNs, moments, buckets } of slices) {
-      out.moment(beganNs);
-      moments.save(out);
-      saveBuckets(out, buckets);
-    }
+    for (const slice of slices) slice.save(out);
   }
 
   load(input: ArchiveReader, count: number): void {
@@ -174,20 +217,40 @@ export class WindowTimer implements Timer {
     const input = this.#unread;
     if (input === undefined) return;
     this.#unread = undefined;
-    for (let left = input.count(); left > 0; left -= 1) {
-      const slice = new Slice(input.moment());
-      slice.moments.load(input);
-      slice.buckets = loadBuckets(input);
-      this.#slices.push(slice);
-    }
+    for (let left = input.count(); left > 0; left -= 1) this.#slices.push(Slice.load(input));
   }
 
   snapshot(): TimerSnapshot {
     this.settle();
     this.#expire(this.#clock.nowNs());
-    const moments = new DurationMoments();
-    for (const slice of this.#slices) moments.addAll(slice.moments);
-    return toTimerSnapshot(moments, this.#meter.snapshot(), (rank) => this.#valueAtRank(rank, moments.count));
+    const sum = new Array<number>(MOMENTS_LENGTH).fill(0);
+    for (const slice of this.#slices) slice.addMomentsTo(sum);
+    const moments = readMoments(sum, 0);
+    const bucketAtRank = this.#bucketsByRank(moments.count);
+    return toTimerSnapshot(
+      moments,
+      this.#meter.snapshot(),
+      (rank) => middleOf(bucketAtRank(rank), PER_OCTAVE) * NS_PER_US,
+    );
+  }
+
+  #bucketsByRank(count: number): (rank: number) => number {
+    const histogram = this.#histogramFor(count);
+    if (histogram !== undefined) return (rank) => bucketInHistogram(histogram, rank, count);
+    const merged = mergedSlices(this.#slices);
+    return (rank) => merged.bucketAtRank(rank);
+  }
+
+  #histogramFor(count: number): Histogram | undefined {
+    if (count > MANY_VALUES) this.#histogram ??= this.#filledHistogram();
+    else if (count < MANY_VALUES / 2) this.#giveHistogram();
+    return this.#histogram;
+  }
+
+  #giveHistogram(): void {
+    const histogram = this.#histogram;
+    this.#histogram = undefined;
+    if (histogram !== undefined) this.#histograms.give(histogram);
   }
 
   openSteps(): DurationSteps {
@@ -206,14 +269,8 @@ export class WindowTimer implements Timer {
     const staying = this.#slices.findIndex((slice) => nowNs - slice.beganNs < this.#windowNs);
     const expired = this.#slices.splice(0, staying < 0 ? this.#slices.length : staying);
     for (const slice of expired) this.#steps?.add(slice);
-    const histogram = this.#histogram;
-    if (histogram === undefined) return;
-    if (this.#slices.length > 0) {
-      this.#subtract(histogram, expired);
-      return;
-    }
-    this.#histogram = undefined;
-    this.#histograms.give(histogram);
+    if (this.#slices.length === 0) this.#giveHistogram();
+    else if (this.#histogram !== undefined) this.#subtract(this.#histogram, expired);
   }
 
   /** In 5 to 14 µs, however full the window is. A negative count would be simpler, but a WebAssembly histogram refuses it. */
@@ -224,25 +281,31 @@ export class WindowTimer implements Timer {
     this.#histograms.give(gone);
   }
 
-  /** Of all slices. Not when they are loaded: most are not looked at for a while. */
+  /** Of all slices. */
   #filledHistogram(): Histogram {
     const histogram = this.#histograms.take();
     for (const slice of this.#slices) fill(histogram, slice);
     return histogram;
   }
+}
 
-  #valueAtRank(rank: number, count: number): number {
-    assert(count > 0, 'there is no rank without a value');
-    this.#histogram ??= this.#filledHistogram();
-    // hdr-histogram-js asks for a percentile and rounds it to the nearest rank; this one is that rank but for the last digit.
-    const us = this.#histogram.getValueAtPercentile((100 * rank) / count);
-    // It answers the top of the bucket; the middle halves the error.
-    return middleOf(bucketOf(us, PER_OCTAVE), PER_OCTAVE) * NS_PER_US;
-  }
+/** For one look at a time. */
+const mergedCounts = new BucketSum();
+
+function mergedSlices(slices: readonly Slice[]): BucketSum {
+  mergedCounts.clear();
+  for (const slice of slices) slice.addBucketsTo(mergedCounts);
+  return mergedCounts;
+}
+
+function bucketInHistogram(histogram: Histogram, rank: number, count: number): number {
+  // hdr-histogram-js asks for a percentile, of which it makes a rank: the next whole one, or the nearest, from version to version.
+  // A quarter below a rank is that rank by both, whatever the last digit is.
+  return bucketOf(histogram.getValueAtPercentile((100 * (rank - 0.25)) / count), PER_OCTAVE);
 }
 
 function fill(histogram: Histogram, slice: Slice): void {
-  forEachBucket(slice.buckets, (bucket, count) => {
+  slice.forEachBucket((bucket, count) => {
     histogram.recordValueWithCount(Math.floor(middleOf(bucket, PER_OCTAVE)), count);
   });
 }

@@ -25,11 +25,14 @@ const stillClock: Clock = { nowNs: () => nowNs, epochMs: () => 0 };
 const createWindowTimer = (clock: Clock): WindowTimer =>
   new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms: new HistogramPool() });
 
-function filled(clock: Clock): WindowTimer {
+/** Its values lie in 30 slices of a clock that stands still from then on. */
+function filled(values: number): WindowTimer {
+  const clock = { nowNs: () => atNs, epochMs: () => 0 };
+  let atNs = 1;
   const timer = createWindowTimer(clock);
-  for (let i = 0; i < 150; i += 1) {
+  for (let i = 0; i < values; i += 1) {
     timer.update(durationAt(i));
-    nowNs += clock === stillClock ? 2 * NS_PER_S - 1 : 0;
+    atNs += Math.floor((299 * NS_PER_S) / values);
   }
   return timer;
 }
@@ -48,10 +51,13 @@ describe('update', () => {
 });
 
 describe('snapshot', () => {
-  const windowed = filled(stillClock);
   const lifetime = new LifetimeTimer(stillClock);
   for (let i = 0; i < 20; i += 1) lifetime.update(durationAt(i));
-  bench('WindowTimer with 150 values in 30 slices', () => void windowed.snapshot());
+  // The last has a histogram.
+  for (const values of [150, 1_000, 1_001]) {
+    const windowed = filled(values);
+    bench(`WindowTimer with ${values} values in 30 slices`, () => void windowed.snapshot());
+  }
   bench('LifetimeTimer with 20 values', () => void lifetime.snapshot());
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Meter, type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../src/metrics/meter.ts';
+import { Meter } from '../../src/metrics/meter.ts';
+import { type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../src/metrics/meter-numbers.ts';
 import { NsClock } from './ns-clock.ts';
 import { readFixture } from './read-fixture.ts';
 

@@ -2,7 +2,7 @@
 import { NS_PER_US } from '../../src/clock.ts';
 import type { CallCountsReading } from '../../src/metrics/call-counts.ts';
 import type { CounterReading } from '../../src/metrics/counter.ts';
-import { UNMARKED_SNAPSHOT } from '../../src/metrics/meter.ts';
+import { UNMARKED_SNAPSHOT } from '../../src/metrics/meter-numbers.ts';
 import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
 import type { ObservedObjectReading } from '../../src/metrics/object-statistics.ts';
 import type { TimerReading } from '../../src/metrics/timer.ts';
