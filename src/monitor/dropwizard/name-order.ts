@@ -3,26 +3,46 @@ const STEP_NAMES = 500;
 
 type Names = readonly string[];
 
+/** The names of a section in order. */
+export interface Ordered<Metric> {
+  readonly names: Names;
+  /** What is called so, by the same index, once somebody has asked: `metricAt` does. */
+  readonly found: (Metric | undefined)[];
+}
+
+/** What the name at `index` stands for. Of 22,000 names, looking them up again took a tenth of an answer. */
+export function metricAt<Metric>(
+  { names, found }: Ordered<Metric>,
+  index: number,
+  section: ReadonlyMap<string, Metric>,
+): Metric {
+  const metric = found[index] ?? section.get(names[index] as string);
+  found[index] = metric;
+  return metric as Metric;
+}
+
 /** Pieces of no text, each a place to stop at, and in the end the result. */
 type Steps<Result> = Generator<'', Result, undefined>;
 
 /**
  * Knows the order of names: ascending by their UTF-16 code units, as Java's `String.compareTo` has it. What a large section
- * had before is remembered, since its names only ever get more: an answer sorts those that are new, in small steps.
+ * had before is remembered, since its names only ever get more, and always name the same: an answer sorts those that are new,
+ * in small steps.
  */
 export class NameOrder {
   /** By section; what is remembered are those of its names that came first. */
-  readonly #known = new WeakMap<ReadonlyMap<string, unknown>, Names>();
+  readonly #known = new WeakMap<ReadonlyMap<string, unknown>, Ordered<unknown>>();
 
   /** The names of `section`, which may get more meanwhile, but never loses one. */
-  *sorted(section: ReadonlyMap<string, unknown>): Steps<Names> {
-    if (section.size <= STEP_NAMES) return [...section.keys()].sort();
-    const known = this.#known.get(section) ?? [];
-    if (known.length === section.size) return known;
+  *sorted<Metric>(section: ReadonlyMap<string, Metric>): Steps<Ordered<Metric>> {
+    if (section.size <= STEP_NAMES) return { names: [...section.keys()].sort(), found: [] };
+    const before = this.#known.get(section) as Ordered<Metric> | undefined;
+    const known = before?.names ?? [];
+    if (before !== undefined && known.length === section.size) return before;
     const runs = yield* sortedRuns(section.keys(), known.length);
     // By pairs from the front, so that each new name is moved a few times only; and once among those that were known.
     while (runs.length > 1) runs.push(yield* merged(runs.shift() ?? [], runs.shift() ?? []));
-    const all = yield* merged(known, runs[0] ?? []);
+    const all: Ordered<Metric> = { names: yield* merged(known, runs[0] ?? []), found: [] };
     this.#known.set(section, all);
     return all;
   }

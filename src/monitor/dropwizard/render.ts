@@ -14,7 +14,7 @@ import {
   meterFields,
   timerFields,
 } from './metric-fields.ts';
-import { NameOrder } from './name-order.ts';
+import { metricAt, NameOrder, type Ordered } from './name-order.ts';
 
 /** A constant of the JSON module in all its releases 4.x; not the version of the library, nor ours. */
 const VERSION = '4.0.0';
@@ -92,7 +92,7 @@ export class MetricsRenderer {
     const parts: Part<MetricOf<Title>>[] = [];
     for (const set of sets) {
       const section = set[title] as ReadonlyMap<string, MetricOf<Title>>;
-      if (section.size > 0) parts.push({ section, names: yield* this.#order.sorted(section), at: 0 });
+      if (section.size > 0) parts.push({ section, ordered: yield* this.#order.sorted(section), at: 0 });
     }
     if (parts.length === 0) {
       yield `${opening}${blanks.emptySection}`;
@@ -133,15 +133,15 @@ class FieldLeads {
 /** A section of one of the sets, and how far it has been written. */
 interface Part<Metric> {
   readonly section: ReadonlyMap<string, Metric>;
-  readonly names: readonly string[];
+  readonly ordered: Ordered<Metric>;
   at: number;
 }
 
 /** The next name of all; undefined when there is none left. */
 function leastOf(parts: readonly Part<unknown>[]): string | undefined {
   let least: string | undefined;
-  for (const { names, at } of parts) {
-    const name = names[at];
+  for (const { ordered, at } of parts) {
+    const name = ordered.names[at];
     if (name !== undefined && (least === undefined || name < least)) least = name;
   }
   return least;
@@ -151,9 +151,9 @@ function leastOf(parts: readonly Part<unknown>[]): string | undefined {
 function takenFrom<Metric>(parts: readonly Part<Metric>[], name: string): Metric {
   let taken: Metric | undefined;
   for (const part of parts) {
-    if (part.names[part.at] !== name) continue;
+    if (part.ordered.names[part.at] !== name) continue;
+    const metric = metricAt(part.ordered, part.at, part.section);
     part.at += 1;
-    const metric = part.section.get(name);
     assert(taken === undefined || taken === metric, `two metrics are called ${name}`);
     taken = metric;
   }

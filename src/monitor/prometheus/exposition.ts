@@ -14,9 +14,10 @@ export type ExpositionFormat = 'text' | 'openmetrics';
  */
 export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat): Generator<string, void, undefined> {
   for (const table of tables) {
+    const leads = toLeads(table);
     let head = headOf(table, format);
     for (const sample of table.samples()) {
-      yield head + textOf(table, sample);
+      yield head + textOf(leads, sample);
       head = '';
     }
   }
@@ -30,35 +31,75 @@ function headOf({ name, type, help }: Family, format: ExpositionFormat): string 
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
 }
 
-function textOf({ name, labels }: Family, { labels: values, value }: Sample): string {
-  let pairs = '';
-  for (let i = 0; i < labels.length; i += 1) {
-    pairs += `${i === 0 ? '' : ','}${labels[i]}="${toLabelValue(values[i] ?? '')}"`;
-  }
-  const of = pairs === '' ? '' : `{${pairs}}`;
-  if (typeof value === 'number') return `${name}${of} ${toNumber(value)}\n`;
-  if ('cumulative' in value) return histogramText(name, pairs, of, value);
-  return summaryText(name, of, value);
+/**
+ * What stands around the values of a family's labels, e.g. `d2_calls_total{application="`, `",kind="`, `"} `: the same for
+ * thousands of samples, each of which would else be put together of twice as many pieces.
+ */
+interface Leads {
+  readonly plain: readonly string[];
+  readonly sum: readonly string[];
+  readonly count: readonly string[];
+  /** Ends with `le="`. */
+  readonly bucket: readonly string[];
 }
 
-function histogramText(name: string, pairs: string, of: string, value: DurationBucketsReading): string {
+function toLeads({ name, labels }: Family): Leads {
+  return {
+    plain: leadsOf(name, labels),
+    sum: leadsOf(`${name}_sum`, labels),
+    count: leadsOf(`${name}_count`, labels),
+    bucket: leadsOf(`${name}_bucket`, [...labels, 'le']).slice(0, -1),
+  };
+}
+
+function leadsOf(name: string, labels: readonly string[]): readonly string[] {
+  if (labels.length === 0) return [`${name} `];
+  return [...labels.map((label, i) => `${i === 0 ? `${name}{` : '",'}${label}="`), '"} '];
+}
+
+/** `values`: of the labels that stand between `leads`; a missing one is empty. */
+function labelled(leads: readonly string[], values: readonly string[]): string {
+  let text = leads[0] as string;
+  for (let i = 1; i < leads.length; i += 1) text += toLabelValue(values[i - 1] ?? '') + (leads[i] as string);
+  return text;
+}
+
+function textOf(leads: Leads, { labels, value }: Sample): string {
+  if (typeof value === 'number') return `${labelled(leads.plain, labels)}${toNumber(value)}\n`;
+  if ('cumulative' in value) return histogramText(leads, labels, value);
+  return summaryText(leads, labels, value);
+}
+
+function histogramText(leads: Leads, labels: readonly string[], value: DurationBucketsReading): string {
   const counts = value.cumulative();
-  const { bounds, sumSeconds } = value;
-  const prefix = `${name}_bucket{${pairs}${pairs === '' ? '' : ','}le="`;
+  const bounds = toBoundTexts(value.bounds);
+  const first = labelled(leads.bucket, labels);
+  const next = `\n${first}`;
   let text = '';
-  for (let i = 0; i < bounds.length; i += 1) text += `${prefix}${toBound(bounds[i] as number)}"} ${counts[i]}\n`;
-  const count = counts.at(-1);
-  return `${text}${prefix}+Inf"} ${count}\n${name}_sum${of} ${toNumber(sumSeconds)}\n${name}_count${of} ${count}\n`;
+  for (let i = 0; i < counts.length; i += 1) text += `${i === 0 ? first : next}${bounds[i]}${counts[i]}`;
+  return `${text}\n${summaryText(leads, labels, { sum: value.sumSeconds, count: counts.at(-1) })}`;
 }
 
-function summaryText(name: string, of: string, { count, sum }: Summary): string {
-  const sumText = sum === undefined ? '' : `${name}_sum${of} ${toNumber(sum)}\n`;
-  return count === undefined ? sumText : `${sumText}${name}_count${of} ${toNumber(count)}\n`;
+function summaryText(leads: Leads, labels: readonly string[], { count, sum }: Summary): string {
+  const sumText = sum === undefined ? '' : `${labelled(leads.sum, labels)}${toNumber(sum)}\n`;
+  return count === undefined ? sumText : `${sumText}${labelled(leads.count, labels)}${toNumber(count)}\n`;
 }
 
 export function toNumber(value: number): string {
   if (Number.isFinite(value)) return String(value);
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+}
+
+/** What stands behind `le="` for each bound, and then for all, e.g. `0.25"} `; by the bounds, of which there are few. */
+const boundTexts = new WeakMap<readonly number[], readonly string[]>();
+
+function toBoundTexts(bounds: readonly number[]): readonly string[] {
+  let texts = boundTexts.get(bounds);
+  if (texts === undefined) {
+    texts = [...bounds.map(toBound), '+Inf'].map((bound) => `${bound}"} `);
+    boundTexts.set(bounds, texts);
+  }
+  return texts;
 }
 
 /** `1.0` for 1: OpenMetrics asks for it, and with `1` in the other format, a series would have two names. */

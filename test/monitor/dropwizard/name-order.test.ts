@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { NameOrder } from '../../../src/monitor/dropwizard/name-order.ts';
+import { metricAt, NameOrder, type Ordered } from '../../../src/monitor/dropwizard/name-order.ts';
 
 const STEP = 500;
 
-/** A section that counts how many of its names were looked at. */
+/** A section that counts how many of its names were looked at, and how many were looked up. */
 class Section extends Map<string, number> {
   looked = 0;
+  lookedUp = 0;
+
+  override get(name: string): number | undefined {
+    this.lookedUp += 1;
+    return super.get(name);
+  }
 
   override *keys(): ReturnType<Map<string, number>['keys']> {
     for (const name of super.keys()) {
@@ -27,11 +33,11 @@ function add(section: Section, from: number, to: number): void {
 }
 
 /** The order, and how many steps it took. */
-function sorted(order: NameOrder, section: Section): { names: readonly string[]; steps: number } {
+function sorted(order: NameOrder, section: Section): Ordered<number> & { steps: number } {
   const work = order.sorted(section);
   let steps = 0;
   for (let next = work.next(); ; next = work.next()) {
-    if (next.done === true) return { names: next.value, steps };
+    if (next.done === true) return { ...next.value, steps };
     expect(next.value).toBe('');
     steps += 1;
   }
@@ -72,6 +78,19 @@ describe('NameOrder', () => {
     expect(again.names).toBe(first.names);
     expect(section.looked).toBe(0);
     expect(again.steps).toBe(0);
+  });
+
+  it('knows what each name stands for, and looks it up again only when names have come', () => {
+    const order = new NameOrder();
+    const section = sectionOf(1_000);
+    for (const more of [1, 0, 0, 1, 600, 0]) {
+      add(section, section.size, section.size + more);
+      const ordered = sorted(order, section);
+      section.lookedUp = 0;
+      const metrics = ordered.names.map((_, index) => metricAt(ordered, index, section));
+      expect(section.lookedUp).toBe(more === 0 ? 0 : section.size);
+      expect(metrics).toEqual(expected(section).map((name) => section.get(name)));
+    }
   });
 
   it.each([1, 499, 3_000])('adds %i new names to what it remembers', (more) => {
