@@ -264,13 +264,15 @@ describe('its memory', () => {
   });
 });
 
-/** As many in a row that leave the heap as it was: code that has not run for a while goes with the sixth or so, megabytes of it. */
+/** As many in a row that leave the heap as it was. */
 const QUIET_COLLECTIONS = 10;
 const QUIET_BYTES = 10_000;
 
 /** What is left after collections: JavaScript's heap, and buffers outside of it. */
 function heldBytes(): number {
   setFlagsFromString('--expose-gc');
+  // Code that has not run for some collections would go, a few hundred kilobytes or megabytes of it, at any of the looks.
+  setFlagsFromString('--no-flush-bytecode');
   const collect = runInNewContext('gc') as () => void;
   let least = Number.POSITIVE_INFINITY;
   for (let quiet = 0; quiet < QUIET_COLLECTIONS; quiet += 1) {
