@@ -19,30 +19,39 @@ function callTables(applications: Applications): readonly Table[] {
       type: 'histogram',
       help: 'Durations of answered RPC calls, from the head of the request to the last byte of the response.',
       labels: ['application', 'kind', 'name'],
-      samples: () => callSamples(applications, (labels, { durations }) => [{ labels, value: durations }]),
+      *samples() {
+        for (const { application, kind, name, counts } of allCalls(applications)) {
+          yield { labels: [application, kind, name], value: counts.durations };
+        }
+      },
     },
     {
       name: 'd2_calls_total',
       type: 'counter',
       help: 'RPC calls by outcome: ok, client_error (status 400 to 499), error (500 and above, or no answer).',
       labels: ['application', 'kind', 'name', 'outcome'],
-      samples: () =>
-        callSamples(applications, (labels, { ok, clientErrors, errors }) => [
-          { labels: [...labels, 'ok'], value: ok },
-          { labels: [...labels, 'client_error'], value: clientErrors },
-          { labels: [...labels, 'error'], value: errors },
-        ]),
+      *samples() {
+        for (const { application, kind, name, counts } of allCalls(applications)) {
+          yield { labels: [application, kind, name, 'ok'], value: counts.ok };
+          yield { labels: [application, kind, name, 'client_error'], value: counts.clientErrors };
+          yield { labels: [application, kind, name, 'error'], value: counts.errors };
+        }
+      },
     },
   ];
 }
 
-function* callSamples(
-  applications: Applications,
-  toSamples: (labels: readonly string[], counts: CallCountsReading) => readonly Sample[],
-): Generator<Sample> {
+interface Calls {
+  readonly application: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly counts: CallCountsReading;
+}
+
+function* allCalls(applications: Applications): Generator<Calls, void, undefined> {
   for (const { name: application, statistics } of applications) {
     for (const kind of CALL_KINDS) {
-      for (const [name, counts] of statistics[kind].counts) yield* toSamples([application, kind, name], counts);
+      for (const [name, counts] of statistics[kind].counts) yield { application, kind, name, counts };
     }
   }
 }

@@ -203,8 +203,11 @@ function firstProcessOf({ pid }: ChildProcess): number | undefined {
 }
 
 const IMAGE_USER = 65532;
-/** As in the Dockerfile. */
-const IMAGE_ENV = { PATH: '/usr/local/bin', NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' };
+/** What the Dockerfile sets: `ENV A=b \`, with a line for each. */
+const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8')) ?? [];
+const IMAGE_ENV = Object.fromEntries(
+  Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(\S+)/g), ([, name, value]) => [name, value]),
+);
 
 /** $1: where; $2: node; $3: the repository. As the Dockerfile makes it, with the libraries of this machine. `env` is for the tests. */
 const TREE = `
