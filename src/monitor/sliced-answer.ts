@@ -18,8 +18,6 @@ export class SlicedAnswer extends Readable {
     super({ highWaterMark: CHUNK_CHARS });
     this.#pieces = pieces[Symbol.iterator]();
     this.#turns = turns;
-    // As texts up to the socket: buffers of every answer would be memory outside of V8's heap, of which it collects everything by and by.
-    this.setEncoding('utf8');
   }
 
   override _read(): void {
@@ -62,6 +60,6 @@ export class SlicedAnswer extends Readable {
   #pushChunk(): void {
     const chunk = this.#chunk;
     this.#chunk = '';
-    if (chunk !== '') this.push(chunk, 'utf8');
+    if (chunk !== '') this.push(Buffer.from(chunk, 'utf8'));
   }
 }

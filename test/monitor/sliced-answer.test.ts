@@ -10,7 +10,7 @@ const MAX_CHUNK = 33_000;
 
 async function chunksOf(answer: SlicedAnswer): Promise<string[]> {
   const chunks: string[] = [];
-  for await (const chunk of answer) chunks.push(chunk as string);
+  for await (const chunk of answer) chunks.push((chunk as Buffer).toString('utf8'));
   return chunks;
 }
 

@@ -26,9 +26,9 @@ interface Report {
 }
 
 async function textOf(sources: ReportSources, hasUsers: boolean): Promise<string> {
-  const chunks: string[] = [];
-  for await (const chunk of await createReport(sources, hasUsers)) chunks.push(chunk as string);
-  return chunks.join('');
+  const chunks: Buffer[] = [];
+  for await (const chunk of await createReport(sources, hasUsers)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function reportOf(change: Partial<ReportSources> = {}, hasUsers = false): Promise<Report> {
