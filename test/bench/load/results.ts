@@ -6,6 +6,7 @@ export type Figure =
   | 'perSecond'
   | 'p50Us'
   | 'p99Us'
+  | 'p99BeforeUs'
   | 'rssMb'
   | 'fullMb'
   | 'kbPerConnection'

@@ -11,9 +11,16 @@ const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
 /** The same program, each source a file of its own, so that one of them can be reached. */
 const MODULES_MAIN = path.join(ROOT_FOLDER, 'dist-bench/sidecar/main.js');
 
+/** What the image and the systemd unit start the sidecar with, and so for the other programs of Node too. */
+export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
+  MALLOC_ARENA_MAX: '1',
+  NODE_OPTIONS: '--v8-pool-size=1',
+};
+
 /** A program of programs/, listening on `port`. */
 export function nodeProgram(name: string, port: number, upstreamPort = 0): Command {
-  return { file: process.execPath, args: [path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`] };
+  const args = [path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`];
+  return { file: process.execPath, args, env: NODE_ENVIRONMENT };
 }
 
 function createNodePeer(name: string, title: string): Peer {
@@ -48,7 +55,12 @@ function createSidecar({ name, title, preload, env = {}, isMeasuring }: SidecarV
       const upstream = `http://127.0.0.1:${upstreamPort}/smartWeb`;
       const addresses = ['--listen', `127.0.0.1:${port}`, '--monitor', `127.0.0.1:${monitorPort}`];
       const args = [...before, main, '--upstream', upstream, ...addresses];
-      return { file: process.execPath, args, env, hasChannel: preload === 'loop-probe' };
+      return {
+        file: process.execPath,
+        args,
+        env: { ...NODE_ENVIRONMENT, ...env },
+        hasChannel: preload === 'loop-probe',
+      };
     },
     countCalls: countOf,
   };

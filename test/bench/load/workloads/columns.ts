@@ -8,7 +8,7 @@ export function column(key: Figure, title: string, digits = 1): Column {
 }
 
 /** Microseconds, shown as milliseconds. */
-function latency(key: 'p50Us' | 'p99Us', title: string): Column {
+function latency(key: 'p50Us' | 'p99Us' | 'p99BeforeUs', title: string): Column {
   return { title, digits: 2, read: (name) => scaled(figure(name, key), 1 / 1000) };
 }
 
@@ -29,6 +29,7 @@ export const CPU = column('cpuUs', 'processor µs/request');
 export const PER_SECOND = column('perSecond', 'requests/s', 0);
 export const P50 = latency('p50Us', 'p50 ms');
 export const P99 = latency('p99Us', 'p99 ms');
+export const P99_BEFORE = latency('p99BeforeUs', 'p99 before ms');
 export const MEMORY = column('rssMb', 'memory MB');
 export const ADDED_P50: Column = { title: 'added p50 µs', digits: 0, read: (name) => addedP50(name) };
 
