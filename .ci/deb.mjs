@@ -78,8 +78,8 @@ function make(root, target) {
 
 function layOut(root) {
   for (const [to, from] of Object.entries(FILES)) copy(from, path.join(root, to));
-  // Debian's node, whatever else a PATH finds first.
-  edit(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), /^#!.*/, '#!/usr/bin/node');
+  // Debian's node, whatever else a PATH finds first; with V8's memory reducer off, as in the Dockerfile.
+  edit(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), /^#!.*/, '#!/usr/bin/node --no-memory-reducer');
   edit(
     path.join(root, 'etc/d2-sidecar/sidecar.yaml'),
     '$schema=./schema.json',

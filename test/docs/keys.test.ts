@@ -71,7 +71,7 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
   [/^(?:d2|service|url|http|server|client|network|user_agent|error)\./, 'attributes of OpenTelemetry, in src/otlp'],
   [/^(?:timers|counters|gauges|meters)[./]/, 'paths in an answer, in docs/consumers.md'],
   [/^data\.|^host\.name$|^inputs\.http$|^timers-/, 'fields of messages, OpenTelemetry, Telegraf and collectd'],
-  [/^(?:net|http|fs|process)\.[A-Za-z]+$/, 'Node.js'],
+  [/^(?:net|http|fs|process|v8)\.\w+$/, 'Node.js'],
   [
     /^[\w.-]+\.(?:json|dpkg-dist|yaml|yml|txt|log|conf|crt|key|sock|service|sh|tgz|deb|md|ts|tsx|mjs|pem)$/,
     'files; links.test.ts has those of the project',
@@ -226,7 +226,8 @@ function faultsOfFlags({ codes }: Document): string[] {
   return codes.flatMap(({ place, text }) => {
     const [, flag] = /^--([a-z-]+)(?:[ =].*)?$/.exec(text) ?? [];
     if (flag === undefined) return [];
-    const isKnown = HELP.includes(`--${flag}`) || others.includes(`--${flag} `) || flag === 'build-arg';
+    const isKnown =
+      HELP.includes(`--${flag}`) || new RegExp(`--${flag}(?![\\w-])`).test(others) || flag === 'build-arg';
     return isKnown ? [] : [`${place}: --${flag}: no such flag`];
   });
 }

@@ -203,11 +203,14 @@ function firstProcessOf({ pid }: ChildProcess): number | undefined {
 }
 
 const IMAGE_USER = 65532;
+const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
 /** What the Dockerfile sets: `ENV A=b \`, with a line for each. */
-const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8')) ?? [];
+const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(DOCKERFILE) ?? [];
 const IMAGE_ENV = Object.fromEntries(
   Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(\S+)/g), ([, name, value]) => [name, value]),
 );
+/** The `sed` of the Dockerfile that names what runs the program. */
+const [FIRST_LINE = ''] = /'1s\|.*\|'/.exec(DOCKERFILE) ?? [];
 
 /** $1: where; $2: node; $3: the repository. As the Dockerfile makes it, with the libraries of this machine. `env` is for the tests. */
 const TREE = `
@@ -219,7 +222,7 @@ if [ -d /usr/lib64 ]; then mkdir "$1"/usr/lib64; mount --bind /usr/lib64 "$1"/us
 cp /usr/bin/env "$1"/usr/bin/env
 touch "$1"/usr/local/bin/node; mount --bind "$2" "$1"/usr/local/bin/node
 cp -R "$3"/package.json "$3"/dist "$1"/app
-sed -i '1s|.*|#!/usr/local/bin/node|' "$1"/app/dist/main.js
+sed -i ${FIRST_LINE} "$1"/app/dist/main.js
 ln -s /app/dist/main.js "$1"/usr/local/bin/d2-sidecar
 for name in null urandom; do touch "$1"/dev/$name; mount --bind /dev/$name "$1"/dev/$name; done
 mount -t proc proc "$1"/proc

@@ -17,9 +17,12 @@ export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_OPTIONS: '--v8-pool-size=1',
 };
 
+/** What they name in the first line of the program. */
+export const NODE_ARGS: readonly string[] = ['--no-memory-reducer'];
+
 /** A program of programs/, listening on `port`. */
 export function nodeProgram(name: string, port: number, upstreamPort = 0): Command {
-  const args = [path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`];
+  const args = [...NODE_ARGS, path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`];
   return { file: process.execPath, args, env: NODE_ENVIRONMENT };
 }
 
@@ -54,7 +57,7 @@ function createSidecar({ name, title, preload, env = {}, isMeasuring }: SidecarV
     command: ({ port, monitorPort, upstreamPort }) => {
       const upstream = `http://127.0.0.1:${upstreamPort}/smartWeb`;
       const addresses = ['--listen', `127.0.0.1:${port}`, '--monitor', `127.0.0.1:${monitorPort}`];
-      const args = [...before, main, '--upstream', upstream, ...addresses];
+      const args = [...NODE_ARGS, ...before, main, '--upstream', upstream, ...addresses];
       return {
         file: process.execPath,
         args,
