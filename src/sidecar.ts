@@ -17,6 +17,9 @@ import { createJvmSource } from './jvm/create-source.ts';
 import { JvmMonitor } from './jvm/jvm-monitor.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { LimitHits } from './limits/limit-hits.ts';
+import { MemoryBudget } from './limits/memory-budget.ts';
+import { RequestMemory } from './limits/request-memory.ts';
+import { StalledWrites } from './limits/stalled-writes.ts';
 import { toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
 import type { LeveledLogger, Logger } from './logger.ts';
 import { initMetrics } from './metrics/histogram-pool.ts';
@@ -140,8 +143,10 @@ export class Sidecar {
     this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, maxInFlight });
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
-    this.gateway = createGateway(config, this.#upstream, this.reporter, parts);
-    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, parts);
+    const { memory } = parts.recording;
+    const dataPaths = { ...parts, memory: new RequestMemory(memory), stalled: new StalledWrites(memory, clock) };
+    this.gateway = createGateway(config, this.#upstream, this.reporter, dataPaths);
+    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, dataPaths);
     this.#jvm = parts.jvm;
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
@@ -253,6 +258,7 @@ export class Sidecar {
     this.access.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
+    this.reporter.guard(() => this.recorder.finish());
     await this.#state?.stop();
     await this.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
@@ -274,6 +280,7 @@ export class Sidecar {
       for (const takeOver of takeOvers) takeOver();
       this.#config = config;
       this.#hosts = createHostCheck(config);
+      this.#recording.memory.maxBytes = config.limits.memoryBytes;
       this.reporter.reconfigure({ maxInFlight: config.limits.inFlight });
       this.#upstream.reconfigure(config.upstream);
       this.gateway.reconfigure(toGatewayOptions(config));
@@ -297,6 +304,7 @@ export class Sidecar {
   #monitored(): Monitored {
     const sidecar = this;
     return {
+      catchUp: () => this.reporter.guard(() => this.recorder.catchUp()),
       applications: [...this.recorder.applications.values()],
       health: {
         get isStarted() {
@@ -311,6 +319,7 @@ export class Sidecar {
         own: this.recorder.own,
         reporter: this.reporter,
         limits: this.limits,
+        memory: this.#recording.memory,
         lifecycle: this.lifecycle,
         dispatcher: this.dispatcher,
         gateway: this.gateway,
@@ -319,7 +328,12 @@ export class Sidecar {
           const { counts } = sidecar.access;
           return counts && { counts };
         },
-        security: { access: this.access, tls: this.tls, reloads: this.reloads },
+        security: {
+          ...{ access: this.access, tls: this.tls, reloads: this.reloads },
+          get connections() {
+            return sidecar.#monitor.connections;
+          },
+        },
         loopDelay: this.#loopDelay,
         log: this.#logger as Partial<LeveledLogger>,
         readProcess,
@@ -369,7 +383,8 @@ async function openRecording(
   config: Config,
   { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
 ): Promise<Pick<SidecarParts, 'recording' | 'state'>> {
-  const create = () => createRecording(config, clock, listener);
+  const create = () =>
+    createRecording(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
   const { file, intervalMs } = config.state;
   if (file === undefined || listener !== undefined) return { recording: create(), state: undefined };
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
@@ -397,11 +412,16 @@ function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
 }
 
+interface DataPathParts extends Pick<SidecarParts, 'clock' | 'logger' | 'tls'> {
+  readonly memory: RequestMemory;
+  readonly stalled: StalledWrites;
+}
+
 function createGateway(
   config: Config,
   upstream: Upstream,
   reporter: ExchangeReporter,
-  { clock, logger, tls }: SidecarParts,
+  { clock, logger, tls, memory, stalled }: DataPathParts,
 ): Gateway {
   const options = {
     upstreamHost: config.upstream.host,
@@ -409,6 +429,8 @@ function createGateway(
     ...toGatewayOptions(config),
     upstreamTls: tls.upstream,
     reachability: upstream,
+    memory,
+    stalled,
   };
   return new Gateway(options, reporter, clock, logger);
 }
@@ -418,12 +440,13 @@ function createDispatcher(
   upstream: Upstream,
   reporter: ExchangeReporter,
   gateway: Gateway,
-  { clock, logger, tls }: SidecarParts,
+  { clock, logger, tls, memory, stalled }: DataPathParts,
 ): Dispatcher {
   const options = toRelayOptions(config);
   const limits = { ...toDispatcherLimits(config), tls: tls.listen };
   const shared = { writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() };
-  return new Dispatcher(limits, { options, upstream, reporter, ...shared }, gateway, clock, logger);
+  const services = { options, upstream, reporter, memory, stalled, ...shared };
+  return new Dispatcher(limits, services, gateway, clock, logger);
 }
 
 async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {

@@ -31,17 +31,17 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tls: ['exchange', 'file-watch'],
   upstream: ['exchange', 'tls'],
   relay: ['upstream', 'exchange', 'http1', 'tls', 'limits'],
-  gateway: ['upstream', 'exchange', 'http1', 'tls', 'websocket'],
+  gateway: ['upstream', 'exchange', 'http1', 'tls', 'websocket', 'limits'],
   dispatch: ['relay', 'gateway', 'exchange', 'http1', 'tls', 'limits'],
   bayeux: [],
-  websocket: [],
+  websocket: ['limits'],
   classify: ['http1', 'bayeux'],
-  sessions: ['metrics', 'archive'],
+  sessions: ['metrics', 'archive', 'limits'],
   // Shows what the monitoring port shows, by its means.
   report: ['monitor', 'jvm', 'sessions', 'config'],
   // One of the observers of calls that have ended.
   'access-log': ['record'],
-  record: ['exchange', 'classify', 'sessions', 'metrics', 'http1', 'bayeux', 'websocket', 'archive'],
+  record: ['exchange', 'classify', 'sessions', 'metrics', 'limits', 'http1', 'bayeux', 'websocket', 'archive'],
   jvm: ['metrics'],
   access: ['limits', 'file-watch'],
   // Reads what others count; draws nothing, and knows nothing of who asks.
@@ -53,7 +53,16 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   // Runs in the browser: what it knows of the server is what the monitoring port answers.
   page: [],
 };
-const COMMON = ['config/config.ts', 'errors.ts', 'clock.ts', 'logger.ts', 'log-output.ts', 'log-ring.ts'];
+const COMMON = [
+  'config/config.ts',
+  'errors.ts',
+  'clock.ts',
+  'logger.ts',
+  'log-output.ts',
+  'log-ring.ts',
+  'shown-text.ts',
+  'trusted-file.ts',
+];
 
 interface Import {
   readonly from: string;

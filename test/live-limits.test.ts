@@ -167,11 +167,22 @@ describe('the monitoring port', () => {
     expect(await monitor(asked('/metrics'))).toBe('200');
     await reload(({ monitor: before }) => ({ monitor: { ...before, headTimeoutMs: 50 } }));
     expect(await monitor('GET /metrics HTTP/1.1\r\n')).toBe('408');
-    const open = net.connect(stand.monitorPort, '127.0.0.1');
-    await once(open, 'connect');
+    const open = [net.connect(stand.monitorPort, '127.0.0.1'), net.connect(stand.monitorPort, '127.0.0.1')];
+    await Promise.all(open.map((socket) => once(socket, 'connect')));
+    const closed = open.map((socket) => once(socket.on('error', () => undefined).resume(), 'close'));
     await reload(({ monitor: before }) => ({ monitor: { ...before, maxConnections: 1 } }));
-    expect(await monitor(asked('/metrics'))).toBe('');
-    open.destroy();
+    expect(open.map((socket) => socket.readyState)).toEqual(['open', 'open']);
+    expect(await monitor(asked('/metrics'))).toBe('200');
+    await Promise.all(closed);
+    expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(2);
+    await reload(({ monitor: before }) => ({
+      monitor: { ...before, maxConnections: 10, maxConnectionsPerAddress: 1 },
+    }));
+    const alone = net.connect(stand.monitorPort, '127.0.0.1');
+    await once(alone, 'connect');
+    expect(await monitor(asked('/metrics'))).toBe('200');
+    expect(stand.sidecar.limits.countOf('monitor.maxConnectionsPerAddress')).toBe(1);
+    alone.destroy();
   });
 
   it('asks the upstream for readiness, or no longer', async () => {

@@ -42,7 +42,8 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
 function toPersonal({ remoteAddress }: EndedCall, session: CallSession | undefined): string {
   const user = session?.userName ?? null;
   const address = remoteAddress.replace(MAPPED_IPV4, '');
-  return `"user":${user === null ? 'null' : JSON.stringify(user)},"remoteAddress":${JSON.stringify(address)},`;
+  const verified = session === undefined || user === null ? 'null' : `${session.isVerified}`;
+  return `"user":${user === null ? 'null' : JSON.stringify(user)},"verified":${verified},"remoteAddress":${JSON.stringify(address)},`;
 }
 
 function toNullable(text: string): string {

@@ -1,6 +1,9 @@
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 const LINE_FEED = 0x0a;
+/** Another user may have put a FIFO in its place by now. */
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Whether the file of `bytes` ends with a whole line, as one that is empty does. Also true where nobody can tell, e.g. of a file that
@@ -9,7 +12,7 @@ const LINE_FEED = 0x0a;
 export async function endsWithLine(path: string, bytes: number): Promise<boolean> {
   if (bytes === 0) return true;
   try {
-    const handle = await open(path);
+    const handle = await open(path, OPEN_FLAGS);
     try {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, bytes - 1);
       return bytesRead === 0 || buffer[0] === LINE_FEED;

@@ -5,14 +5,17 @@
  * | What happens | Answer |
  * |---|---|
  * | it cannot be opened, disk full, other errors | told once in the log; what waits is tried again each second |
+ * | it is another user's, or reached by another user's link, or all may write it | the same: it is not written |
  * | the reader of a FIFO is slow, or there is none | the same, without a word until a line is lost |
  * | too much waits | further lines are lost, and counted |
  * | a line was written in part | its rest goes first, or the file is left at it: no two lines become one |
  * | a crash, or the end, has cut the last line short | that one is ended before the first is added |
  */
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, stat } from 'node:fs/promises';
+import path from 'node:path';
 import type { Logger } from '../logger.ts';
+import { isTrustedOwner, openTrusted, toFileReason, trustedOwners, UntrustedFileError } from '../trusted-file.ts';
 import { endsWithLine } from './line-end.ts';
 import { shiftFiles } from './shift-files.ts';
 
@@ -27,8 +30,8 @@ const RETRY_MS = 1_000;
 /** A FIFO is full: its reader needs some time, and nobody tells when he has read. */
 const FULL_RETRY_MS = 10;
 const FILE_MODE = 0o600;
-// A FIFO without a reader must not hold one of Node's few threads.
-const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
+const OTHERS_WRITE = 0o002;
 const LINE_FEED = 0x0a;
 /** What passes by itself, and is the same file afterwards. */
 const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
@@ -215,14 +218,15 @@ export class LineFile {
   /** False if there is no file to write into. One that is open stays in use where a new one cannot be had, or is the same. */
   async #open(): Promise<boolean> {
     const old = this.#handle;
-    const { path } = this.#options;
     let handle: FileHandle | undefined;
     this.#isReopenDue = false;
     try {
-      handle = await open(path, OPEN_FLAGS, FILE_MODE);
+      const opened = await openTrusted(this.#options.path, OPEN_FLAGS, FILE_MODE);
+      handle = opened.handle;
       const [stats, before] = await Promise.all([handle.stat(), old?.stat()]);
       const isSame = before !== undefined && before.ino === stats.ino && before.dev === stats.dev;
-      const isCutShort = !isSame && stats.isFile() && !(await endsWithLine(path, stats.size));
+      if (!opened.isDescriptor) await checkOwner(opened.realPath, stats);
+      const isCutShort = !isSame && stats.isFile() && !(await endsWithLine(opened.realPath, stats.size));
       if (isCutShort) await handle.write('\n');
       if (this.#isOver || isSame) {
         await handle.close();
@@ -237,7 +241,7 @@ export class LineFile {
       return true;
     } catch (cause) {
       await handle?.close().catch(() => undefined);
-      this.#failed(toErrno(cause));
+      this.#failed(toFileReason(cause));
       return old !== undefined;
     }
   }
@@ -344,6 +348,21 @@ export class LineFile {
     this.#toldLost = this.#counts.lost;
     this.#logger.info({ file: this.#options.path, lost }, 'the access log is written again');
   }
+}
+
+/**
+ * Rejects with UntrustedFileError for a file that another user could have left to be written: they would read who calls what, or change
+ * it. A FIFO may be its reader's, unless it lies where all may put one.
+ */
+async function checkOwner(realPath: string, stats: Stats): Promise<void> {
+  if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
+    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+    throw new UntrustedFileError(`every user of this machine may write it (mode ${mode}), expected 0600 or 0640`);
+  }
+  if (isTrustedOwner(stats.uid)) return;
+  const isOpenFolder = ((await stat(path.dirname(realPath))).mode & OTHERS_WRITE) !== 0;
+  if (stats.isFile() || (stats.isFIFO() && isOpenFolder))
+    throw new UntrustedFileError(`it belongs to uid ${stats.uid}, expected ${trustedOwners()}`);
 }
 
 function countLines(bytes: Buffer | undefined): number {

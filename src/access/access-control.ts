@@ -29,28 +29,40 @@ export type Verdict =
   /** No credential, or none that can be read. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'wrong' }
-  /** Wrong, or not to be verified now: the address had too many wrong ones, or there is no room. */
-  | { readonly kind: 'limited'; readonly retryAfterS: number };
+  /** The address had too many wrong ones: this one is wrong, too, or was not verified. */
+  | { readonly kind: 'limited'; readonly retryAfterS: number }
+  /** Not verified, since too many passwords wait for that; the address has done nothing wrong. */
+  | { readonly kind: 'busy'; readonly retryAfterS: number };
+
+/** What a credential turned out to be; `retryAfterS` as it was before this wrong one. */
+type Finding = { readonly reader: Reader } | { readonly reader: undefined; readonly retryAfterS: number };
 
 /** Counted since the start. */
 export interface AccessCounts {
   /** Wrong credentials. */
   readonly wrong: number;
-  /** Requests that were told to come later. */
+  /** Requests that were told to come later, by 429 or 503. */
   readonly limited: number;
-  /** Of these, passwords that were not even verified, since too many wait for that. */
+  /** Of these, requests with a password that was not verified, since too many wait for that. */
   readonly unverified: number;
   /** Addresses with wrong credentials that were forgotten to make room for others. */
   readonly forgotten: number;
 }
 
-/** For one that was refused because others wait. */
+interface Expected {
+  /** Undefined for an unknown user, with whom a decoy is expected. */
+  readonly entry: UserEntry | undefined;
+  readonly fingerprint: Buffer;
+  readonly expected: PasswordHash;
+}
+
+/** By then the passwords that pushed this one out have been verified, or were pushed out as well. */
 const BUSY_RETRY_S = 1;
 
 export class AccessControl {
   readonly #verifyHash: typeof isPassword;
   readonly #limit: FailureLimit;
-  readonly #queue = new VerificationQueue();
+  readonly #queue: VerificationQueue<Finding>;
   /** Dies with the process, so that what is remembered can be compared with nothing else. */
   readonly #key = randomBytes(32);
   /** Right passwords as keyed hashes; at most one for each entry of the list, and gone with it. */
@@ -64,6 +76,7 @@ export class AccessControl {
     this.#list = list;
     this.#verifyHash = verify;
     this.#limit = new FailureLimit(clock);
+    this.#queue = new VerificationQueue(this.#limit);
   }
 
   get counts(): AccessCounts {
@@ -86,21 +99,22 @@ export class AccessControl {
   }
 
   /**
-   * What the request itself brings counts before the certificate of its connection. A token, and a password that was right before, are let in at once, whatever their address has done. Another password waits for its
-   * turn to be verified; only where the turns that one address can wait for are all taken is it refused unseen.
+   * What the request itself brings counts before the certificate of its connection. A token, and a password that was right before,
+   * are let in at once, whatever their address has done. Another password waits for its turn to be verified
+   * (verification-queue.ts). It is refused unseen only if there is no room: with 429 if its own address had too many wrong ones.
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) return this.#checkCertificate(certificateName);
     const key = toAddressKey(address);
-    const reader =
-      credential.kind === 'token' ? this.#findToken(credential.token) : await this.#verify(credential, key);
-    if (reader === 'no-room') return this.#limited(this.#limit.retryAfterS(key) || BUSY_RETRY_S);
-    if (reader !== undefined) return { kind: 'known', reader };
+    const finding =
+      credential.kind === 'token'
+        ? this.#checkToken(credential.token, key)
+        : await this.#checkPassword(credential, key);
+    if (finding === undefined) return this.#refuse(key);
+    if (finding.reader !== undefined) return { kind: 'known', reader: finding.reader };
     this.#wrongCount++;
-    const retryAfterS = this.#limit.retryAfterS(key);
-    this.#limit.add(key);
-    return retryAfterS > 0 ? this.#limited(retryAfterS) : { kind: 'wrong' };
+    return finding.retryAfterS > 0 ? this.#limited(finding.retryAfterS) : { kind: 'wrong' };
   }
 
   /** Proved by the handshake, so that there is nothing to guess or to count. One that is not listed says nothing. */
@@ -114,6 +128,24 @@ export class AccessControl {
     return { kind: 'limited', retryAfterS };
   }
 
+  #refuse(address: string): Verdict {
+    const retryAfterS = this.#limit.retryAfterS(address);
+    if (retryAfterS > 0) return this.#limited(retryAfterS);
+    this.#limitedCount++;
+    return { kind: 'busy', retryAfterS: BUSY_RETRY_S };
+  }
+
+  #fail(address: string): Finding {
+    const retryAfterS = this.#limit.retryAfterS(address);
+    this.#limit.add(address);
+    return { reader: undefined, retryAfterS };
+  }
+
+  #checkToken(token: string, address: string): Finding {
+    const reader = this.#findToken(token);
+    return reader === undefined ? this.#fail(address) : { reader };
+  }
+
   /** Looks at all of them, so that time tells nothing of where it was found. */
   #findToken(token: string): Reader | undefined {
     const tokenHash = toTokenHash(token);
@@ -122,24 +154,38 @@ export class AccessControl {
     return found && toReader(found);
   }
 
-  async #verify(
+  async #checkPassword(
     { name, password }: Credential & { kind: 'password' },
     address: string,
-  ): Promise<Reader | 'no-room' | undefined> {
+  ): Promise<Finding | undefined> {
     const entry = this.#list.users.get(name);
     const fingerprint = createHmac('sha256', this.#key).update(password, 'utf8').digest();
-    const right = entry && this.#right.get(entry);
-    if (entry !== undefined && right !== undefined && timingSafeEqual(right, fingerprint)) return toReader(entry);
+    if (entry !== undefined && this.#wasRight(entry, fingerprint)) return { reader: toReader(entry) };
     // Nobody has a password: nothing to hide, and nothing to verify.
     const expected = entry?.password ?? this.#decoyFor(name);
-    if (expected === undefined) return undefined;
-    const turn = { address, isLimited: this.#limit.retryAfterS(address) > 0 };
-    const isRight = await this.#queue.run(turn, () => this.#verifyHash(password, expected));
-    if (isRight === undefined) return 'no-room';
-    // The list may have been read again meanwhile, and the user be gone or have another password.
-    if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) return undefined;
-    this.#right.set(entry, fingerprint);
-    return toReader(entry);
+    if (expected === undefined) return this.#fail(address);
+    const turn = { address, credential: `${fingerprint.toString('base64')}${name}` };
+    return await this.#queue.run(turn, async () => {
+      const isRight = await this.#isRight(password, { entry, fingerprint, expected });
+      // The list may have been read again meanwhile, and the user be gone or have another password.
+      if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) {
+        // Counted before the next turn is given, which goes by it. Requests that share this verification are one slip.
+        return this.#fail(address);
+      }
+      this.#right.set(entry, fingerprint);
+      return { reader: toReader(entry) };
+    });
+  }
+
+  #wasRight(entry: UserEntry, fingerprint: Buffer): boolean {
+    const right = this.#right.get(entry);
+    return right !== undefined && timingSafeEqual(right, fingerprint);
+  }
+
+  /** Looks again at what was right: it may have been verified for another address while this one waited. */
+  async #isRight(password: string, { entry, fingerprint, expected }: Expected): Promise<boolean> {
+    if (entry !== undefined && this.#wasRight(entry, fingerprint)) return true;
+    return await this.#verifyHash(password, expected);
   }
 
   /** As costly as the real ones; where these differ, each unknown name always is as costly as the same one of them. */

@@ -8,12 +8,16 @@ import { type Clock, NS_PER_S } from '../clock.ts';
 const BURST = 10;
 /** One more for each of these. */
 const REFILL_S = 6;
+/** For so long after its last failure an address waits longer for its turn. Longer than the refill, or sixty addresses could fail for good. */
+const RECENT_S = 600;
 /** About 1 MB. */
 const MAX_ADDRESSES = 10_000;
 
 interface Failures {
   /** Fills up to `BURST`, which is when it is over. */
   readonly count: number;
+  /** Without pauses of `RECENT_S`, at most `BURST`. */
+  readonly recent: number;
   readonly atNs: number;
 }
 
@@ -42,21 +46,31 @@ export class FailureLimit {
     return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess * REFILL_S));
   }
 
+  /** Failures until ten minutes have passed without one; at most ten. */
+  failuresOf(address: string): number {
+    const found = this.#failures.get(address);
+    return found === undefined || this.#secondsSince(found) >= RECENT_S ? 0 : found.recent;
+  }
+
   add(address: string): void {
     // Never above BURST: whoever goes on for an hour waits no longer than who has just begun.
     const count = Math.min(BURST, this.#countOf(address) + 1);
+    const recent = Math.min(BURST, this.failuresOf(address) + 1);
     this.#failures.delete(address);
     if (this.#failures.size >= MAX_ADDRESSES) {
       const [oldest] = this.#failures.keys();
       if (oldest !== undefined) this.#failures.delete(oldest);
       this.#evicted++;
     }
-    this.#failures.set(address, { count, atNs: this.#clock.nowNs() });
+    this.#failures.set(address, { count, recent, atNs: this.#clock.nowNs() });
   }
 
   #countOf(address: string): number {
     const found = this.#failures.get(address);
-    if (found === undefined) return 0;
-    return Math.max(0, found.count - (this.#clock.nowNs() - found.atNs) / (REFILL_S * NS_PER_S));
+    return found === undefined ? 0 : Math.max(0, found.count - this.#secondsSince(found) / REFILL_S);
+  }
+
+  #secondsSince({ atNs }: Failures): number {
+    return (this.#clock.nowNs() - atNs) / NS_PER_S;
   }
 }

@@ -1,94 +1,203 @@
 /**
- * Bounds how many passwords are verified at a time. Each takes 32 MiB and 0.2 s of a thread, of which Node has four for all of its
- * files and names. Who waits is served address by address, so that a flood from one delays others by one turn each; and
- * addresses that are over their limit never have all of the slots.
+ * Bounds how many passwords are verified at a time, and says which is next. A verification takes 32 MiB and 0.2 s of a thread, of
+ * which Node has four for all of its files and names.
+ *
+ * The address with the fewest recent failures is next; among equals the newest and the oldest take turns. Newest first, since a
+ * flood that is queued is older than a reader who comes now: the reader waits for the two verifications that run and for one more.
+ * Oldest first, since newer addresses could otherwise hold one back for good.
  */
 export interface Turn {
   readonly address: string;
-  /** Has failed too often. */
-  readonly isLimited: boolean;
+  /** Stands for name and password. Turns of one address with the same credential share one verification. */
+  readonly credential: string;
 }
 
-interface Waiting extends Turn {
-  readonly start: () => void;
+/** Recent failures of an address, 0: none. Asked when a turn is given, since the address may have failed while it waited. */
+export interface Failures {
+  failuresOf(address: string): number;
+}
+
+/** A verification that waits or runs, and how many requests wait for its outcome. */
+interface Shared<T> {
+  outcome: Promise<T | undefined>;
+  requests: number;
+}
+
+interface Slot {
+  readonly hasFailed: boolean;
+}
+
+interface Waiting {
+  readonly requests: () => number;
+  /** With undefined it is pushed out. */
+  readonly settle: (slot: Slot | undefined) => void;
+}
+
+/** All that wait of one address. */
+interface Group {
+  readonly address: string;
+  /** The oldest is first. */
+  readonly waiting: Waiting[];
+  /** Turns given to it while others of it waited. */
+  given: number;
 }
 
 const SLOTS = 2;
-const LIMITED_SLOTS = 1;
+/** Addresses that failed lately may be guessing: one thread is kept free of them. */
+const SLOTS_OF_FAILED = 1;
 const MAX_OF_ADDRESS = 4;
-const MAX_WAITING = 512;
+/** Two threads verify as many in 13 s. */
+const MAX_WAITING = 128;
+/** More requests than a page sends at a time. */
+const MAX_SHARED = 16;
 
-export class VerificationQueue {
-  /** By address, the one whose turn is next first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+export class VerificationQueue<T> {
+  readonly #failures: Failures;
+  /** By address; the one that waits for the longest time is first. */
+  readonly #groups = new Map<string, Group>();
+  readonly #shared = new Map<string, Shared<T>>();
   #waitingCount = 0;
   #running = 0;
-  #runningLimited = 0;
+  #runningOfFailed = 0;
   #refused = 0;
+  #isOldestNext = false;
 
-  /** Waiting and running ones. */
+  constructor(failures: Failures) {
+    this.#failures = failures;
+  }
+
+  /** Verifications that wait or run. */
   get size(): number {
     return this.#waitingCount + this.#running;
   }
 
-  /** Turns refused for want of room. */
+  /** Requests refused for want of room. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** The outcome of `work`, when its turn has come; undefined at once if there is no room. */
-  async run<T>(turn: Turn, work: () => Promise<T>): Promise<T | undefined> {
-    if (this.#hasSlot(turn.isLimited)) {
-      this.#take(turn.isLimited);
-    } else {
-      const ofAddress = this.#waiting.get(turn.address) ?? [];
-      if (ofAddress.length >= MAX_OF_ADDRESS || this.#waitingCount >= MAX_WAITING) {
-        this.#refused++;
-        return undefined;
-      }
-      // Whoever gives the turn takes the slot for it.
-      await new Promise<void>((resolve) => {
-        ofAddress.push({ ...turn, start: resolve });
-        this.#waiting.set(turn.address, ofAddress);
-        this.#waitingCount++;
-      });
+  /** The outcome of `work` after its turn has come; undefined if there is no room, or if another one gets its place. */
+  run(turn: Turn, work: () => Promise<T>): Promise<T | undefined> {
+    const key = `${turn.address}\n${turn.credential}`;
+    const same = this.#shared.get(key);
+    if (same !== undefined) return this.#join(same);
+    const shared: Shared<T> = { outcome: Promise.resolve(undefined), requests: 1 };
+    this.#shared.set(key, shared);
+    shared.outcome = this.#runInTurn(turn.address, () => shared.requests, work).finally(() => this.#shared.delete(key));
+    return shared.outcome;
+  }
+
+  #join(shared: Shared<T>): Promise<T | undefined> {
+    if (shared.requests >= MAX_SHARED) {
+      this.#refused++;
+      return Promise.resolve(undefined);
     }
+    shared.requests++;
+    return shared.outcome;
+  }
+
+  async #runInTurn(address: string, requests: () => number, work: () => Promise<T>): Promise<T | undefined> {
+    const hasFailed = this.#hasFailed(address);
+    const slot = this.#hasSlot(hasFailed) ? this.#take(hasFailed) : await this.#wait(address, requests);
+    if (slot === undefined) return undefined;
     try {
       return await work();
     } finally {
       this.#running--;
-      if (turn.isLimited) this.#runningLimited--;
+      if (slot.hasFailed) this.#runningOfFailed--;
       this.#startNext();
     }
   }
 
-  #hasSlot(isLimited: boolean): boolean {
-    return this.#running < SLOTS && (!isLimited || this.#runningLimited < LIMITED_SLOTS);
+  #hasFailed(address: string): boolean {
+    return this.#failures.failuresOf(address) > 0;
   }
 
-  #take(isLimited: boolean): void {
+  #hasSlot(hasFailed: boolean): boolean {
+    return this.#running < SLOTS && (!hasFailed || this.#runningOfFailed < SLOTS_OF_FAILED);
+  }
+
+  #take(hasFailed: boolean): Slot {
     this.#running++;
-    if (isLimited) this.#runningLimited++;
+    if (hasFailed) this.#runningOfFailed++;
+    return { hasFailed };
+  }
+
+  #wait(address: string, requests: () => number): Promise<Slot | undefined> {
+    if (!this.#makeRoom(address)) {
+      this.#refused += requests();
+      return Promise.resolve(undefined);
+    }
+    const group = this.#groups.get(address) ?? { address, waiting: [], given: 0 };
+    this.#groups.set(address, group);
+    this.#waitingCount++;
+    return new Promise((settle) => group.waiting.push({ requests, settle }));
+  }
+
+  /** False if an address that fails would take the place of one that has failed less. */
+  #makeRoom(address: string): boolean {
+    const own = this.#groups.get(address);
+    if (own !== undefined && own.waiting.length >= MAX_OF_ADDRESS) {
+      this.#pushOut(own);
+      return true;
+    }
+    if (this.#waitingCount < MAX_WAITING) return true;
+    const worst = this.#worst();
+    if (worst === undefined || this.#failures.failuresOf(address) > this.#failures.failuresOf(worst.address))
+      return false;
+    this.#pushOut(worst);
+    return true;
+  }
+
+  /** Of the most failures, then of the most turns that wait, then of the longest wait. */
+  #worst(): Group | undefined {
+    let worst: { readonly group: Group; readonly failures: number } | undefined;
+    for (const group of this.#groups.values()) {
+      const failures = this.#failures.failuresOf(group.address);
+      const isWorse =
+        worst === undefined ||
+        failures > worst.failures ||
+        (failures === worst.failures && group.waiting.length > worst.group.waiting.length);
+      if (isWorse) worst = { group, failures };
+    }
+    return worst?.group;
+  }
+
+  #pushOut(group: Group): void {
+    const oldest = this.#remove(group, true);
+    this.#refused += oldest?.requests() ?? 0;
+    oldest?.settle(undefined);
   }
 
   #startNext(): void {
-    for (const isLimited of [false, true]) {
-      for (const [address, waiting] of this.#waiting) {
-        const [first] = waiting;
-        if (first === undefined || first.isLimited !== isLimited || !this.#hasSlot(isLimited)) continue;
-        this.#give(address, waiting, first);
-        break;
-      }
+    while (this.#running < SLOTS) {
+      const isOldest = this.#isOldestNext;
+      const group = this.#best(isOldest);
+      if (group === undefined) return;
+      this.#isOldestNext = !isOldest;
+      group.given++;
+      // The slot is taken here, not by the one that waits, which only continues after this turn of the loop.
+      const slot = this.#take(this.#hasFailed(group.address));
+      this.#remove(group, isOldest)?.settle(slot);
     }
   }
 
-  #give(address: string, waiting: Waiting[], first: Waiting): void {
-    waiting.shift();
-    this.#waitingCount--;
-    // Behind all others, so that each address has its turn.
-    this.#waiting.delete(address);
-    if (waiting.length > 0) this.#waiting.set(address, waiting);
-    this.#take(first.isLimited);
-    first.start();
+  /** Of the fewest failures, then of the fewest turns that it was given; of several the oldest or the newest. */
+  #best(isOldest: boolean): Group | undefined {
+    let best: { readonly group: Group; readonly failures: number } | undefined;
+    for (const group of this.#groups.values()) {
+      if (!this.#hasSlot(this.#hasFailed(group.address))) continue;
+      const failures = this.#failures.failuresOf(group.address);
+      const excess = best === undefined ? -1 : failures - best.failures || group.given - best.group.given;
+      if (excess < 0 || (excess === 0 && !isOldest)) best = { group, failures };
+    }
+    return best?.group;
+  }
+
+  #remove(group: Group, isOldest: boolean): Waiting | undefined {
+    const waiting = isOldest ? group.waiting.shift() : group.waiting.pop();
+    if (waiting !== undefined) this.#waitingCount--;
+    if (group.waiting.length === 0) this.#groups.delete(group.address);
+    return waiting;
   }
 }

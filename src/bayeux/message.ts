@@ -39,64 +39,46 @@ export interface BayeuxAdvice {
   readonly maxIntervalMs?: number | undefined;
 }
 
-/** Most messages in one text. A text with more is not read at all: half a count would be wrong without a sign of it. */
-export const MAX_MESSAGES = 10_000;
-
 /**
  * The messages of a text: one message or an array of them, `[]` for an empty array. Undefined: not Bayeux (no JSON, no
- * object or array, nothing in it that has a channel), or more than `maxMessages`.
+ * object or array, nothing in it that has a channel).
  *
  * What has no channel is left out, as long as something else has one: servers answer such a message with an error, also
  * without a channel, and serve the others of the same array. Never throws. About 1 µs for a small message
- * (test/bench/comet.bench.ts); for hostile text, such as deep nesting, up to 0.2 µs for each character, so callers cap it.
+ * (test/bench/comet.bench.ts). For text of a peer, which may be long or hostile, use `MessageBatches`.
  */
-export function parseMessages(text: string, maxMessages: number = MAX_MESSAGES): readonly BayeuxMessage[] | undefined {
+export function parseMessages(text: string): readonly BayeuxMessage[] | undefined {
   const parsed = parseJson(text);
   if (!Array.isArray(parsed)) {
     const message = toMessage(parsed);
-    return message === undefined || maxMessages < 1 ? undefined : [message];
+    return message === undefined ? undefined : [message];
   }
-  if (parsed.length > maxMessages) return undefined;
-  const messages: BayeuxMessage[] = [];
-  for (const item of parsed) {
-    const message = toMessage(item);
-    if (message !== undefined) messages.push(message);
-  }
+  const messages = toMessages(parsed);
   return messages.length === 0 && parsed.length > 0 ? undefined : messages;
 }
 
+/** The messages of an array of them, without what has no channel; undefined: no JSON. */
+export function parseArray(text: string): readonly BayeuxMessage[] | undefined {
+  const parsed = parseJson(text);
+  return Array.isArray(parsed) ? toMessages(parsed) : undefined;
+}
+
+function toMessages(items: readonly unknown[]): readonly BayeuxMessage[] {
+  const messages: BayeuxMessage[] = [];
+  for (const item of items) {
+    const message = toMessage(item);
+    if (message !== undefined) messages.push(message);
+  }
+  return messages;
+}
+
 function parseJson(text: string): unknown {
-  if (text.length > MAX_UNCHECKED_CHARS && isTooDeep(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {
     // Whatever is wrong with it: bad input from a peer is a value here, and its text must reach no log.
     return undefined;
   }
-}
-
-/**
- * Whether arrays and objects are nested beyond `MAX_DEPTH`. JSON.parse takes 80 times as long for each bracket as for other
- * text: a megabyte of them would hold up everybody for a tenth of a second. This takes about 5 ms for a megabyte that is well.
- */
-function isTooDeep(text: string): boolean {
-  let depth = 0;
-  let isInText = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (isInText) {
-      if (code === BACKSLASH) at += 1;
-      else if (code === QUOTE) isInText = false;
-    } else if (code === QUOTE) {
-      isInText = true;
-    } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      depth += 1;
-      if (depth > MAX_DEPTH) return true;
-    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
-      depth -= 1;
-    }
-  }
-  return false;
 }
 
 /**
@@ -148,15 +130,6 @@ function toTexts(value: unknown): readonly string[] | undefined {
   if (typeof value === 'string') return [value];
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined;
 }
-
-const MAX_UNCHECKED_CHARS = 16_384;
-const MAX_DEPTH = 100;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

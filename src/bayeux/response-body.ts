@@ -1,18 +1,14 @@
-import { type BayeuxMessage, parseMessages } from './message.ts';
-
 /**
- * The messages of a response's body, decoded as UTF-8: JSON, or with `callback` also a call of that function with the
- * messages as its one argument, `cb([...]);`, behind a comment or not. Undefined: not Bayeux, as in `parseMessages`.
+ * The JSON text of a response's body, decoded as UTF-8: the body itself or, with `callback`, also the one argument of a call of that
+ * function, `cb([...]);`, behind a comment or not.
  *
  * The comment keeps the body from being taken for something else than a script, the semicolon is a matter of taste; both
  * may be missing. A callback other than the one asked for is not read. The Bayeux Protocol 1.0, "The callback-polling
  * response messages".
  */
-export function parseResponseText(body: string, callback: string | undefined): readonly BayeuxMessage[] | undefined {
-  if (callback === undefined) return parseMessages(body);
-  const argument = toArgument(body, callback);
+export function toResponseText(body: string, callback: string | undefined): string {
   // Servers answer errors, and some of them everything, without the call.
-  return parseMessages(argument ?? body);
+  return callback === undefined ? body : (toArgument(body, callback) ?? body);
 }
 
 /** What stands between the parentheses; undefined if the text is not a call of `callback`. */

@@ -4,6 +4,7 @@
  */
 import type { Config, RestRule } from '../config/config.ts';
 import { detached } from '../http1/text.ts';
+import { toShownText } from '../shown-text.ts';
 import { CallCache } from './call-cache.ts';
 import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
 import { type CallKind, type CompiledRule, compileRules } from './rule-compiler.ts';
@@ -15,7 +16,10 @@ export interface Call {
   /** As in the configuration, e.g. `smartWeb`; `''` is the root context. */
   readonly application: string;
   readonly kind: CallKind;
-  /** E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. A copy: keeps no head alive. */
+  /**
+   * E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. Hidden characters are U+FFFD (`toShownText`), so
+   * that it can be shown everywhere. A copy: keeps no head alive.
+   */
   readonly name: string;
   /** A place for whoever counts calls, who gets the same object again for a path that is remembered. */
   countedOn: object | undefined;
@@ -87,7 +91,7 @@ export class Classifier {
   }
 
   #add(rule: CompiledRule): void {
-    for (const method of new Set(rule.methods)) {
+    for (const method of methodsOf(rule)) {
       let rules = this.#methods.get(method);
       if (rules === undefined) {
         rules = { rules: [], cache: new CallCache(CACHED_PATHS, CACHED_PATH_CHARS) };
@@ -112,6 +116,11 @@ export class Classifier {
   }
 }
 
+/** Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET takes it as well. */
+function methodsOf({ methods }: CompiledRule): ReadonlySet<string> {
+  return new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods);
+}
+
 function startsWith(segments: readonly string[], wanted: readonly string[], offset: number): boolean {
   return wanted.every((segment, index) => segments[offset + index] === segment);
 }
@@ -122,5 +131,6 @@ function matches(wanted: readonly (string | null)[], segments: readonly string[]
 }
 
 function toName(parts: readonly (string | number)[], segments: readonly string[], offset: number): string {
-  return detached(parts.map((part) => (typeof part === 'number' ? segments[offset + part] : part)).join(''));
+  const name = parts.map((part) => (typeof part === 'number' ? segments[offset + part] : part)).join('');
+  return detached(toShownText(name));
 }

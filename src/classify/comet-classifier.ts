@@ -5,6 +5,7 @@
 import { matchChannel } from '../bayeux/channel.ts';
 import type { CometRule } from '../config/config.ts';
 import { detached } from '../http1/text.ts';
+import { toShownText } from '../shown-text.ts';
 import { CallCache } from './call-cache.ts';
 import { toCometName } from './comet-name.ts';
 import type { ReplyRule } from './comet-reply.ts';
@@ -13,7 +14,7 @@ import { DEFAULT_COMET_RULES } from './comet-rules.ts';
 
 export type { CometWhen } from './comet-rule-compiler.ts';
 
-/** `name`, e.g. `E.Demo.Test` or `H.Demo`: of any length, and a copy that keeps no message alive. */
+/** `name`, e.g. `E.Demo.Test` or `H.Demo`: of any length, with U+FFFD for hidden characters, and a copy that keeps no message alive. */
 export type CometMeaning =
   | { readonly kind: 'rpc' | 'sba'; readonly action: 'call'; readonly name: string }
   | { readonly kind: 'object'; readonly action: 'subscribe' | 'unsubscribe' | 'value'; readonly name: string };
@@ -82,7 +83,7 @@ export class CometClassifier {
       const name = toCometName(rule.name, captured, data);
       // A rule whose name is not in the data does not match; another one for the same channel may.
       if (name === undefined) continue;
-      const meaning = toMeaning(rule.target, detached(name), rule.reply);
+      const meaning = toMeaning(rule.target, detached(toShownText(name)), rule.reply);
       if (isSteady) this.#remember(when, channel, meaning);
       return meaning;
     }

@@ -15,24 +15,24 @@ export async function passwd(flags: PasswdFlags, input: PasswordInput, output: O
   const { name, role, isToken, file } = flags;
   if (isToken) {
     const token = createToken();
-    put(`${name}:${role}:${toTokenHashText(toTokenHash(token))}`, flags, output);
+    await put(`${name}:${role}:${toTokenHashText(toTokenHash(token))}`, flags, output);
     // Where the line is printed, it is the line that gets redirected: the token must not go into the same file.
     if (file === undefined) output.err(`d2-sidecar: the token of ${name}, shown this once: ${token}\n`);
     else output.out(`${token}\n`);
     return 0;
   }
   const password = await readPassword(name, input, output);
-  put(`${name}:${role}:${toPasswordHashText(await createPasswordHash(password))}`, flags, output);
+  await put(`${name}:${role}:${toPasswordHashText(await createPasswordHash(password))}`, flags, output);
   return 0;
 }
 
-function put(line: string, { name, role, isToken, file }: PasswdFlags, output: Output): void {
+async function put(line: string, { name, role, isToken, file }: PasswdFlags, output: Output): Promise<void> {
   if (file === undefined) {
     output.out(`${line}\n`);
     return;
   }
   const parse = isToken ? parseTokens : parseUsers;
   // Also tells a file of the other kind: its lines are none of these.
-  const done = putAccessLine(file, line, (text) => checkMistakes(file, parse(text).mistakes));
+  const done = await putAccessLine(file, line, (text) => checkMistakes(file, parse(text).mistakes));
   output.err(`d2-sidecar: ${name} with the role ${role} ${done} in ${file}\n`);
 }

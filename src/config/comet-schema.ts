@@ -55,11 +55,6 @@ export const comet = section(
       defaults.DEFAULT_COMET_MAX_INFLATED_BYTES,
       'Largest body or WebSocket message that is read, in bytes without its compression. A larger one passes unread.',
     ),
-    maxMemoryBytes: wholeNumber(
-      { min: 65_536, max: 4 * 1_024 * 1_024 * 1_024 },
-      defaults.DEFAULT_COMET_MAX_MEMORY_BYTES,
-      'Most memory for the windows of compressed WebSockets, all together. A connection beyond it passes unread.',
-    ),
     maxSubscriptions: wholeNumber(
       COUNTS,
       defaults.DEFAULT_COMET_MAX_SUBSCRIPTIONS,

@@ -6,7 +6,7 @@ import type { LogLevel } from '../logger.ts';
 
 /** One way to read calls out of request lines; see `classify/rules.ts`. */
 export interface RestRule {
-  /** Upper-case methods that the rule takes, e.g. `['GET', 'POST']`. */
+  /** Upper-case methods that the rule takes, e.g. `['GET', 'POST']`; GET takes HEAD as well. */
   readonly methods: readonly string[];
   /** Path below the REST prefix, with captures: `d2/rpc/{event}/{method}`. A capture takes exactly one segment. */
   readonly path: string;
@@ -148,6 +148,8 @@ export interface Config {
     readonly hosts: readonly string[];
     readonly readyWithUpstream: boolean;
     readonly maxConnections: number;
+    /** 0: any number. */
+    readonly maxConnectionsPerAddress: number;
     /** What a request may take to come. */
     readonly headTimeoutMs: number;
     /** How long a connection may be silent. */
@@ -193,8 +195,6 @@ export interface Config {
     /** Of one body or message, as sent and without its compression. */
     readonly maxBodyBytes: number;
     readonly maxInflatedBytes: number;
-    /** For the windows of all compressed WebSockets together. */
-    readonly maxMemoryBytes: number;
     /** Of one client. */
     readonly maxSubscriptions: number;
     readonly maxPendingCalls: number;
@@ -244,6 +244,8 @@ export interface Config {
     readonly connectionsPerAddress: number;
     /** Requests with the upstream at a time; 0: no limit. */
     readonly inFlight: number;
+    /** For all bytes that are kept because of what clients send; see limits/memory-budget.ts. */
+    readonly memoryBytes: number;
   };
   readonly timeouts: {
     /** From the first byte of a head to its end. */

@@ -21,6 +21,8 @@ export const DEFAULT_MONITOR_HOST = '127.0.0.1';
 export const DEFAULT_MONITOR_PORT = 9280;
 export const DEFAULT_READY_WITH_UPSTREAM = false;
 export const DEFAULT_MONITOR_MAX_CONNECTIONS = 1_000;
+/** A browser opens six, Prometheus one or two; the rest is for a proxy, of which all connections have one address. */
+export const DEFAULT_MONITOR_MAX_CONNECTIONS_PER_ADDRESS = 100;
 /** A request there is one small head; whoever takes longer to send it holds a connection for nothing. */
 export const DEFAULT_MONITOR_HEAD_TIMEOUT = '10s';
 /** Longer than the time between two scrapes, which is a minute at most with nearly everybody. */
@@ -58,9 +60,7 @@ export const DEFAULT_COMET_USER_POINTERS: readonly string[] = [
 export const DEFAULT_COMET_ACK_WAIT = '30s';
 export const DEFAULT_COMET_CALL_TIMEOUT = '10m';
 export const DEFAULT_COMET_MAX_BODY_BYTES = 1_048_576;
-export const DEFAULT_COMET_MAX_INFLATED_BYTES = 4_194_304;
-/** A thousand connections with a window of 32 KB for each direction. */
-export const DEFAULT_COMET_MAX_MEMORY_BYTES = 67_108_864;
+export const DEFAULT_COMET_MAX_INFLATED_BYTES = 1_048_576;
 export const DEFAULT_COMET_MAX_SUBSCRIPTIONS = 10_000;
 export const DEFAULT_COMET_MAX_PENDING_CALLS = 1_000;
 
@@ -90,6 +90,8 @@ export const DEFAULT_CONNECTIONS = 10_000;
 export const DEFAULT_CONNECTIONS_PER_ADDRESS = 0;
 /** A held long poll is a request in flight: how many there are is known to the operator only. */
 export const DEFAULT_IN_FLIGHT = 0;
+/** In the 512 MiB of our manifests it leaves room for 10,000 connections. */
+export const DEFAULT_MEMORY_BYTES = 67_108_864;
 
 export const DEFAULT_HEAD_TIMEOUT = '60s';
 export const DEFAULT_IDLE_TIMEOUT = '5m';

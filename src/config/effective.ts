@@ -32,6 +32,7 @@ export function toEffective(config: Config): object {
       hosts: [...monitor.hosts],
       readyWithUpstream: monitor.readyWithUpstream,
       maxConnections: monitor.maxConnections,
+      maxConnectionsPerAddress: monitor.maxConnectionsPerAddress,
       headTimeout: toDurationText(monitor.headTimeoutMs),
       idleTimeout: toDurationText(monitor.idleTimeoutMs),
       maxAnswerBytes: monitor.maxAnswerBytes,

@@ -17,6 +17,9 @@ export interface Problem {
 
 const MAX_SHOWN_CHARACTERS = 80;
 
+/** Keys of earlier versions, and what took their place. */
+const REPLACED: ReadonlyMap<string, string> = new Map([['comet.maxMemoryBytes', 'limits.memoryBytes']]);
+
 export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Problem[] {
   const problems = issues.flatMap((issue) => explainIssue(issue, [], written));
   // Two checks of one key may fail with the same sentence.
@@ -52,6 +55,10 @@ function explainUnknown(path: readonly PropertyKey[], written: Written): Problem
   if (isSecret(outer)) {
     // Whoever writes a key as a name, - abc123: alice, has it in the name.
     return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
+  }
+  const replacement = REPLACED.get(toKeyText(path));
+  if (replacement !== undefined) {
+    return { path, line: `${toKeyText(path)}: no longer a key, expected ${replacement} in its place${origin}` };
   }
   const near = nearest(name, known);
   const elsewhere = listKeys().filter((key) => key.path.length > 1 && key.path.at(-1) === name);

@@ -2,8 +2,8 @@
  * The configuration, from where people write it: flag before environment before file before default. The folder knows keys
  * and values, and nothing of what they switch; the rest of the program sees `config.ts` only.
  */
-import { readFileSync } from 'node:fs';
 import { ConfigError, StartError } from '../errors.ts';
+import { readRegularFile, toFileReason } from '../trusted-file.ts';
 import { buildConfig, findConflicts } from './build-config.ts';
 import type { Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
@@ -16,8 +16,8 @@ import { parseYaml } from './yaml-text.ts';
 export interface ConfigSources {
   readonly flags: ConfigFlags;
   readonly env: Environment;
-  /** Text of a file; throws what `fs.readFileSync` throws, which is the default. */
-  readonly readFile?: (path: string) => string;
+  /** Text of a file. Default: of a regular file of at most 16 MiB, by `readRegularFile`. */
+  readonly readFile?: (path: string) => string | Promise<string>;
 }
 
 export interface LoadedConfig {
@@ -69,7 +69,7 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
   );
 }
 
-async function gather({ flags, env, readFile = (path) => readFileSync(path, 'utf8') }: ConfigSources) {
+async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) {
   const written = new Written();
   const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
   if (path !== undefined) written.add({ group: await readGroup(path, readFile), origin: () => path });
@@ -80,13 +80,19 @@ async function gather({ flags, env, readFile = (path) => readFileSync(path, 'utf
   return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
 }
 
-async function readGroup(path: string, readFile: (path: string) => string): Promise<Group> {
+/** Far more than anybody writes. */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+
+async function readConfigFile(path: string): Promise<string> {
+  return (await readRegularFile(path, MAX_FILE_BYTES)).toString('utf8');
+}
+
+async function readGroup(path: string, readFile: NonNullable<ConfigSources['readFile']>): Promise<Group> {
   let text: string;
   try {
-    text = readFile(path);
+    text = await readFile(path);
   } catch (cause) {
-    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
-    throw new StartError('D2S_ERR_CONFIG_FILE', `${path} cannot be read: ${reason}`, { cause });
+    throw new StartError('D2S_ERR_CONFIG_FILE', `${path} cannot be read: ${toFileReason(cause)}`, { cause });
   }
   const value = await parseYaml(text, path);
   if (value === null || value === undefined) return {};

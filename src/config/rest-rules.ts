@@ -21,7 +21,7 @@ export const restRuleSchema = z
           error: 'a list of methods',
         })
         .min(1, { error: 'at least one method' })
-        .describe('Upper-case methods that the rule takes.'),
+        .describe('Upper-case methods that the rule takes; GET takes HEAD as well.'),
       path: z
         .string({ error: PATH_FORM })
         .refine(isPathTemplate, { error: PATH_FORM })

@@ -145,6 +145,11 @@ const monitor = section(
       defaults.DEFAULT_MONITOR_MAX_CONNECTIONS,
       'Most connections to the monitoring port at a time.',
     ),
+    maxConnectionsPerAddress: wholeNumber(
+      { min: 0, max: 1_000_000 },
+      defaults.DEFAULT_MONITOR_MAX_CONNECTIONS_PER_ADDRESS,
+      'Most connections of one address to the monitoring port at a time; 0 is no limit.',
+    ),
     headTimeout: duration(
       defaults.DEFAULT_MONITOR_HEAD_TIMEOUT,
       'How long a request to the monitoring port may take to come.',
@@ -297,6 +302,11 @@ const limits = section(
       { min: 0, max: 1_000_000 },
       defaults.DEFAULT_IN_FLIGHT,
       'Most requests with the application server at a time, held long polls among them; 0 is no limit.',
+    ),
+    memoryBytes: wholeNumber(
+      { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
+      defaults.DEFAULT_MEMORY_BYTES,
+      'Most memory for what is kept because of what clients send: bodies, windows, unfinished heads, requests sent ahead.',
     ),
   },
   'How much is taken.',

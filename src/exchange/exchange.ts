@@ -29,6 +29,8 @@ export interface RequestHead {
   readonly target: string;
   /** Value of the first field of that lower-case name, without surrounding blanks. */
   field(name: string): string | undefined;
+  /** Values of all fields of that lower-case name in order, e.g. of `cookie`. */
+  fields(name: string): readonly string[];
 }
 
 export type Ending =

@@ -25,7 +25,10 @@ const REQUEST_PROBLEMS = {
   },
   501: { title: 'Not Implemented', detail: 'The request’s method is not served here.' },
   505: { title: 'HTTP Version Not Supported', detail: 'Only HTTP/1.1 and HTTP/1.0 are served here.' },
-  503: { title: 'Service Unavailable', detail: 'Too many requests wait on this connection.' },
+  503: {
+    title: 'Service Unavailable',
+    detail: 'Too many requests wait, or limits.memoryBytes has no room for this one.',
+  },
 } as const;
 
 export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;

@@ -94,6 +94,10 @@ export class GatewayRequestHead implements RequestHead {
   field(name: string): string | undefined {
     return valuesOf(this.#raw, name)[0];
   }
+
+  fields(name: string): readonly string[] {
+    return valuesOf(this.#raw, name);
+  }
 }
 
 /** A response's head for observers. */

@@ -29,6 +29,9 @@ import type { ClientConnection, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { RequestProblemStatus } from '../exchange/problem.ts';
 import { withoutUpgrade } from '../http1/upgrade.ts';
+import { MemoryBudget } from '../limits/memory-budget.ts';
+import { RequestAccount, RequestMemory } from '../limits/request-memory.ts';
+import { StalledWrites } from '../limits/stalled-writes.ts';
 import type { Logger } from '../logger.ts';
 import type { UpstreamTls } from '../tls/upstream-tls.ts';
 import { SharedLookup } from '../upstream/shared-lookup.ts';
@@ -37,7 +40,7 @@ import { OpenTunnels } from './open-tunnels.ts';
 import { PlainExchange } from './plain-exchange.ts';
 import { createProxy, type ProxyServer } from './proxy.ts';
 import { ReadAhead } from './read-ahead.ts';
-import { toHeadProblem } from './request-head.ts';
+import { NO_SIZE, type RequestSize, toHeadProblem, toRequestSize } from './request-head.ts';
 import { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
 import type { UpstreamReachability } from './upstream-watch.ts';
@@ -57,6 +60,10 @@ export interface GatewayOptions {
   readonly responseTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
   readonly halfClosedTimeoutMs?: number;
+  /** For what waits for its turn; absent: a budget of its own. */
+  readonly memory?: RequestMemory;
+  /** Default: of its own. */
+  readonly stalled?: StalledWrites;
   /** Undefined: plain TCP to the upstream. */
   readonly upstreamTls?: UpstreamTls | undefined;
   /** Told of connections to the upstream that stand, and of those that could not be opened. */
@@ -87,10 +94,22 @@ const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
 const MAX_CHECK_INTERVAL_MS = 1_000;
 const MIN_CHECK_INTERVAL_MS = 10;
 
+/** How often all connections are looked at, in ms. */
+const LOOK_MS = 250;
+
+/** A request's connection, and the request's size; `NO_SIZE` if it does not wait. */
+interface Admitted {
+  readonly connection: ServedConnection;
+  readonly size: RequestSize;
+}
+
 export class Gateway {
   readonly #reporter: ExchangeReporter;
   readonly #proxy: ProxyServer;
   readonly #logger: Logger;
+  readonly #memory: RequestMemory;
+  readonly #stalled: StalledWrites;
+  #lookTimer: NodeJS.Timeout | undefined;
   readonly #server: http.Server;
   readonly #connections = new Map<net.Socket, ServedConnection>();
   readonly #tunnels: OpenTunnels;
@@ -105,6 +124,8 @@ export class Gateway {
     this.#options = options;
     this.#tunnels = new OpenTunnels(clock);
     this.#logger = logger;
+    this.#memory = options.memory ?? new RequestMemory(new MemoryBudget());
+    this.#stalled = options.stalled ?? new StalledWrites(this.#memory.budget, clock);
     this.#reporter = reporter;
     this.#proxy = createProxy({ host: options.upstreamHost, port: options.upstreamPort });
     this.#services = this.#createServices();
@@ -154,13 +175,19 @@ export class Gateway {
     const onHalfClosedTooLong = () => this.#reporter.hits.hit('timeouts.halfClosed');
     const { upstreamTls } = this.#options;
     const lookup = this.#lookup;
-    const options = { idleTimeoutMs, halfClosedTimeoutMs, onHalfClosedTooLong, upstreamTls, lookup };
+    const { headBytes } = this.#options;
+    const account = new RequestAccount(this.#memory);
+    const onNoMemory = () => this.#reporter.hits.hit('limits.memoryBytes');
+    const stalled = this.#stalled;
+    const limits = { headBytes, account, onNoMemory, stalled, idleTimeoutMs, halfClosedTimeoutMs, onHalfClosedTooLong };
+    const options = { ...limits, upstreamTls, lookup };
     const connection = new ServedConnection(socket, client, options, this.#isDraining);
     this.#connections.set(socket, connection);
     socket.on('close', () => this.#connections.delete(socket));
+    this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS).unref();
     socket.setNoDelay(true);
     socket.allowHalfOpen = true;
-    this.#serve(socket);
+    this.#serve(socket, connection);
   }
 
   /** From now on answers carry `Connection: close`. Idle and upgraded connections stay. */
@@ -184,6 +211,7 @@ export class Gateway {
     this.#isDestroyed = true;
     for (const socket of this.#connections.keys()) socket.destroy();
     this.#tunnels.stop();
+    clearInterval(this.#lookTimer);
     // It has never listened: this only stops its interval.
     this.#server.close();
   }
@@ -191,8 +219,18 @@ export class Gateway {
   #createServices(): GatewayServices {
     const { upstreamHost: host, upstreamPort: port, forwarded, headBytes, idleTimeoutMs, reachability } = this.#options;
     const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    const [proxy, reporter] = [this.#proxy, this.#reporter];
-    return { proxy, reporter, limits: this.#options, reachability, headBytes, idleTimeoutMs, forwarded, authority };
+    const [proxy, reporter, memory] = [this.#proxy, this.#reporter, this.#memory.budget];
+    return {
+      proxy,
+      reporter,
+      memory,
+      limits: this.#options,
+      reachability,
+      headBytes,
+      idleTimeoutMs,
+      forwarded,
+      authority,
+    };
   }
 
   #createServer(): http.Server {
@@ -231,43 +269,74 @@ export class Gateway {
     return server;
   }
 
-  #serve(socket: net.Socket): void {
+  /** For what no event tells: unfinished heads, tunnels that stand still, writes below the high-water mark. */
+  #look(): void {
+    if (this.#connections.size === 0) {
+      clearInterval(this.#lookTimer);
+      this.#lookTimer = undefined;
+      return;
+    }
+    const inMessage = socketsInMessage(this.#server);
+    for (const [socket, connection] of this.#connections) {
+      connection.lookForStall();
+      connection.lookForHead(inMessage?.has(socket) ?? !connection.isIdle);
+    }
+  }
+
+  #serve(socket: net.Socket, connection: ServedConnection): void {
     if (socket.destroyed) return;
     // Whoever had it before may have left a limit for idle connections on it.
     socket.setTimeout(0);
     this.#server.emit('connection', socket);
+    connection.onServed();
     socket.resume();
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const connection = this.#admit(request);
-    if (connection === undefined) {
+    const admitted = this.#admit(request);
+    if (admitted === undefined) {
       request.resume();
       return;
     }
+    const { connection, size } = admitted;
     const isUpgradeIgnored = request.headers.upgrade !== undefined;
     // What is served here is not upgraded, so the upstream is not asked to.
     if (isUpgradeIgnored) request.rawHeaders = withoutUpgradeFields(request.rawHeaders);
     const exchange = this.#begin(request, connection);
-    connection.add(new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange));
+    const turn = new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange);
+    connection.add(turn, size);
     // Node's parser stops behind it, and drops what came in the same read: the client must know that it was not served.
     if (isUpgradeIgnored) connection.endBehindLast();
   }
 
   #onUpgrade(request: IncomingMessage, socket: net.Socket, leftover: Buffer): void {
-    const connection = this.#admit(request);
-    if (connection === undefined) return;
+    this.#connections.get(socket)?.onUpgrade();
+    const admitted = this.#admit(request);
+    if (admitted === undefined) return;
+    const { connection, size } = admitted;
     if (!isWebSocketRequest(request)) {
-      this.#ignoreUpgrade(request, connection, leftover);
+      this.#ignoreUpgrade(request, admitted, leftover);
       return;
     }
+    const ahead = this.#readAhead(connection, leftover);
+    if (ahead === undefined) return;
     const onTunnel = (upstream: net.Socket) => this.#tunnels.add(socket, upstream);
     const exchange = this.#begin(request, connection);
-    connection.add(new WebSocketExchange(this.#services, connection, { request, leftover, onTunnel }, exchange));
+    const turn = new WebSocketExchange(this.#services, connection, { request, ahead, onTunnel }, exchange);
+    connection.add(turn, size);
+  }
+
+  /** Undefined if memory has no room for `leftover`; the request is refused then. */
+  #readAhead(connection: ServedConnection, leftover: Buffer): ReadAhead | undefined {
+    const { memory, headBytes } = this.#services;
+    const onNoMemory = () => this.#reporter.hits.hit('limits.memoryBytes');
+    const ahead = ReadAhead.of(connection.socket, leftover, { memory, maxBytes: headBytes, onNoMemory });
+    if (ahead === undefined) connection.refuse(503);
+    return ahead;
   }
 
   /** The connection that takes this request; undefined when the request is refused or came too late. */
-  #admit(request: IncomingMessage): ServedConnection | undefined {
+  #admit(request: IncomingMessage): Admitted | undefined {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isClosing) return undefined;
     const hasTooMany = request.rawHeaders.length > 2 * this.#options.maxFields;
@@ -283,7 +352,13 @@ export class Gateway {
       connection.refuse(503, request.method === 'HEAD');
       return undefined;
     }
-    return connection;
+    const size = connection.isBusy ? toRequestSize(request) : NO_SIZE;
+    if (!connection.hasRoomFor(size)) {
+      this.#reporter.hits.hit('limits.memoryBytes');
+      connection.refuse(503, request.method === 'HEAD');
+      return undefined;
+    }
+    return { connection, size };
   }
 
   #begin(request: IncomingMessage, connection: ServedConnection): Exchange {
@@ -294,11 +369,12 @@ export class Gateway {
    * Serves the request as if it did not ask (RFC 9110 §7.8). Node's server has left the connection and would not read the
    * request's body: so the head is put back without its wish, and the connection begins anew.
    */
-  #ignoreUpgrade(request: IncomingMessage, connection: ServedConnection, leftover: Buffer): void {
+  #ignoreUpgrade(request: IncomingMessage, { connection, size }: Admitted, leftover: Buffer): void {
     const { socket } = connection;
     const head = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n${toLines(request.rawHeaders)}\r\n`;
     const bytes = Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]);
-    const ahead = new ReadAhead(socket, bytes, this.#services.headBytes);
+    const ahead = this.#readAhead(connection, bytes);
+    if (ahead === undefined) return;
     const turn = {
       begin: () => {
         // As in the relay: a stream that has ended while others came first takes nothing back, so it cannot be read anew.
@@ -310,15 +386,16 @@ export class Gateway {
         ahead.giveBack();
         connection.release(turn);
         // Not from within Node's parser, which the new beginning would use again.
-        process.nextTick(() => this.#serve(socket));
+        process.nextTick(() => this.#serve(socket, connection));
       },
       cancel: () => ahead.drop(),
       onClientEnded: () => undefined,
       isReceiving: false,
       isHeld: true,
+      bodyBytes: 0,
       hasAnswered: false,
     };
-    connection.add(turn);
+    connection.add(turn, size);
   }
 
   /** As the relay: a client that waits for an answer may be silent for as long as it takes, one that is waited for may not. */
@@ -346,6 +423,22 @@ export class Gateway {
     if (connection === undefined || status === undefined || isUnused) socket.destroy();
     else connection.refuse(status);
   }
+}
+
+/** Node's list of a server's connections. */
+interface ConnectionsList {
+  active(): readonly { readonly socket?: net.Socket | null }[];
+}
+
+/**
+ * Sockets of which Node's parser has a part of a message. Undocumented, the same in Node 20 and 26: Node's own watch over heads uses
+ * the list. Undefined where it is not there.
+ */
+function socketsInMessage(server: http.Server): ReadonlySet<net.Socket> | undefined {
+  const key = Object.getOwnPropertySymbols(server).find(({ description }) => description === 'http.server.connections');
+  const list = key && (server as unknown as Record<symbol, Partial<ConnectionsList> | undefined>)[key];
+  const parsers = list?.active?.();
+  return parsers && new Set(parsers.flatMap(({ socket }) => socket ?? []));
 }
 
 /** What Node's parser or its clock found, as an answer; undefined for an error of the connection itself. */

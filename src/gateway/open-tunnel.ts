@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../websocket/close-frame.ts';
 import { FrameCursor } from '../websocket/frame-cursor.ts';
+import { DirectionRate, type FrameRate } from '../websocket/frame-rate.ts';
 
 /** How long each side may take to answer a close frame; RFC 6455 §7.1.1 leaves it open. */
 const CLOSE_LIMIT_MS = 2_000;
@@ -25,8 +26,9 @@ export class OpenTunnel {
   readonly #closeLimitMs: number;
   readonly #fromClient = new FrameCursor('client');
   readonly #fromUpstream = new FrameCursor('upstream');
-  readonly #followClient = (bytes: Buffer) => this.#fromClient.follow(bytes);
-  readonly #followUpstream = (bytes: Buffer) => this.#fromUpstream.follow(bytes);
+  readonly #frameRate: FrameRate;
+  readonly #followClient: (bytes: Buffer) => void;
+  readonly #followUpstream: (bytes: Buffer) => void;
   #isLeaving = false;
   #isUpstreamTold = false;
   #isClientTold = false;
@@ -34,16 +36,30 @@ export class OpenTunnel {
   #onOver: ((farewell: Farewell) => void) | undefined;
 
   /** To be made right behind the pipes, in the same turn of the event loop; see `observeTunnel`. */
-  constructor(client: Socket, upstream: Socket, closeLimitMs = CLOSE_LIMIT_MS) {
+  constructor(client: Socket, upstream: Socket, frameRate: FrameRate, closeLimitMs = CLOSE_LIMIT_MS) {
     this.#client = client;
     this.#upstream = upstream;
     this.#closeLimitMs = closeLimitMs;
+    this.#frameRate = frameRate;
+    this.#followClient = this.#follow(this.#fromClient);
+    this.#followUpstream = this.#follow(this.#fromUpstream);
     client.on('data', this.#followClient);
     upstream.on('data', this.#followUpstream);
   }
 
   get isLeaving(): boolean {
     return this.#isLeaving;
+  }
+
+  /** Follows one direction, unless so many frames pass that it would take the loop from the traffic. */
+  #follow(cursor: FrameCursor): (bytes: Buffer) => void {
+    const rate = new DirectionRate();
+    return (bytes) => {
+      if (cursor.isLost) return;
+      const before = cursor.frames;
+      cursor.follow(bytes);
+      if (this.#frameRate.isTooFast(rate, cursor.frames - before)) cursor.lose();
+    };
   }
 
   /** Closes it, once. `onOver` is told how, unless both ends close it themselves meanwhile. */

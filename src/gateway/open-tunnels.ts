@@ -1,13 +1,17 @@
 import type { Socket } from 'node:net';
 import { type Clock, NS_PER_MS } from '../clock.ts';
+import { FrameRate } from '../websocket/frame-rate.ts';
 import { type Farewell, OpenTunnel } from './open-tunnel.ts';
 
 /** How often the next ones are let go: so many clients come again at the same moment. */
 const STEP_MS = 50;
+/** In a second: one percent of the loop to follow them. What is not followed is cut at the end, and not closed. */
+const FRAMES = { all: 200_000, ofOne: 10_000 };
 
 /** All WebSockets that are open, and how they are let go: one after another, so that their clients do not come again at once. */
 export class OpenTunnels {
   readonly #clock: Clock;
+  readonly #frameRate: FrameRate;
   readonly #open = new Set<OpenTunnel>();
   readonly #staying = new Set<OpenTunnel>();
   readonly #letGo: Record<Farewell, number> = { closed: 0, cut: 0 };
@@ -19,6 +23,7 @@ export class OpenTunnels {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#frameRate = new FrameRate(clock, FRAMES);
   }
 
   get size(): number {
@@ -32,7 +37,7 @@ export class OpenTunnels {
 
   /** To be called right behind the pipes, in the same turn of the event loop. */
   add(client: Socket, upstream: Socket): void {
-    const tunnel = new OpenTunnel(client, upstream);
+    const tunnel = new OpenTunnel(client, upstream, this.#frameRate);
     this.#open.add(tunnel);
     this.#staying.add(tunnel);
     client.once('close', () => {

@@ -56,6 +56,14 @@ export class PlainExchange implements Turn {
     return this.#request.complete || this.#upstream?.writableNeedDrain === true;
   }
 
+  get upstream(): ClientRequest | undefined {
+    return this.#upstream;
+  }
+
+  get bodyBytes(): number {
+    return this.#request.readableLength;
+  }
+
   get hasAnswered(): boolean {
     return this.#response.headersSent;
   }
@@ -122,7 +130,11 @@ export class PlainExchange implements Turn {
       upstream.once('close', () => socket.off('drain', flow));
     });
     setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
-    pump(this.#request, upstream, () => this.#endRequest(upstream), this.#requestReader());
+    pump(this.#request, upstream, {
+      onEnd: () => this.#endRequest(upstream),
+      onFlowChange: this.#onFlowChange,
+      onPassed: this.#requestReader(),
+    });
   }
 
   #endRequest(upstream: ClientRequest): void {
@@ -183,8 +195,14 @@ export class PlainExchange implements Turn {
     const flow = () => upstream.resume();
     socket.on('drain', flow);
     upstream.once('close', () => socket.off('drain', flow));
-    pump(upstream, this.#response, () => this.#onResponseEnd(upstream), this.#responseReader(upstream));
+    pump(upstream, this.#response, {
+      onEnd: () => this.#onResponseEnd(upstream),
+      onFlowChange: this.#onFlowChange,
+      onPassed: this.#responseReader(upstream),
+    });
   }
+
+  readonly #onFlowChange = (): void => this.#connection.lookForStall();
 
   /** What reads the request's body; undefined when nobody does. */
   #requestReader(): ((chunk: Buffer) => void) | undefined {
@@ -238,6 +256,7 @@ export class PlainExchange implements Turn {
     this.#isOver = true;
     this.#services.reporter.responseEnd(this.#exchange);
     this.#services.reporter.end(this.#exchange, COMPLETED);
+    if (this.#upstream?.writableFinished === false) this.#endBehindRest(this.#upstream);
     const trailers = upstream.rawTrailers;
     try {
       if (trailers.length > 0 && isChunked(upstream.rawHeaders)) this.#response.addTrailers(toPairs(trailers));
@@ -246,6 +265,16 @@ export class PlainExchange implements Turn {
       // A trailer that Node does not write: what is missing must be seen.
       this.#connection.breakOff(this.#isUntilClose);
     }
+  }
+
+  /**
+   * As in the relay: an upstream that answers before it has read the whole request may take the rest for a next request. The rest
+   * is still passed on; then the connection ends (RFC 9112 §9.3).
+   */
+  #endBehindRest(upstream: ClientRequest): void {
+    // Otherwise Node's agent would reuse the connection.
+    upstream.shouldKeepAlive = false;
+    upstream.once('finish', () => upstream.socket?.destroySoon());
   }
 
   /** Behind a whole response it is of no interest: more bytes than its own (RFC 9112 §9.3), or a reset. Its 'end' is to come. */

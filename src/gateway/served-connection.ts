@@ -2,17 +2,42 @@ import http from 'node:http';
 import type net from 'node:net';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+import type { HeadWaiter, RequestAccount } from '../limits/request-memory.ts';
+import { PAUSING_BYTES, type StalledWrites, type StallingConnection } from '../limits/stalled-writes.ts';
 import { resetConnection } from '../tls/reset.ts';
 import type { UpstreamTls } from '../tls/upstream-tls.ts';
+import { NO_SIZE, type RequestSize } from './request-head.ts';
 import type { Turn } from './turn.ts';
 
 /** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
 const LINGER_MS = 2_000;
 
-/** Requests that may wait behind one that is being served. One read holds up to about 1,500; nobody means that. */
+/** Requests that may wait behind one that is being served. One read holds up to about 2,500; no client means that. */
 export const MAX_WAITING = 256;
 
+/** The socket is not read while that many wait, so that only more than 256 requests within one read are refused. */
+const MANY_WAITING = MAX_WAITING / 2;
+
+/** What the paused side of a stalled body keeps, in Node's streams and in the read that is under way. Measured. */
+const PAUSED_BYTES = 104 * 1024;
+
+/** What Node calls for each head that its parser has read; undocumented, the same in Node 20 and 26. */
+interface ParsedSocket {
+  readonly parser?: { onIncoming: unknown } | null;
+}
+
+/** An error for the parser: it stops at this head, within the bytes that it has. `parser.pause()` would only stop after them. */
+const STOP = () => -1;
+
 export interface ConnectionOptions {
+  /** Heads that wait may have that many bytes; past that the socket is not read. */
+  readonly headBytes: number;
+  /** What the requests that wait are charged to. */
+  readonly account: RequestAccount;
+  /** Called when memory had no room: the request is refused, or the connection reset. */
+  readonly onNoMemory: () => void;
+  /** Who is charged for what the peers do not read. */
+  readonly stalled: StalledWrites;
   /** How long a connection may be without progress while its last bytes are sent. */
   readonly idleTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait. */
@@ -25,8 +50,13 @@ export interface ConnectionOptions {
   readonly lookup: net.LookupFunction;
 }
 
-/** One client's connection in the gateway, with the upstream connection that belongs to it and to nobody else. */
-export class ServedConnection {
+/**
+ * One client's connection in the gateway, with the upstream connection that belongs to it and to nobody else.
+ *
+ * Requests that wait are charged to the memory of all connections. So is a head that is not finished, from the gateway's next look
+ * on: Node's parser has it, and does not tell its size. What is charged is what came since the last look that found no such head.
+ */
+export class ServedConnection implements StallingConnection, HeadWaiter {
   readonly socket: net.Socket;
   readonly client: ClientConnection;
   /**
@@ -35,8 +65,17 @@ export class ServedConnection {
    */
   readonly agent: http.Agent;
   readonly #options: ConnectionOptions;
+  /** The upstream's end, once the connection is a tunnel. */
+  #tunnel: net.Socket | undefined;
   /** The first one is running. */
   readonly #turns: Turn[] = [];
+  /** Of the requests in `#turns`. */
+  readonly #sizes: RequestSize[] = [];
+  /** The socket is not read until all that waits has had its turn. */
+  #isHeldBack = false;
+  /** Node's server reads the socket. */
+  #isParsed = true;
+  #isSettling = false;
   #isDraining: boolean;
   /** The client has been told, or has to be left without being told. */
   #hasToldEnd = false;
@@ -45,6 +84,8 @@ export class ServedConnection {
   #isRefusing = false;
   #hasClientEnded = false;
   #timer: NodeJS.Timeout | undefined;
+  /** `socket.bytesRead` at the last look that found no unfinished head. */
+  #headlessAtBytes: number;
   /** `socket.bytesRead` when the connection became idle: nothing of a next request has come while it is the same. */
   #idleAtBytes: number;
 
@@ -54,6 +95,7 @@ export class ServedConnection {
     this.client = client;
     this.#options = options;
     this.#isDraining = isDraining;
+    this.#headlessAtBytes = socket.bytesRead - socket.readableLength;
     this.#idleAtBytes = socket.readableLength > 0 ? Number.NaN : socket.bytesRead;
     // Ours for the connection's whole life: between Node's server and http-proxy there are moments at which the socket has no
     // other error listener, and a client's reset at such a moment would end the process (#1468).
@@ -98,20 +140,107 @@ export class ServedConnection {
     return this.#turns.length === 0 && this.socket.bytesRead === this.#idleAtBytes;
   }
 
-  /** The running request waits for the upstream, and not for the client. */
+  /**
+   * The running request waits for the upstream, and not for the client. A client that has sent too much ahead is not read, so its
+   * leaving is not seen: its silence counts, as in the relay.
+   */
   get isHeld(): boolean {
-    return this.#turns[0]?.isHeld === true;
+    const isTooFarAhead = this.#isHeldBack && this.#turns.at(-1)?.isReceiving !== true;
+    return this.#turns[0]?.isHeld === true && !isTooFarAhead;
   }
 
-  add(turn: Turn): void {
+  /** To be called when a write has to wait or no longer has to, and from time to time. */
+  lookForStall(): void {
+    this.#options.stalled.look(this);
+  }
+
+  /** To be called from time to time. `isInMessage`: Node's parser has a part of a message. Charges an unfinished head. */
+  lookForHead(isInMessage: boolean): void {
+    if (this.isClosing || !this.#isParsed) return;
+    const { account, headBytes } = this.#options;
+    const { bytesRead } = this.socket;
+    const waitingBytes = this.#waiting('keptBytes');
+    if (!isInMessage || this.#turns.at(-1)?.isReceiving === true) {
+      this.#headlessAtBytes = bytesRead;
+      account.keep(waitingBytes);
+      return;
+    }
+    const unfinishedBytes = Math.min(bytesRead - this.#headlessAtBytes, headBytes);
+    if (!account.keep(waitingBytes + unfinishedBytes, this)) this.onHeadEvicted();
+  }
+
+  /** Node's parser keeps the head for as long as the socket is open: so the client gets no time to go on sending. */
+  onHeadEvicted(): void {
+    this.#options.onNoMemory();
+    if (this.#turns.length > 0) {
+      resetConnection(this.socket);
+      return;
+    }
+    this.refuse(503);
+    this.socket.once('finish', () => this.socket.destroy());
+  }
+
+  get stalledBytes(): number {
+    const { socket } = this;
+    if (socket.destroyed) return 0;
+    const upstreamBytes = (this.#turns[0]?.upstream ?? this.#tunnel)?.writableLength ?? 0;
+    const bytes = socket.writableLength + upstreamBytes;
+    return bytes < PAUSING_BYTES ? bytes : bytes + PAUSED_BYTES;
+  }
+
+  get sentBytes(): number {
+    const upstream = this.#turns[0]?.upstream?.socket ?? this.#tunnel;
+    return sentOn(this.socket) + (upstream ? sentOn(upstream) : 0);
+  }
+
+  onStalledTooLong(): void {
+    this.#options.onNoMemory();
+    resetConnection(this.socket);
+  }
+
+  /** A next request has to wait. */
+  get isBusy(): boolean {
+    return this.#turns.length > 0;
+  }
+
+  /** Takes the memory for a request of that size, which is to be added then. False without room. */
+  hasRoomFor({ keptBytes }: RequestSize): boolean {
+    return this.#options.account.keep(this.#waiting('keptBytes') + keptBytes);
+  }
+
+  add(turn: Turn, size: RequestSize = NO_SIZE): void {
     this.#turns.push(turn);
-    if (this.#turns.length === 1) turn.begin();
+    this.#sizes.push(size);
+    if (this.#turns.length === 1) {
+      turn.begin();
+      return;
+    }
+    // At once: a stream hands over all that it has buffered in one turn of the loop.
+    const isTooMuch = this.#waiting('headBytes') > this.#options.headBytes || this.#turns.length > MANY_WAITING;
+    if (isTooMuch && this.#isParsed) this.#holdBack();
+    // The request's body may follow in the same read: how much of it is known once the parser is through.
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    process.nextTick(this.#settle);
+  }
+
+  /** To be called each time that Node's server has begun to serve the socket: its listeners come first. */
+  onServed(): void {
+    this.#isParsed = true;
+    this.socket.off('resume', this.#onResume);
+    this.socket.on('resume', this.#onResume);
+  }
+
+  /** Node's server has let go of the socket, and somebody else reads it. */
+  onUpgrade(): void {
+    this.#isParsed = false;
+    this.#isHeldBack = false;
   }
 
   /** To be called by the running turn when both sides are through with it. */
   done(turn: Turn): void {
     if (this.#turns[0] !== turn) return;
-    this.#turns.shift();
+    this.#shift();
     const next = this.#turns[0];
     if (next !== undefined && !this.#hasToldEnd) {
       if (!this.#isClosing) next.begin();
@@ -123,7 +252,7 @@ export class ServedConnection {
 
   /** To be called instead of `done` by a turn that only makes way for the same request, read anew. */
   release(turn: Turn): void {
-    if (this.#turns[0] === turn) this.#turns.shift();
+    if (this.#turns[0] === turn) this.#shift();
   }
 
   /** Answers say from now on that their connection ends. One whose head has gone without that does not end it. */
@@ -149,6 +278,7 @@ export class ServedConnection {
   refuse(status: RequestProblemStatus, isHead = false): void {
     if (this.isClosing) return;
     this.#isRefusing = true;
+    this.#stopParsing();
     const answer = toRawResponse(requestProblem(status), { isHead, isLast: true });
     const last = this.#turns.at(-1);
     if (last?.isReceiving === true) {
@@ -159,13 +289,17 @@ export class ServedConnection {
         return;
       }
       this.#turns.pop();
+      this.#sizes.pop();
     }
+    // The client is not read until it is refused.
+    if (this.#turns.length > 0) this.#holdBack();
     this.add({
       begin: () => this.close(answer),
       cancel: () => undefined,
       onClientEnded: () => undefined,
       isReceiving: false,
       isHeld: true,
+      bodyBytes: 0,
       hasAnswered: false,
     });
   }
@@ -179,6 +313,8 @@ export class ServedConnection {
   close(answer?: Buffer): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
+    this.#isHeldBack = false;
+    this.#stopParsing();
     const { socket } = this;
     const { idleTimeoutMs } = this.#options;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
@@ -187,13 +323,16 @@ export class ServedConnection {
     socket.pause();
     socket.end(() => {
       if (socket.destroyed) return;
+      // Node emits no 'drain' any more.
+      this.lookForStall();
       this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
       socket.resume();
     });
   }
 
   /** Is no HTTP from here on, and whoever passes its bytes on ends it. */
-  becomeTunnel(): void {
+  becomeTunnel(upstream: net.Socket): void {
+    this.#tunnel = upstream;
     Reflect.deleteProperty(this.socket, 'destroySoon');
   }
 
@@ -201,6 +340,51 @@ export class ServedConnection {
   breakOff(isUntilClose: boolean): void {
     if (isUntilClose) resetConnection(this.socket);
     else this.close();
+  }
+
+  /** The next one is running, or none. */
+  #shift(): void {
+    this.#turns.shift();
+    this.#sizes.shift();
+    this.#options.account.keep(this.#waiting('keptBytes'));
+    if (this.#turns.length > 1 || !this.#isHeldBack || this.isClosing) return;
+    this.#isHeldBack = false;
+    this.socket.resume();
+  }
+
+  /** Of all requests that wait, with what has come of their bodies. */
+  #waiting(of: keyof RequestSize): number {
+    let bytes = 0;
+    for (const [i, turn] of this.#turns.entries()) if (i > 0) bytes += (this.#sizes[i]?.[of] ?? 0) + turn.bodyBytes;
+    return bytes;
+  }
+
+  /** Runs after each read that brought a waiting request. */
+  readonly #settle = (): void => {
+    this.#isSettling = false;
+    if (this.#turns.length < 2 || this.isClosing) return;
+    // Otherwise Node reads up to a stream's high-water mark; the kernel's buffers are enough.
+    if (this.#isParsed && this.#turns.at(-1)?.isReceiving === true) this.#holdBack();
+    if (!this.#options.account.keep(this.#waiting('keptBytes'))) {
+      this.#options.onNoMemory();
+      this.refuse(503);
+    }
+  };
+
+  #holdBack(): void {
+    this.#isHeldBack = true;
+    this.socket.pause();
+  }
+
+  /** Node reads on by itself at each message's end, and at each 'drain'. */
+  readonly #onResume = (): void => {
+    if (this.#isHeldBack) this.socket.pause();
+  };
+
+  /** Nothing that has come, or is still to come, is parsed from here on: it is dropped as it is read. */
+  #stopParsing(): void {
+    const { parser } = this.socket as ParsedSocket;
+    if (parser?.onIncoming !== undefined) parser.onIncoming = STOP;
   }
 
   #onClientEnded(): void {
@@ -221,8 +405,15 @@ export class ServedConnection {
     clearTimeout(this.#timer);
     this.#isClosing = true;
     for (const turn of this.#turns.splice(0)) turn.cancel();
+    this.#options.account.keep(0);
+    this.#options.stalled.remove(this);
     this.agent.destroy();
   }
+}
+
+/** What the system has taken. */
+function sentOn(socket: net.Socket): number {
+  return socket.bytesWritten - socket.writableLength;
 }
 
 /** http.request does not ask whether its agent's sockets speak TLS: so http-proxy need not know either. */

@@ -1,5 +1,6 @@
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ForwardedMode } from '../http1/forwarded.ts';
+import type { MemoryBudget } from '../limits/memory-budget.ts';
 import type { ProxyServer } from './proxy.ts';
 import type { UpstreamLimits, UpstreamReachability } from './upstream-watch.ts';
 
@@ -7,6 +8,8 @@ import type { UpstreamLimits, UpstreamReachability } from './upstream-watch.ts';
 export interface GatewayServices {
   readonly proxy: ProxyServer;
   readonly reporter: ExchangeReporter;
+  /** For what waits for its turn. */
+  readonly memory: MemoryBudget;
   readonly limits: UpstreamLimits;
   readonly reachability: UpstreamReachability | undefined;
   readonly headBytes: number;

@@ -1,3 +1,5 @@
+import type { ClientRequest } from 'node:http';
+
 /**
  * What happens to one request of a connection. Node hands over pipelined requests as soon as it has read them; here each
  * waits for its turn, so that one connection to the upstream is enough and responses cannot change places.
@@ -13,6 +15,10 @@ export interface Turn {
   readonly isReceiving: boolean;
   /** It is not the client that this waits for: its silence, however long, says nothing. */
   readonly isHeld: boolean;
+  /** Bytes of its body that have come before its turn. */
+  readonly bodyBytes: number;
   /** Something of the final response may be on its way to the client. */
   readonly hasAnswered: boolean;
+  /** What it sends to, if anything. */
+  readonly upstream?: ClientRequest | undefined;
 }

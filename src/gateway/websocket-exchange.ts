@@ -5,7 +5,7 @@ import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { GatewayResponseHead, listOf, toGroups, toLines, valuesOf } from './fields.ts';
 import { callWebSocket } from './proxy.ts';
-import { ReadAhead } from './read-ahead.ts';
+import type { ReadAhead } from './read-ahead.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
 import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
@@ -41,6 +41,8 @@ export function hasBody({ rawHeaders: raw }: IncomingMessage): boolean {
 export class WebSocketExchange implements Turn {
   readonly isReceiving = false;
   readonly isHeld = true;
+  /** What comes behind it is counted by its ReadAhead. */
+  readonly bodyBytes = 0;
   readonly #services: GatewayServices;
   readonly #connection: ServedConnection;
   readonly #request: IncomingMessage;
@@ -59,7 +61,8 @@ export class WebSocketExchange implements Turn {
     connection: ServedConnection,
     message: {
       readonly request: IncomingMessage;
-      readonly leftover: Buffer;
+      /** Reads on behind the request. */
+      readonly ahead: ReadAhead;
       readonly onTunnel: (upstream: Socket) => void;
     },
     exchange: Exchange,
@@ -67,7 +70,7 @@ export class WebSocketExchange implements Turn {
     this.#services = services;
     this.#connection = connection;
     this.#request = message.request;
-    this.#ahead = new ReadAhead(connection.socket, message.leftover, services.headBytes);
+    this.#ahead = message.ahead;
     this.#onTunnel = message.onTunnel;
     this.#exchange = exchange;
   }
@@ -173,7 +176,7 @@ export class WebSocketExchange implements Turn {
     response.headers = Object.fromEntries(
       fields.map(({ name, values }) => [name, values]),
     ) as IncomingMessage['headers'];
-    this.#connection.becomeTunnel();
+    this.#connection.becomeTunnel(tunnel);
     guardTunnel(this.#connection.socket, tunnel, this.#services.idleTimeoutMs);
     return true;
   }

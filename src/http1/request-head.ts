@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { CR, LF, SPACE, TARGET } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, readFields, UNCLEAR } from './fields.ts';
+import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
 /**
@@ -65,6 +65,10 @@ export class Http1RequestHead {
 
   field(name: string): string | undefined {
     return fieldValue(this.text, this.#fields.lineStarts, name);
+  }
+
+  fields(name: string): readonly string[] {
+    return fieldValues(this.text, this.#fields.lineStarts, name);
   }
 }
 

@@ -1,4 +1,5 @@
 import { type ErrorCode, SidecarError } from '../errors.ts';
+import { toShownText } from '../shown-text.ts';
 import type { JvmReading } from './jvm-reading.ts';
 
 /** One way to learn of the JVM's condition. One file (or folder) for each; all fill the same reading. */
@@ -26,6 +27,7 @@ export class JvmSourceError extends SidecarError {
   declare readonly code: JvmErrorCode;
 
   constructor(code: JvmErrorCode, message: string, cause?: unknown) {
-    super(code, message, cause === undefined ? undefined : { cause });
+    // Any user of the machine may name a folder in /tmp, and messages quote that name.
+    super(code, toShownText(message), cause === undefined ? undefined : { cause });
   }
 }

@@ -15,10 +15,15 @@ const WARNINGS = {
   'limits.connections': 'that many connections are open: closing new ones',
   'limits.connectionsPerAddress': 'that many connections of one address are open: closing further ones of it',
   'limits.inFlight': 'that many requests are with the application server: answering 503',
+  'limits.memoryBytes':
+    'what clients send ahead or do not read fills its memory: answering 503, or resetting connections',
   'timeouts.head': 'heads of requests do not come in time: answering 408',
   'timeouts.idle': undefined,
   'timeouts.halfClosed': undefined,
-  'monitor.maxConnections': 'that many connections to the monitoring port are open: closing new ones',
+  'monitor.maxConnections':
+    'that many connections to the monitoring port are open: closing one without an accepted request for each new one',
+  'monitor.maxConnectionsPerAddress':
+    'that many connections of one address to the monitoring port are open: closing one of it for each new one',
   'monitor.headTimeout': 'requests to the monitoring port do not come in time: answering 408',
   'monitor.idleTimeout': undefined,
   'monitor.maxAnswerBytes': 'an answer of the monitoring port is larger: answering 507, or breaking it off',

@@ -47,7 +47,7 @@ export class Guard {
 
   /**
    * Who asks, with enough of a role for what is asked; `needed` is for requests that the router could not read. Throws ProblemError:
-   * 400, 401, 403, 405, 413, 421, 429.
+   * 400, 401, 403, 405, 413, 421, 429, 503.
    */
   async admit(request: FastifyRequest, needed: Role | 'open' = neededFor(request)): Promise<Reader> {
     checkMethod(request);
@@ -82,6 +82,10 @@ export class Guard {
         const detail = 'Too many credentials came from this address to verify another one now.';
         throw new ProblemError({ status: 429, detail, fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
+      case 'busy': {
+        const detail = 'Too many passwords wait to be verified, and this one was not looked at.';
+        throw new ProblemError({ status: 503, detail, fields: { 'retry-after': String(verdict.retryAfterS) } });
+      }
       case 'missing':
         throw toUnauthorized(access, MISSING);
       case 'wrong':
@@ -91,7 +95,7 @@ export class Guard {
 }
 
 /** That there is no such path is no secret to whoever may read at all. */
-function neededFor(request: FastifyRequest): Role | 'open' {
+export function neededFor(request: FastifyRequest): Role | 'open' {
   return request.is404 ? 'metrics' : (request.routeOptions.config.access ?? 'sessions');
 }
 

@@ -54,15 +54,27 @@ function* rowsOfObjects({ object }: MonitoredApplication['statistics']): Generat
   }
 }
 
-/** Rows `[id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests, errors]`, oldest first. */
+/** Rows `[id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests, errors]`, oldest first; `false` follows where nothing has proven the name. */
 export function* renderSessionRows(sessions: Iterable<LiveSession>): Pieces {
   yield* renderRows(rowsOfSessions(sessions));
 }
 
 function* rowsOfSessions(sessions: Iterable<LiveSession>): Generator<readonly unknown[]> {
   for (const session of sessions) {
-    const { id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests } = session.toEntry();
-    yield [id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests, session.errors];
+    const entry = session.toEntry();
+    const { id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests } = entry;
+    const row: unknown[] = [
+      id,
+      userName,
+      connectionType,
+      createTime,
+      lastActivityTime,
+      remoteAddress,
+      requests,
+      session.errors,
+    ];
+    if (entry.verified === false) row.push(false);
+    yield row;
   }
 }
 

@@ -13,11 +13,13 @@ import { LimitHits } from '../limits/limit-hits.ts';
 import type { Logger } from '../logger.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
 import { AnswerLimit } from './answer-limit.ts';
-import type { Guard } from './guard.ts';
+import { type Guard, neededFor } from './guard.ts';
+import { MonitorConnections } from './monitor-connections.ts';
 import type { Monitored } from './monitored.ts';
 import { NO_CACHE, type Problem, ProblemError, problemBody, sendProblem, titleOf } from './problem.ts';
 import { addRoutes, type MetricsOptions } from './routes.ts';
 import { SECURITY_FIELDS } from './security-fields.ts';
+import { Turns } from './turns.ts';
 
 /** Names of up to 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;
@@ -31,11 +33,12 @@ const NO_SCHEMAS = { compilersFactory: { buildValidator: refuseSchema, buildSeri
 
 export type MonitorLimits = Pick<
   Config['monitor'],
-  'maxConnections' | 'headTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes'
+  'maxConnections' | 'maxConnectionsPerAddress' | 'headTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes'
 >;
 
 const DEFAULT_LIMITS: MonitorLimits = {
   maxConnections: 1_000,
+  maxConnectionsPerAddress: 100,
   headTimeoutMs: 10_000,
   idleTimeoutMs: 75_000,
   maxAnswerBytes: 64 * 1024 * 1024,
@@ -59,6 +62,7 @@ export class Monitor {
   readonly #logger: Logger;
   readonly #hits: LimitHits;
   readonly #answers: AnswerLimit;
+  readonly #connections: MonitorConnections;
 
   constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, port: MonitorPort = {}) {
     const { tls, limits = DEFAULT_LIMITS, hits = new LimitHits(systemClock, logger) } = port;
@@ -67,6 +71,8 @@ export class Monitor {
     this.#hits = hits;
     const answers = new AnswerLimit(limits.maxAnswerBytes, hits, systemClock);
     this.#answers = answers;
+    const connections = new MonitorConnections(limits, hits, new Turns(systemClock, options.nextTurn));
+    this.#connections = connections;
     const applications = new Set(monitored.applications.map(({ name }) => name));
     const { headTimeoutMs, idleTimeoutMs } = limits;
     const http = {
@@ -94,7 +100,11 @@ export class Monitor {
     this.#server.addHook('onRequest', async (request, reply) => {
       reply.headers(SECURITY_FIELDS);
       request.reader = await this.#guard.admit(request);
+      // Anybody may ask the others, so that they prove nothing.
+      const isOpen = neededFor(request) === 'open';
+      if (!isOpen) connections.accepted(request.raw.socket, reply.raw);
       answers.check(request.raw.url ?? '');
+      if (!isOpen) monitored.catchUp?.();
     });
     this.#server.addHook('onSend', async (request, _reply, payload) => answers.limit(request.raw.url ?? '', payload));
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
@@ -102,13 +112,20 @@ export class Monitor {
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
-    this.#limitConnections(limits.maxConnections);
+    connections.attach(this.#server.server, tls !== undefined);
+    this.#endSilent();
   }
 
-  /** Other limits from now on: of time for the next connections, and no connection that is open is closed for being one too many. */
-  reconfigure({ maxConnections, headTimeoutMs, idleTimeoutMs, maxAnswerBytes }: MonitorLimits): void {
+  /** Connections open now, and those that sent too much ahead. */
+  get connections(): { readonly size: number; readonly overflows: number } {
+    return this.#connections;
+  }
+
+  /** Other limits from now on: those of time and number for the next connections. */
+  reconfigure(limits: MonitorLimits): void {
+    const { headTimeoutMs, idleTimeoutMs, maxAnswerBytes } = limits;
     const { server } = this.#server;
-    server.maxConnections = maxConnections;
+    this.#connections.reconfigure(limits);
     server.headersTimeout = headTimeoutMs;
     server.requestTimeout = headTimeoutMs;
     server.keepAliveTimeout = idleTimeoutMs;
@@ -134,11 +151,8 @@ export class Monitor {
     await this.#server.close();
   }
 
-  #limitConnections(maxConnections: number): void {
-    const { server } = this.#server;
-    server.maxConnections = maxConnections;
-    server.on('drop', () => this.#hits.hit('monitor.maxConnections'));
-    server.on('timeout', (socket) => {
+  #endSilent(): void {
+    this.#server.server.on('timeout', (socket) => {
       this.#hits.hit('monitor.idleTimeout');
       socket.destroy();
     });

@@ -24,6 +24,8 @@ export interface MonitoredSecurity {
     /** Undefined where no credential was ever needed. */
     readonly counts: { readonly unverified: number; readonly forgotten: number } | undefined;
   };
+  /** Of the monitoring port itself. */
+  readonly connections: { readonly size: number; readonly overflows: number };
   /** Each undefined where it is plain. */
   readonly tls: {
     readonly listen: { readonly numbers: MonitoredHandshakes } | undefined;

@@ -75,6 +75,8 @@ export interface MonitoredNumbers {
   readonly unclassified: number;
   readonly cometExchanges: number;
   readonly sessionsUntracked: number;
+  /** By bound: `cookie`, `address`. */
+  readonly claimsRefused: Counts;
   readonly comet: MonitoredComet;
   /** How long the relay keeps what it passes on, by direction: `request`, `response`. */
   readonly added: Readonly<Record<string, DurationBucketsReading>>;
@@ -164,6 +166,8 @@ export interface MonitoredSidecar {
   };
   /** By the key of the configuration that sets the limit. */
   readonly limits: { readonly counts: ReadonlyMap<string, number> };
+  /** What is kept because of what clients send, and what was refused for want of memory, both by kind. */
+  readonly memory: { readonly used: Counts; readonly refusals: Counts };
   readonly dispatcher: {
     readonly openConnections: number;
     readonly clientAddresses: number;
@@ -200,6 +204,8 @@ export interface MonitoredSidecar {
 }
 
 export interface Monitored {
+  /** Called before each answer with numbers: what has passed a moment ago is to be in it. */
+  catchUp?(): void;
   readonly applications: readonly MonitoredApplication[];
   readonly health: MonitoredHealth;
   readonly jvm: MonitoredJvm;

@@ -28,6 +28,7 @@ import type { Config } from '../config/config.ts';
 import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
+import { toShownText } from '../shown-text.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { addLiveRoutes } from './live-routes.ts';
 import type {
@@ -121,7 +122,8 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
         const scope = toScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
-        return sendMetrics(request, reply, select(scope, name), scope, answers);
+        // As the classifier makes names: found by the name that is shown, and by the one that clients send.
+        return sendMetrics(request, reply, select(scope, toShownText(name)), scope, answers);
       });
     }
     for (const [path, select] of Object.entries(JVM_METRICS)) {

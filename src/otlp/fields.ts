@@ -1,7 +1,7 @@
 /** The fields that go along to the receiver, as a rule a credential: read for each request, so that a new one holds at once. */
-import { readFile, stat } from 'node:fs/promises';
 import { SidecarError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import { readRegularFile, toFileReason, UntrustedFileError } from '../trusted-file.ts';
 
 export type Fields = Readonly<Record<string, string>>;
 
@@ -46,7 +46,7 @@ export function createFieldsReader({ headersFile, headersEnv, env, logger }: Fie
     };
     return async () => {
       const where = `${headersFile} (otlp.headersFile)`;
-      return parseFields(await readRegularFile(headersFile, 'otlp.headersFile', MAX_BYTES, warn), where);
+      return parseFields(await readKeyFile(headersFile, 'otlp.headersFile', MAX_BYTES, warn), where);
     };
   }
   if (headersEnv === undefined) return async () => ({});
@@ -73,22 +73,21 @@ export function parseFields(text: string, where: string): Fields {
 }
 
 /** Text of a file that is neither a pipe, which would block, nor huge. `onOpen` is called where everybody may read it. */
-export async function readRegularFile(
+export async function readKeyFile(
   file: string,
   key: string,
   maxBytes: number,
   onOpen: () => void = () => undefined,
 ): Promise<string> {
   try {
-    const found = await stat(file);
-    if (!found.isFile() || found.size > maxBytes) {
-      throw new OtlpFileError(`${file} (${key}) is not a regular file of at most ${maxBytes} bytes.`);
-    }
-    if ((found.mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32') onOpen();
-    return await readFile(file, 'utf8');
+    const bytes = await readRegularFile(file, maxBytes, ({ mode }) => {
+      if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32') onOpen();
+    });
+    return bytes.toString('utf8');
   } catch (cause) {
-    if (cause instanceof OtlpFileError) throw cause;
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    if (cause instanceof UntrustedFileError)
+      throw new OtlpFileError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
+    const code = toFileReason(cause);
     const advice = code === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
     throw new OtlpFileError(`The file ${file} (${key}) cannot be read (${code}); ${advice}.`);
   }

@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Config } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
-import { createFieldsReader, type FieldsReader, readRegularFile } from './fields.ts';
+import { createFieldsReader, type FieldsReader, readKeyFile } from './fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
 export interface ReceiverOptions {
@@ -42,7 +42,7 @@ export class Receiver {
   async headers(): Promise<Record<string, string>> {
     if (this.#caFile !== undefined && this.#agent instanceof https.Agent) {
       // Connections are pooled by their authorities: with others, none of the old ones is used again.
-      this.#agent.options.ca = await readRegularFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
+      this.#agent.options.ca = await readKeyFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
     }
     return { ...(await this.#fields()), 'content-type': 'application/x-protobuf' };
   }

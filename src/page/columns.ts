@@ -17,6 +17,11 @@ export function toConnection(type: ConnectionType): string {
   return CONNECTIONS[type] ?? type;
 }
 
+/** E.g. `anna`, or `anna (unverified)` where nothing has proven the name. */
+export function toUser([, userName, , , , , , , verified]: SessionRow): string {
+  return `${userName ?? '(unknown)'}${verified === false ? ' (unverified)' : ''}`;
+}
+
 export function stepsOf(row: CallRow): readonly number[] {
   return row.slice(FIRST_STEP) as number[];
 }
@@ -43,9 +48,8 @@ export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
 
 /** Times are sorted as numbers, which is quicker than as texts, and shown in the reader's zone. */
 export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
-  const user = (shown: string | null) => shown ?? '(unknown)';
   return [
-    text('user', 'User', 'session.user', 'wide', (row) => row[1], user),
+    { ...text('user', 'User', 'session.user', 'wide', (row: SessionRow) => row[1]), text: toUser },
     {
       ...text('connection', 'Connection', 'session.connection', 'w-text', (row: SessionRow) => toConnection(row[2])),
       isMinor: true,

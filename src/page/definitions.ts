@@ -109,7 +109,7 @@ export const DEFINITIONS = {
   'object.rate': { term: 'Values a second', text: 'Received values a second: the moving average of a minute.' },
   'session.user': {
     term: 'User',
-    text: 'Who logged in, from the credentials or the login form. Unknown where the wire does not tell.',
+    text: 'Who logged in, from the credentials or the login form. Unknown where the wire does not tell; unverified while the server may have accepted something else, e.g. a cookie, so that anybody could have stated the name.',
   },
   'session.connection': {
     term: 'Connection',

@@ -1,7 +1,7 @@
 /** One RPC, one object, one session: in place of its table, and with an address of its own. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { stepsOf, toConnection } from './columns.ts';
+import { stepsOf, toConnection, toUser } from './columns.ts';
 import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toCount, toDuration, toRate, toTime } from './format.ts';
@@ -23,8 +23,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
   const id = route.item ?? '';
   const isHidden = route.table === 'sessions' && live?.role !== 'sessions';
   const row = rowOf(state, application, id);
-  const title =
-    route.table === 'sessions' ? ((row as SessionRow | undefined)?.[1] ?? 'Session of an unknown user') : id;
+  const title = route.table === 'sessions' ? toSessionTitle(row as SessionRow | undefined) : id;
   const known = item?.key === `${route.table}/${id}` ? item : undefined;
   return (
     <article class="item">
@@ -42,6 +41,10 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
       {known?.document !== undefined && <Body state={state} row={row} document={known.document} nowMs={nowMs} />}
     </article>
   );
+}
+
+function toSessionTitle(row: SessionRow | undefined): string {
+  return row === undefined || row[1] === null ? 'Session of an unknown user' : toUser(row);
 }
 
 function Body({

@@ -106,6 +106,8 @@ export type SessionRow = readonly [
   remoteAddress: string,
   requests: number,
   errors: number,
+  /** Only there where nothing has proven the name. */
+  verified?: false,
 ];
 
 export interface RowsOf {

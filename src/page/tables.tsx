@@ -1,6 +1,6 @@
 /** The four tables, and the tabs to choose one by. */
 import { useMemo } from 'preact/hooks';
-import { CALL_COLUMNS, OBJECT_COLUMNS, stepsOf, toConnection, toSessionColumns } from './columns.ts';
+import { CALL_COLUMNS, OBJECT_COLUMNS, stepsOf, toConnection, toSessionColumns, toUser } from './columns.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
 import { toCount } from './format.ts';
@@ -23,7 +23,7 @@ const CALL_CELLS = { steps: (row: CallRow) => <Spark values={stepsOf(row)} /> };
 const callHasErrors = (row: CallRow) => row[2] > 0;
 const sessionHasErrors = (row: SessionRow) => row[7] > 0;
 const nameOf = (row: readonly [string, ...unknown[]]) => row[0];
-const sessionText = (row: SessionRow) => `${row[1] ?? ''} ${toConnection(row[2])} ${row[5]}`;
+const sessionText = (row: SessionRow) => `${toUser(row)} ${toConnection(row[2])} ${row[5]}`;
 
 export interface TablesProps {
   readonly state: PageState;

@@ -23,6 +23,8 @@ export type CallOutcome = 'answered' | 'failed' | 'aborted';
 export interface CallSession {
   readonly id: string;
   readonly userName: string | null;
+  /** False where nothing has proven the name: anybody may have stated it. */
+  readonly isVerified: boolean;
 }
 
 /**

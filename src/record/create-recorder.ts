@@ -1,10 +1,13 @@
 import { Classifier } from '../classify/classifier.ts';
 import type { Clock } from '../clock.ts';
+import { AddressRate } from '../limits/address-rate.ts';
+import { MemoryBudget } from '../limits/memory-budget.ts';
 import { LifetimeTimer } from '../metrics/lifetime-timer.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { createSessionStatistics, createStatistics } from '../metrics/statistics.ts';
+import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
-import { SessionTable } from '../sessions/session-table.ts';
+import { SessionTable, type SessionTableParts } from '../sessions/session-table.ts';
 import { CallObservers } from './call-observer.ts';
 import type { CometListener } from './comet/comet-listener.ts';
 import { CometMetrics } from './comet/comet-metrics.ts';
@@ -22,27 +25,46 @@ export type { RecorderConfig } from './recording-reload.ts';
  * `listener` hears all Comet messages that are read.
  */
 export function createRecorder(config: RecorderConfig, clock: Clock, listener?: CometListener): Recorder {
-  return createRecording(config, clock, listener).recorder;
+  return createRecording(config, clock, { listener }).recorder;
 }
 
 /** A recorder, and what of it outlives a restart. */
 export interface Recording {
   readonly recorder: Recorder;
   readonly state: RecordedState;
+  /** What its bodies and names are taken from, and other parts' bytes as well. */
+  readonly memory: MemoryBudget;
   /** See recording-reload.ts. */
   prepareReload(config: RecorderConfig): () => void;
 }
 
+/** What a recorder works with besides its own parts. */
+export interface RecordingServices {
+  /** Hears all Comet messages that are read. */
+  readonly listener?: CometListener | undefined;
+  /** The budget that all parts share; absent: one of its own. */
+  readonly memory?: MemoryBudget;
+}
+
 /** As `createRecorder`. */
-export function createRecording(config: RecorderConfig, clock: Clock, listener?: CometListener): Recording {
+export function createRecording(config: RecorderConfig, clock: Clock, services: RecordingServices = {}): Recording {
+  const { listener, memory = new MemoryBudget() } = services;
   const classifier = new Classifier(config);
   const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
   const sessionOptions: SessionOptions = { metrics: config.metrics };
-  const applications = config.applications.map((name) => createApplication(name, config, sessionOptions, clock));
+  const claimRate = new AddressRate(clock, CLAIMS_PER_ADDRESS);
+  const applications = config.applications.map((name) =>
+    createApplication(name, config, sessionOptions, { clock, claimRate }),
+  );
   const cometMetrics = new CometMetrics(clock);
   const observers = new CallObservers();
   const comet = config.comet.enabled
-    ? createCometReader(config, clock, applications, credentials, { metrics: cometMetrics, observers, listener })
+    ? createCometReader(config, clock, applications, credentials, {
+        metrics: cometMetrics,
+        observers,
+        listener,
+        memory,
+      })
     : undefined;
   const own = new OwnMetrics(
     applications.map(({ sessions }) => sessions),
@@ -56,6 +78,7 @@ export function createRecording(config: RecorderConfig, clock: Clock, listener?:
   const recorder = new Recorder({ ...parts, classifier, comet, observers });
   return {
     recorder,
+    memory,
     state: new RecordedState({ ...parts, cometMetrics, clientsOf: (name) => comet?.clientsOf(name) }),
     prepareReload: (next) => prepareRecording({ ...parts, recorder, comet, sessionOptions }, next),
   };
@@ -65,12 +88,12 @@ function createApplication(
   name: string,
   config: RecorderConfig,
   sessionOptions: SessionOptions,
-  clock: Clock,
+  { clock, claimRate }: Pick<SessionTableParts, 'clock' | 'claimRate'>,
 ): ApplicationStatistics {
   const statistics = createStatistics(config.metrics, clock);
   const sessions = new SessionTable({
     config: config.sessions,
-    clock,
+    ...{ clock, claimRate },
     created: statistics.createTimer(),
     sessionMetrics: {
       createStatistics: () => createSessionStatistics(sessionOptions.metrics, clock),

@@ -5,6 +5,7 @@ import type { CallKind } from '../classify/classifier.ts';
 import type { Direction } from '../exchange/added-time.ts';
 import type { DataPath, Ending } from '../exchange/exchange.ts';
 import { DurationBuckets, type DurationBucketsReading, toBounds } from '../metrics/duration-buckets.ts';
+import type { ClaimLimit, SessionTable } from '../sessions/session-table.ts';
 import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
@@ -31,7 +32,12 @@ export interface OwnNumbers {
   readonly added: Readonly<Record<Direction, DurationBucketsReading>>;
   /** Calls that would have begun a session when there were `sessions.max` already. */
   readonly sessionsUntracked: number;
+  /** Calls that would have begun an unverified session, by the bound that kept them from it. */
+  readonly claimsRefused: Readonly<Record<ClaimLimit, number>>;
 }
+
+/** What of a `SessionTable` is shown here. */
+type CountedTable = Pick<SessionTable, 'untracked' | 'refusedClaims'>;
 
 /** What the sidecar counts about its own work, and what is counted nowhere else. */
 export class OwnMetrics {
@@ -41,14 +47,14 @@ export class OwnMetrics {
   };
   readonly #aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #failed: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
-  readonly #tables: readonly { readonly untracked: number }[];
+  readonly #tables: readonly CountedTable[];
   readonly #comet: { read(): CometNumbers };
   readonly #added = { request: new DurationBuckets(ADDED_BOUNDS), response: new DurationBuckets(ADDED_BOUNDS) };
   #upgrades = 0;
   #unclassified = 0;
   #cometExchanges = 0;
 
-  constructor(tables: readonly { readonly untracked: number }[], comet: { read(): CometNumbers }) {
+  constructor(tables: readonly CountedTable[], comet: { read(): CometNumbers }) {
     this.#tables = tables;
     this.#comet = comet;
   }
@@ -103,7 +109,15 @@ export class OwnMetrics {
       cometExchanges: this.#cometExchanges,
       comet: this.#comet.read(),
       added: this.#added,
-      sessionsUntracked: this.#tables.reduce((sum, table) => sum + table.untracked, 0),
+      sessionsUntracked: this.#sumOf(({ untracked }) => untracked),
+      claimsRefused: {
+        cookie: this.#sumOf(({ refusedClaims }) => refusedClaims.cookie),
+        address: this.#sumOf(({ refusedClaims }) => refusedClaims.address),
+      },
     };
+  }
+
+  #sumOf(count: (table: CountedTable) => number): number {
+    return this.#tables.reduce((sum, table) => sum + count(table), 0);
   }
 }

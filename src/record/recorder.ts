@@ -11,6 +11,9 @@
  * A call is a session's when the server accepted it (status 200 to 399) for the session's user or key, or, whatever its status,
  * when its credentials are ones that were accepted for that session before. So a wrong password neither counts on a user's
  * session nor keeps it alive.
+ *
+ * A call that brings a login beside a credential that was not accepted before may have been accepted for the login. Such a claim
+ * has a session of its own, unverified, and no way to another one (sessions/companions.ts, docs/statistics.md).
  */
 import type { Call, Classifier } from '../classify/classifier.ts';
 import type { Direction } from '../exchange/added-time.ts';
@@ -19,7 +22,7 @@ import type { TimedCall } from '../metrics/answer-log.ts';
 import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../metrics/statistics.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { KnownToken } from '../sessions/known-token.ts';
-import type { Session } from '../sessions/session.ts';
+import type { Session, SessionOrigin } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { TokenMemory } from '../sessions/token-memory.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
@@ -96,7 +99,11 @@ export class Recorder implements ExchangeObserver {
       return;
     }
     const token = this.#tokens.tokenOf(request, exchange.client);
-    const session = token === undefined ? undefined : application.sessions.recogniseKnown(token, exchange.beganNs);
+    const session =
+      token === undefined
+        ? undefined
+        : (application.sessions.recogniseKnown(token, exchange.beganNs) ??
+          this.#recogniseClaim(application, exchange, exchange.beganNs));
     session?.callBegan(exchange.beganNs);
     exchange.note = { call, application, token, session } satisfies CallNote;
     if (this.observers.areBytesWanted) countBytes(exchange);
@@ -152,38 +159,61 @@ export class Recorder implements ExchangeObserver {
     for (const { sessions } of this.applications.values()) sessions.sweep();
   }
 
+  /** Counts what waits to be read, as far as that takes some milliseconds: somebody asks for numbers. */
+  catchUp(): void {
+    this.#comet?.catchUp();
+  }
+
+  /** Reads what waits to be read, and so counts it: before the end. */
+  finish(): void {
+    this.#comet?.finish();
+  }
+
   /** Frees what the garbage collector does not see. Nothing may be observed or read after it. */
   destroy(): void {
     for (const { statistics } of this.applications.values()) statistics.destroy();
   }
 
   /** The session that the call belongs to, with the call begun on it; begins one for the first accepted call. */
-  #sessionAtEnd(
-    { call, application, token, session }: CallNote,
-    exchange: Exchange,
-    ending: Ending,
-  ): Session | undefined {
+  #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
+    const { application, token, session } = note;
     // Also when it has ended since: a call that was running at the logout does not begin the next session.
     if (session !== undefined || token === undefined) return session;
-    const { sessions } = application;
     const { beganNs, endedNs, status } = exchange;
-    let found = sessions.recogniseKnown(token, endedNs);
+    let found =
+      application.sessions.recogniseKnown(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
-      const identity = this.#credentials.identify(exchange.request, exchange.client);
-      if (identity === undefined) return undefined;
-      found = sessions.join(identity.key, token.token, endedNs);
-      if (found === undefined && !isLogout(call)) {
-        found = sessions.begin(identity.key, token.token, {
-          userName: identity.userName,
-          connectionType: 'REST',
-          remoteAddress: exchange.client.remoteAddress,
-          atNs: endedNs,
-          creationNs: endedNs - beganNs,
-        });
-      }
+      found = this.#acceptedSession(note, token, exchange);
     }
     found?.callBegan(beganNs);
     return found;
+  }
+
+  /** The session of a call that the server has just accepted, and whose credential was not accepted before. */
+  #acceptedSession({ call, application }: CallNote, { token }: KnownToken, exchange: Exchange): Session | undefined {
+    const { sessions } = application;
+    const { beganNs, endedNs, request, client } = exchange;
+    const claim = this.#credentials.claimOf(request);
+    const identity = claim?.identity ?? this.#credentials.identify(request, client);
+    if (identity === undefined) return undefined;
+    const present =
+      claim === undefined ? sessions.prove(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
+    if (present !== undefined || isLogout(call)) return present;
+    const origin: SessionOrigin = {
+      userName: identity.userName,
+      connectionType: 'REST',
+      remoteAddress: client.remoteAddress,
+      atNs: endedNs,
+      creationNs: endedNs - beganNs,
+    };
+    return claim === undefined ? sessions.begin(identity.key, token, origin) : sessions.beginClaim(claim, origin);
+  }
+
+  /** Only asked where the credential alone leads nowhere, so that calls of known credentials pay nothing for it. */
+  #recogniseClaim({ sessions }: ApplicationStatistics, { request }: Exchange, nowNs: number): Session | undefined {
+    if (!sessions.hasClaims) return undefined;
+    const claim = this.#credentials.claimOf(request);
+    return claim && sessions.recognise(claim.token, nowNs);
   }
 }
 

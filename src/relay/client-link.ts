@@ -21,6 +21,8 @@ export interface ClientListener {
   /** It takes no more, until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
+  /** Called from time to time: writes below the high-water mark wait without `onClientFull`. */
+  onLook(): void;
   /** The client has reset the connection; `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
@@ -71,12 +73,21 @@ export class ClientLink implements Watched {
     return this.#socket.bytesRead;
   }
 
+  get unsentBytes(): number {
+    return this.#isDetached || this.#socket.destroyed ? 0 : this.#socket.writableLength;
+  }
+
+  get sentBytes(): number {
+    return this.#socket.bytesWritten - this.#socket.writableLength;
+  }
+
   get idleTimeoutMs(): number {
     return this.#services.options.idleTimeoutMs;
   }
 
   /** Of the silence watch: times a socket on which nothing has moved since the last time, and only such a one. */
   look(everyMs: number): void {
+    this.#listener.onLook();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
     this.#movesSeen = this.#moves;
@@ -131,6 +142,8 @@ export class ClientLink implements Watched {
     this.#socket.pause();
     this.#socket.end(() => {
       if (this.#socket.destroyed) return;
+      // Node emits no 'drain' any more.
+      this.#listener.onLook();
       this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
       this.#socket.resume();
     });
@@ -140,6 +153,12 @@ export class ClientLink implements Watched {
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();
+  }
+
+  /** Resets the connection; what waits to be written is lost. */
+  abort(): void {
+    this.#writer.clear();
+    resetConnection(this.#socket);
   }
 
   reset(): void {

@@ -52,9 +52,11 @@ export class ClientReads {
 
   readonly #onRead = (length: number, memory: Uint8Array): boolean => {
     const bytes = (memory as Buffer).subarray(0, length);
-    if (this.listener === undefined) return this.socket.push(Buffer.from(bytes));
+    if (this.listener === undefined) {
+      return this.socket.push(Buffer.from(bytes)) && this.#buffer.hasTurn(length, this.socket);
+    }
     this.listener(bytes, this.#buffer);
     this.#buffer.onRead(length);
-    return true;
+    return this.#buffer.hasTurn(length, this.socket);
   };
 }

@@ -13,7 +13,9 @@ import { RequestReader } from '../http1/request-reader.ts';
 import { ResponseReader } from '../http1/response-reader.ts';
 import { MAX_TEXT_BYTES } from '../http1/text.ts';
 import type { LimitKey } from '../limits/limit-hits.ts';
-import type { ReadBuffer } from '../upstream/read-buffer.ts';
+import { type HeadWaiter, RequestAccount } from '../limits/request-memory.ts';
+import { PAUSING_BYTES, type StallingConnection } from '../limits/stalled-writes.ts';
+import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
@@ -23,7 +25,7 @@ import { PhaseTimer } from './phase-timer.ts';
 import type { RelayContext, RelayServices } from './relay-context.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
-export class RelayConnection implements ClientListener, UpstreamListener {
+export class RelayConnection implements ClientListener, UpstreamListener, HeadWaiter, StallingConnection {
   readonly client: ClientConnection;
   readonly #context: RelayContext;
   readonly #services: RelayServices;
@@ -42,6 +44,10 @@ export class RelayConnection implements ClientListener, UpstreamListener {
   #hasDrainNotice = false;
   /** Its current request is not passed on; the answer to it is due. */
   #isTurnedAway = false;
+  /** Memory that `unread` takes. */
+  readonly #account: RequestAccount;
+  /** Memory had no room for pipelined requests: they are dropped, and the client gets 503 after the current answer. */
+  #isOverfull = false;
 
   /** Without `reads`, which are those of `socket`, it is read as a stream. */
   constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ClientReads) {
@@ -50,6 +56,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     this.#services = context.services;
     const { remoteAddress, secure } = client;
     this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
+    this.#account = new RequestAccount(context.services.memory);
     this.#request = new RequestReader(context.services.options.headBytes);
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
@@ -82,14 +89,39 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     else this.#passRequest(this.#request.continue(bytes));
     this.#takeNext();
     this.#readBuffer = undefined;
-    if (this.#request.unread.length === 0) return;
-    if (buffer !== undefined) this.#request.own(bytes);
-    this.#updateReading();
+    if (this.#request.unread.length > 0) {
+      this.#request.own(buffer === undefined ? undefined : bytes);
+      this.#keepUnread();
+      this.#updateReading();
+    } else if (this.#account.bytes > 0) {
+      this.#account.keep(0);
+    }
+  }
+
+  /** Charges `unread` to the budget. Bytes cannot go back into the socket: without room they are dropped, and the client gets 503. */
+  #keepUnread(): void {
+    if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
+    if (this.isIdle) {
+      this.#refuse(503, 'limits.memoryBytes');
+      return;
+    }
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#request.clear();
+    this.#account.keep(0);
+    this.#isOverfull = true;
+  }
+
+  onHeadEvicted(): void {
+    this.#refuse(503, 'limits.memoryBytes');
   }
 
   /** Begins the next request if it is there and it is its turn. */
   #takeNext(): void {
     if (!this.isIdle || this.#toClient.isClosing) return;
+    if (this.#isOverfull) {
+      this.#answerAndClose(refusal(503));
+      return;
+    }
     // RFC 9112 §2.2: an empty line before a request line is ignored.
     if (this.#toClient.hasEnded) this.#request.skipEmptyLines();
     if (this.#request.unread.length === 0) {
@@ -154,7 +186,11 @@ export class RelayConnection implements ClientListener, UpstreamListener {
   }
 
   #onRequestDone(): void {
-    if (this.#exchange === undefined) return;
+    // The answer was complete before its request: see `#completed`.
+    if (this.#exchange === undefined) {
+      this.#toUpstream.letGo();
+      return;
+    }
     if (this.#toClient.hasEnded && this.#request.unread.length === 0) this.#toUpstream.end();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
@@ -179,7 +215,12 @@ export class RelayConnection implements ClientListener, UpstreamListener {
 
   // ---- responses: upstream to client
 
-  onUpstreamBytes(_upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    // A connection that was let go.
+    if (!this.#toUpstream.is(upstream)) {
+      upstream.destroy();
+      return false;
+    }
     // Bytes that answer nothing: reading them as the next response would give a client what is not his.
     if (this.#exchange === undefined || this.#isTurnedAway) {
       this.#toUpstream.drop(true);
@@ -214,8 +255,11 @@ export class RelayConnection implements ClientListener, UpstreamListener {
       this.#toClient.writeSoon(bytes.toString('latin1', 0, end), sinceNs);
       return true;
     }
-    if (hasNotice) return this.#toClient.write(withDrainNotice(bytes, headEnd, end), sinceNs);
-    return this.#toClient.write(bytes.subarray(0, end), sinceNs, bytes === read ? buffer : undefined);
+    const canGoOn = hasNotice
+      ? this.#toClient.write(withDrainNotice(bytes, headEnd, end), sinceNs)
+      : this.#toClient.write(bytes.subarray(0, end), sinceNs, bytes === read ? buffer : undefined);
+    if (!canGoOn) this.onLook();
+    return canGoOn;
   }
 
   onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
@@ -239,14 +283,26 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     this.#endExchange(COMPLETED, endedNs);
     // Bytes behind the response answer nothing, as above.
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
+    // An upstream that answers before it has read the whole request may take the rest for a next request. The rest is still passed
+    // on; then the connection ends (RFC 9112 §9.3).
+    else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.letGo();
     // Draining ends a connection only where the client has been told: else the end may cross with its next request.
     const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#hasDrainNotice;
     this.#head = undefined;
-    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0)) {
+    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
       this.#close();
       return;
     }
+    this.#goOn();
+  }
+
+  /** Begins the next exchange if its head is there. */
+  #goOn(): void {
     this.#takeNext();
+    if (this.#account.bytes > 0) {
+      this.#request.own();
+      this.#keepUnread();
+    }
     this.#updateReading();
   }
 
@@ -292,7 +348,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     else this.destroy();
   }
 
-  #refuse(status: 408 | 431, limit: LimitKey): void {
+  #refuse(status: 408 | 431 | 503, limit: LimitKey): void {
     this.#services.reporter.hits.hit(limit);
     this.#answerAndClose(refusal(status));
   }
@@ -330,8 +386,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
       this.#close();
       return;
     }
-    this.#takeNext();
-    this.#updateReading();
+    this.#goOn();
   }
 
   #answerAndClose(answer: Buffer): void {
@@ -348,6 +403,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
 
   readonly #updateReading = (): void => {
     this.#toClient.setPaused(this.#toUpstream.isFull || this.#isTooFarAhead());
+    if (this.#toUpstream.isFull) this.onLook();
   };
 
   /**
@@ -355,20 +411,45 @@ export class RelayConnection implements ClientListener, UpstreamListener {
    * reach, with the end of the stream behind it: a stream that has ended cannot be handed over.
    */
   #isTooFarAhead(): boolean {
-    if (this.#exchange === undefined || !this.#request.isDone || this.#request.unread.length === 0) return false;
-    return this.#request.unread.length > this.#services.options.headBytes || typeof this.#request.peek() === 'string';
+    if (this.#exchange === undefined || !this.#request.isDone) return false;
+    const { length } = this.#request.unread;
+    if (length === 0) return this.#isOverfull;
+    return length > this.#services.options.headBytes || this.#request.isNextIrregular;
   }
 
   onUpstreamDrain(upstream: Socket): void {
-    if (this.#toUpstream.is(upstream)) this.#toUpstream.onDrain();
+    if (!this.#toUpstream.is(upstream)) return;
+    this.#toUpstream.onDrain();
+    this.onLook();
   }
 
   onClientDrain(): void {
     this.#toUpstream.resume();
+    this.onLook();
   }
 
   onClientFull(): void {
     this.#toUpstream.pause();
+    this.onLook();
+  }
+
+  onLook(): void {
+    this.#services.stalled.look(this);
+  }
+
+  /** The side that has to wait keeps a read of its own, besides the bytes that wait to be sent. */
+  get stalledBytes(): number {
+    const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes;
+    return unsentBytes < PAUSING_BYTES ? unsentBytes : unsentBytes + READ_BUFFER_BYTES;
+  }
+
+  get sentBytes(): number {
+    return this.#toClient.sentBytes + this.#toUpstream.sentBytes;
+  }
+
+  onStalledTooLong(): void {
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#toClient.abort();
   }
 
   // ---- the end of the connection
@@ -376,8 +457,11 @@ export class RelayConnection implements ClientListener, UpstreamListener {
   #handOver(irregularity: Irregularity): void {
     const socket = this.#toClient.detach();
     const unread = Buffer.from(this.#request.unread);
+    this.#request.clear();
+    this.#account.keep(0);
     this.#timer.stop();
     this.#toUpstream.drop(false);
+    this.#services.stalled.remove(this);
     this.#context.onIrregular(this, socket, unread, irregularity);
   }
 
@@ -386,6 +470,7 @@ export class RelayConnection implements ClientListener, UpstreamListener {
     this.#timer.stop();
     this.#toUpstream.drop(false);
     this.#request.clear();
+    this.#account.keep(0);
     this.#toClient.close();
   }
 
@@ -396,8 +481,10 @@ export class RelayConnection implements ClientListener, UpstreamListener {
 
   onClientClosed(): void {
     this.#timer.stop();
+    this.#account.keep(0);
     if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);
+    this.#services.stalled.remove(this);
     this.#context.onRelayClosed(this);
   }
 }

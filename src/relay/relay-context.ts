@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ForwardedMode } from '../http1/forwarded.ts';
 import type { Irregularity } from '../http1/request-head.ts';
+import type { RequestMemory } from '../limits/request-memory.ts';
+import type { StalledWrites } from '../limits/stalled-writes.ts';
 import type { ReadBuffers } from '../upstream/read-buffer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { RelayConnection } from './relay-connection.ts';
@@ -30,6 +32,10 @@ export interface RelayServices {
   readonly silence: SilenceWatch;
   /** For reads of clients' connections. */
   readonly buffers: ReadBuffers;
+  /** For bytes that wait for their turn, or for the rest of their head. */
+  readonly memory: RequestMemory;
+  /** For bytes that peers do not read. */
+  readonly stalled: StalledWrites;
 }
 
 /** Who runs relay connections: the dispatcher. */

@@ -1,10 +1,14 @@
 import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
+import type { StalledWrites, StallingConnection } from '../limits/stalled-writes.ts';
 import { resetConnection } from '../tls/reset.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
 import type { RelayServices } from './relay-context.ts';
 import { DeferredWriter } from './write-batch.ts';
+
+/** How long an upstream may take to close a connection that was let go, once everything is sent. */
+const LINGER_MS = 2_000;
 
 /**
  * The upstream's side of a relayed connection: none until there is something to send, and again none when it has ended or was
@@ -16,13 +20,17 @@ export class UpstreamLink {
   readonly #onFullChange: () => void;
   readonly #added: AddedTime;
   readonly #writer: DeferredWriter;
+  readonly #stalled: StalledWrites;
   #socket: Socket | undefined;
+  /** One that was let go, and has not closed yet. */
+  #leaving: Socket | undefined;
   /** It takes no more for now. */
   isFull = false;
 
   /** `onFullChange`: `isFull` is another. */
   constructor(services: RelayServices, listener: UpstreamListener, onFullChange: () => void) {
     this.#upstream = services.upstream;
+    this.#stalled = services.stalled;
     this.#listener = listener;
     this.#onFullChange = onFullChange;
     this.#added = services.reporter.added.request;
@@ -31,6 +39,15 @@ export class UpstreamLink {
 
   get isOpen(): boolean {
     return this.#socket !== undefined;
+  }
+
+  /** Of the connection of now. */
+  get unsentBytes(): number {
+    return this.#socket?.writableLength ?? 0;
+  }
+
+  get sentBytes(): number {
+    return this.#socket === undefined ? 0 : this.#socket.bytesWritten - this.#socket.writableLength;
   }
 
   /** Whether `socket` is the connection of now, and not one that was dropped before, while another may be at work. */
@@ -83,6 +100,39 @@ export class UpstreamLink {
     if (isReset && !socket.connecting) resetConnection(socket);
     else socket.destroy();
     if (this.isFull) this.onDrain();
+  }
+
+  /**
+   * Ends the connection after what is still to be sent; nothing that it says is read any more. At most one is leaving at a time:
+   * an earlier one is destroyed.
+   */
+  letGo(): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    this.#writer.flush();
+    this.#socket = undefined;
+    this.#leaving?.destroy();
+    this.#leaving = socket;
+    socket.end(() => socket.setTimeout(LINGER_MS, () => socket.destroy()));
+    socket.resume();
+    this.#watchLeaving(socket);
+    if (this.isFull) this.onDrain();
+  }
+
+  /** An upstream that never reads the rest of a body would keep it in memory for ever. */
+  #watchLeaving(socket: Socket): void {
+    if (socket.writableLength === 0) return;
+    const leaving: StallingConnection = {
+      get stalledBytes() {
+        return socket.destroyed ? 0 : socket.writableLength;
+      },
+      get sentBytes() {
+        return socket.bytesWritten - socket.writableLength;
+      },
+      onStalledTooLong: () => socket.destroy(),
+    };
+    this.#stalled.look(leaving);
+    socket.once('close', () => this.#stalled.remove(leaving));
   }
 
   /** To be called when the connection of now takes more again. */

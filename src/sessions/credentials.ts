@@ -8,6 +8,8 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { ApiKeyUser } from '../config/config.ts';
+import { toShownText } from '../shown-text.ts';
+import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
 
 /** The part of a request's head that tells who sends it. Values are latin1, byte for byte as on the wire. */
 export interface CredentialFields {
@@ -25,6 +27,31 @@ export interface Identity {
   readonly key: string;
   /** For people: at most 256 characters, no control characters. Null where the wire does not tell it. */
   readonly userName: string | null;
+}
+
+/** A credential beside something else that the server may have accepted the request for. */
+export interface Claim {
+  readonly identity: Identity;
+  /** Keyed hash of what all requests of one claim share: the user or application key, and what came beside it. */
+  readonly key: string;
+  /** Keyed hash of the credential together with what came beside it: neither alone leads to it. */
+  readonly token: string;
+  /** Token of the credential alone, as `tokenOf` gives it. */
+  readonly credential: string;
+  /** Keyed hashes of the logins beside it; see `Companions.logins`. */
+  readonly logins: readonly string[];
+}
+
+/** The name that the HTTP request of a Comet message states, and what it is worth. */
+export interface StatedName {
+  /** Null where nothing, or nothing with a name, is stated. */
+  readonly userName: string | null;
+  /** Token of the credential that states it; undefined for a certificate, or without a credential. */
+  readonly credential: string | undefined;
+  /** By a certificate, which has been verified. */
+  readonly isVerified: boolean;
+  /** The request brings nothing else that the server may accept it for. */
+  readonly isAlone: boolean;
 }
 
 /** Longest user name that is shown, in UTF-16 units. */
@@ -77,7 +104,7 @@ export class Credentials {
    */
   tokenOf(fields: CredentialFields, holder: CertificateHolder = {}): string | undefined {
     const authorization = fields.field('authorization');
-    if (authorization !== undefined && isBasic(authorization)) return this.#hash('basic', authorization);
+    if (isBasic(authorization)) return this.#hash('basic', authorization);
     const apiKey = fields.field('x-api-key');
     if (apiKey !== undefined && apiKey !== '') return this.#hash('key', apiKey);
     const { certificateSubject } = holder;
@@ -112,7 +139,7 @@ export class Credentials {
    */
   identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
     const authorization = fields.field('authorization');
-    if (authorization !== undefined && isBasic(authorization)) {
+    if (isBasic(authorization)) {
       const user = toBasicUser(authorization);
       return user === undefined ? undefined : { key: this.#hash('user', user), userName: toShownName(user) };
     }
@@ -122,6 +149,42 @@ export class Credentials {
     return { key, userName: this.#apiKeyUsers.get(key) ?? null };
   }
 
+  /**
+   * The claim that an accepted request makes; undefined where its credential stands alone, so that being accepted proves it, or
+   * names nobody. A cookie and a certificate make no claims.
+   */
+  claimOf(request: CompanionFields): Claim | undefined {
+    const companions = this.#companionsOf(request);
+    if (companions === undefined) return undefined;
+    const identity = this.identify(request);
+    const credential = this.tokenOf(request);
+    if (identity === undefined || credential === undefined) return undefined;
+    const { logins, apiKeys, authorizations } = companions;
+    const beside = [...logins, '', ...apiKeys, '', ...authorizations].join('\n');
+    return {
+      ...{ identity, credential },
+      key: this.#hash(authorizations.length > 0 ? 'claim-token' : 'claim', `${identity.key}\n${beside}`),
+      token: this.#hash('claim-token', `${credential}\n${beside}`),
+      logins: logins.map((login) => this.#hash('login', login)),
+    };
+  }
+
+  /** For Comet, where what is sent inside a request may state a name as well. */
+  statedNameOf(request: CompanionFields, holder: CertificateHolder): StatedName {
+    const isNamedByField = hasCredential(request);
+    const identity = this.identify(request, holder);
+    return {
+      userName: identity?.userName ?? null,
+      credential: isNamedByField ? this.tokenOf(request) : undefined,
+      isVerified: identity !== undefined && !isNamedByField,
+      isAlone: companionsOf(request, this.#cookieName) === undefined,
+    };
+  }
+
+  #companionsOf(request: CompanionFields): Companions | undefined {
+    return hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
+  }
+
   /** By the whole subject: common names are only unique where an authority sees to it. */
   #identifyHolder({ certificateUser, certificateSubject }: CertificateHolder): Identity | undefined {
     if (certificateUser === undefined || certificateSubject === undefined) return undefined;
@@ -129,9 +192,21 @@ export class Credentials {
   }
 
   /** `kind` keeps a user called like a key from sharing its session. */
-  #hash(kind: 'basic' | 'certificate' | 'client' | 'cookie' | 'key' | 'user', value: string): string {
-    return hash('sha256', `${this.#secret}${kind}:${value}`, kind === 'basic' ? 'hex' : 'base64');
+  #hash(kind: HashKind, value: string): string {
+    return hash('sha256', `${this.#secret}${kind}:${value}`, HOLDS_PASSWORD.has(kind) ? 'hex' : 'base64');
   }
+}
+
+type HashKind = 'basic' | 'certificate' | 'claim' | 'claim-token' | 'client' | 'cookie' | 'key' | 'login' | 'user';
+
+/** Of what a password may be part of: longer than the others, so that `isLasting` knows them. */
+const HOLDS_PASSWORD: ReadonlySet<HashKind> = new Set<HashKind>(['basic', 'claim-token']);
+
+/** Basic or an application key, right or wrong. */
+function hasCredential(fields: CredentialFields): boolean {
+  if (isBasic(fields.field('authorization'))) return true;
+  const apiKey = fields.field('x-api-key');
+  return apiKey !== undefined && apiKey !== '';
 }
 
 /**
@@ -145,12 +220,6 @@ export function isLasting(token: string): boolean {
 /** Of a hash with 32 bytes in base64; in hex it has 64. */
 const LASTING_TOKEN_CHARS = 44;
 export const SECRET_BYTES = 16;
-
-/** Without a regular expression, which would keep the last credential it saw as `RegExp.input`. */
-export function isBasic(authorization: string): boolean {
-  if (authorization.length < BASIC.length) return false;
-  return authorization.slice(0, BASIC.length).toLowerCase() === BASIC;
-}
 
 /** The user-id before the first colon; a password may hold colons, a user-id may not (RFC 7617 §2). */
 function toBasicUser(authorization: string): string | undefined {
@@ -187,17 +256,13 @@ function toCookieValue(cookies: string, name: string): string | undefined {
 
 /** A user's name as it may be shown: at most 256 characters, without control characters and other invisible ones. */
 export function toShownName(user: string): string {
-  const shown = user.slice(0, MAX_USER_NAME_CHARS).replace(CONTROL, '\ufffd');
-  return shown.replace(HALF_CHARACTER, '');
+  return toShownText(user.slice(0, MAX_USER_NAME_CHARS)).replace(HALF_CHARACTER, '');
 }
 
-const BASIC = 'basic ';
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const COLON = 0x3a;
 const SPACE = 0x20;
 const EQUALS = 0x3d;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** C0, DEL, C1, and the line ends, direction marks and other invisible signs that could make one name look like another. */
-const CONTROL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 /** A surrogate pair cut in two at the end. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;

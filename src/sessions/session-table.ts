@@ -4,17 +4,22 @@
  * A session is found by its key (what all its connections share, e.g. the user) and by its tokens (what it was recognised by
  * before, e.g. a credential that was accepted). Both are keyed hashes. Every kind of connection, also those that bring
  * cookies or client ids, fits into the two.
+ *
+ * A session whose credential may not be what the server accepted (a `Claim`) is unverified. It has a key and tokens of its own,
+ * made of the credential and of what came beside it, so the credential alone never leads to it. It becomes verified when
+ * the same credential is proven and its user has no other session.
  */
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import type { Clock } from '../clock.ts';
 import { NS_PER_MS } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import type { AddressRate } from '../limits/address-rate.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../metrics/timer.ts';
-import { isLasting } from './credentials.ts';
+import { type Claimed, ClaimIndex } from './claim-index.ts';
+import { type Claim, isLasting } from './credentials.ts';
 import type { KnownToken, SessionLead } from './known-token.ts';
-import { loadToken, saveToken } from './saved-token.ts';
 import {
   type CountsByType,
   Session,
@@ -23,6 +28,7 @@ import {
   type SessionMetrics,
   type SessionOrigin,
 } from './session.ts';
+import { loadRow, type Row, saveRow } from './session-row.ts';
 
 /** Tokens by which one session is recognised; past that the oldest is forgotten, and has to be accepted again. */
 export const MAX_TOKENS_PER_SESSION = 8;
@@ -33,15 +39,15 @@ export interface SessionTableParts {
   /** What `sessions.created` is counted with. */
   readonly created: Timer;
   readonly sessionMetrics: SessionMetrics;
+  /** Unverified sessions that begin, by address. */
+  readonly claimRate: AddressRate;
 }
 
-interface Row {
-  readonly session: Session;
-  readonly lead: SessionLead;
-  readonly key: string;
-  /** Oldest first. */
-  readonly tokens: string[];
-}
+/** Which bound has kept a call from beginning an unverified session. */
+export type ClaimLimit = 'cookie' | 'address';
+
+/** What a name is worth: `proven`, or stated by the credential of that token (undefined: by nothing that could be proven). */
+export type NameProof = 'proven' | { readonly credential: string | undefined };
 
 export class SessionTable {
   readonly #clock: Clock;
@@ -59,8 +65,12 @@ export class SessionTable {
   #limits: SessionLimits;
   #max: number;
   #untracked = 0;
+  readonly #claims = new ClaimIndex();
+  readonly #claimRate: AddressRate;
+  readonly #refusedClaims: Record<ClaimLimit, number> = { cookie: 0, address: 0 };
 
-  constructor({ config, clock, created, sessionMetrics }: SessionTableParts) {
+  constructor({ config, clock, created, sessionMetrics, claimRate }: SessionTableParts) {
+    this.#claimRate = claimRate;
     this.#clock = clock;
     this.#limits = toLimits(config);
     this.#max = config.max;
@@ -91,6 +101,16 @@ export class SessionTable {
   /** Calls that would have begun a session when there were `sessions.max` already. */
   get untracked(): number {
     return this.#untracked;
+  }
+
+  /** Whether there is any unverified session. */
+  get hasClaims(): boolean {
+    return this.#claims.size > 0;
+  }
+
+  /** Accepted calls that began no unverified session, by the bound that kept them from it. */
+  get refusedClaims(): Readonly<Record<ClaimLimit, number>> {
+    return this.#refusedClaims;
   }
 
   /** Oldest first, all at once. */
@@ -157,15 +177,67 @@ export class SessionTable {
     return row?.session;
   }
 
+  /**
+   * The session of `key`, for which `token` was accepted alone just now. An unverified one of that credential becomes it where
+   * there is none; names that this credential states over Comet are verified.
+   */
+  prove(key: string, token: string, nowNs: number): Session | undefined {
+    let present = this.join(key, token, nowNs);
+    for (const claimed of this.#claims.of(token)) {
+      const row = this.#live(this.#byId.get(claimed.session.id), nowNs);
+      if (row === undefined) continue;
+      if (claimed.isNameOnly) this.#verify(row);
+      else present ??= this.#promote(row, key, token);
+    }
+    return present;
+  }
+
+  /** The unverified session of a claim that the server has accepted; undefined where there is none. */
+  joinClaim(claim: Claim, nowNs: number): Session | undefined {
+    const row = this.#live(this.#byKey.get(claim.key), nowNs);
+    if (row === undefined) return undefined;
+    this.#remember(row, claim.token);
+    if (row.claimed !== undefined) this.#claims.cameWith(row.claimed, claim.credential);
+    return row.session;
+  }
+
+  /** Begins the unverified session of a claim, which has none; undefined, and counted, beyond a bound. */
+  beginClaim(claim: Claim, origin: SessionOrigin): Session | undefined {
+    const limit = this.#hasRoom(origin.atNs) ? this.#limitOf(claim, origin) : undefined;
+    if (limit !== undefined) {
+      this.#refusedClaims[limit] += 1;
+      return undefined;
+    }
+    const { key, token, logins, credential } = claim;
+    const session = this.begin(key, token, { ...origin, isVerified: false });
+    if (session !== undefined) this.#claim({ session, logins, credential, isNameOnly: false });
+    return session;
+  }
+
+  /** The name of a session became known, e.g. by a form login on its cookie. A proven name replaces a claimed one; else the first stays. */
+  name(session: Session, userName: string | null, proof: NameProof): void {
+    if (userName === null) return;
+    session.nameUser(userName, proof === 'proven');
+    const row = this.#byId.get(session.id);
+    if (row === undefined) return;
+    if (session.isVerified) {
+      this.#verify(row);
+      return;
+    }
+    const isItsOnlyClaim = row.claimed === undefined && session.userName === userName;
+    if (isItsOnlyClaim && proof !== 'proven' && proof.credential !== undefined) {
+      this.#claim({ session, logins: [], credential: proof.credential, isNameOnly: true });
+    }
+  }
+
   /** Begins the session of `key`, which has none; undefined, and counted as `untracked`, when the table is full. */
   begin(key: string, token: string, origin: SessionOrigin): Session | undefined {
-    if (this.#byId.size >= this.#max) this.#sweepAt(origin.atNs);
-    if (this.#byId.size >= this.#max) {
+    if (!this.#hasRoom(origin.atNs)) {
       this.#untracked += 1;
       return undefined;
     }
     const session = new Session(origin, this.#sessionMetrics, this.#clock, this.#countsByType);
-    const row: Row = { session, lead: this.#leadTo(session), key, tokens: [] };
+    const row: Row = { session, lead: this.#leadTo(session), key, tokens: [], claimed: undefined };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     this.#remember(row, token);
@@ -204,15 +276,14 @@ export class SessionTable {
 
   /** Writes all sessions, with a pause after each; `saveMore` writes what others know of it. To be consumed to its end. */
   *save(out: ArchiveWriter, saveMore: (session: Session) => void): Generator<void> {
-    out.count(this.#untracked);
-    for (const { session, key, tokens } of this.#byId.values()) {
+    for (const count of [this.#untracked, this.#refusedClaims.cookie, this.#refusedClaims.address]) out.count(count);
+    for (const row of this.#byId.values()) {
+      // Of a claim beside a second password.
+      if (!isLasting(row.key)) continue;
       out.flag(true);
-      session.save(out);
-      saveToken(out, key);
-      const lasting = tokens.filter(isLasting);
-      out.count(lasting.length);
-      for (const token of lasting) saveToken(out, token);
-      saveMore(session);
+      row.session.save(out);
+      saveRow(out, row);
+      saveMore(row.session);
       yield;
     }
     out.flag(false);
@@ -226,12 +297,16 @@ export class SessionTable {
    */
   load(input: ArchiveReader, loadMore: (session: Session) => void): void {
     this.#untracked = input.count();
+    this.#refusedClaims.cookie = input.count();
+    this.#refusedClaims.address = input.count();
     while (input.flag()) {
       const session = Session.load(input, this.#sessionMetrics, this.#clock, this.#countsByType);
-      const row: Row = { session, lead: this.#leadTo(session), key: loadToken(input), tokens: [] };
+      const { key, tokens, logins } = loadRow(input);
+      const row: Row = { session, lead: this.#leadTo(session), key, tokens: [], claimed: undefined };
       this.#byId.set(session.id, row);
-      this.#byKey.set(row.key, row);
-      for (let left = input.count(); left > 0; left -= 1) this.#remember(row, loadToken(input));
+      this.#byKey.set(key, row);
+      for (const token of tokens) this.#remember(row, token);
+      if (logins !== undefined) this.#claim({ session, logins, credential: undefined, isNameOnly: false });
       loadMore(session);
     }
     this.#created.load(input, input.count());
@@ -257,6 +332,42 @@ export class SessionTable {
     return undefined;
   }
 
+  /** Ends what is over first, if that is needed. */
+  #hasRoom(nowNs: number): boolean {
+    if (this.#byId.size >= this.#max) this.#sweepAt(nowNs);
+    return this.#byId.size < this.#max;
+  }
+
+  /** The bound that keeps a claim from having a session of its own. */
+  #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionOrigin): ClaimLimit | undefined {
+    if (!this.#claims.hasRoom(logins)) this.#sweepAt(atNs);
+    if (!this.#claims.hasRoom(logins)) return 'cookie';
+    return this.#claimRate.take(remoteAddress) ? undefined : 'address';
+  }
+
+  #claim(claimed: Claimed): void {
+    const row = this.#byId.get(claimed.session.id);
+    if (row === undefined) return;
+    row.claimed = claimed;
+    this.#claims.add(claimed);
+  }
+
+  /** Makes an unverified session the one of `key`; it keeps its id and its numbers. */
+  #promote(row: Row, key: string, token: string): Session {
+    this.#verify(row);
+    this.#byKey.delete(row.key);
+    row.key = key;
+    this.#byKey.set(key, row);
+    this.#remember(row, token);
+    return row.session;
+  }
+
+  #verify(row: Row): void {
+    row.session.verify();
+    if (row.claimed !== undefined) this.#claims.remove(row.claimed);
+    row.claimed = undefined;
+  }
+
   #leadTo(session: Session): SessionLead {
     return { table: this, session, forgotten: 0 };
   }
@@ -277,6 +388,7 @@ export class SessionTable {
     this.#byKey.delete(row.key);
     row.lead.session = undefined;
     for (const token of row.tokens) this.#byToken.delete(token);
+    if (row.claimed !== undefined) this.#claims.remove(row.claimed);
     row.session.ended();
   }
 }

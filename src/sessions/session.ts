@@ -22,6 +22,8 @@ export interface SessionEntry {
   readonly remoteAddress: string;
   /** Calls of any kind that have ended, the one that began the session included. */
   readonly requests: number;
+  /** Only there where nothing has proven the credential, or the name, that its client states. */
+  readonly verified?: false;
 }
 
 /** How a session came to be. */
@@ -36,6 +38,8 @@ export interface SessionOrigin {
   readonly creationNs: number;
   /** The session was there before the sidecar: shown, but not counted as created. */
   readonly isAdopted?: boolean;
+  /** False where nothing has proven the credential or the name. Default true. */
+  readonly isVerified?: boolean;
 }
 
 /** How long a session may be idle, and how long without any connection of a kind that is kept. */
@@ -72,6 +76,7 @@ export class Session {
   #resubscribed: string[] | undefined;
   #metrics: MetricSet | undefined;
   #userName: string | null;
+  #isVerified: boolean;
   #connectionType: ConnectionType;
   /** Of all sessions of its table; undefined when it has ended. */
   #countsByType: CountsByType | undefined;
@@ -88,6 +93,7 @@ export class Session {
     this.id = id;
     this.#origin = { ...origin, remoteAddress: origin.remoteAddress.replace(MAPPED_IPV4, '') };
     this.#userName = origin.userName;
+    this.#isVerified = origin.isVerified ?? true;
     this.#connectionType = origin.connectionType;
     this.#countsByType = countsByType;
     countsByType[origin.connectionType] += 1;
@@ -110,6 +116,11 @@ export class Session {
 
   get userName(): string | null {
     return this.#userName;
+  }
+
+  /** False while nothing has proven the credential or the name that its client states. */
+  get isVerified(): boolean {
+    return this.#isVerified;
   }
 
   /** Calls of it that failed. After a restart this reads what was saved of the session, which takes 0.1 ms. */
@@ -139,9 +150,16 @@ export class Session {
     if (atNs > this.#lastActivityNs) this.#lastActivityNs = atNs;
   }
 
-  /** The name became known after the session had begun. A known name stays. */
-  nameUser(userName: string | null): void {
-    this.#userName ??= userName;
+  /** For the `SessionTable` only: the name became known after the session had begun. A proven name replaces a claimed one; else the first stays. */
+  nameUser(userName: string, isProven: boolean): void {
+    if (this.#userName !== null && (this.#isVerified || !isProven)) return;
+    this.#userName = userName;
+    this.#isVerified = isProven;
+  }
+
+  /** For the `SessionTable` only: what its client states has been proven. */
+  verify(): void {
+    this.#isVerified = true;
   }
 
   /** What its client connects with now, e.g. after a fall back from WebSocket. */
@@ -171,9 +189,11 @@ export class Session {
   static load(input: ArchiveReader, sources: SessionMetrics, clock: Clock, countsByType: CountsByType): Session {
     const id = input.text();
     const userName = input.flag() ? input.text() : null;
+    const isVerified = input.flag();
     const connectionType = CONNECTION_TYPES[input.count()] ?? input.refuse('a connection type');
     const remoteAddress = input.name();
-    const origin = { userName, connectionType, remoteAddress, atNs: input.moment(), creationNs: input.double() };
+    const shown = { userName, isVerified, connectionType, remoteAddress };
+    const origin = { ...shown, atNs: input.moment(), creationNs: input.double() };
     const session = new Session(origin, sources, clock, countsByType, id);
     session.#createdEpochMs = toDateMs(input.double()) ?? input.refuse('a time');
     session.#requests = input.count();
@@ -188,6 +208,7 @@ export class Session {
     out.text(this.id);
     out.flag(this.#userName !== null);
     if (this.#userName !== null) out.text(this.#userName);
+    out.flag(this.#isVerified);
     out.count(CONNECTION_TYPES.indexOf(this.#connectionType));
     out.name(this.#origin.remoteAddress);
     out.moment(this.#origin.atNs);
@@ -249,6 +270,7 @@ export class Session {
       lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
       remoteAddress: this.#origin.remoteAddress,
       requests: this.#requests,
+      ...(this.#isVerified ? undefined : UNVERIFIED),
     };
   }
 
@@ -263,6 +285,8 @@ export class Session {
 function newId(): string {
   return Buffer.from(randomUUID(), 'latin1').toString('latin1');
 }
+
+const UNVERIFIED = { verified: false } as const;
 
 /** By their numbers in the state file. */
 const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];

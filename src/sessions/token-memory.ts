@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type CertificateHolder, type CredentialFields, type Credentials, isBasic } from './credentials.ts';
+import { isBasic } from './companions.ts';
+import type { CertificateHolder, CredentialFields, Credentials } from './credentials.ts';
 import { type HalfSipKey, halfSipHash } from './half-sip-hash.ts';
 import { KnownToken } from './known-token.ts';
 

@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
-import { access, open, rename, stat } from 'node:fs/promises';
+import { access, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { Clock } from '../clock.ts';
+import { openTrusted, UntrustedFileError } from '../trusted-file.ts';
 import { openState, type Refusal } from './state-format.ts';
 
 /** Many times what full tables take; more is read into memory by mistake only. */
@@ -25,7 +26,6 @@ export async function readState(file: string, applications: readonly string[], c
   try {
     const there = await stat(file);
     const { size, mode } = there;
-    // A pipe would be waited for.
     if (!there.isFile()) return { kind: 'unreadable', why: 'it is no file', isFile: false };
     if (size > MAX_FILE_BYTES) return { kind: 'foreign', why: `it has ${size} bytes`, isFile: true };
     if ((mode & OTHERS_MAY_WRITE) !== 0) {
@@ -37,14 +37,14 @@ export async function readState(file: string, applications: readonly string[], c
     const { header, input, savedEpochMs } = opened;
     return { kind: 'state', input, bytes: bytes.length, sidecarVersion: header.sidecarVersion, savedEpochMs };
   } catch (error) {
-    const reason = toErrno(error);
+    const reason = error instanceof UntrustedFileError ? error.message : toErrno(error);
     if (reason === 'ENOENT') return { kind: 'absent' };
     return { kind: 'unreadable', why: `it cannot be read (${reason})`, isFile: true };
   }
 }
 
 async function readAll(file: string): Promise<Buffer> {
-  const handle = await open(file, constants.O_RDONLY);
+  const { handle } = await openTrusted(file, constants.O_RDONLY);
   try {
     return await handle.readFile();
   } finally {

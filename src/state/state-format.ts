@@ -18,7 +18,7 @@ import { ArchiveReader, type Passed } from '../archive/archive-reader.ts';
 import type { ArchiveWriter } from '../archive/archive-writer.ts';
 import { type Clock, NS_PER_MS } from '../clock.ts';
 
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
 
 const MAGIC = Buffer.from('D2SSTATE', 'latin1');
 const PRELUDE_BYTES = MAGIC.length + 2;

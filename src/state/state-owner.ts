@@ -1,4 +1,6 @@
-import { open, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { openTrusted } from '../trusted-file.ts';
 import { HEADER_BYTES, type Header, peekHeader } from './state-format.ts';
 
 /** A file by what changes when it is written anew. */
@@ -62,8 +64,9 @@ export class StateOwner {
   }
 
   async #header(): Promise<Header | undefined> {
-    const handle = await open(this.#file).catch(() => undefined);
-    if (handle === undefined) return undefined;
+    const opened = await openTrusted(this.#file, constants.O_RDONLY).catch(() => undefined);
+    if (opened === undefined) return undefined;
+    const { handle } = opened;
     try {
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
       return peekHeader(buffer.subarray(0, bytesRead));

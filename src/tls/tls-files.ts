@@ -1,10 +1,9 @@
 /** PEM files with certificates and keys: reads them, and says which one is wrong and how. Never shows what is in them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../clock.ts';
 import { ConfigError, StartError } from '../errors.ts';
+import { readRegularFile, toFileReason } from '../trusted-file.ts';
 import { TLS_POLICY } from './policy.ts';
 
 /** Which files, and the keys of the configuration that name them. */
@@ -91,25 +90,11 @@ async function readFile(
   onMode?: (mode: number) => void,
 ): Promise<string | undefined> {
   if (file === undefined) return undefined;
-  let handle: FileHandle | undefined;
   try {
-    // Opening a pipe would otherwise wait for somebody to write into it.
-    handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const found = await handle.stat();
-    if (!found.isFile()) throw unreadable(key, file, 'it is not a file');
-    if (found.size > MAX_BYTES) throw unreadable(key, file, `it is larger than ${MAX_BYTES} bytes`);
-    onMode?.(found.mode);
-    return await handle.readFile('latin1');
+    return (await readRegularFile(file, MAX_BYTES, ({ mode }) => onMode?.(mode))).toString('latin1');
   } catch (cause) {
-    if (cause instanceof StartError) throw cause;
-    throw unreadable(key, file, toReason(cause), cause);
-  } finally {
-    await handle?.close();
+    throw new StartError('D2S_ERR_TLS_FILE', `${key}: ${file} cannot be read: ${toFileReason(cause)}`, { cause });
   }
-}
-
-function unreadable(key: string, file: string, reason: string, cause?: unknown): StartError {
-  return new StartError('D2S_ERR_TLS_FILE', `${key}: ${file} cannot be read: ${reason}`, { cause });
 }
 
 function parseCertificates(where: string, text: string): readonly X509Certificate[] {

@@ -7,9 +7,14 @@ import type { Socket } from 'node:net';
  */
 
 /** One read takes up to this much. */
-const READ_BUFFER_BYTES = 64 * 1024;
+export const READ_BUFFER_BYTES = 64 * 1024;
 /** Below this a connection is not read in large pieces any more. */
 const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
+/**
+ * Full reads of one connection in a turn of the event loop. The event loop's library reads up to 32 of them in a row: hundreds of clients
+ * that send as fast as they can would keep all others waiting for a second.
+ */
+const FULL_READS_A_TURN = 2;
 /** Buffers kept for the next connection that needs one, 1 MB in all. */
 const MAX_FREE_BUFFERS = 16;
 
@@ -18,6 +23,20 @@ export class ReadBuffers {
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   readonly #free: Buffer[] = [];
+  #turn = 0;
+  #isTurnEnding = false;
+
+  /** Number of the turn of the event loop, of those in which this was asked for. */
+  get turn(): number {
+    if (!this.#isTurnEnding) {
+      this.#isTurnEnding = true;
+      setImmediate(() => {
+        this.#isTurnEnding = false;
+        this.#turn += 1;
+      });
+    }
+    return this.#turn;
+  }
 
   take(): Buffer {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
@@ -32,6 +51,9 @@ export class ReadBuffers {
 export class ReadBuffer {
   readonly #buffers: ReadBuffers;
   #own: Buffer | undefined;
+  /** Of the turn in which it was read last. */
+  #turn = -1;
+  #fullReads = 0;
 
   constructor(buffers: ReadBuffers) {
     this.#buffers = buffers;
@@ -60,5 +82,23 @@ export class ReadBuffer {
       this.#buffers.giveBack(this.#own);
       this.#own = undefined;
     }
+  }
+
+  /**
+   * Whether `socket`, of which `length` bytes have just been read, may be read again in this turn. If not, it must not be read any
+   * more, and goes on by itself in the next turn unless it has been paused by then.
+   */
+  hasTurn(length: number, socket: Socket): boolean {
+    // There is no more for now.
+    if (length < READ_BUFFER_BYTES) return true;
+    const { turn } = this.#buffers;
+    if (turn !== this.#turn) this.#fullReads = 0;
+    this.#turn = turn;
+    this.#fullReads += 1;
+    if (this.#fullReads < FULL_READS_A_TURN) return true;
+    setImmediate(() => {
+      if (!socket.destroyed && !socket.isPaused()) socket.resume();
+    });
+    return false;
   }
 }

@@ -141,7 +141,8 @@ export class Upstream {
         callback: (length, bytes) => {
           const canGoOn = listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
           buffer.onRead(length);
-          return canGoOn;
+          // One that cannot go on is resumed by its listener.
+          return canGoOn && buffer.hasTurn(length, socket);
         },
       },
     });

@@ -1,7 +1,5 @@
 import * as zlib from 'node:zlib';
-
-/** More are never seen; each costs a pass over the body. */
-const MAX_CODINGS = 2;
+import { toMaxInflatedBytes } from './inflated-bound.ts';
 
 const ZLIB_METHOD_DEFLATE = 8;
 /** 4 MiB, what encoders use unless told otherwise; the decoder allocates all of what a body asks for, up to 16 MiB. */
@@ -23,31 +21,27 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * `bytes` without their content codings (RFC 9110 §8.4), e.g. `gzip` or `br, gzip`; `undefined` when a coding is unknown, when
- * they do not decode, when a brotli body asks for a window of more than 4 MiB, or when more than `maxInflatedBytes` come out. Of two codings, so is what the outer one holds. `identity`
- * and no coding give `bytes` themselves, whatever their size, and so does an empty body. zstd needs Node 22.15.
+ * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`; `undefined` when it is unknown, when they do not decode, when
+ * a brotli body asks for a window of more than 4 MiB, or when more than `maxInflatedBytes` come out, or far more than `bytes` should
+ * hold. One coding is all that is taken off: nobody sends two, and the second could hold a thousand times the first. `identity` and
+ * no coding give `bytes` themselves, whatever their size, and so does an empty body. zstd needs Node 22.15.
  */
 export function decodeContent(
   bytes: Buffer,
   contentEncoding: string | undefined,
   maxInflatedBytes: number,
 ): Buffer | undefined {
-  const codings = toCodings(contentEncoding);
-  if (codings.length > MAX_CODINGS) return undefined;
-  let content = bytes;
-  // They are listed in the order in which they were applied.
-  for (const coding of codings.reverse()) {
-    const decode = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
-    if (decode === undefined) return undefined;
-    if (content.length === 0) return content;
-    try {
-      content = decode(content, { maxOutputLength: maxInflatedBytes });
-    } catch {
-      // Broken or too large; the peer for whom it is meant will say so.
-      return undefined;
-    }
+  const [coding, another] = toCodings(contentEncoding);
+  if (coding === undefined) return bytes;
+  const decode = another === undefined && Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
+  if (decode === undefined) return undefined;
+  if (bytes.length === 0) return bytes;
+  try {
+    return decode(bytes, { maxOutputLength: toMaxInflatedBytes(bytes.length, maxInflatedBytes) });
+  } catch {
+    // Broken or too large; the peer for whom it is meant will say so.
+    return undefined;
   }
-  return content;
 }
 
 function toCodings(contentEncoding: string | undefined): string[] {

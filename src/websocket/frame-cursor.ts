@@ -27,6 +27,7 @@ export class FrameCursor {
   #opcode = 0;
   #hasClosed = false;
   #isLost = false;
+  #frames = 0;
 
   /** `from`: clients mask what they send, upstreams must not (§5.1). */
   constructor(from: 'client' | 'upstream') {
@@ -38,9 +39,19 @@ export class FrameCursor {
     return this.#headBytes === 0 && !this.#isLost;
   }
 
-  /** These are no frames: nothing is known from here on. */
+  /** These are no frames, or too many: nothing is known from here on. */
   get isLost(): boolean {
     return this.#isLost;
+  }
+
+  /** Frames that have passed. */
+  get frames(): number {
+    return this.#frames;
+  }
+
+  /** Follows no further. */
+  lose(): void {
+    this.#isLost = true;
   }
 
   /** A close frame has passed: nothing may come behind it. */
@@ -122,5 +133,6 @@ export class FrameCursor {
   #endFrame(): void {
     if (this.#opcode === OPCODE.close) this.#hasClosed = true;
     this.#headBytes = 0;
+    this.#frames += 1;
   }
 }

@@ -43,12 +43,18 @@ export class FrameReader {
   #left = 0;
   /** Between a first fragment and the last one. */
   #isInMessage = false;
+  #frames = 0;
 
   /** `allowsCompressed`: permessage-deflate was agreed, so RSV1 has a meaning. */
   constructor(options: { readonly isMasked: boolean; readonly allowsCompressed: boolean }, sink: FrameSink) {
     this.#isMasked = options.isMasked;
     this.#allowsCompressed = options.allowsCompressed;
     this.#sink = sink;
+  }
+
+  /** Frames whose head has come. */
+  get frames(): number {
+    return this.#frames;
   }
 
   get opcode(): number {
@@ -180,6 +186,7 @@ export class FrameReader {
     if (!this.isControl) this.#isInMessage = !this.#isFinal;
     this.#left = this.#payloadBytes;
     this.#step = 'payload';
+    this.#frames += 1;
     this.#sink.onHead(this);
     if (this.#left === 0) this.#endFrame();
   }

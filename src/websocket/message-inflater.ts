@@ -1,6 +1,7 @@
 import { constants, inflateRawSync, type ZlibOptions } from 'node:zlib';
+import type { MemoryBudget } from '../limits/memory-budget.ts';
 import type { DeflateParameters } from './extensions.ts';
-import type { MemoryBudget } from './memory-budget.ts';
+import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
 /** zlib writes no window of 8 bits, it takes 9 instead; a larger window reads everything that a smaller one reads. */
@@ -82,7 +83,7 @@ export class MessageInflater {
     input.set(payload);
     input.set(TAIL, payload.length);
     const outputs: Buffer[] = [];
-    let room = this.#maxInflatedBytes;
+    let room = toMaxInflatedBytes(payload.length, this.#maxInflatedBytes);
     for (let streams = 0; streams < MAX_STREAMS; streams += 1) {
       const inflated = this.#inflateOnce(input, chunkSize, room + MARK_BYTES);
       if (typeof inflated === 'string') return inflated;

@@ -1,4 +1,4 @@
-import type { MemoryBudget } from './memory-budget.ts';
+import type { MemoryBudget } from '../limits/memory-budget.ts';
 
 /** Most connections say little: their window never grows to its full size. */
 const FIRST_BYTES = 1_024;
@@ -48,7 +48,7 @@ export class SlidingWindow {
 
   /** Gives its memory back. */
   release(): void {
-    this.#budget.give(this.heldBytes);
+    this.#budget.give('windows', this.heldBytes);
     this.#bytes = undefined;
     this.#length = 0;
   }
@@ -70,12 +70,12 @@ export class SlidingWindow {
     const wanted = Math.max(FIRST_BYTES, 2 * this.heldBytes, needed);
     // The last step is larger, instead of one more soon after.
     const capacity = wanted > this.#maxCapacity / 2 ? this.#maxCapacity : wanted;
-    if (!this.#budget.take(capacity)) return undefined;
+    if (!this.#budget.take('windows', capacity)) return undefined;
     // Not from Node's pool: a small slice held for hours would hold its whole slab.
     const grown = Buffer.allocUnsafeSlow(capacity);
     const kept = Math.min(this.#length, capacity - added);
     this.#bytes?.copy(grown, 0, this.#length - kept, this.#length);
-    this.#budget.give(this.heldBytes);
+    this.#budget.give('windows', this.heldBytes);
     this.#bytes = grown;
     this.#length = kept;
     return grown;

@@ -15,7 +15,7 @@ describe('a line of the access log', () => {
     expect(fieldsOf({ traceparent: `00-${'0af7651916cd43dd8448eb211c80319c'}-b7ad6b7169203331-01` })).toEqual({
       ...{ time: TIME, kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', over: 'http', method: 'POST' },
       ...{ status: 200, outcome: 'answered', error: null, duration: 0.025001, requestBytes: 12, responseBytes: 3_400 },
-      ...{ dataPath: 'relay', session: 'b7c1', user: 'anna', remoteAddress: '10.0.0.7' },
+      ...{ dataPath: 'relay', session: 'b7c1', user: 'anna', verified: true, remoteAddress: '10.0.0.7' },
       trace: '0af7651916cd43dd8448eb211c80319c',
     });
   });
@@ -34,6 +34,7 @@ describe('a line of the access log', () => {
       status: null,
       session: null,
       user: null,
+      verified: null,
     });
     expect(fields).toMatchObject({ error: 'D2S_ERR_UPSTREAM_REFUSED', requestBytes: null, trace: null });
   });
@@ -45,9 +46,15 @@ describe('a line of the access log', () => {
     expect(JSON.stringify(fields)).not.toMatch(/anna|10\.0\.0\.7/);
   });
 
+  it('says of a user whether the name was proven', () => {
+    const session = { id: 'x', userName: 'anna', isVerified: false };
+    expect(fieldsOf({ session })).toMatchObject({ user: 'anna', verified: false });
+    expect(fieldsOf({ session: { ...session, userName: null } })).toMatchObject({ user: null, verified: null });
+  });
+
   it('stays one line of JSON whatever names hold', () => {
     const odd = 'a"b\\c\n\u2028\ud800\u0000Žofia';
-    const session = { id: 'x', userName: odd };
+    const session = { id: 'x', userName: odd, isVerified: true };
     expect(fieldsOf({ name: odd, session })).toMatchObject({ name: odd, user: odd });
   });
 

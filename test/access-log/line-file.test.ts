@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   constants,
   existsSync,
   mkdirSync,
@@ -7,6 +8,7 @@ import {
   renameSync,
   rmdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -17,6 +19,7 @@ import {
   type LineFileLimits,
   type LineFileOptions,
 } from '../../src/access-log/line-file.ts';
+import { giveToOther } from '../other-user.ts';
 import { useFolder } from './folder.ts';
 
 const at = useFolder();
@@ -75,6 +78,69 @@ describe('a file of lines', () => {
     await file.close(5_000);
     expect(numbersIn(at('access.log'))).toEqual([0, 1]);
     expect(statSync(at('access.log')).mode & 0o777).toBe(0o640);
+  });
+
+  describe('is refused, and left as it is, with a warning that has the reason', () => {
+    afterEach(() => vi.restoreAllMocks());
+
+    it.each([
+      ['is a link of another user', 'link', /access\.log is a symbolic link of uid \d+, expected one of root/],
+      ['belongs to another user', 'file', /^it belongs to uid \d+, expected root/],
+      [
+        'may be written by all',
+        'mode',
+        /^every user of this machine may write it \(mode 0666\), expected 0600 or 0640$/,
+      ],
+      ['is a FIFO of another user in a folder of all', 'fifo', /^it belongs to uid \d+, expected root/],
+    ] as const)('if it %s', async (_what, kind, reason) => {
+      const path = at('access.log');
+      const target = kind === 'link' ? at('target') : path;
+      if (kind === 'fifo') execFileSync('mkfifo', [path]);
+      else writeFileSync(target, 'before\n');
+      if (kind === 'link') symlinkSync(target, path);
+      const reader = kind === 'fifo' ? await readable(path) : undefined;
+      if (kind === 'mode') chmodSync(path, 0o666);
+      else giveToOther(path);
+      if (kind === 'fifo') chmodSync(at('.'), 0o1777);
+      const { file, counts, told, write } = create();
+      write(0, 2);
+      await expect.poll(() => counts.failures).toBeGreaterThan(1);
+      await file.close(5_000);
+      expect(told).toEqual([
+        [{ code: 'D2S_ERR_ACCESS_LOG', file: path, reason: expect.stringMatching(reason) }, expect.anything()],
+      ]);
+      expect(counts).toMatchObject({ written: 0, lost: 2 });
+      expect(reader === undefined ? readFileSync(target, 'utf8') : await readAll(reader)).toBe(
+        reader ? '' : 'before\n',
+      );
+      await reader?.close();
+    });
+
+    it('until it is one that can be trusted', async () => {
+      writeFileSync(at('access.log'), '');
+      chmodSync(at('access.log'), 0o666);
+      const { counts, write } = create();
+      write(0, 2);
+      await expect.poll(() => counts.failures).toBeGreaterThan(0);
+      chmodSync(at('access.log'), 0o600);
+      await expect.poll(() => counts.written).toBe(2);
+    });
+
+    it('but not for a link of our own, or a FIFO that its reader has made in a folder of theirs', async () => {
+      symlinkSync('target', at('access.log'));
+      const { file, write } = create();
+      write(0, 2);
+      await file.close(5_000);
+      expect(numbersIn(at('target'))).toEqual([0, 1]);
+      execFileSync('mkfifo', [at('fifo')]);
+      const reader = await readable(at('fifo'));
+      giveToOther(at('fifo'));
+      const { file: fifo, write: writeFifo } = create({ path: at('fifo') });
+      writeFifo(0, 2);
+      await fifo.close(5_000);
+      expect(await readAll(reader)).toBe('0\n1\n');
+      await reader.close();
+    });
   });
 
   it('gets its lines on lines of their own where a crash has cut the last one short', async () => {

@@ -153,6 +153,122 @@ describe('an address with too many wrong credentials', () => {
   });
 });
 
+/** Verifications end only when a test says so. */
+class HeldControl {
+  readonly control: AccessControl;
+  readonly begun: string[] = [];
+  readonly #ends: (() => void)[] = [];
+
+  constructor() {
+    this.control = new AccessControl(list, clock, (password, expected) => {
+      this.begun.push(password);
+      const isRight = password === 'annannann' && expected === list.users.get('ann')?.password;
+      return new Promise((resolve) => this.#ends.push(() => resolve(isRight)));
+    });
+  }
+
+  async endNext(): Promise<void> {
+    this.#ends.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async endAll(): Promise<void> {
+    while (this.#ends.length > 0) await this.endNext();
+  }
+}
+
+describe('a flood of wrong passwords from many addresses', () => {
+  const flood = (control: AccessControl, addresses: number, each: number) =>
+    Array.from({ length: addresses * each }, (_, index) =>
+      control.check({ authorization: basic('ann', `wrong${index}`), address: `10.0.0.${index % addresses}` }),
+    );
+
+  it('lets a right password wait for three verifications, and gives nobody 429 who had four wrong ones', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const strangers = flood(held, 135, 4);
+    const verdict = held.check({ authorization: ANN, address: '192.0.2.7' });
+    await stand.endAll();
+    expect(await verdict).toEqual(KNOWN_ANN);
+    expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
+    const kinds = new Set((await Promise.all(strangers)).map(({ kind }) => kind));
+    expect(kinds).toEqual(new Set(['wrong', 'busy']));
+    expect(held.counts.unverified).toBe(540 - 130 + 1);
+    expect(held.counts.limited).toBe(held.counts.unverified);
+  });
+
+  it('goes behind a right password that comes later, as soon as it has failed once', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const strangers = flood(held, 12, 4);
+    // All of them fail once.
+    while (begun.length < 14) await stand.endNext();
+    const rights = ['192.0.2.7', '192.0.2.8', '192.0.2.9'].map((address) =>
+      held.check({ authorization: basic('ann', `right from ${address}`), address }),
+    );
+    await stand.endAll();
+    const positions = begun.flatMap((password, index) => (password.startsWith('right') ? [index] : []));
+    expect(positions).toEqual([14, 15, 16]);
+    await Promise.all([...strangers, ...rights]);
+  });
+
+  it('never keeps a password waiting that was right before, nor a token', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const first = held.check({ authorization: ANN, address: HERE });
+    await stand.endAll();
+    await first;
+    const strangers = flood(held, 135, 4);
+    expect(await held.check({ authorization: ANN, address: '10.0.0.1' })).toEqual(KNOWN_ANN);
+    expect(await held.check({ authorization: `Bearer ${TOKEN}`, address: '10.0.0.1' })).toMatchObject({
+      kind: 'known',
+    });
+    expect(begun.length).toBe(1 + 2);
+    await stand.endAll();
+    await Promise.all(strangers);
+  });
+
+  it('is told to come again in a second if it is pushed out, with 429 only for an address over its limit', async () => {
+    const stand = new HeldControl();
+    const { control: held } = stand;
+    for (let count = 0; count < 10; count++) await held.check({ authorization: 'Bearer wrong', address: '10.0.1.1' });
+    const from = (address: string) =>
+      Array.from({ length: 7 }, (_, index) => held.check({ authorization: basic('ann', `${index}`), address }));
+    const [limited, others] = [from('10.0.1.1'), from('10.0.1.2')];
+    await stand.endAll();
+    expect((await Promise.all(limited)).map(({ kind }) => kind)).toEqual(Array(7).fill('limited'));
+    const verdicts = await Promise.all(others);
+    expect(verdicts).toContainEqual({ kind: 'busy', retryAfterS: 1 });
+    expect(verdicts.filter(({ kind }) => kind === 'limited')).toEqual([]);
+  });
+});
+
+describe('requests with the same password at a time', () => {
+  it('are verified once, and are one slip if it is wrong: for known and unknown users alike', async () => {
+    for (const name of ['ann', 'eve']) {
+      const stand = new HeldControl();
+      const { control: held, begun } = stand;
+      const same = Array.from({ length: 12 }, () => held.check({ authorization: basic(name, 'slip'), address: HERE }));
+      await stand.endAll();
+      expect((await Promise.all(same)).map(({ kind }) => kind)).toEqual(Array(12).fill('wrong'));
+      expect([begun.length, held.counts.wrong]).toEqual([1, 12]);
+      const next = held.check({ authorization: basic(name, 'other'), address: HERE });
+      await stand.endAll();
+      expect(await next).toEqual({ kind: 'wrong' });
+    }
+  });
+
+  it('are not verified again for another address if they were right meanwhile', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const addresses = Array.from({ length: 6 }, (_, index) => `192.0.2.${index}`);
+    const verdicts = addresses.map((address) => held.check({ authorization: ANN, address }));
+    await stand.endAll();
+    expect(await Promise.all(verdicts)).toEqual(addresses.map(() => KNOWN_ANN));
+    expect(begun).toHaveLength(2);
+  });
+});
+
 describe('a list that is read again', () => {
   it('lets out who is gone and in who is new, and keeps what is remembered of the others', async () => {
     await check(ANN);

@@ -1,10 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { putAccessLine } from '../../src/access/access-file.ts';
 import { MAX_ENTRIES } from '../../src/access/access-lines.ts';
 import { AccessList } from '../../src/access/access-list.ts';
 import { ConfigError, type SidecarError, StartError } from '../../src/errors.ts';
+import { giveToOther } from '../other-user.ts';
 import { Folder, tokenLine, userLine } from './access-files.ts';
 
 const SECRET = 's3cr3t';
@@ -101,7 +102,7 @@ describe('the access list', () => {
     const open = (usersFile: string) => failure(() => AccessList.open({ usersFile, tokensFile: undefined }));
     mkdirSync(path.join(folder.path, 'f'));
     expect((await open(path.join(folder.path, 'none'))).message).toContain('ENOENT');
-    expect((await open(path.join(folder.path, 'f'))).message).toContain('is not a file');
+    expect((await open(path.join(folder.path, 'f'))).message).toContain('it is a folder, expected a regular file');
     expect((await open(folder.write('large', `#${'x'.repeat(1024 * 1024)}`))).message).toContain(
       'is larger than 1048576 bytes',
     );
@@ -149,24 +150,37 @@ describe('the access list', () => {
 describe('putting a line into a file', () => {
   const put = (file: string, line: string) => putAccessLine(file, line, () => undefined);
 
-  it('makes the file closed to others, adds at its end, and replaces by name, leaving all else', () => {
+  it('makes the file closed to others, adds at its end, and replaces by name, leaving all else', async () => {
     const file = path.join(folder.path, 'new');
-    expect(put(file, ann)).toBe('added');
+    expect(await put(file, ann)).toBe('added');
     expect(statSync(file).mode & 0o777).toBe(0o600);
     folder.write('new', `# ann: is in charge\n${ann}\n\n# last`);
-    expect(put(file, bob)).toBe('added');
-    expect(put(file, 'ann:metrics:other')).toBe('replaced');
+    expect(await put(file, bob)).toBe('added');
+    expect(await put(file, 'ann:metrics:other')).toBe('replaced');
     expect(readFileSync(file, 'utf8')).toBe(`# ann: is in charge\nann:metrics:other\n\n# last\n${bob}\n`);
     expect(readdirSync(folder.path)).toEqual(['new']);
   });
 
-  it('replaces the file that a link leads to, not the link', () => {
+  it('replaces the file that a link leads to, not the link', async () => {
     const file = folder.write('users', `${ann}\n`);
     const link = path.join(folder.path, 'link');
     symlinkSync(file, link);
-    put(link, bob);
+    await put(link, bob);
     expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
     expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
+  });
+
+  it('follows no link of another user', async () => {
+    const file = folder.write('users', `${ann}\n`);
+    const link = path.join(folder.path, 'link');
+    symlinkSync(file, link);
+    giveToOther(link);
+    expect(await failure(() => put(link, bob))).toMatchObject({
+      code: 'D2S_ERR_ACCESS_FILE',
+      message: expect.stringMatching(/link cannot be read: .*link is a symbolic link of uid \d+, expected one of root/),
+    });
+    vi.restoreAllMocks();
+    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n`);
   });
 
   it('leaves a file alone that is open to everybody, cannot be used, or cannot be replaced', async () => {

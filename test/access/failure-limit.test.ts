@@ -32,6 +32,23 @@ describe('the limit on failures', () => {
     }
   });
 
+  it('knows who failed lately for ten minutes after the last failure, longer than it takes to be forgiven', () => {
+    const clock = new StillClock();
+    const limit = new FailureLimit(clock);
+    expect(limit.failuresOf('a')).toBe(0);
+    for (let count = 0; count < 3; count++) limit.add('a');
+    clock.pass(590);
+    expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([3, 0]);
+    for (let count = 0; count < 20; count++) limit.add('a');
+    expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([10, 6]);
+    clock.pass(599);
+    expect(limit.failuresOf('a')).toBe(10);
+    clock.pass(1);
+    expect(limit.failuresOf('a')).toBe(0);
+    limit.add('a');
+    expect(limit.failuresOf('a')).toBe(1);
+  });
+
   it('remembers a bounded number of addresses, and forgets the one that failed longest ago', () => {
     const limit = new FailureLimit(new StillClock());
     for (let count = 0; count < 10; count++) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseResponseText } from '../../src/bayeux/response-body.ts';
+import { parseResponseText } from './read-all.ts';
 
 const JSON_TEXT = '[{"channel":"/meta/connect","successful":true},{"channel":"/a","data":") ;"}]';
 const channels = (body: string, callback?: string) => parseResponseText(body, callback)?.map(({ channel }) => channel);

@@ -5,7 +5,8 @@
  */
 import { bench, describe } from 'vitest';
 import { parseMessages } from '../../src/bayeux/message.ts';
-import { parseCallbackQuery, parseRequestText } from '../../src/bayeux/request-body.ts';
+import { MessageBatches } from '../../src/bayeux/message-batches.ts';
+import { parseCallbackQuery, toRequestTexts } from '../../src/bayeux/request-body.ts';
 import { CometClassifier } from '../../src/classify/comet-classifier.ts';
 
 const COUNT = 1_000;
@@ -44,14 +45,17 @@ describe('1,000 messages read', () => {
   bench('JSON.parse of a delivery only', () => readAll(deliveries, (text) => JSON.parse(text)));
   bench('a delivery', () => readAll(deliveries, parseMessages));
   bench('a delivery, 50 in a text', () => readAll(batches, parseMessages));
+  bench('a delivery, 50 in a text, as text of a peer', () =>
+    readAll(batches, (text) => new MessageBatches(text).next()),
+  );
   bench('a connect', () => readAll(connects, parseMessages));
   bench('a call', () => readAll(calls, parseMessages));
   bench('a delivery of 1 KB', () => readAll(large, parseMessages));
   bench('a connect in a form', () =>
-    readAll(forms, (text) => parseRequestText('application/x-www-form-urlencoded', text)),
+    readAll(forms, (text) => toRequestTexts('application/x-www-form-urlencoded', text).map(parseMessages)),
   );
   bench('a connect by callback-polling', () =>
-    readAll(forms, (text) => parseCallbackQuery(`/cometd?jsonp=cb&${text}`)),
+    readAll(forms, (text) => parseCallbackQuery(`jsonp=cb&${text}`)?.texts.map(parseMessages)),
   );
 });
 

@@ -4,6 +4,7 @@
  */
 import { bench, describe } from 'vitest';
 import { NS_PER_MS } from '../../src/clock.ts';
+import { AddressRate } from '../../src/limits/address-rate.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
 import { createSessionStatistics } from '../../src/metrics/statistics.ts';
@@ -25,6 +26,7 @@ const table = new SessionTable({
   config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
   clock,
   created,
+  claimRate: new AddressRate(clock, 32),
   sessionMetrics: {
     createStatistics: () =>
       createSessionStatistics(

@@ -9,7 +9,7 @@
  */
 import { constants, createDeflateRaw, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
-import { MemoryBudget } from '../../src/websocket/memory-budget.ts';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { WebSocketMessageReader } from '../../src/websocket/message-reader.ts';
 import { copyUnmasked } from '../../src/websocket/unmask.ts';
 import { Random } from '../fuzz/random.ts';

@@ -38,6 +38,13 @@ describe('the calls of the REST interface', () => {
     ['GET', 'd2/object/M.Level', 'object M.Level'],
     ['GET', 'd2/auth/login', 'session login'],
     ['GET', 'd2/auth/logout', 'session logout'],
+    // Servers run HEAD as GET.
+    ['HEAD', 'd2/sba/E.Files/Download?fileName=a.pdf', 'sba E.Files.Download'],
+    ['HEAD', 'd2/archive/H.Level', 'object H.Level'],
+    ['HEAD', 'd2/object/M.Level', 'object M.Level'],
+    ['HEAD', 'd2/auth/login', 'session login'],
+    ['HEAD', 'd2/auth/logout', 'session logout'],
+    ['HEAD', 'd2/rpc/E.Demo/TestInOut', undefined],
     // Of the same shape, but another method, a segment less, a segment more, or the server's own.
     ['GET', 'd2/rpc/E.Demo/TestInOut', undefined],
     ['PUT', 'd2/sba/E.Files/Upload', undefined],
@@ -90,6 +97,17 @@ describe('what one call may look like', () => {
     [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'a bad escape stays as it is'],
     [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes that are no UTF-8 stay as they are'],
     [`${BASE}/d2/rpc/E.\xe8/Te%73t`, 'rpc E.\xe8.Test', 'bytes that are no UTF-8 stay as they are, for their segment'],
+    [`${BASE}/d2/rpc/E.%1B%5B31m/%E2%80%AETest`, 'rpc E.\ufffd[31m.\ufffdTest', 'escaped ESC and U+202E are not shown'],
+    [
+      `${BASE}/d2/rpc/E.\x9b/Te%0D%0Ast`,
+      'rpc E.\ufffd.Te\ufffd\ufffdst',
+      'neither are raw C1 characters and line ends',
+    ],
+    [
+      `${BASE}/d2/rpc/E.%F3%A0%81%81/Te%E2%80%8Bst`,
+      'rpc E.\ufffd.Te\ufffdst',
+      'nor are tags and zero-width characters',
+    ],
     ['*', undefined, 'the asterisk form'],
     ['plant.example:443', undefined, 'an authority'],
     ['', undefined, 'an empty target'],
@@ -168,6 +186,18 @@ describe('rules of the user’s', () => {
     expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
     expect(read(classifier, 'POST', `${BASE}/d2/rpc/java/E/T`)).toBe('rpc java:E.T');
     expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
+  });
+
+  it('take HEAD where they take GET, and HEAD alone where they say so', () => {
+    const rules: RestRule[] = [
+      { methods: ['HEAD'], path: 'd2/object/Probe', kind: 'none', name: '' },
+      { methods: ['GET'], path: 'plant/{point}', kind: 'object', name: '{point}' },
+      { methods: ['POST'], path: 'plant/{point}', kind: 'rpc', name: '{point}' },
+    ];
+    const classifier = classifierOf({ rest: { ...REST, rules } });
+    expect(read(classifier, 'HEAD', `${BASE}/plant/M.A`)).toBe('object M.A');
+    expect(read(classifier, 'HEAD', `${BASE}/d2/object/Probe`)).toBeUndefined();
+    expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
   });
 
   it('stand alone without the built-in ones', () => {

@@ -62,6 +62,18 @@ describe('by default', () => {
     }
   });
 
+  it('hidden characters are U+FFFD, the same for all that happens to one object', () => {
+    const objectName = 'H.\x1b[31m\u202eDemo\n';
+    const channel = `/d2/object/${encodeURIComponent(objectName)}`;
+    const expected = 'H.\ufffd[31m\ufffdDemo\ufffd';
+    for (const when of ['subscribe', 'unsubscribe', 'delivery'] as const)
+      expect(byDefault.classify(when, channel, undefined)?.name).toBe(expected);
+    for (const last of ['subscribeObject', 'unSubscribeObject'])
+      expect(byDefault.classify('publish', `/service/d2/${last}`, { objectName })?.name).toBe(expected);
+    const call = { eventName: 'E.\u2028', rpcName: 'Te\u0085st' };
+    expect(told(byDefault, 'publish', '/service/d2/rpc', call)).toBe('rpc call E.\ufffd.Te\ufffdst');
+  });
+
   it('a number is a name, too', () => {
     const data = { eventName: 7, interfaceName: 0, rpcName: 1.5 };
     expect(told(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');

@@ -1,7 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, loadControlSocket } from '../../src/config/load-config.ts';
 import { StartError } from '../../src/errors.ts';
+import { useFolder } from '../access-log/folder.ts';
+import { giveToOther } from '../other-user.ts';
 
 const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';
 
@@ -32,7 +36,13 @@ describe('loadConfig', () => {
       forwarded: 'append',
       monitor: {
         ...{ host: '127.0.0.1', port: 9280, auth: undefined, hosts: [], readyWithUpstream: false },
-        ...{ maxConnections: 1_000, headTimeoutMs: 10_000, idleTimeoutMs: 75_000, maxAnswerBytes: 67_108_864 },
+        ...{
+          maxConnections: 1_000,
+          maxConnectionsPerAddress: 100,
+          headTimeoutMs: 10_000,
+          idleTimeoutMs: 75_000,
+          maxAnswerBytes: 67_108_864,
+        },
       },
       metrics: {
         windowMs: 300_000,
@@ -63,8 +73,7 @@ describe('loadConfig', () => {
         ackWaitMs: 30_000,
         callTimeoutMs: 600_000,
         maxBodyBytes: 1_048_576,
-        maxInflatedBytes: 4_194_304,
-        maxMemoryBytes: 67_108_864,
+        maxInflatedBytes: 1_048_576,
         maxSubscriptions: 10_000,
         maxPendingCalls: 1_000,
       },
@@ -83,7 +92,10 @@ describe('loadConfig', () => {
         metrics: { enabled: true, intervalMs: 60_000 },
         traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
       },
-      limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
+      limits: {
+        ...{ headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
+        memoryBytes: 67_108_864,
+      },
       timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
       stop: { delayMs: 2_000, windowMs: 5_000, deadlineMs: 25_000 },
       state: { file: undefined, intervalMs: 10_000 },
@@ -149,6 +161,49 @@ describe('loadConfig', () => {
     expect(error).toMatchObject({
       code: 'D2S_ERR_CONFIG_FILE',
       message: '/nowhere/sidecar.yaml cannot be read: ENOENT',
+    });
+  });
+
+  describe('refuses at once as its file', () => {
+    const folder = useFolder();
+
+    async function failureOf(config: string): Promise<unknown> {
+      return await loadConfig({ flags: { config }, env: {} }).catch((cause: unknown) => cause);
+    }
+
+    it.each([
+      ['a FIFO', (file: string) => void execFileSync('mkfifo', [file])],
+      ['a folder', (file: string) => void mkdirSync(file)],
+      ['a device', (file: string) => symlinkSync('/dev/zero', file)],
+    ])('%s', async (what, make) => {
+      const file = folder('sidecar.yaml');
+      make(file);
+      const message = `${file} cannot be read: it is ${what}, expected a regular file`;
+      expect(await failureOf(file)).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message });
+    });
+
+    it('the link of another user', async () => {
+      const file = folder('sidecar.yaml');
+      writeFileSync(folder('real.yaml'), `upstream: { url: ${UPSTREAM} }`);
+      symlinkSync('real.yaml', file);
+      expect(await failureOf(file)).not.toBeInstanceOf(Error);
+      giveToOther(file);
+      expect(await failureOf(file)).toMatchObject({
+        code: 'D2S_ERR_CONFIG_FILE',
+        message: expect.stringMatching(
+          /cannot be read: .*sidecar\.yaml is a symbolic link of uid \d+, expected one of root/,
+        ),
+      });
+      vi.restoreAllMocks();
+    });
+
+    it('more than 16 MiB', async () => {
+      const file = folder('sidecar.yaml');
+      writeFileSync(file, `upstream: { url: ${UPSTREAM} }\n`.padEnd(16 * 1024 * 1024 + 1, '#'));
+      expect(await failureOf(file)).toMatchObject({
+        code: 'D2S_ERR_CONFIG_FILE',
+        message: `${file} cannot be read: it is larger than 16777216 bytes`,
+      });
     });
   });
 

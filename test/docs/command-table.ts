@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { parseCommandLine } from '../../src/commands/command-line.ts';
+import { parseOptions as parseAbuse } from '../abuse/options.ts';
 import { parseOptions as parseBench } from '../bench/load/options.ts';
 import { parseOptions as parseChaos } from '../chaos/options.ts';
 import { ROOT } from './documents.ts';
@@ -61,7 +62,8 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     /^npm run sbom\b/,
     elsewhere(['package.json', '"sbom": "node .ci/sbom.mjs"'], ['test/sbom.test.ts', '.ci/sbom.mjs']),
   ],
-  [/^npm run (?:bench|chaos|soak)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
+  [/^npm (?:run )?audit$/, elsewhere(['package.json', '"audit": "node .ci/audit.mjs"'], ['.ci/run', 'npm run audit'])],
+  [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
   [/^npm pack$/, elsewhere(['test/install/installed-package.ts', "'npm', ['pack'"])],
   [
     /^npm install --global \.\/d2-sidecar-\*\.tgz$/,
@@ -169,6 +171,7 @@ function faultOfLongRun(words: readonly string[]): string | undefined {
   try {
     if (name === 'bench') parseBench(options);
     else if (name === 'chaos') parseChaos(options, () => 0);
+    else if (name === 'abuse') parseAbuse(options);
     else if (options.some((option) => option.startsWith('--') && !known.includes(`${option} `)))
       return 'not an option of soak';
   } catch (error) {

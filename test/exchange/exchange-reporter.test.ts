@@ -9,7 +9,7 @@ import {
 } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 
-const REQUEST = { method: 'POST', target: '/cometd', field: () => undefined };
+const REQUEST = { method: 'POST', target: '/cometd', field: () => undefined, fields: () => [] };
 const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
 const HEAD: ResponseHeadView = { status: 200, field: () => undefined, fields: () => [] };
 const BYTES = Buffer.from('payload');

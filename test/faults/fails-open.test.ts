@@ -106,7 +106,6 @@ function narrow(base: Config): Partial<Config> {
         path: 'live',
         maxBodyBytes: 64,
         maxInflatedBytes: 64,
-        maxMemoryBytes: 1,
         maxSubscriptions: 1,
         maxPendingCalls: 1,
       },

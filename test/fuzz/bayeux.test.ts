@@ -2,10 +2,9 @@ import vm from 'node:vm';
 import { expect, it } from 'vitest';
 import { parseError } from '../../src/bayeux/error.ts';
 import type { BayeuxMessage } from '../../src/bayeux/message.ts';
-import { parseCallbackQuery, parseRequestText } from '../../src/bayeux/request-body.ts';
-import { parseResponseText } from '../../src/bayeux/response-body.ts';
 import { CometClassifier, type CometWhen } from '../../src/classify/comet-classifier.ts';
 import { isFailedReply, toReplyId } from '../../src/classify/comet-reply.ts';
+import { parseCallbackMessages, parseRequestText, parseResponseText } from '../bayeux/read-all.ts';
 import { CALLBACK, mutatedText, type WireText } from './bayeux-corpus.ts';
 import { Random } from './random.ts';
 
@@ -25,7 +24,7 @@ function read({ kind, text }: WireText): readonly BayeuxMessage[] | undefined {
     case 'form':
       return parseRequestText(FORM, text);
     case 'query':
-      return parseCallbackQuery(`/cometd?${Buffer.from(text).toString('latin1')}`)?.messages;
+      return parseCallbackMessages(`/cometd?${Buffer.from(text).toString('latin1')}`);
     case 'script':
       return parseResponseText(text, CALLBACK);
   }

@@ -198,10 +198,10 @@ describe('a request’s body', () => {
   it('may still come when the upstream has refused before its 100', async () => {
     await start({
       upstream: async (upstream) => {
+        if (stand.upstreams.length > 1) return await answerAll(upstream);
         await upstream.head();
         upstream.write('HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n');
         await upstream.take('abc');
-        await answerAll(upstream);
       },
     });
     const client = stand.client('PUT //x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n');

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
+import { RequestMemory } from '../../src/limits/request-memory.ts';
 import type { Peer } from './peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
@@ -136,6 +138,40 @@ describe('a client that asks for a WebSocket', () => {
     upstream.write(SWITCHING);
     await client.take(SWITCHING);
     await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
+  });
+
+  it('keeps what it sends ahead in the memory of all connections, until its upstream has answered', async () => {
+    const budget = new MemoryBudget(65_536);
+    await start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
+    const client = stand.client(`${UPGRADE}one`);
+    const upstream = await held(1);
+    client.write('x'.repeat(10_000));
+    await expect.poll(() => budget.used.ahead).toBe(10_003);
+    upstream.write(SWITCHING);
+    await client.take(SWITCHING);
+    await upstream.take('x'.repeat(10_000));
+    expect(budget.used.ahead).toBe(0);
+    expect(budget.usedBytes).toBe(0);
+  });
+
+  it.each([
+    ['together with its request', ''],
+    ['behind it', 'y'],
+  ])('ends where there is no memory for what it sends ahead %s', async (_when, first) => {
+    const budget = new MemoryBudget(16_384);
+    await start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
+    const ahead = 'x'.repeat(12_000);
+    const client = stand.client(first === '' ? UPGRADE + ahead : UPGRADE + first);
+    if (first !== '') {
+      await held(1);
+      client.write(ahead);
+    }
+    await client.ended();
+    expect(client.received).toMatch(first === '' ? /^HTTP\/1\.1 503 / : /^$/);
+    expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+    client.socket.destroy();
+    await stand.allClosed();
+    expect(budget.usedBytes).toBe(0);
   });
 
   it('or for something else, behind a request that is held, and half-closes, is refused when its turn comes', async () => {

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { GatewayRequestHead } from '../../src/gateway/fields.ts';
 import { type Http1RequestHead, isOddPrefix, isOtherProtocol, parseRequestHead } from '../../src/http1/request-head.ts';
 
 function parsed(text: string): Http1RequestHead {
@@ -6,6 +8,19 @@ function parsed(text: string): Http1RequestHead {
   if (typeof head === 'string') throw new Error(`irregular: ${head}`);
   return head;
 }
+
+it('gives all lines of a field in order, on both data paths', () => {
+  const lines = ['Host: a', 'Cookie: lang=sk', 'COOKIE:\tJSESSIONID=1 ', 'X-Cookie: no', 'cookie: x'];
+  const head = parseRequestHead(`GET / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
+  const rawHeaders = ['Host', 'a', 'Cookie', 'lang=sk', 'COOKIE', 'JSESSIONID=1', 'X-Cookie', 'no', 'cookie', 'x'];
+  const heads = [head, new GatewayRequestHead({ method: 'GET', url: '/', rawHeaders } as unknown as IncomingMessage)];
+  for (const each of heads) {
+    if (typeof each === 'string') throw new Error(each);
+    expect(each.fields('cookie')).toEqual(['lang=sk', 'JSESSIONID=1', 'x']);
+    expect(each.field('cookie')).toBe('lang=sk');
+    expect(each.fields('none')).toEqual([]);
+  }
+});
 
 describe('parseRequestHead', () => {
   it('reads method, target, fields and framing of a regular head', () => {

@@ -110,7 +110,7 @@ export class Upstream {
   #held: (() => void)[] = [];
   #arrived: (() => void) | undefined;
 
-  /** Answers each request: `/hold...` when it is released, an upgrade with 101, everything else at once. */
+  /** Answers each request: `/hold...`, also in absolute form, when it is released, an upgrade with 101, everything else at once. */
   readonly onConnection = (socket: net.Socket): void => {
     this.connections.push(socket);
     let text = '';
@@ -160,7 +160,7 @@ export class Upstream {
       this.lastAnswered = socket;
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
     };
-    if (!/^\w+ \/hold/.test(head)) {
+    if (!/^\w+ (?:http:\/\/a)?\/hold/.test(head)) {
       send();
       return;
     }

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { AddressRate } from '../../src/limits/address-rate.ts';
 import { createLogger } from '../../src/logger.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
@@ -40,6 +41,7 @@ const table = new SessionTable({
   config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
   clock,
   created: plant.created,
+  claimRate: new AddressRate(clock, 32),
   sessionMetrics: {
     createStatistics: () => createSessionStatistics(limits, clock),
     createMetrics: () => ({

@@ -66,8 +66,8 @@ async function started(config: Parameters<typeof startStand>[0] = {}): Promise<S
   return stand;
 }
 
-async function call(stand: Stand, path: string, user = 'ann'): Promise<number> {
-  const headers = { authorization: `Basic ${btoa(`${user}:secret`)}` };
+async function call(stand: Stand, path: string, user = 'ann', cookie?: string): Promise<number> {
+  const headers = { authorization: `Basic ${btoa(`${user}:secret`)}`, ...(cookie === undefined ? {} : { cookie }) };
   const response = await fetch(`http://127.0.0.1:${stand.port}/smartWeb/api/rest/v0/${path}`, {
     ...{ headers, method: path.startsWith('d2/rpc') ? 'POST' : 'GET' },
   });
@@ -385,6 +385,22 @@ describe('the tables', () => {
       ['bob', 'REST', '127.0.0.1', 3],
     ]);
     expect(await rows(stand, 'sessions')).toEqual(list.map((row, i) => [...row, i === 0 ? 0 : 2]));
+  });
+
+  it('end with false in the row of a session whose name nothing has proven', async () => {
+    const stand = await started();
+    await call(stand, 'd2/rpc/E.Demo/Run', 'ann', 'JSESSIONID=one');
+    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    const shown = (await rows(stand, 'sessions')).map((row) => [row[1], row.slice(7)]);
+    expect(shown).toEqual([
+      ['ann', [0, false]],
+      ['bob', [0]],
+    ]);
+    const list = await read<{ verified?: boolean }[]>(stand, '/smartWeb/api/rest/v0/admin/d2/sessions');
+    expect(list.map((entry) => [Object.keys(entry).at(-1), entry.verified])).toEqual([
+      ['verified', false],
+      ['requests', undefined],
+    ]);
   });
 
   it('are not there for an application that is not', async () => {

@@ -37,17 +37,25 @@ for (const ca of [undefined, authority]) {
     const connect = () => connectTo(stand.monitorPort, ca);
     const ask = (path: string) => getSecurely(stand.monitorPort, path, ca === undefined ? {} : { ca });
 
-    it('maxConnections: one too many is closed at once, and its place is free when another has gone', async () => {
+    it('maxConnections: a further one gets the place of the oldest without an accepted request', async () => {
       await start({ maxConnections: 2 });
       const [first, second] = [await connect(), await connect()];
       const third = await connect();
-      await third.ended();
-      expect(third.received).toBe('');
-      expect((await first!.ask(LIVE)).status).toBe(200);
-      second!.socket.destroy();
-      await expect.poll(async () => (await ask('/livez').catch(() => undefined))?.status).toBe(200);
-      first!.socket.destroy();
-      await expect.poll(() => hitsOf(ask, 'monitor.maxConnections').catch(() => -1)).toBeGreaterThanOrEqual(1);
+      await first.ended();
+      expect(first.received).toBe('');
+      expect((await second.ask(LIVE)).status).toBe(200);
+      expect((await third.ask(LIVE)).status).toBe(200);
+      expect(await hitsOf(ask, 'monitor.maxConnections')).toBe(2);
+    });
+
+    it('maxConnectionsPerAddress: so does a further one of an address, of that address', async () => {
+      await start({ maxConnectionsPerAddress: 2 });
+      const [first, second] = [await connect(), await connect()];
+      expect((await ask('/livez')).status).toBe(200);
+      await first.ended();
+      expect((await second.ask(LIVE)).status).toBe(200);
+      expect(await hitsOf(ask, 'monitor.maxConnectionsPerAddress')).toBeGreaterThanOrEqual(1);
+      expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
     });
 
     it('headTimeout: a request that does not come is a 408; others are answered', async () => {

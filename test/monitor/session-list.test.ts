@@ -15,6 +15,7 @@ const ENTRY: SessionEntry = {
 const LISTS: Readonly<Record<string, readonly SessionEntry[]>> = {
   none: [],
   one: [ENTRY],
+  'one that nothing has proven': [{ ...ENTRY, verified: false }, ENTRY],
   'three, one without a name': [ENTRY, { ...ENTRY, userName: null }, { ...ENTRY, requests: 0 }],
   'names that need escapes': ['a"b', 'x\\y', 'two\nlines', '  },\n  {', 'Größe 😀', '\ud83d', '\u2028', ''].map(
     (userName) => ({

@@ -14,7 +14,7 @@ const CALL: EndedCall = {
   ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: false, method: 'POST', status: 200 },
   ...{ outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7', requestBytes: 1 },
   ...{ beganNs: clock.nowNs() - 250.5 * MS, endedNs: clock.nowNs(), responseBytes: 2, traceparent: undefined },
-  session: { id: 'session-id', userName: 'alice' },
+  session: { id: 'session-id', userName: 'alice', isVerified: true },
 };
 
 function spansOf(calls: readonly EndedCall[], options: Partial<CallSpansParts> = {}): ReadableSpan[] {

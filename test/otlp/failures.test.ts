@@ -216,7 +216,7 @@ describe('fields to send along', () => {
     ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
     ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is none/],
     ['nothing', '\n', /^There is no line Name: value in /],
-    ['a folder', '', /is not a regular file/],
+    ['a folder', '', /cannot be used: it is a folder, expected a regular file\.$/],
   ])('that cannot be used are told of, without what they are: %s', async (what, text, detail) => {
     const headersFile = what === 'a folder' ? folder : path.join(folder, 'fields');
     if (text !== undefined && text !== '') await writeFile(headersFile, text, { mode: 0o600 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { toSessionColumns, toUser } from '../../src/page/columns.ts';
 import { toBytes, toCount, toDuration, toPercent, toRate, toSpan, toTime } from '../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../src/page/item-facts.ts';
 import { type Column, filterRows, sortRows, toSlice } from '../../src/page/table-model.ts';
@@ -97,5 +98,33 @@ describe('one thing', () => {
       { name: 'H.A', subscriptions: 1, values: 0 },
       { name: 'H.B', subscriptions: 0, values: 5 },
     ]);
+  });
+});
+
+describe('the user of a session', () => {
+  const row = (userName: string | null, ...verified: [] | [false]) =>
+    [
+      'id',
+      userName,
+      'REST',
+      '2026-03-01T08:00:00.000Z',
+      '2026-03-01T08:00:00.000Z',
+      '10.0.0.7',
+      1,
+      0,
+      ...verified,
+    ] as const;
+
+  it('is marked where nothing has proven the name', () => {
+    expect(toUser(row('anna'))).toBe('anna');
+    expect(toUser(row('anna', false))).toBe('anna (unverified)');
+    expect(toUser(row(null))).toBe('(unknown)');
+    expect(toUser(row(null, false))).toBe('(unknown) (unverified)');
+  });
+
+  it('is shown so in the table, and sorted by name', () => {
+    const user = toSessionColumns(0).find(({ key }) => key === 'user');
+    expect(user?.text(row('anna', false))).toBe('anna (unverified)');
+    expect(user?.value(row('anna', false))).toBe('anna');
   });
 });

@@ -42,7 +42,7 @@ class Noting implements CallObserver {
         requestBytes,
         responseBytes,
         traceparent,
-        session: session && { id: session.id, userName: session.userName },
+        session: session && { id: session.id, userName: session.userName, isVerified: session.isVerified },
       },
     });
   }
@@ -62,7 +62,7 @@ describe('an observer of calls', () => {
     expect(call).toMatchObject({
       ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST' },
       ...{ status: 201, outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7' },
-      ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna' } },
+      ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna', isVerified: true } },
     });
     expect((call?.endedNs ?? 0) - (call?.beganNs ?? 0)).toBe(25e6);
   });
@@ -176,7 +176,7 @@ describe('of Comet an observer', () => {
     const { traffic, calls } = started();
     const replies = ['1', '2'].map((id) => ({ channel: CHANNEL, id, data: {} }));
     traffic.post([call('1'), call('2')], replies, { from: '10.0.0.9' }, { afterMs: 4 });
-    const session = { id: traffic.onlySession().id, userName: 'anna' };
+    const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
     const expected = {
       ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: true, method: undefined, status: 200 },
       ...{ outcome: 'answered', path: 'relay', remoteAddress: '10.0.0.9', session, requestBytes: undefined },

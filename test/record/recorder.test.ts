@@ -128,6 +128,7 @@ it('what is no call counts in the sidecar’s own metrics only, with its data pa
     unclassified: 4,
     cometExchanges: 0,
     sessionsUntracked: 0,
+    claimsRefused: { cookie: 0, address: 0 },
   });
 });
 
@@ -165,6 +166,19 @@ it('applications are counted apart', () => {
     [2],
     [1],
   ]);
+});
+
+it('HEAD counts as GET: a read of an object is a value, a logout ends the session', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: `HEAD ${BASE}/d2/object/M.Level`, user: 'anna' });
+  traffic.send({ line: `HEAD ${BASE}/d2/sba/E.Files/Download`, user: 'anna', path: 'gateway' });
+  expect(traffic.counts()).toEqual({
+    ...{ sba: 1, 'sba.E.Files.Download': 1 },
+    ...{ 'object.newValues': 1, 'object.M.Level.newValues': 1 },
+  });
+  expect(traffic.onlySession().requests).toBe(2);
+  traffic.send({ line: LOGOUT.replace('GET', 'HEAD'), user: 'anna' });
+  expect(traffic.sessions()).toEqual([]);
 });
 
 it('login and logout are in no statistics of calls', () => {

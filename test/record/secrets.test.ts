@@ -19,7 +19,7 @@ function sendSecrets(traffic: Traffic): Needle[] {
     needles.push(Buffer.from(secret), Buffer.from(Buffer.from(`${user}:${secret}`).toString('base64')));
     for (const who of [{ user, password: secret }, { apiKey: secret }]) {
       const path = `POST ${BASE}/d2/rpc/E.Demo;jsessionid=${secret}/Test${i};jsessionid=${secret}?token=${secret}`;
-      const sent = { ...who, fields: { cookie: `JSESSIONID=${secret}` } };
+      const sent = { ...who, fields: { cookie: `JSESSIONID=${secret}` }, from: `10.0.0.${i}` };
       traffic.send({ line: LOGIN, ...sent });
       traffic.send({ line: path, ...sent });
       traffic.send({ line: path, ...sent }, { status: 500 });

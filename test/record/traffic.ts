@@ -1,6 +1,8 @@
+import type { ClientConnection } from '../../src/exchange/exchange.ts';
 import { CANCELLED, COMPLETED, type DataPath, type Ending, type Exchange } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts';
+import type { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import type { CometListener } from '../../src/record/comet/comet-listener.ts';
 import { createRecording, type RecorderConfig } from '../../src/record/create-recorder.ts';
 import type { RecordedState } from '../../src/record/recorded-state.ts';
@@ -35,9 +37,12 @@ export interface Sent {
   readonly user?: string;
   readonly password?: string;
   readonly apiKey?: string;
-  readonly fields?: Readonly<Record<string, string>>;
+  /** Several values are several lines. */
+  readonly fields?: Readonly<Record<string, string | readonly string[]>>;
   readonly from?: string;
   readonly path?: DataPath;
+  /** Of the connection. */
+  readonly holder?: Pick<ClientConnection, 'certificateUser' | 'certificateSubject'>;
 }
 
 export interface Answered {
@@ -53,6 +58,7 @@ export class Traffic {
   readonly recorder: Recorder;
   /** What of it outlives a restart. */
   readonly state: RecordedState;
+  readonly memory: MemoryBudget;
   readonly reporter: ExchangeReporter;
   /** Reads another configuration: what differs from that of the start. */
   readonly reload: (change: Partial<RecorderConfig>) => void;
@@ -60,21 +66,35 @@ export class Traffic {
 
   constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener, clock = new ManualClock()) {
     this.clock = clock;
-    const { recorder, state, prepareReload } = createRecording({ ...CONFIG, ...change }, clock, listener);
+    const { recorder, state, memory, prepareReload } = createRecording({ ...CONFIG, ...change }, clock, { listener });
     this.reload = (next) => prepareReload({ ...CONFIG, ...change, ...next })();
     this.recorder = recorder;
     this.state = state;
+    this.memory = memory;
     const log = (error: unknown): void => void this.#errors.push(error);
     this.reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
   }
 
-  begin({ line, user, password = 'pass', apiKey, fields = {}, from = '10.0.0.7', path = 'relay' }: Sent): Exchange {
+  begin({
+    line,
+    user,
+    password = 'pass',
+    apiKey,
+    fields = {},
+    from = '10.0.0.7',
+    path = 'relay',
+    holder,
+  }: Sent): Exchange {
     const [method = '', target = ''] = line.split(' ');
-    const all: Record<string, string> = { ...fields };
+    const all: Record<string, string | readonly string[]> = { ...fields };
     if (user !== undefined) all.authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
     if (apiKey !== undefined) all['x-api-key'] = apiKey;
-    const head = { method, target, field: (name: string) => all[name] };
-    return this.reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false }, path);
+    const head = {
+      ...{ method, target },
+      field: (name: string) => linesOf(all[name])[0],
+      fields: (name: string) => linesOf(all[name]),
+    };
+    return this.reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false, ...holder }, path);
   }
 
   end(exchange: Exchange, { ending = COMPLETED, status, afterMs = 0 }: Answered = {}): void {
@@ -116,6 +136,11 @@ export class Traffic {
     }
     return counts;
   }
+}
+
+function linesOf(value: string | readonly string[] | undefined): readonly string[] {
+  if (value === undefined) return [];
+  return typeof value === 'string' ? [value] : value;
 }
 
 export { CANCELLED, COMPLETED };

@@ -34,6 +34,7 @@ function setUp(idleTimeoutMs: number) {
     isHeld: false,
     onClientBytes: () => undefined,
     onClientDrain: () => undefined,
+    onLook: () => undefined,
     onClientClosed: () => undefined,
   };
   const connect = () => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { AddressRate } from '../../src/limits/address-rate.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet } from '../../src/metrics/metric-set.ts';
 import { createSessionStatistics } from '../../src/metrics/statistics.ts';
+import { CLAIMS_PER_ADDRESS } from '../../src/sessions/claim-index.ts';
 import { KnownToken } from '../../src/sessions/known-token.ts';
 import type { Session } from '../../src/sessions/session.ts';
 import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../src/sessions/session-table.ts';
@@ -30,6 +32,7 @@ class Fixture {
       config: { idleMs: IDLE_MS, cometGoneMs: GONE_MS, max },
       clock: this.clock,
       created: this.created,
+      claimRate: new AddressRate(clock, CLAIMS_PER_ADDRESS),
       sessionMetrics: {
         createStatistics: () => {
           this.statisticsMade += 1;

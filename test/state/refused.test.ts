@@ -73,7 +73,7 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is empty', 'torn', () => Buffer.alloc(0)],
   ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
   ['has an older format', 'older', () => withVersion(0)],
-  ['has a newer format', 'newer', () => withVersion(2)],
+  ['has a newer format', 'newer', () => withVersion(3)],
   // A length in the middle, so that a half of it can be read before.
   ['holds what no sidecar wrote', 'unreadable', () => sealed(Buffer.from(whole).fill(0xff, 400, 500))],
 ];

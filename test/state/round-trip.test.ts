@@ -35,10 +35,16 @@ function live({ traffic }: Life, seed: number, talk = comet): void {
     const kind = pick(8);
     if (kind < 3) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user }, { afterMs, status });
     else if (kind === 3) traffic.send({ line: `POST ${BASE}/d2/sba/Demo/${name}`, apiKey: 'key-1' }, { afterMs });
-    else if (kind === 4) traffic.send({ line: `GET ${BASE}/d2/object/H.${name}`, user }, { afterMs });
+    else if (kind === 4)
+      traffic.send({ line: `GET ${BASE}/d2/object/H.${name}`, user, ...beside(pick(3)) }, { afterMs });
     else if (kind === 5) traffic.send({ line: RPC, user }, { ending: random.chance(0.5) ? FAILED : CANCELLED });
     else talk(traffic, `client${pick(8)}`, pick(4));
   }
+}
+
+/** Nothing, or what makes a claim of a credential. */
+function beside(which: number) {
+  return which === 0 ? {} : { fields: { cookie: `JSESSIONID=login-${which}` } };
 }
 
 function comet(traffic: CometTraffic, clientId: string, what: number): void {
@@ -124,6 +130,49 @@ describe('sessions after a restart', () => {
     });
     second.traffic.send({ line: LOGOUT, user: 'ann' });
     expect(second.traffic.sessions()).toEqual([]);
+  });
+
+  it('that are unverified stay so, go on with the same user and login, and keep their share of its bound', async () => {
+    const fields = { cookie: 'JSESSIONID=one' };
+    const first = await folder.start();
+    for (let i = 0; i < 7; i += 1) first.traffic.send({ line: RPC, apiKey: `key ${i}`, fields });
+    first.traffic.send({ line: RPC, user: 'ann', fields });
+    const second = await folder.restart(first, 60_000);
+    const { traffic } = second;
+    expect(traffic.sessions()).toEqual(first.traffic.sessions());
+    const { id } = traffic.sessions().at(-1) ?? {};
+    traffic.send({ line: RPC, user: 'bob', fields });
+    expect(traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 1, address: 0 });
+    traffic.send({ line: RPC, user: 'ann', fields });
+    expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 2, verified: false });
+    traffic.send({ line: RPC, user: 'ann' });
+    expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 3 });
+    expect(traffic.sessions().at(-1)?.verified).toBeUndefined();
+    const third = await folder.restart(second, 60_000);
+    third.traffic.send({ line: RPC, user: 'ann' });
+    expect(third.traffic.sessions().at(-1)).toMatchObject({ id, requests: 4 });
+    expect(third.traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 1, address: 0 });
+  });
+
+  it('of a second password beside the first are not kept', async () => {
+    const authorization = ['Basic YW5uOmE=', 'Basic Ym9iOmI='];
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, fields: { authorization } });
+    first.traffic.send({ line: RPC, user: 'cyril' });
+    expect(first.traffic.sessions()).toHaveLength(2);
+    const second = await folder.restart(first);
+    expect(second.keeper.restored).toBe('restored');
+    expect(second.traffic.onlySession().userName).toBe('cyril');
+  });
+
+  it('of Comet keep an unverified name, until a form login proves one', async () => {
+    const first = await folder.start();
+    first.traffic.handshake('client1', { cookie: 'one', user: 'ann' });
+    const { traffic } = await folder.restart(first, 60_000);
+    expect(traffic.onlySession()).toMatchObject({ userName: 'ann', verified: false });
+    traffic.login('bob', { cookie: 'one' });
+    expect(traffic.onlySession()).toMatchObject({ userName: 'bob' });
+    expect(traffic.onlySession().verified).toBeUndefined();
   });
 
   it('tell of calls that failed before it', async () => {

@@ -66,7 +66,7 @@ describe('files that can be used', () => {
 describe('files that cannot be read', () => {
   it.each([
     ['one that is not there', () => path.join(folder.folder, 'none'), 'ENOENT'],
-    ['a folder', () => path.join(folder.folder, 'sub'), 'it is not a file'],
+    ['a folder', () => path.join(folder.folder, 'sub'), 'it is a folder, expected a regular file'],
     ['one that is too large', () => folder.file('large', 'x'.repeat(1_048_577)), 'it is larger than 1048576 bytes'],
   ])('name key, file and reason: %s', async (_what, make, reason) => {
     mkdirSync(path.join(folder.folder, 'sub'), { recursive: true });

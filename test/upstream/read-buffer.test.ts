@@ -71,6 +71,50 @@ describe('the buffer of an upstream connection', () => {
   });
 });
 
+describe('a turn of the event loop', () => {
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+  it('has two full reads of a connection, and of another one as many; then both go on', async () => {
+    const buffers = new ReadBuffers();
+    const resumed: string[] = [];
+    const connectionOf = (name: string, isPaused = false) => {
+      const socket = { destroyed: false, isPaused: () => isPaused, resume: () => resumed.push(name) };
+      const buffer = new ReadBuffer(buffers);
+      return (length = SIZE) => buffer.hasTurn(length, socket as unknown as net.Socket);
+    };
+    const [one, other, paused] = [connectionOf('one'), connectionOf('other'), connectionOf('paused', true)];
+    expect([one(), one(100), one(), other(), other(), paused(), paused()]).toEqual([
+      ...[true, true, false, true, false, true, false],
+    ]);
+    await turn();
+    expect(resumed).toEqual(['one', 'other']);
+    expect([one(), one()]).toEqual([true, false]);
+    await turn();
+  });
+
+  it('is followed by others until a large upload has come to its end', async () => {
+    const upstream = http.createServer((request, response) => {
+      request.resume();
+      request.on('end', () => response.end('done'));
+    });
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    cleanUps.push(() => upstream.close());
+    const sidecar = await startSidecar({
+      dataPath: 'auto',
+      upstreamPort: (upstream.address() as AddressInfo).port,
+    });
+    cleanUps.push(() => sidecar.close());
+    const body = Buffer.alloc(16 * MEGABYTE, 'u');
+    const client = net.connect(sidecar.port, '127.0.0.1');
+    cleanUps.push(() => client.destroy());
+    client.write(`POST /app/upload HTTP/1.1\r\nHost: plant\r\nContent-Length: ${body.length}\r\n\r\n`);
+    client.write(body);
+    const [answer] = (await once(client, 'data')) as [Buffer];
+    expect(String(answer)).toContain('done');
+  });
+});
+
 describe('large answers side by side', () => {
   /** Bytes that tell which answer they belong to, and where. */
   function answerOf(index: number): Buffer {

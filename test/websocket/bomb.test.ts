@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { decodeContent } from '../../src/websocket/content-coding.ts';
-import { MemoryBudget } from '../../src/websocket/memory-budget.ts';
 import { compressed, deflated, Listener, WITH_TAKEOVER, WITHOUT_TAKEOVER } from './frames.ts';
 
 const MB = 1_000_000;

@@ -12,8 +12,7 @@ describe('a body', () => {
     GZip: zlib.gzipSync(BODY),
     deflate: zlib.deflateSync(BODY),
     br: zlib.brotliCompressSync(BODY),
-    'gzip, br': zlib.brotliCompressSync(zlib.gzipSync(BODY)),
-    'br ,, gzip, identity': zlib.gzipSync(zlib.brotliCompressSync(BODY)),
+    'identity ,, gzip, identity': zlib.gzipSync(BODY),
   };
   for (const [coding, bytes] of Object.entries(coded)) {
     it(`is read out of ${coding}`, () => {
@@ -64,9 +63,9 @@ describe('undefined is the answer to', () => {
     }
   });
 
-  it('more than two codings', () => {
-    const bytes = zlib.gzipSync(zlib.gzipSync(zlib.gzipSync(BODY)));
-    expect(decodeContent(bytes, 'gzip, gzip, gzip', LIMIT)).toBeUndefined();
+  it('more than one coding', () => {
+    expect(decodeContent(zlib.gzipSync(zlib.gzipSync(BODY)), 'gzip, gzip', LIMIT)).toBeUndefined();
+    expect(decodeContent(zlib.brotliCompressSync(zlib.gzipSync(BODY)), 'gzip, br', LIMIT)).toBeUndefined();
   });
 
   it('what is broken or cut off', () => {
@@ -96,16 +95,27 @@ describe('undefined is the answer to', () => {
     }
   });
 
-  it('what is larger than the limit by one byte, at each of two codings', () => {
+  it('what is larger than the limit by one byte', () => {
     const zeros = Buffer.alloc(50_000);
     for (const [coding, bytes] of [
       ['gzip', zlib.gzipSync(zeros)],
       ['deflate', zlib.deflateSync(zeros)],
       ['br', zlib.brotliCompressSync(zeros, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } })],
-      ['gzip, gzip', zlib.gzipSync(zlib.gzipSync(zeros))],
     ] as const) {
       expect(decodeContent(bytes, coding, 50_000)?.equals(zeros), coding).toBe(true);
       expect(decodeContent(bytes, coding, 49_999), coding).toBeUndefined();
     }
+  });
+
+  it('what holds more than 64 KiB, and more than a hundred times of what was sent', () => {
+    const ofLength = (length: number) => zlib.gzipSync(Buffer.alloc(length));
+    const bytes = ofLength(60_000);
+    expect(decodeContent(bytes, 'gzip', 1_000_000)).toHaveLength(60_000);
+    const bomb = ofLength(200_000);
+    expect(bomb.length).toBeLessThan(1_000);
+    expect(decodeContent(bomb, 'gzip', 1_000_000)).toBeUndefined();
+    const random = Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % 251));
+    const plain = Buffer.concat(Array.from({ length: 40 }, () => random));
+    expect(decodeContent(zlib.gzipSync(plain, { level: 1 }), 'gzip', 1_000_000)).toHaveLength(200_000);
   });
 });

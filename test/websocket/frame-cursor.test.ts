@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../src/websocket/close-frame.ts';
 import { FrameCursor } from '../../src/websocket/frame-cursor.ts';
-import { MemoryBudget } from '../../src/websocket/memory-budget.ts';
 import { WebSocketMessageReader } from '../../src/websocket/message-reader.ts';
 
 /** A frame of that opcode with `length` bytes of payload, masked or not. */

@@ -1,6 +1,6 @@
 import { constants, deflateRawSync, type ZlibOptions } from 'node:zlib';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../src/websocket/frame-reader.ts';
-import { MemoryBudget } from '../../src/websocket/memory-budget.ts';
 import {
   type MessageReaderOptions,
   type UnreadReason,
@@ -77,7 +77,7 @@ export class Listener {
         ...options,
       },
       {
-        onText: (content) => this.told.push({ text: content }),
+        onText: (content) => void this.told.push({ text: content }),
         onBinary: () => this.told.push({ event: 'binary' }),
         onClose: () => this.told.push({ event: 'close' }),
         onUnread: (unread) => this.told.push({ unread }),

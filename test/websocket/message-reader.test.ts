@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../src/websocket/frame-reader.ts';
-import { MemoryBudget } from '../../src/websocket/memory-budget.ts';
 import { WebSocketMessageReader } from '../../src/websocket/message-reader.ts';
 import { clientText, compressed, deflated, frame, Listener, MASK, text, told, WITHOUT_TAKEOVER } from './frames.ts';
 
@@ -205,7 +205,7 @@ describe('memory', () => {
     expect(listener.told).toEqual([{ unread: 'budget' }]);
     listener.push(large.subarray(500), text('after'));
     expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
-    expect([budget.refusals, budget.usedBytes]).toEqual([1, 0]);
+    expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
   });
 
   it('is given back by close', () => {

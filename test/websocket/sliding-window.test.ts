@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MemoryBudget } from '../../src/websocket/memory-budget.ts';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { SlidingWindow } from '../../src/websocket/sliding-window.ts';
 import { Random } from '../fuzz/random.ts';
 

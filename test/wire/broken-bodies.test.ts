@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { OK, request, requestInChunks, response } from './compose.ts';
+import { answeringPostsEarly, OK, request, requestInChunks, response } from './compose.ts';
 import type { ClientScript, DataPathCase } from './data-path-case.ts';
 import { expectOrder } from './observed-cases.ts';
 import { ObservedPlane } from './observed-plane.ts';
@@ -152,12 +152,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
           await client.send(request('GET /calls/2'));
           await client.finals(2);
         },
-        async (connection) => {
-          await connection.head();
-          await connection.run.bodyCame(3);
-          await connection.write(OK);
-          while ((await connection.request()) !== undefined) await connection.write(OK);
-        },
+        answeringPostsEarly(OK, 3),
       );
       expect(seen.map(({ order }) => order)).toEqual(['bqhrRe', 'bQhrRe']);
       expect(seen[0]?.request.describe()).toBe('abc');

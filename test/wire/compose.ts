@@ -78,6 +78,20 @@ export function answering(...answers: readonly string[]): UpstreamScript {
   });
 }
 
+/**
+ * Answers each POST with `answer` once its head and `bodyBytes` of its content have come, and all else with `OK`: also what comes
+ * behind an early answer on a connection of its own.
+ */
+export function answeringPostsEarly(answer: string, bodyBytes = 0): UpstreamScript {
+  return async (connection) => {
+    for (let next = await connection.head(); next !== undefined; next = await connection.head()) {
+      const isEarly = methodOf(next) === 'POST';
+      if (isEarly && bodyBytes > 0) await connection.run.bodyCame(bodyBytes);
+      await connection.write(isEarly ? answer : OK);
+    }
+  };
+}
+
 /** A client that sends each request when the one before has been answered. */
 export function asking(...requests: readonly (string | Buffer)[]): ClientScript {
   return async (client, run) => {

@@ -3,6 +3,9 @@ import { Dispatcher } from '../../src/dispatch/dispatcher.ts';
 import type { ExchangeObserver } from '../../src/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
+import { MemoryBudget } from '../../src/limits/memory-budget.ts';
+import { RequestMemory } from '../../src/limits/request-memory.ts';
+import { StalledWrites } from '../../src/limits/stalled-writes.ts';
 import type { Logger } from '../../src/logger.ts';
 import { SilenceWatch } from '../../src/relay/silence-watch.ts';
 import { WriteBatch } from '../../src/relay/write-batch.ts';
@@ -57,6 +60,8 @@ export class ObservedPlane {
       writes: new WriteBatch(),
       silence: new SilenceWatch(),
       buffers: new ReadBuffers(),
+      memory: new RequestMemory(new MemoryBudget()),
+      stalled: new StalledWrites(new MemoryBudget(), systemClock),
     };
     this.#dispatcher = new Dispatcher(
       { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },

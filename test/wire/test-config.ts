@@ -20,8 +20,7 @@ export const testComet: Config['comet'] = {
   ackWaitMs: 30_000,
   callTimeoutMs: 600_000,
   maxBodyBytes: 1_048_576,
-  maxInflatedBytes: 4_194_304,
-  maxMemoryBytes: 67_108_864,
+  maxInflatedBytes: 1_048_576,
   maxSubscriptions: 10_000,
   maxPendingCalls: 1_000,
 };
@@ -43,7 +42,13 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
     forwarded: 'append',
     monitor: {
       ...{ host: '127.0.0.1', port: 0, auth: undefined, hosts: [], readyWithUpstream: false },
-      ...{ maxConnections: 1_000, headTimeoutMs: 10_000, idleTimeoutMs: 75_000, maxAnswerBytes: 67_108_864 },
+      ...{
+        maxConnections: 1_000,
+        maxConnectionsPerAddress: 100,
+        headTimeoutMs: 10_000,
+        idleTimeoutMs: 75_000,
+        maxAnswerBytes: 67_108_864,
+      },
     },
     metrics: {
       windowMs: 300_000,
@@ -69,7 +74,10 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
       metrics: { enabled: true, intervalMs: 60_000 },
       traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
     },
-    limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
+    limits: {
+      ...{ headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
+      memoryBytes: 67_108_864,
+    },
     timeouts: { headMs: 10_000, idleMs: HOUR_MS, halfClosedMs: 10_000 },
     stop: { delayMs: 0, windowMs: 0, deadlineMs: 100 },
     state: { file: undefined, intervalMs: 10_000 },

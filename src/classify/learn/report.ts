@@ -3,6 +3,7 @@
  * into a configuration. It holds no values; names in it have passed `looks.ts`.
  */
 import type { CometRule } from '../../config/config.ts';
+import { toShownText } from '../../shown-text.ts';
 import type { BoundsHit } from './bounds.ts';
 import type { ChannelCounts } from './channel-record.ts';
 import type { JudgedFamily } from './judged-family.ts';
@@ -119,7 +120,7 @@ function isWord(value: unknown): value is string {
 
 /** Each line a comment; no text can break out of it. */
 function toComments(lines: readonly string[]): string[] {
-  return lines.map((line) => `# ${line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ')}`.trimEnd());
+  return lines.map((line) => `# ${toShownText(line)}`.trimEnd());
 }
 
 type Bare = NonNullable<CometRule['kind'] | CometRule['action'] | CometRule['when']>;

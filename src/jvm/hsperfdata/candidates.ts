@@ -1,5 +1,6 @@
 /** JVMs that have a counters file, each with the process that it belongs to, if that is visible. */
 import type { Counters } from './counters.ts';
+import { toKnownUsers } from './known-users.ts';
 import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
 import { fileNameOf, listPerfFiles, type PerfFile, type PerfFilePath } from './perf-file.ts';
 import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
@@ -22,6 +23,10 @@ export interface Surroundings {
   readonly nowNs: () => number;
   readonly bounds: SearchBounds;
   readonly signal: AbortSignal;
+  /** `jvm.user`. */
+  readonly user: string | undefined;
+  /** Of users that the JVM can belong to: our own, and those that listen on the upstream's port. */
+  readonly uids: ReadonlySet<number>;
 }
 
 export type CandidateResult =
@@ -42,15 +47,17 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   const { procPath, tmpPath, bounds } = around;
   const ownNamespace = mountNamespaceOf(procPath, 'self');
   const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
+  const uids = new Set([process.uid]);
+  const users = toKnownUsers(around, uids, process.pid);
   let worst: CandidateResult = { kind: 'absent' };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
-    const list = listPerfFiles(tmp, bounds);
+    const list = await listPerfFiles(tmp, users, bounds);
     if (list.kind === 'denied') {
       if (tmp !== tmpPath) worst = { kind: 'denied' };
       continue;
     }
     for (const path of list.paths.filter(({ nspid }) => nspid === process.nspid)) {
-      const result = await toCandidate(around, path, [process]);
+      const result = await toCandidate(around, path, [process], uids);
       if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
       // Another user's file of that number is not this process's.
       const isDeniedToUs =
@@ -62,14 +69,15 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   return worst;
 }
 
-/** Reads a file and finds its process among `processes`. */
+/** Reads a file and finds its process among `processes`. Waits for a file that is not complete yet only if it is of `likelyUids`. */
 export async function toCandidate(
   around: Surroundings,
   path: PerfFilePath,
   processes: readonly ProcessInfo[] = around.processes,
+  likelyUids: ReadonlySet<number> = around.uids,
 ): Promise<CandidateResult> {
   const { procPath, bounds, signal } = around;
-  const result = await readCounters(path, bounds, signal);
+  const result = await readCounters(path, bounds, signal, (uid) => likelyUids.has(uid));
   if (result.kind === 'absent') return { kind: 'absent' };
   if (result.kind !== 'counters') return { kind: 'failed', path, result };
   const { file, counters } = result;
@@ -143,8 +151,8 @@ function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate):
 async function listEverywhere(
   around: Surroundings,
 ): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
-  const { procPath, tmpPath, processes, bounds, signal } = around;
-  const own = listPerfFiles(tmpPath, bounds);
+  const { procPath, tmpPath, processes, bounds, signal, uids } = around;
+  const own = await listPerfFiles(tmpPath, toKnownUsers(around, uids), bounds);
   const paths = own.kind === 'listed' ? [...own.paths] : [];
   const deniedProcesses: ProcessInfo[] = [];
   const seen = new Set([mountNamespaceOf(procPath, 'self')]);
@@ -152,7 +160,8 @@ async function listEverywhere(
     await pause(index, signal);
     const namespace = mountNamespaceOf(procPath, process.pid);
     if (namespace !== undefined && seen.has(namespace)) continue;
-    const list = listPerfFiles(`${procPath}/${process.pid}/root/tmp`, bounds);
+    const users = toKnownUsers(around, new Set([...uids, process.uid]), process.pid);
+    const list = await listPerfFiles(`${procPath}/${process.pid}/root/tmp`, users, bounds);
     if (list.kind === 'denied') {
       deniedProcesses.push(process);
       continue;

@@ -13,6 +13,7 @@ import {
   toCandidate,
   toNamed,
 } from './candidates.ts';
+import { toKnownUsers } from './known-users.ts';
 import { findListeners, type Listener } from './listeners.ts';
 import { TICKS_MOVE_WITHIN_MS, toLiveness } from './liveness.ts';
 import { listPerfFiles, type PerfFilePath, pathOf } from './perf-file.ts';
@@ -61,12 +62,10 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
     gid: process.getegid?.() ?? -1,
     effectiveCapabilities: 0n,
   };
-  const search: Search = {
-    options,
-    own,
-    around: { procPath, tmpPath, processes, nowNs, bounds, signal },
-    listeners: await listenersOf(options),
-  };
+  const listeners = await listenersOf(options);
+  const uids = new Set([own.uid, ...(listeners ?? []).map(({ uid }) => uid)]);
+  const around = { procPath, tmpPath, processes, nowNs, bounds, signal, uids, user: options.user };
+  const search: Search = { options, own, around, listeners };
   const candidate = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
   return { candidate, listenerInodes: inodesOf(search.listeners) };
 }
@@ -100,7 +99,7 @@ async function findByPid(search: Search, pid: number): Promise<Candidate> {
 }
 
 async function findInvisible({ around, options }: Search, nspid: number): Promise<Candidate[]> {
-  const list = listPerfFiles(around.tmpPath, around.bounds);
+  const list = await listPerfFiles(around.tmpPath, toKnownUsers(around, around.uids), around.bounds);
   const paths = list.kind === 'listed' ? list.paths.filter((path) => path.nspid === nspid) : [];
   const candidates: Candidate[] = [];
   for (const path of paths) {

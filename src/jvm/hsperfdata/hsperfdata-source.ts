@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from '../../clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
@@ -12,7 +12,7 @@ import { toReading } from './formulas.ts';
 import { type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
 import { type PerfFilePath, pathOf } from './perf-file.ts';
 import { readCounters } from './read-counters.ts';
-import { refused, unreadable } from './refusals.ts';
+import { beyondBounds, refused, unreadable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
 
 export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
@@ -43,6 +43,13 @@ export interface VisibleJvm {
   /** When it started: ms since 1970. Another one is another JVM. */
   readonly startedEpochMs: number | undefined;
 }
+
+/** Failures that another outcome of the search could have spared; the others tell of something that was found. */
+const BEYOND_BOUNDS: ReadonlySet<JvmErrorCode> = new Set<JvmErrorCode>([
+  'D2S_ERR_JVM_NOT_FOUND',
+  'D2S_ERR_JVM_GONE',
+  'D2S_ERR_JVM_FORMAT',
+]);
 
 interface Current {
   readonly path: PerfFilePath;
@@ -117,13 +124,15 @@ export class HsperfdataSource implements JvmSource {
 
   async #find(signal: AbortSignal): Promise<FoundJvm> {
     const gone = this.#lost?.why.code === 'D2S_ERR_JVM_GONE' ? this.#lost : undefined;
+    const hitsBefore = new Map(this.#bounds.hits);
     let found: FoundJvm;
     try {
       found = await findJvm({ ...this.#options, nowNs: () => this.#clock.nowNs(), bounds: this.#bounds }, signal);
     } catch (cause) {
-      if (gone !== undefined && cause instanceof JvmSourceError && cause.code === 'D2S_ERR_JVM_NOT_FOUND')
-        throw gone.why;
-      throw cause;
+      if (!(cause instanceof JvmSourceError)) throw cause;
+      const why = gone !== undefined && cause.code === 'D2S_ERR_JVM_NOT_FOUND' ? gone.why : cause;
+      const hits = BEYOND_BOUNDS.has(why.code) ? this.#bounds.describeHitsSince(hitsBefore) : undefined;
+      throw hits === undefined ? why : beyondBounds(why, hits);
     }
     // What a dead JVM left looks like that of a living one whose processes are not visible; but we saw it die.
     if (gone !== undefined && found.candidate.liveness === 'unknown' && isSameJvm(gone.jvm, found.candidate))

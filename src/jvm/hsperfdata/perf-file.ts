@@ -1,5 +1,6 @@
 /** The counters files themselves: where they lie, and reading one without being led astray by whoever else may write to /tmp. */
-import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs';
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { opendir } from 'node:fs/promises';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface PerfFilePath {
@@ -27,6 +28,8 @@ export type PerfFileResult =
   | { readonly kind: 'refused'; readonly reason: string };
 
 const PREFIX = 'hsperfdata_';
+/** The event loop turns between pieces of so many. */
+const NAMES_AT_ONCE = 256;
 /** O_NONBLOCK: opening a FIFO of that name would else wait for its writer. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
@@ -43,19 +46,30 @@ export type PerfFileList =
   | { readonly kind: 'listed'; readonly paths: readonly PerfFilePath[] }
   | { readonly kind: 'denied' };
 
-/** All names of counters files below a /tmp; `denied` if that may not be looked into. */
-export function listPerfFiles(tmp: string, bounds: SearchBounds): PerfFileList {
-  const directories = list(tmp);
+/**
+ * Names of counters files below a /tmp, those of `knownUsers` first, which no bound on directories hides; `denied` if that /tmp may
+ * not be looked into.
+ */
+export async function listPerfFiles(
+  tmp: string,
+  knownUsers: readonly string[],
+  bounds: SearchBounds,
+): Promise<PerfFileList> {
+  const others = { limit: SEARCH_LIMITS.directories, onMore: () => bounds.hit('directories') };
+  const isOther = (name: string) => name.startsWith(PREFIX) && !knownUsers.includes(name.slice(PREFIX.length));
+  const directories = await list(tmp, isOther, others, bounds);
   if (directories === 'denied') return { kind: 'denied' };
-  const users = directories.filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
   const paths: PerfFilePath[] = [];
-  for (const user of bounds.cut(users, 'directories')) {
-    const names = list(`${tmp}/${PREFIX}${user}`);
-    if (names === 'denied') continue;
-    const numbers = names.filter((name) => /^[1-9]\d{0,9}$/.test(name));
-    for (const name of bounds.cut(numbers, 'files', paths.length)) paths.push({ tmp, user, nspid: Number(name) });
+  for (const user of [...knownUsers, ...directories.map((name) => name.slice(PREFIX.length))]) {
+    const room = { limit: SEARCH_LIMITS.files - paths.length, onMore: () => bounds.hit('files') };
+    const names = await list(`${tmp}/${PREFIX}${user}`, isNumber, room, bounds);
+    if (names !== 'denied') paths.push(...names.map((name) => ({ tmp, user, nspid: Number(name) })));
   }
   return { kind: 'listed', paths };
+}
+
+function isNumber(name: string): boolean {
+  return /^[1-9]\d{0,9}$/.test(name);
 }
 
 /**
@@ -125,13 +139,37 @@ function ownerOf(path: string): number | undefined {
   }
 }
 
-function list(path: string): string[] | 'denied' {
+/**
+ * Names in a directory that are wanted, in their order. It is read in pieces, on another thread, and left as soon as there are more
+ * than `limit`: others may put any number of names there.
+ */
+async function list(
+  path: string,
+  isWanted: (name: string) => boolean,
+  { limit, onMore }: { readonly limit: number; readonly onMore: () => void },
+  bounds: SearchBounds,
+): Promise<string[] | 'denied'> {
+  const names: string[] = [];
+  let looked = 0;
   try {
-    return readdirSync(path);
+    for await (const { name } of await opendir(path, { bufferSize: NAMES_AT_ONCE })) {
+      looked += 1;
+      if (looked > SEARCH_LIMITS.entries) {
+        bounds.hit('entries');
+        break;
+      }
+      if (!isWanted(name)) continue;
+      if (names.length >= limit) {
+        onMore();
+        break;
+      }
+      names.push(name);
+    }
   } catch (cause) {
     const code = codeOf(cause);
-    return code === 'EACCES' || code === 'EPERM' ? 'denied' : [];
+    return code === 'EACCES' || code === 'EPERM' ? 'denied' : names;
   }
+  return names.sort();
 }
 
 function codeOf(cause: unknown): string {

@@ -2,7 +2,7 @@
  * What /proc tells of processes. What is small and lies ready in the kernel's memory is read synchronously, some microseconds each;
  * what the kernel first has to gather is read on another thread, since the event loop would stand still meanwhile.
  */
-import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
@@ -152,10 +152,10 @@ function readLink(path: string): string | undefined {
   }
 }
 
-/** A file of /proc that is small, up to `MAX_SMALL_BYTES` of it. */
+/** A file of /proc that is small, up to `MAX_SMALL_BYTES` of it. Never waits, also where a container has a FIFO in its place. */
 export function readSmall(path: string): string | undefined {
   try {
-    const fd = openSync(path, 'r');
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     try {
       const piece = Buffer.allocUnsafe(PIECE_BYTES);
       let text = '';

@@ -15,18 +15,23 @@ const STARTING_RETRIES = 10;
 const INVALID_RETRIES = 2;
 const RETRY_AFTER_MS = 20;
 
-/** Reads and parses, and once more where a moment later it may be well. Rejects only when `signal` aborts. */
+/**
+ * Reads and parses, and once more where a moment later it may be well. `mayRetry`: whether files of that owner are worth it; others
+ * can leave any number of files that never become well. Rejects only when `signal` aborts.
+ */
 export async function readCounters(
   path: PerfFilePath,
   bounds: SearchBounds,
   signal: AbortSignal,
+  mayRetry: (uid: number) => boolean = () => true,
 ): Promise<ReadCountersResult> {
   for (let attempt = 0; ; attempt += 1) {
     const read = readPerfFile(path, bounds);
     if (read.kind !== 'read') return read;
     const result = toCounters(read.file.bytes);
     if (result.kind === 'counters') return { ...result, file: read.file };
-    if (attempt >= (result.kind === 'starting' ? STARTING_RETRIES : INVALID_RETRIES)) return result;
+    if (!mayRetry(read.file.uid) || attempt >= (result.kind === 'starting' ? STARTING_RETRIES : INVALID_RETRIES))
+      return result;
     await delay(RETRY_AFTER_MS, undefined, { signal });
   }
 }

@@ -112,6 +112,17 @@ export function unreadable(
   );
 }
 
+/** `why`, with the bounds at which the search ended before it had looked at everything: what `why` denies may lie beyond them. */
+export function beyondBounds(why: JvmSourceError, hits: string): JvmSourceError {
+  return new JvmSourceError(
+    why.code,
+    `The search for the JVM ended at ${hits}, and a JVM beyond that is not found. Remove what does not belong there (another user of ` +
+      'this machine may have left it), or set jvm.user to the JVM’s user, whose folder is looked into before all others. ' +
+      `If the JVM does not lie beyond it: ${why.message}`,
+    why.cause,
+  );
+}
+
 export function access(message: string): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
 }

@@ -2,7 +2,9 @@
 export const SEARCH_LIMITS = {
   /** Processes in /proc. */
   processes: 32_768,
-  /** Directories `hsperfdata_*` in one /tmp. */
+  /** Names in one /tmp, or in one directory `hsperfdata_*`. */
+  entries: 131_072,
+  /** Directories `hsperfdata_*` in one /tmp, besides those of the users that the JVM can belong to. */
   directories: 256,
   /** Counters files in one /tmp. */
   files: 1024,
@@ -20,6 +22,17 @@ export const SEARCH_LIMITS = {
 
 export type SearchBound = keyof typeof SEARCH_LIMITS;
 
+/** Bounds beyond which a JVM can lie that is there: what they count, for messages. */
+const HIDING: Readonly<Partial<Record<SearchBound, string>>> = {
+  processes: 'processes',
+  entries: 'names in one /tmp',
+  directories: 'directories hsperfdata_* in one /tmp',
+  files: 'counters files in one /tmp',
+  filesInAll: 'counters files in all /tmp',
+  fileBytes: 'bytes of a counters file',
+  socketTableBytes: 'bytes of the kernel’s table of sockets',
+};
+
 /** How often there was more than is looked at. One for each source. */
 export class SearchBounds {
   readonly #hits = new Map(Object.keys(SEARCH_LIMITS).map((name) => [name as SearchBound, 0]));
@@ -27,6 +40,13 @@ export class SearchBounds {
   /** Every name, also those that were never hit: 0. */
   get hits(): ReadonlyMap<SearchBound, number> {
     return this.#hits;
+  }
+
+  /** For the message of a search that began at `before` and found nothing, e.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`. */
+  describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
+    const hit = [...this.#hits].filter(([bound, times]) => times > (before.get(bound) ?? 0) && bound in HIDING);
+    if (hit.length === 0) return undefined;
+    return hit.map(([bound]) => `${SEARCH_LIMITS[bound]} ${HIDING[bound]} (bound "${bound}")`).join(', ');
   }
 
   hit(bound: SearchBound): void {

@@ -1,5 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { Logger } from '../../logger.ts';
+import { readRegularFile, toFileReason, UntrustedFileError } from '../../trusted-file.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
 
@@ -59,7 +60,6 @@ function createFileReader(username: string, file: string, logger: Pick<Logger, '
 async function inspect(file: string): Promise<{ found: string; mode: number }> {
   try {
     const found = await stat(file, { bigint: true });
-    // Also keeps this from opening a named pipe, which would block.
     if (!found.isFile()) throw unusable(`${file} (${KEYS.passwordFile}) is not a regular file.`);
     if (found.size > MAX_PASSWORD_BYTES)
       throw unusable(`${file} (${KEYS.passwordFile}) is larger than ${MAX_PASSWORD_BYTES} bytes: that is no password.`);
@@ -71,7 +71,7 @@ async function inspect(file: string): Promise<{ found: string; mode: number }> {
 
 async function readPassword(file: string): Promise<string> {
   try {
-    return (await readFile(file, 'utf8')).slice(0, MAX_PASSWORD_BYTES).replace(/\r?\n$/, '');
+    return (await readRegularFile(file, MAX_PASSWORD_BYTES)).toString('utf8').replace(/\r?\n$/, '');
   } catch (cause) {
     throw unreadable(file, cause);
   }
@@ -96,7 +96,9 @@ function hasControls(text: string): boolean {
 }
 
 function unreadable(file: string, cause: unknown): JvmSourceError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  if (cause instanceof UntrustedFileError)
+    return unusable(`The file ${file} (${KEYS.passwordFile}) cannot be used: ${cause.message}.`);
+  const code = toFileReason(cause);
   const advice = code === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
   return unusable(`The file ${file} (${KEYS.passwordFile}) cannot be read (${code}); ${advice}.`);
 }

@@ -2,9 +2,9 @@
  * Reads the JVM's condition over HTTP. Knows one address, from the configuration, and the read operations that its source
  * names; takes nothing from a caller, follows no redirect, and gives up on whatever is too late or too large.
  */
-import { readFile } from 'node:fs/promises';
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../clock.ts';
+import { readRegularFile, toFileReason } from '../../trusted-file.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import type { Address } from './address.ts';
 import type { Credentials, CredentialsReader } from './credentials.ts';
@@ -183,13 +183,11 @@ function toRefusal(where: string, credentials: Credentials | undefined, outcome:
 
 async function readAuthorities(file: string): Promise<Buffer> {
   try {
-    const pem = await readFile(file);
-    if (pem.length <= MAX_CA_BYTES) return pem;
+    return await readRegularFile(file, MAX_CA_BYTES);
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (${KEYS.caFile}) cannot be read (${code}).`);
+    const reason = toFileReason(cause);
+    throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (${KEYS.caFile}) cannot be read (${reason}).`);
   }
-  throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (${KEYS.caFile}) is too large for certificates.`);
 }
 
 function toList(field: string | string[] | undefined): readonly string[] {

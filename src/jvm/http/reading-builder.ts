@@ -1,3 +1,4 @@
+import { toShownText } from '../../shown-text.ts';
 import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 import { fieldOf } from './json.ts';
@@ -103,7 +104,7 @@ function toUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
 }
 
 function isName(name: unknown): name is string {
-  return typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS && !/\p{Cc}/u.test(name);
+  return typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS && toShownText(name) === name;
 }
 
 type WithoutGaps<Type> = { [Key in keyof Type]?: Exclude<Type[Key], undefined> };

@@ -48,12 +48,21 @@ interface Refusal extends Answer {
   readonly of: 'all' | 'guarded' | 'named' | 'none';
 }
 
-function refusal(status: number, of: Refusal['of'], description: string, fields: AnswerFields = {}): Refusal {
-  const content = {
-    'application/problem+json': { schema: 'Problem', examples: [`problem${status}`] as ExampleName[] },
-  };
+function refusal(
+  status: number,
+  of: Refusal['of'],
+  description: string,
+  fields: AnswerFields = {},
+  example = `problem${status}` as ExampleName,
+): Refusal {
+  const content = { 'application/problem+json': { schema: 'Problem', examples: [example] } };
   return { status, of, description, fields, content } as Refusal;
 }
+
+/** As `Retry-After` (RFC 9110 §10.2.3). */
+const WAITING: AnswerFields = {
+  'retry-after': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
+};
 
 export const REFUSALS = {
   BadRequest: refusal(400, 'all', 'The request, its host or one of its parameters cannot be read.'),
@@ -71,11 +80,10 @@ export const REFUSALS = {
   RequestTimeout: refusal(408, 'all', 'The request did not come in time (`monitor.headTimeout`).'),
   ContentTooLarge: refusal(413, 'all', 'The request has a content of more than 1 KiB, or of unknown length.'),
   Misdirected: refusal(421, 'guarded', 'The port is asked for by a name that is not in `monitor.hosts`.'),
-  TooManyRequests: refusal(429, 'guarded', 'Too many credentials came from that address.', {
-    'retry-after': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
-  }),
+  TooManyRequests: refusal(429, 'guarded', 'Too many wrong credentials came from that address.', WAITING),
   HeadTooLarge: refusal(431, 'all', 'The head of the request is larger than 16 KiB.'),
   Failed: refusal(500, 'all', 'The answer could not be made; the log says more.'),
+  Busy: refusal(503, 'guarded', 'Too many passwords wait to be verified.', WAITING, 'problemBusy'),
   AnswerTooLarge: refusal(507, 'guarded', 'The answer is larger than `monitor.maxAnswerBytes`.', OF_THE_ANSWER),
 } as const satisfies Readonly<Record<string, Refusal>>;
 

@@ -55,6 +55,7 @@ const SESSIONS: readonly SessionEntry[] = [
     lastActivityTime: '2026-03-01T08:01:09.870Z',
     remoteAddress: '2001:db8::7',
     requests: 3,
+    verified: false,
   },
 ];
 
@@ -78,6 +79,7 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
     detail: 'The JVM has not been read yet.',
     members: { since: '2026-03-01T08:00:00.000Z' },
   },
+  problemBusy: { status: 503, detail: 'Too many passwords wait to be verified, and this one was not looked at.' },
   problem507: { status: 507, detail: 'The answer is larger than 67108864 bytes (monitor.maxAnswerBytes).' },
 };
 
@@ -99,6 +101,7 @@ export type ExampleName =
   | 'openmetrics'
   | 'well'
   | 'unwell'
+  | 'problemBusy'
   | `problem${400 | 401 | 403 | 404 | 405 | 408 | 413 | 421 | 429 | 431 | 500 | 503 | 507}`;
 
 /** What to make them with: as the answers have it. */

@@ -20,9 +20,9 @@ function listOf(items: Schema, description: string): Schema {
   return { type: 'array', items, description };
 }
 
-/** An array with exactly these elements. */
-function tuple(items: readonly Schema[], description: string): Schema {
-  return { type: 'array', prefixItems: items, items: false, minItems: items.length, description };
+/** An array with exactly these elements; the `optional` ones may be missing. */
+function tuple(items: readonly Schema[], description: string, ...optional: readonly Schema[]): Schema {
+  return { type: 'array', prefixItems: [...items, ...optional], items: false, minItems: items.length, description };
 }
 
 const CALLS = tuple(
@@ -106,8 +106,8 @@ export const LIVE_SCHEMAS = {
   }),
   LiveSessions: exactly({
     rows: listOf(
-      tuple([text, textOrNull, text, dateTime, dateTime, text, count, count], 'A row.'),
-      'Id, user name, type of connection, creation, last activity, address, requests, failed calls.',
+      tuple([text, textOrNull, text, dateTime, dateTime, text, count, count], 'A row.', { const: false }),
+      'Id, user name, type of connection, creation, last activity, address, requests, failed calls; false where nothing has proven the name.',
     ),
   }),
 } as const satisfies Readonly<Record<string, Schema>>;

@@ -13,3 +13,8 @@ export function exactly(properties: Readonly<Record<string, Schema>>, descriptio
     additionalProperties: false,
   };
 }
+
+/** As `exactly`, with properties that may be missing. */
+export function withOptional(schema: Schema, optional: Readonly<Record<string, Schema>>): Schema {
+  return { ...schema, properties: { ...(schema.properties as object), ...optional } };
+}

@@ -1,7 +1,7 @@
 /** What answers look like. Names of metrics are part of it: each endpoint has those of its kind, and totals from the start. */
 import type { Schema } from './endpoint.ts';
 import { LIVE_SCHEMAS } from './live-schemas.ts';
-import { dateTime, exactly } from './schema-parts.ts';
+import { dateTime, exactly, withOptional } from './schema-parts.ts';
 
 const SECTIONS = ['gauges', 'counters', 'histograms', 'meters', 'timers'] as const;
 type Section = (typeof SECTIONS)[number];
@@ -138,15 +138,24 @@ export const SCHEMAS = {
     type: 'array',
     items: { $ref: '#/components/schemas/Session' },
   },
-  Session: exactly({
-    id: { type: 'string', minLength: 1, description: 'Random; never a cookie, key or credential.' },
-    createTime: dateTime,
-    userName: { type: ['string', 'null'], description: 'Null where the wire does not tell it.' },
-    connectionType: { enum: ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] },
-    lastActivityTime: dateTime,
-    remoteAddress: { type: 'string', description: 'Where the request that began the session came from.' },
-    requests: { $ref: '#/components/schemas/Count' },
-  }),
+  Session: withOptional(
+    exactly({
+      id: { type: 'string', minLength: 1, description: 'Random; never a cookie, key or credential.' },
+      createTime: dateTime,
+      userName: { type: ['string', 'null'], description: 'Null where the wire does not tell it.' },
+      connectionType: { enum: ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] },
+      lastActivityTime: dateTime,
+      remoteAddress: { type: 'string', description: 'Where the request that began the session came from.' },
+      requests: { $ref: '#/components/schemas/Count' },
+    }),
+    {
+      verified: {
+        const: false,
+        description:
+          'Last, and only there where nothing has proven the credential or the name: anybody may have stated it.',
+      },
+    },
+  ),
   Health: exactly({ status: { enum: ['ok', 'unavailable'] } }),
   Problem: {
     description: 'What went wrong (RFC 9457). `detail` is for people and may change.',

@@ -7,8 +7,31 @@ const GAUGE = 'gauge';
 
 const MS_PER_S = 1_000;
 
-export function securityTables({ access, tls, reloads }: MonitoredSecurity): readonly Table[] {
-  return [...accessTables(access), ...tlsTables(tls), ...fileTables(access, tls), ...reloadTables(reloads)];
+export function securityTables({ access, connections, tls, reloads }: MonitoredSecurity): readonly Table[] {
+  return [
+    ...connectionTables(connections),
+    ...accessTables(access),
+    ...tlsTables(tls),
+    ...fileTables(access, tls),
+    ...reloadTables(reloads),
+  ];
+}
+
+function connectionTables(connections: MonitoredSecurity['connections']): readonly Table[] {
+  return [
+    single(
+      GAUGE,
+      'd2_sidecar_monitor_connections',
+      'Connections to the monitoring port open now.',
+      () => connections.size,
+    ),
+    single(
+      COUNTER,
+      'd2_sidecar_monitor_overflows_total',
+      'Connections to the monitoring port closed, since too many requests were sent ahead on them.',
+      () => connections.overflows,
+    ),
+  ];
 }
 
 function accessTables({ counts }: MonitoredSecurity['access']): readonly Table[] {
@@ -16,7 +39,7 @@ function accessTables({ counts }: MonitoredSecurity['access']): readonly Table[]
     single(
       COUNTER,
       'd2_sidecar_monitor_unverified_passwords_total',
-      'Passwords on the monitoring port that were not verified, since too many were waiting for it.',
+      'Requests on the monitoring port whose password was not verified, since too many were waiting for it.',
       () => counts?.unverified,
     ),
     single(

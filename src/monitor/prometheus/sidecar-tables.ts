@@ -132,7 +132,7 @@ function connectionTables({ dispatcher, gateway }: MonitoredSidecar): readonly T
 
 /** What was refused, given up or lost for a bound or a mistake. All of them should stand still. */
 export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers): readonly Table[] {
-  const { dispatcher, gateway, reporter, access, limits } = sidecar;
+  const { dispatcher, gateway, reporter, access, limits, memory } = sidecar;
   return [
     labelled(
       {
@@ -142,6 +142,24 @@ export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers
         label: 'limit',
       },
       () => limits.counts,
+    ),
+    labelled(
+      {
+        type: GAUGE,
+        name: 'd2_sidecar_kept_bytes',
+        help: 'Bytes kept because of what clients send, by kind; together at most limits.memoryBytes.',
+        label: 'kind',
+      },
+      () => memory.used,
+    ),
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_sidecar_kept_bytes_refusals_total',
+        help: 'How often something was not kept since limits.memoryBytes left no room for it, by kind.',
+        label: 'kind',
+      },
+      () => memory.refusals,
     ),
     single(
       COUNTER,
@@ -160,6 +178,15 @@ export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers
       'd2_sidecar_sessions_untracked_total',
       'Calls that would have begun a session when there were sessions.max already.',
       () => numbers.sessionsUntracked,
+    ),
+    labelled(
+      {
+        type: COUNTER,
+        name: 'd2_sidecar_unverified_sessions_refused_total',
+        help: 'Accepted calls with an unproven credential beside a login that got no session: 8 of the cookie, or 32 of the address within a minute, were there.',
+        label: 'limit',
+      },
+      () => numbers.claimsRefused,
     ),
     single(
       COUNTER,

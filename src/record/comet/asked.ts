@@ -1,5 +1,6 @@
 /** What a client has asked of the server in one conversation and the server has not answered yet, calls aside. */
 import type { BayeuxMessage } from '../../bayeux/message.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CometClient } from './comet-client.ts';
 import type { Handshake } from './registration.ts';
 
@@ -16,25 +17,56 @@ export type Asked =
 /** More than any client has under way. The oldest is given up: its answer changes nothing then. */
 const MAX_ASKED = 1_000;
 
-export class AskedTable {
-  readonly #byKey = new Map<string, Asked>();
+/** What one question, and one name in it, take beside their texts. */
+const QUESTION_BYTES = 400;
+const NAME_BYTES = 150;
 
-  /** True when the oldest one had to be given up for it. */
+export class AskedTable {
+  readonly #memory: MemoryBudget;
+  readonly #byKey = new Map<string, { readonly asked: Asked; readonly bytes: number }>();
+
+  /** The names that it holds are taken from `memory`. */
+  constructor(memory: MemoryBudget) {
+    this.#memory = memory;
+  }
+
+  /** False when one is lost: this one, for which there is no memory, or the oldest. */
   add(message: BayeuxMessage, asked: Asked): boolean {
-    this.#byKey.set(toKey(message), asked);
-    if (this.#byKey.size <= MAX_ASKED) return false;
+    const key = toKey(message);
+    const bytes = toBytes(key, asked);
+    if (!this.#memory.take('names', bytes)) return false;
+    this.#delete(key);
+    this.#byKey.set(key, { asked, bytes });
+    if (this.#byKey.size <= MAX_ASKED) return true;
     const [oldest] = this.#byKey.keys();
-    if (oldest !== undefined) this.#byKey.delete(oldest);
-    return true;
+    if (oldest !== undefined) this.#delete(oldest);
+    return false;
   }
 
   /** What `message` answers, by its channel and its id. */
   take(message: BayeuxMessage): Asked | undefined {
-    const key = toKey(message);
-    const asked = this.#byKey.get(key);
-    this.#byKey.delete(key);
-    return asked;
+    return this.#delete(toKey(message));
   }
+
+  /** Nobody will answer what is left. */
+  clear(): void {
+    for (const key of this.#byKey.keys()) this.#delete(key);
+  }
+
+  #delete(key: string): Asked | undefined {
+    const entry = this.#byKey.get(key);
+    if (entry === undefined) return undefined;
+    this.#byKey.delete(key);
+    this.#memory.give('names', entry.bytes);
+    return entry.asked;
+  }
+}
+
+function toBytes(key: string, asked: Asked): number {
+  let bytes = QUESTION_BYTES + key.length;
+  if (!('monitorings' in asked)) return bytes;
+  for (const [said, name] of asked.monitorings) bytes += NAME_BYTES + said.length + name.length;
+  return bytes;
 }
 
 /** Servers leave the id out where the client did. */

@@ -2,8 +2,12 @@ import type { BayeuxMessage } from '../../bayeux/message.ts';
 import type { CometClassifier } from '../../classify/comet-classifier.ts';
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { ReadingShare } from '../../limits/reading-share.ts';
+import type { UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import type { Credentials } from '../../sessions/credentials.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
+import type { FrameRate } from '../../websocket/frame-rate.ts';
 import type { CallObservers } from '../call-observer.ts';
 import type { CometClients } from './comet-clients.ts';
 import type { CometListener } from './comet-listener.ts';
@@ -26,8 +30,14 @@ export interface CometApplication extends CometReading {
   /** As in the configuration. */
   readonly name: string;
   readonly observers: CallObservers;
-  /** Of all applications together. */
+  /** Of all applications together, like the four that follow. */
   readonly metrics: CometMetrics;
+  readonly memory: MemoryBudget;
+  readonly bodies: UnfinishedBodies;
+  /** When what has come whole is read. */
+  readonly reading: ReadingShare;
+  /** Of WebSockets that are read. */
+  readonly frameRate: FrameRate;
   /** Hears what is read; undefined in a sidecar that serves. */
   readonly listener?: CometListener | undefined;
 }

@@ -1,4 +1,5 @@
 /** One Bayeux client, which is one `clientId`: a browser's tab, as a rule. Changed by `CometClients` only. */
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { Session } from '../../sessions/session.ts';
 import { PendingCalls } from './pending-calls.ts';
 
@@ -24,9 +25,10 @@ export class CometClient {
   /** When its last connect was answered; 0 before the first. */
   lastConnectedNs = 0;
 
-  constructor(token: string, maxPendingCalls: number, atNs: number) {
+  /** `calls`: how many may wait, and what their names are taken from. */
+  constructor(token: string, calls: { readonly max: number; readonly memory: MemoryBudget }, atNs: number) {
     this.token = token;
-    this.calls = new PendingCalls(maxPendingCalls);
+    this.calls = new PendingCalls(calls.max, calls.memory);
     this.goneSinceNs = atNs;
   }
 }

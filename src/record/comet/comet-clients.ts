@@ -13,6 +13,7 @@ import { CallCache } from '../../classify/call-cache.ts';
 import { type Clock, NS_PER_MS } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { UpstreamFailureCode } from '../../exchange/upstream-failure.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
@@ -29,6 +30,8 @@ export interface CometClientsParts {
   readonly sessions: SessionTable;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
+  /** For the names of what is monitored, and of calls that wait. */
+  readonly memory: MemoryBudget;
   readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
 }
 
@@ -49,6 +52,9 @@ const CLIENTS_PER_SESSION = 4;
 /** Clients that have ended and are remembered for it. */
 const REMEMBERED_ENDS = 8_192;
 const TOKEN_CHARS = 64;
+
+/** What a monitoring takes beside its texts. */
+const MONITORING_BYTES = 100;
 
 /** How a call ended, as `CallStatistics` counts it. */
 export type CallResult =
@@ -81,7 +87,17 @@ export class CometClients {
 
   /** The client of that token, or one that is not kept before the server has been seen to know it (`know`). */
   findOrCreate(token: string, atNs: number): CometClient {
-    return this.#byToken.get(token) ?? new CometClient(token, this.#parts.config.comet.maxPendingCalls, atNs);
+    return this.#byToken.get(token) ?? this.#create(token, atNs);
+  }
+
+  #create(token: string, atNs: number): CometClient {
+    const { config, memory } = this.#parts;
+    return new CometClient(token, { max: config.comet.maxPendingCalls, memory }, atNs);
+  }
+
+  /** Whether the server has been seen to know the client of that token. */
+  isKnown(token: string): boolean {
+    return this.#byToken.has(token);
   }
 
   /** How a client of that token has ended lately. */
@@ -141,7 +157,9 @@ export class CometClients {
   /** A monitoring of `name` begins, by what the client said (`key`); once for each key. */
   subscribe(client: CometClient, key: string, name: string): void {
     if (client.monitorings.has(key)) return;
-    if (client.monitorings.size >= this.#parts.config.comet.maxSubscriptions) {
+    const { config, memory } = this.#parts;
+    const isFull = client.monitorings.size >= config.comet.maxSubscriptions;
+    if (isFull || !memory.take('names', toBytes(key, name))) {
       this.#parts.metrics.tableFull('subscriptions');
       return;
     }
@@ -154,7 +172,7 @@ export class CometClients {
     const name = client.monitorings.get(key);
     if (name === undefined) return;
     client.monitorings.delete(key);
-    this.#unsubscribe(client, name);
+    this.#unsubscribe(client, key, name);
   }
 
   /** A value came for the client, if it is known whose it was. */
@@ -216,7 +234,7 @@ export class CometClients {
 
   restoreClient(saved: SavedClient, session: Session | undefined): CometClient {
     const { token, monitorings, goneSinceNs } = saved;
-    const client = new CometClient(token, this.#parts.config.comet.maxPendingCalls, goneSinceNs);
+    const client = this.#create(token, goneSinceNs);
     client.isKnown = true;
     client.session = session;
     client.couldUseWebSocket = saved.couldUseWebSocket;
@@ -224,6 +242,7 @@ export class CometClients {
     client.adviceIntervalMs = saved.adviceIntervalMs;
     for (const [key, name] of monitorings) {
       client.monitorings.set(key, name);
+      this.#parts.memory.takeAnyway('names', toBytes(key, name));
       this.#parts.statistics.object.resubscribe(name);
       session?.resubscribe(name);
     }
@@ -262,7 +281,7 @@ export class CometClients {
     if (!this.#byToken.delete(client.token)) return false;
     client.isKnown = false;
     this.#ended.set(client.token, leaving);
-    for (const name of client.monitorings.values()) this.#unsubscribe(client, name);
+    for (const [key, name] of client.monitorings) this.#unsubscribe(client, key, name);
     client.monitorings.clear();
     const nowNs = this.#parts.clock.nowNs();
     for (const pending of client.calls.takeAll()) {
@@ -277,7 +296,8 @@ export class CometClients {
     return true;
   }
 
-  #unsubscribe(client: CometClient, name: string): void {
+  #unsubscribe(client: CometClient, key: string, name: string): void {
+    this.#parts.memory.give('names', toBytes(key, name));
     this.#parts.statistics.object.unsubscribe(name);
     client.session?.statistics.object.unsubscribe(name);
   }
@@ -301,6 +321,11 @@ interface Times {
   readonly goneNs: number;
   readonly ackWaitNs: number;
   readonly callTimeoutNs: number;
+}
+
+/** What a monitoring takes, with its texts. */
+function toBytes(key: string, name: string): number {
+  return MONITORING_BYTES + key.length + name.length;
 }
 
 function toTimes({ comet, sessions }: CometClientsParts['config']): Times {

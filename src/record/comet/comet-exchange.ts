@@ -1,85 +1,172 @@
-import { parseCallbackQuery, parseRequestText } from '../../bayeux/request-body.ts';
-import { parseResponseText } from '../../bayeux/response-body.ts';
+import { parseCallbackQuery, toRequestTexts } from '../../bayeux/request-body.ts';
+import { toResponseText } from '../../bayeux/response-body.ts';
 import type { Ending, Exchange, ResponseHeadView } from '../../exchange/exchange.ts';
 import { detached } from '../../http1/text.ts';
-import { decodeContent } from '../../websocket/content-coding.ts';
-import { BodyCollector } from './body-collector.ts';
+import { toAddressKey } from '../../limits/address-key.ts';
+import type { ClientReadings } from '../../limits/reading-share.ts';
+import { BodyReading } from './body-reading.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CallResult } from './comet-clients.ts';
-import type { UnreadReason } from './comet-metrics.ts';
-import { CometTunnel, type CometTunnelServices } from './comet-tunnel.ts';
+import { CometTunnel } from './comet-tunnel.ts';
 import { Conversation } from './conversation.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 
 const SWITCHING_PROTOCOLS = 101;
 
-/** One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket. */
+/**
+ * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
+ *
+ * What a stranger sends is not looked into before the server has accepted it (2xx), so that nobody makes work for us by requests that
+ * are refused. A client that the server has accepted before, by its cookie or its `clientId`, is read at once: its calls and held polls
+ * have to be known while they are under way.
+ */
 export class CometExchange implements ExchangeReading {
   readonly #application: CometApplication;
-  readonly #tunnels: CometTunnelServices;
+  readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
+  readonly #isKnown: boolean;
+  /** Of a POST, or of the query of a GET. */
+  #request: BodyReading | undefined;
+  #response: BodyReading | undefined;
+  #isAccepted = false;
+  /** Of a client that the server has been seen to know. */
+  #clientToken: string | undefined;
+  /** The request has been, or will be, read. */
+  #isRead = false;
+  /** Something has been, or will be, told to the conversation. */
+  #isOpen = false;
   #callback: string | undefined;
   /** The response's body has been read and understood. */
   #isHeard = false;
 
-  constructor(application: CometApplication, tunnels: CometTunnelServices, exchange: Exchange) {
-    const { credentials } = application;
-    const { request, client } = exchange;
+  constructor(application: CometApplication, exchange: Exchange) {
+    const { credentials, sessions } = application;
+    const { request, client, beganNs } = exchange;
     this.#application = application;
-    this.#tunnels = tunnels;
+    const cookieToken = credentials.cookieTokenOf(request);
+    this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
+    // So that users behind one address do not wait for each other.
+    this.#readings = application.reading.of(
+      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? toAddressKey(client.remoteAddress),
+    );
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
       path: exchange.path,
       remoteAddress: client.remoteAddress,
       traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
-      userName: credentials.identify(request, client)?.userName ?? null,
-      cookieToken: credentials.cookieTokenOf(request),
+      stated: credentials.statedNameOf(request, client),
+      cookieToken,
     });
     exchange.wantsResponse = true;
-    if (request.method === 'POST') this.#readRequest(exchange);
-    else if (request.method === 'GET') this.#readQuery(exchange);
+    if (request.method === 'POST') this.#collectRequest(exchange);
+    else if (request.method === 'GET') this.#takeQuery(exchange);
   }
 
-  #readRequest(exchange: Exchange): void {
+  #collectRequest(exchange: Exchange): void {
     const { request, beganNs } = exchange;
     const type = detached(request.field('content-type') ?? '');
-    const coding = copied(request.field('content-encoding'));
-    exchange.requestObserver = this.#collect(coding, (text) => {
-      const messages = parseRequestText(type, text);
-      if (messages === undefined) this.#application.metrics.passedUnread('not-bayeux');
-      else this.#conversation.onClientMessages(messages, beganNs);
+    const reading = this.#readingOf(copied(request.field('content-encoding')), beganNs, (body) =>
+      toRequestTexts(type, body),
+    );
+    this.#request = reading;
+    exchange.requestObserver = reading;
+  }
+
+  #takeQuery({ request, beganNs }: Exchange): void {
+    const queryAt = request.target.indexOf('?');
+    // Most GETs are upgrades to a WebSocket.
+    if (queryAt < 0 || !request.target.includes('message=', queryAt)) return;
+    this.#request = this.#readingOf(undefined, beganNs, (query) => {
+      const asked = parseCallbackQuery(query);
+      this.#callback = asked && detached(asked.callback);
+      return asked?.texts ?? [];
+    });
+    this.#request.onBytes(Buffer.from(request.target.slice(queryAt + 1), 'latin1'));
+    this.#request.onEnd();
+  }
+
+  #readingOf(coding: string | undefined, beganNs: number, toTexts: (body: string) => readonly string[]): BodyReading {
+    return this.#createReading(coding, {
+      toTexts,
+      onWhole: () => this.#onRequestWhole(),
+      onMessages: (messages) => this.#conversation.onClientMessages(messages, beganNs),
+      onUnread: (reason) => this.#application.metrics.passedUnread(reason),
     });
   }
 
-  #readQuery({ request, beganNs }: Exchange): void {
-    const asked = parseCallbackQuery(request.target);
-    if (asked === undefined) return;
-    this.#callback = detached(asked.callback);
-    this.#conversation.onClientMessages(asked.messages, beganNs);
+  #onRequestWhole(): void {
+    if (this.#isKnown || this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
+  }
+
+  #isOfKnownClient(): boolean {
+    const { clients, credentials } = this.#application;
+    const clientId = this.#request?.peekClientId();
+    const token = clientId === undefined ? undefined : credentials.clientTokenOf(clientId);
+    if (token === undefined || !clients.isKnown(token)) return false;
+    this.#clientToken = token;
+    return true;
+  }
+
+  #readRequest(): void {
+    if (this.#request?.isWhole !== true || this.#isRead) return;
+    this.#isRead = true;
+    this.#isOpen = true;
+    this.#readings.read(this.#request, this.#application.clock.nowNs());
   }
 
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
-    if (response.status === SWITCHING_PROTOCOLS) {
-      exchange.tunnelObserver = new CometTunnel(this.#application, this.#tunnels, exchange, response);
+    const { status } = response;
+    if (status === SWITCHING_PROTOCOLS) {
+      this.#request?.drop();
+      exchange.tunnelObserver = new CometTunnel(this.#application, exchange, response);
       return;
     }
-    if (exchange.request.method !== 'POST' && this.#callback === undefined) return;
-    const coding = copied(response.field('content-encoding'));
-    const setCookieToken = this.#application.credentials.setCookieTokenOf(response.fields('set-cookie'));
+    this.#isAccepted = status >= 200 && status <= 299;
+    if (this.#isAccepted) this.#readRequest();
+    else if (!this.#isRead) this.#request?.drop();
+    if (this.#request === undefined || !(this.#isAccepted || this.#isRead)) return;
+    this.#collectResponse(exchange, response);
+  }
+
+  #collectResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const { clock, metrics, credentials } = this.#application;
     const { status } = response;
-    exchange.responseObserver = this.#collect(coding, (text) => {
-      const messages = parseResponseText(text, this.#callback);
-      if (messages !== undefined) {
+    const setCookieToken = credentials.setCookieTokenOf(response.fields('set-cookie'));
+    let atNs = 0;
+    let isEmpty = false;
+    const body = this.#createReading(copied(response.field('content-encoding')), {
+      toTexts: (text) => {
+        isEmpty = text === '';
+        return [toResponseText(text, this.#callback)];
+      },
+      onWhole: () => {
+        atNs = clock.nowNs();
+        this.#readings.read(body, atNs);
+      },
+      onMessages: (messages) => {
         this.#isHeard = true;
-        this.#conversation.onUpstreamMessages(messages, this.#application.clock.nowNs(), setCookieToken);
-      } else if (status < 400 && text !== '') {
-        this.#application.metrics.passedUnread('not-bayeux');
-      }
+        this.#conversation.onUpstreamMessages(messages, atNs, setCookieToken);
+      },
+      onRead: () => this.#conversation.onUpstreamEnd(atNs),
+      // Pages of errors are no Bayeux, and need none.
+      onUnread: (reason) => {
+        if (reason !== 'not-bayeux' || (status < 400 && !isEmpty)) metrics.passedUnread(reason);
+      },
     });
+    this.#isOpen = true;
+    this.#response = body;
+    exchange.responseObserver = body;
   }
 
   onEnd(exchange: Exchange, ending: Ending): void {
-    this.#conversation.onClosed(exchange.endedNs, this.#resultOfUnheard(exchange, ending));
+    if (!this.#isRead) this.#request?.drop();
+    // One that was broken off is never whole.
+    if (this.#response?.isCollecting === true) this.#response.drop();
+    if (!this.#isOpen) return;
+    const { endedNs } = exchange;
+    this.#readings.runAfter(() => {
+      this.#conversation.onClosed(endedNs, this.#resultOfUnheard(exchange, ending));
+    });
   }
 
   /** What a call gets that went with this request and of which the response said nothing. */
@@ -89,20 +176,17 @@ export class CometExchange implements ExchangeReading {
     return ending.kind === 'completed' && !this.#isHeard && status >= 400 ? { kind: 'answered', status } : undefined;
   }
 
-  #collect(coding: string | undefined, onText: (text: string) => void): BodyCollector {
-    const { metrics, config } = this.#application;
-    const unread = (reason: UnreadReason) => metrics.passedUnread(reason);
-    return new BodyCollector(config.maxBodyBytes, (body) => {
-      if (body === undefined) {
-        unread('body-too-large');
-        return;
-      }
-      const plain = decodeContent(body, coding, config.maxInflatedBytes);
-      if (plain === undefined) unread('content-coding');
-      else onText(plain.toString('utf8'));
-    });
+  #createReading(coding: string | undefined, parts: ReadingParts): BodyReading {
+    const { bodies, config } = this.#application;
+    const { maxBodyBytes, maxInflatedBytes } = config;
+    return new BodyReading({ ...parts, coding, bodies, maxBodyBytes, maxInflatedBytes });
   }
 }
+
+type ReadingParts = Omit<
+  ConstructorParameters<typeof BodyReading>[0],
+  'coding' | 'bodies' | 'maxBodyBytes' | 'maxInflatedBytes'
+>;
 
 /** Without the head that it was read from. */
 function copied(value: string | undefined): string | undefined {

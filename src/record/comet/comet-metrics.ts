@@ -19,12 +19,14 @@ export type UnreadReason = (typeof UNREAD_REASONS)[number];
 const UNREAD_REASONS = [
   'body-too-large',
   'not-bayeux',
+  'too-complex',
   'content-coding',
   'too-large',
   'inflated-too-large',
   'malformed',
   'extension',
   'budget',
+  'time',
   'text',
   'binary',
 ] as const;

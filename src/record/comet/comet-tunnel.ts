@@ -1,53 +1,64 @@
-import { parseMessages } from '../../bayeux/message.ts';
+import type { BayeuxMessage } from '../../bayeux/message.ts';
+import { MessageBatches } from '../../bayeux/message-batches.ts';
 import type { Exchange, ResponseHeadView, TunnelObserver } from '../../exchange/exchange.ts';
+import type { ClientReadings, Reading } from '../../limits/reading-share.ts';
 import { parseExtensions } from '../../websocket/extensions.ts';
-import type { MemoryBudget } from '../../websocket/memory-budget.ts';
 import { type MessageHandler, WebSocketMessageReader } from '../../websocket/message-reader.ts';
+import type { FurtherSteps } from '../../websocket/message-reading.ts';
 import type { CometApplication } from './comet-application.ts';
 import { Conversation } from './conversation.ts';
 
-export interface CometTunnelServices {
-  /** For the windows of all compressed WebSockets together. */
-  readonly budget: MemoryBudget;
+/** What is done with the messages of one text: some at a time, and then the end. */
+interface TextReader {
+  onMessages(messages: readonly BayeuxMessage[], atNs: number): void;
+  onEnd?(atNs: number): void;
 }
 
 /** A WebSocket that carries Bayeux messages, both directions. */
 export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
+  readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
   /** Undefined where an extension was agreed that nobody here can read. */
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
-  constructor(
-    application: CometApplication,
-    { budget }: CometTunnelServices,
-    { request, client, path }: Exchange,
-    response: ResponseHeadView,
-  ) {
-    const { credentials, config, metrics } = application;
+  constructor(application: CometApplication, { request, client, path }: Exchange, response: ResponseHeadView) {
+    const { credentials, sessions, config, metrics, memory, bodies, reading, frameRate, clock } = application;
     this.#application = application;
+    const cookieToken =
+      credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
+    const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
+    // A lane of its own: the server has accepted it, and others behind its address are not to wait for it.
+    this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
       path,
       remoteAddress: client.remoteAddress,
       traceparent: undefined,
-      userName: credentials.identify(request, client)?.userName ?? null,
-      cookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request),
+      stated: credentials.statedNameOf(request, client),
+      cookieToken,
     });
     const extensions = parseExtensions(response.fields('sec-websocket-extensions'));
     if (extensions === 'unknown') {
       metrics.passedUnread('extension');
       return;
     }
-    const limits = { maxMessageBytes: config.maxBodyBytes, maxInflatedBytes: config.maxInflatedBytes, budget };
+    const { maxBodyBytes: maxMessageBytes, maxInflatedBytes } = config;
+    const nowNs = () => clock.nowNs();
+    const read = (message: Reading, atNs: number) => this.#readings.read(message, atNs);
+    const hasRoom = () => this.#readings.hasRoom;
+    const limits = { maxMessageBytes, maxInflatedBytes, budget: memory, bodies, read, nowNs, frameRate, hasRoom };
     this.#client = new WebSocketMessageReader(
       { from: 'client', deflate: extensions.deflate?.client, ...limits },
-      this.#handler((messages) => this.#conversation.onClientMessages(messages, application.clock.nowNs())),
+      this.#handler({ onMessages: (messages, atNs) => this.#conversation.onClientMessages(messages, atNs) }),
     );
     this.#upstream = new WebSocketMessageReader(
       { from: 'upstream', deflate: extensions.deflate?.upstream, ...limits },
-      this.#handler((messages) => this.#conversation.onUpstreamMessages(messages, application.clock.nowNs())),
+      this.#handler({
+        onMessages: (messages, atNs) => this.#conversation.onUpstreamMessages(messages, atNs),
+        onEnd: (atNs) => this.#conversation.onUpstreamEnd(atNs),
+      }),
     );
   }
 
@@ -60,21 +71,30 @@ export class CometTunnel implements TunnelObserver {
   }
 
   onClosed(): void {
+    const closedNs = this.#application.clock.nowNs();
     this.#client?.close();
     this.#upstream?.close();
-    this.#conversation.onClosed(this.#application.clock.nowNs());
+    this.#readings.runAfter(() => this.#conversation.onClosed(closedNs));
   }
 
-  #handler(onMessages: (messages: NonNullable<ReturnType<typeof parseMessages>>) => void): MessageHandler {
+  #handler(reader: TextReader): MessageHandler {
     const { metrics } = this.#application;
     return {
-      onText: (text) => {
-        const messages = parseMessages(text);
-        if (messages === undefined) metrics.passedUnread('not-bayeux');
-        else onMessages(messages);
-      },
+      onText: (text, atNs) => this.#readText(new MessageBatches(text), reader, atNs),
       onBinary: () => metrics.passedUnread('binary'),
       onUnread: (reason) => metrics.passedUnread(reason),
     };
+  }
+
+  /** Reads the first messages of a text; what it returns reads the next ones. */
+  #readText(batches: MessageBatches, reader: TextReader, atNs: number): FurtherSteps | undefined {
+    const readBatch = (): boolean => {
+      const batch = batches.next();
+      if (typeof batch === 'string') this.#application.metrics.passedUnread(batch);
+      else if (batch !== undefined) reader.onMessages(batch, atNs);
+      if (batches.isDone) reader.onEnd?.(atNs);
+      return !batches.isDone;
+    };
+    return readBatch() ? readBatch : undefined;
   }
 }

@@ -24,14 +24,20 @@ export class Conversation {
   readonly #application: CometApplication;
   readonly #origin: CallOrigin;
   readonly #who: Registration;
-  readonly #asked = new AskedTable();
+  readonly #asked: AskedTable;
   /** The calls of this exchange. Empty for a WebSocket: there, nothing but their answers tells how they end. */
   readonly #calls: { readonly client: CometClient; readonly pending: PendingCall }[] = [];
+  /** Clients with calls that the server had not been seen to know when they called. */
+  readonly #strangers = new Set<CometClient>();
   /** The `/meta/connect` that the server holds. */
   #hold: { readonly client: CometClient; readonly beganNs: number } | undefined;
+  /** Of the response, or text, that is being read. */
+  #connectReply: BayeuxMessage | undefined;
+  #hasDelivery = false;
 
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
+    this.#asked = new AskedTable(application.memory);
     const { path, remoteAddress, traceparent } = speaker;
     this.#origin = { application: application.name, path, remoteAddress, traceparent };
     this.#who = new Registration(application, speaker);
@@ -133,30 +139,40 @@ export class Conversation {
       this.#application.metrics.tableFull('calls');
       return;
     }
+    if (!client.isKnown) this.#strangers.add(client);
     pending.session?.callBegan(pending.beganNs);
     if (!this.#who.isWebSocket) this.#calls.push({ client, pending });
   }
 
   #ask(message: BayeuxMessage, asked: Asked): void {
-    if (this.#asked.add(message, asked)) this.#application.metrics.tableFull('requests');
+    if (!this.#asked.add(message, asked)) this.#application.metrics.tableFull('requests');
   }
 
   // ---- from the server
 
-  /** `setCookieToken`: of the login's cookie, where the response sets it. */
+  /**
+   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken`: of the login's
+   * cookie, where the response sets it.
+   */
   onUpstreamMessages(messages: readonly BayeuxMessage[], atNs: number, setCookieToken?: string): void {
     this.#application.metrics.upstreamMessages += messages.length;
     this.#who.setCookieToken = setCookieToken;
-    let connect: BayeuxMessage | undefined;
-    let hasDelivery = false;
     for (const message of messages) {
-      if (message.channel === '/meta/connect') connect = message;
+      if (message.channel === '/meta/connect') this.#connectReply = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
-      else if (this.#onUpstreamData(message, atNs)) hasDelivery = true;
+      else if (this.#onUpstreamData(message, atNs)) this.#hasDelivery = true;
       this.#application.listener?.onUpstreamMessage(message, this.#who.current);
     }
+  }
+
+  /** There is no more of this response, or text. */
+  onUpstreamEnd(atNs: number): void {
+    const reply = this.#connectReply;
+    const hasDelivery = this.#hasDelivery;
+    this.#connectReply = undefined;
+    this.#hasDelivery = false;
     // Last, wherever it stands: the others say how the hold ended.
-    if (connect !== undefined) this.#onConnectReply(connect, hasDelivery, atNs);
+    if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
   }
 
   #onMetaReply(message: BayeuxMessage, atNs: number): void {
@@ -248,10 +264,14 @@ export class Conversation {
   onClosed(atNs: number, unheard?: CallResult): void {
     this.#endHold('broken', atNs);
     this.#who.closed(atNs);
-    if (unheard === undefined) return;
-    for (const { client, pending } of this.#calls) {
-      if (pending.ackedNs === 0) this.#endCall(client, pending, unheard, atNs);
+    this.#asked.clear();
+    if (unheard !== undefined) {
+      for (const { client, pending } of this.#calls) {
+        if (pending.ackedNs === 0) this.#endCall(client, pending, unheard, atNs);
+      }
     }
+    // Nothing else leads to a client that the server has never been seen to know.
+    for (const client of this.#strangers) if (!client.isKnown) client.calls.takeAll();
   }
 
   #endHold(ending: HoldEnding, atNs: number): void {

@@ -4,8 +4,11 @@ import { CometClassifier } from '../../classify/comet-classifier.ts';
 import { CometRoutes } from '../../classify/comet-route.ts';
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import { ReadingShare } from '../../limits/reading-share.ts';
+import { UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import { type Credentials, toShownName } from '../../sessions/credentials.ts';
-import { MemoryBudget } from '../../websocket/memory-budget.ts';
+import { FrameRate } from '../../websocket/frame-rate.ts';
 import type { CallObservers } from '../call-observer.ts';
 import type { ApplicationStatistics } from '../recorder.ts';
 import type { CometApplication } from './comet-application.ts';
@@ -14,6 +17,9 @@ import { type CometListener, guarded } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { CometReader, type CometReaderChanges } from './comet-reader.ts';
 
+/** In a second: a few percent of the loop to follow them. Thousands of users send less. */
+const FRAMES = { all: 10_000, ofOne: 2_000 };
+
 type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
 
 /** Who is told of what is read. */
@@ -21,6 +27,8 @@ export interface CometHearers {
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   readonly listener: CometListener | undefined;
+  /** For what is kept of bodies and messages. */
+  readonly memory: MemoryBudget;
 }
 
 /** Throws `D2S_ERR_CONFIG` for a rule in `comet.rules` that cannot be used. */
@@ -29,19 +37,27 @@ export function createCometReader(
   clock: Clock,
   applications: readonly ApplicationStatistics[],
   credentials: Credentials,
-  { metrics, observers, listener }: CometHearers,
+  { metrics, observers, listener, memory }: CometHearers,
 ): CometReader {
-  const { reading, ...changes } = createCometChanges(config);
+  const { reading: configured, ...changes } = createCometChanges(config);
+  const reading = new ReadingShare({ clock, onFailure: (cause) => observers.onFailure(cause) });
+  const shared = {
+    metrics,
+    memory,
+    bodies: new UnfinishedBodies(memory),
+    reading,
+    frameRate: new FrameRate(clock, FRAMES),
+  };
   const createApplication = ({ name, statistics, sessions }: ApplicationStatistics): CometApplication => {
-    const clients = new CometClients({ clock, statistics, sessions, metrics, observers, config });
-    const services = { name, clock, credentials, sessions, clients, metrics, observers };
-    return { ...reading, ...services, listener: listener && guarded(listener) };
+    const clients = new CometClients({ clock, statistics, sessions, metrics, observers, memory, config });
+    const services = { name, clock, credentials, sessions, clients, observers, ...shared };
+    return { ...configured, ...services, listener: listener && guarded(listener) };
   };
   return new CometReader({
     routes: changes.routes,
     userField: changes.userField,
     applications: new Map(applications.map((application) => [application.name, createApplication(application)])),
-    tunnels: { budget: new MemoryBudget(config.comet.maxMemoryBytes) },
+    reading,
   });
 }
 

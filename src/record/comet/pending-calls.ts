@@ -3,6 +3,7 @@ import type { BayeuxMessage } from '../../bayeux/message.ts';
 import type { ClassifiedMessage } from '../../classify/comet-classifier.ts';
 import { type ReplyRule, toReplyId } from '../../classify/comet-reply.ts';
 import type { DataPath } from '../../exchange/exchange.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { Session } from '../../sessions/session.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
@@ -36,25 +37,31 @@ interface Waiting {
   readonly calls: Map<string, PendingCall>;
 }
 
+/** What a call takes beside its texts. */
+const CALL_BYTES = 500;
+
 export class PendingCalls {
   readonly #max: number;
+  readonly #memory: MemoryBudget;
   /** By the channel of the answer; as a rule one for each. */
   readonly #byChannel = new Map<string, Waiting[]>();
   #size = 0;
 
-  constructor(max: number) {
+  /** Their names are taken from `memory`. */
+  constructor(max: number, memory: MemoryBudget) {
     this.#max = max;
+    this.#memory = memory;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  /** False when there are too many already, or one waits for the very same answer. */
+  /** False when there are too many already, no memory for it, or one waits for the very same answer. */
   add(pending: PendingCall): boolean {
     if (this.#size >= this.#max) return false;
     const { calls } = this.#waitingFor(pending);
-    if (calls.has(pending.id)) return false;
+    if (calls.has(pending.id) || !this.#memory.take('names', toBytes(pending))) return false;
     calls.set(pending.id, pending);
     this.#size += 1;
     return true;
@@ -77,6 +84,7 @@ export class PendingCalls {
     const waiting = waitings?.find(({ calls }) => calls.get(pending.id) === pending);
     if (waiting === undefined) return false;
     waiting.calls.delete(pending.id);
+    this.#memory.give('names', toBytes(pending));
     this.#size -= 1;
     // Channels are few by the default rules, but a rule may take any.
     if (waitings?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
@@ -116,4 +124,8 @@ export class PendingCalls {
     }
     return waiting;
   }
+}
+
+function toBytes({ call, id, channel }: PendingCall): number {
+  return CALL_BYTES + call.name.length + id.length + channel.length;
 }

@@ -1,7 +1,9 @@
 /** The part of a conversation that knows whose it is: clients that come, are found again, and leave, with their sessions. */
 import { isUnknownClient } from '../../bayeux/error.ts';
 import type { BayeuxMessage } from '../../bayeux/message.ts';
+import type { StatedName } from '../../sessions/credentials.ts';
 import type { ConnectionType, Session } from '../../sessions/session.ts';
+import type { NameProof } from '../../sessions/session-table.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
 import type { CallOrigin } from './pending-calls.ts';
@@ -9,8 +11,8 @@ import type { CallOrigin } from './pending-calls.ts';
 /** Who speaks, as far as HTTP tells it. */
 export interface Speaker extends Omit<CallOrigin, 'application'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
-  /** By Basic. */
-  readonly userName: string | null;
+  /** The name of the user as HTTP states it. */
+  readonly stated: StatedName;
   /** Token of the login's cookie that the client sent. */
   readonly cookieToken: string | undefined;
 }
@@ -122,16 +124,29 @@ export class Registration {
     origin: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
   ): Session | undefined {
     const { sessions } = this.#application;
-    const { cookieToken, connectionType, remoteAddress, userName } = this.#speaker;
-    const named = { ...origin, userName: userName ?? origin.userName, connectionType, remoteAddress };
+    const { cookieToken, connectionType, remoteAddress, stated } = this.#speaker;
+    const userName = stated.userName ?? origin.userName;
+    const proof = this.#proofOf(origin);
     const key = this.setCookieToken ?? cookieToken ?? client.token;
     const present =
       (cookieToken === undefined ? undefined : sessions.recognise(cookieToken, origin.atNs)) ??
       sessions.recognise(key, origin.atNs) ??
       sessions.join(key, key, origin.atNs);
-    if (present === undefined) return sessions.begin(key, key, named);
-    sessions.addToken(present, key);
-    present.nameUser(named.userName);
-    return present;
+    const session = present ?? sessions.begin(key, key, { ...origin, userName: null, connectionType, remoteAddress });
+    if (present !== undefined) sessions.addToken(present, key);
+    if (session !== undefined) sessions.name(session, userName, proof);
+    return session;
+  }
+
+  /** What the name is worth that was stated with a handshake, or, of an adopted client, with its first message. */
+  #proofOf({ userName, atNs, isAdopted }: { userName: string | null; atNs: number; isAdopted: boolean }): NameProof {
+    const { isVerified, isAlone, credential, userName: byHttp } = this.#speaker.stated;
+    if (isVerified) return 'proven';
+    if (credential === undefined) return isAlone && !isAdopted ? 'proven' : { credential };
+    // A credential without a name: the handshake's is nobody's but its own, and the server may have looked at the credential only.
+    if (byHttp === null) return { credential: undefined };
+    if (this.#application.sessions.recognise(credential, atNs) !== undefined) return 'proven';
+    const isSameName = userName === null || userName === byHttp;
+    return isAlone && isSameName && !isAdopted ? 'proven' : { credential };
   }
 }

@@ -21,6 +21,9 @@ export interface SocketPlan {
   readonly byReset: boolean;
 }
 
+/** With what stands around it, a Bayeux message stays below the 64 KiB up to which the sidecar reads and counts one. */
+const MOST_READ_BYTES = 64_000;
+
 const WITHIN: readonly (SocketFault | undefined)[] = ['reset-within', 'close-within', 'part-of-a-frame'];
 
 export function planSocket(seed: number, id: string): SocketPlan {
@@ -51,7 +54,7 @@ export function isWithin(fault: SocketFault | undefined): boolean {
 export function messageOf(seed: number, plan: SocketPlan, direction: 'up' | 'down', at: number): Buffer {
   const label = `${plan.id}/${direction}/${at}`;
   const random = randomOf(seed, `${label}/size`);
-  const bytes = random.chance(0.9) ? random.below(2_000) : random.below(90_000);
+  const bytes = random.chance(0.9) ? random.below(2_000) : random.below(plan.isComet ? MOST_READ_BYTES : 90_000);
   const pattern = patternOf(seed, label, plan.isComet ? bytes >> 1 : bytes);
   if (!plan.isComet) return pattern;
   const message = { channel: '/chaos/echo', clientId: clientIdOf(plan.id), id: `${plan.id}.${at}` };

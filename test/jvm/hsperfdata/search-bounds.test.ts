@@ -1,5 +1,7 @@
 /** The bounds of the search for a JVM: what lies within is found, what lies beyond is passed over and counted. */
-import { appendFileSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -11,7 +13,7 @@ import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
 import type { JvmSource } from '../../../src/jvm/jvm-source.ts';
 import { LocalSource } from '../../../src/jvm/local-source.ts';
 import { PairedSource } from '../../../src/jvm/paired-source.ts';
-import { FakeMachine } from './fake-proc.ts';
+import { FakeMachine, OWN_UID } from './fake-proc.ts';
 import { entryOf, sampleBytes, withEntry } from './samples.ts';
 
 /** By the files alone, as no port says anything about this machine. */
@@ -19,6 +21,9 @@ const ELSEWHERE = { upstreamHost: 'app.example.com', upstreamPort: 8080 };
 const HERE = { upstreamHost: '127.0.0.1', upstreamPort: 8080 };
 const LOOPBACK_8080 = '0100007F:1F90';
 const JVM = 812;
+const FLOOD = 40_000;
+/** The byte of a counters file that is 0 until all counters are there. */
+const ACCESSIBLE_AT = 7;
 
 let machine: FakeMachine;
 beforeEach(() => {
@@ -45,11 +50,29 @@ async function search(where?: object): Promise<{ pid: number | undefined; hit: P
   return { pid: source.found?.nspid, hit };
 }
 
-/** Names of files that are refused at once: links that lead nowhere. */
-function addLinks(tmp: string, user: string, count: number): void {
-  const directory = join(tmp, `hsperfdata_${user}`);
+/** Names of files that are refused at once: links that lead nowhere. Without `user` they lie in `tmp` itself. */
+function addLinks(tmp: string, user: string | undefined, count: number): void {
+  const directory = user === undefined ? tmp : join(tmp, `hsperfdata_${user}`);
   mkdirSync(directory, { recursive: true, mode: 0o755 });
   for (let number = 1; number <= count; number += 1) symlinkSync('nowhere', join(directory, String(100_000 + number)));
+}
+
+function addFolders(count: number): void {
+  for (let index = 1; index <= count; index += 1) mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+}
+
+/** Names as of folders of counters files, tens of thousands of which are links to one file since these are made far sooner. */
+function flood(): void {
+  addFolders(SEARCH_LIMITS.directories);
+  const file = join(machine.directory, 'flood');
+  writeFileSync(file, '');
+  for (let index = 1; index <= FLOOD; index += 1) linkSync(file, join(machine.tmpPath, `hsperfdata_${index}`));
+}
+
+function addPasswd(pid: number | 'self', ...lines: string[]): void {
+  const folder = join(machine.procPath, String(pid), 'root/etc');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'passwd'), ['root:x:0:0::/:/bin/sh', ...lines, ''].join('\n'));
 }
 
 function socketLine(address: string, inode: number): string {
@@ -74,16 +97,20 @@ describe('a search for the JVM', () => {
     expect(await search(HERE)).toEqual({ pid: undefined, hit: { processes: 1 } });
   });
 
-  it.each([
-    ['first', 'aaa', JVM],
-    ['last', 'zzz', undefined],
-  ])('looks at so many directories of one /tmp: finds the %s', async (_, user, pid) => {
-    machine.addFile(user, JVM, tomcat());
-    for (let index = 1; index < SEARCH_LIMITS.directories; index += 1)
-      mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+  it('looks at so many directories of one /tmp', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    addFolders(SEARCH_LIMITS.directories - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     mkdirSync(join(machine.tmpPath, 'hsperfdata_more'));
-    expect(await search()).toEqual({ pid, hit: { directories: 1 } });
+    expect((await search()).hit).toEqual({ directories: 1 });
+  });
+
+  it('looks at so many names in one /tmp', async () => {
+    machine.addFile(userInfo().username, JVM, tomcat());
+    addLinks(machine.tmpPath, undefined, SEARCH_LIMITS.entries - 1);
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    writeFileSync(join(machine.tmpPath, 'more'), '');
+    expect(await search()).toEqual({ pid: JVM, hit: { entries: 1 } });
   });
 
   it.each([
@@ -169,6 +196,99 @@ describe('a search for the JVM', () => {
     expect(hit.socketTableBytes).toBeGreaterThanOrEqual(1);
   });
 });
+
+describe('tens of thousands of folders that somebody else left in /tmp', () => {
+  const OWN_LINE = `tomcat:x:${OWN_UID}:${OWN_UID}::/:/bin/false`;
+  const isHit = { hit: { directories: 1 } };
+
+  beforeEach(flood);
+
+  it('do not hide the JVM of the user that the sidecar runs as', async () => {
+    machine.addFile(userInfo().username, JVM, tomcat());
+    expect(await search()).toEqual({ pid: JVM, ...isHit });
+  });
+
+  it.each(['self', JVM] as const)(
+    'do not hide the JVM of the user whose name is in the passwd file of the process %s',
+    async (pid) => {
+      machine.addFile('tomcat', JVM, tomcat());
+      machine.listen(LOOPBACK_8080, 4711);
+      machine.addProcess({ pid: JVM, sockets: [4711] });
+      addPasswd(pid, 'other:x:4711:4711::/:', OWN_LINE);
+      expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
+    },
+  );
+
+  it('do not hide the JVM of the user that listens on the upstream’s port, whose processes are not visible', async () => {
+    const strange = OWN_UID + 1;
+    machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.listen(LOOPBACK_8080, 4711);
+    addPasswd('self', OWN_LINE);
+    expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
+  });
+
+  it('do not hide the JVM of jvm.user', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    expect(await search({ ...ELSEWHERE, user: 'tomcat' })).toEqual({ pid: JVM, ...isHit });
+    expect(await search({ ...ELSEWHERE, user: 'tomcat', pid: JVM })).toEqual({ pid: JVM, ...isHit });
+  });
+
+  it('are the reason where no JVM is found, also beside a process without a file', async () => {
+    const bound = '256 directories hsperfdata_* in one /tmp (bound "directories")';
+    const expected = `The search for the JVM ended at ${bound}, and a JVM beyond that is not found. Remove what`;
+    expect(await reasonOf(ELSEWHERE)).toContain(expected);
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: JVM, sockets: [4711] });
+    expect(await reasonOf(HERE)).toContain(expected);
+    expect(await reasonOf(HERE)).toContain('set jvm.user');
+    expect(await reasonOf({ ...ELSEWHERE, pid: 4712 })).toContain(expected);
+  });
+
+  it('are the reason where the JVM that was read has ended', async () => {
+    const path = machine.addFile(userInfo().username, JVM, tomcat());
+    const source = sourceOf();
+    await source.read(new AbortController().signal);
+    rmSync(path);
+    await expect(source.read(new AbortController().signal)).rejects.toMatchObject({
+      code: 'D2S_ERR_JVM_GONE',
+      message: expect.stringMatching(/bound "directories".*has ended: its counters file has been removed/),
+    });
+  });
+});
+
+describe('what another user leaves', () => {
+  it('is not waited for, though its files are as those of JVMs that are starting', async () => {
+    const strange = OWN_UID + 1;
+    machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
+    const starting = tomcat();
+    starting[ACCESSIBLE_AT] = 0;
+    for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
+    machine.addFile('tomcat', JVM, tomcat());
+    const source = sourceOf();
+    await source.read(AbortSignal.timeout(5_000));
+    expect(source.found?.nspid).toBe(JVM);
+  });
+
+  it('is not waited for, though a container has a FIFO in place of its passwd file', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: JVM, sockets: [4711] });
+    const folder = join(machine.procPath, String(JVM), 'root/etc');
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mkfifo', [join(folder, 'passwd')]);
+    expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
+  });
+});
+
+async function reasonOf(where: object): Promise<string> {
+  return await sourceOf(where)
+    .read(new AbortController().signal)
+    .then(
+      () => expect.fail('found'),
+      ({ message }: Error) => message,
+    );
+}
 
 describe('the bounds of a search', () => {
   const nothing: JvmSource = {

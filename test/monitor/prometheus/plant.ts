@@ -110,11 +110,13 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
         unclassified: 12,
         cometExchanges: 40,
         sessionsUntracked: 0,
+        claimsRefused: { cookie: 2, address: 0 },
         comet: createComet(clock),
         added: { request: new DurationBuckets(), response: new DurationBuckets() },
       }),
     },
     limits: { counts: new Map([['limits.fields', 0]]) },
+    memory: { used: { bodies: 3, windows: 4 }, refusals: { bodies: 1, windows: 2 } },
     reporter: {
       open: 4,
       inFlight: 3,
@@ -161,6 +163,7 @@ function createSecurity(hasAccess: boolean): MonitoredSecurity {
   const files = { replaced: 2, unusable: 1 };
   const own = { ...files, notAfterEpochMs: 1_803_888_000_000 };
   return {
+    connections: { size: 4, overflows: 7 },
     access: { numbers: files, counts: hasAccess ? { unverified: 5, forgotten: 6 } : undefined },
     tls: {
       listen: { numbers: { ...own, failed: 9, timedOut: 2, refused: 3, unverified: 1 } },

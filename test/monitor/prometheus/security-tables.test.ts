@@ -6,12 +6,16 @@ beforeAll(initMetrics);
 
 async function told(hasAccess = true): Promise<Record<string, number>> {
   const samples = samplesOf(await createPlant({ hasAccess }).text());
-  return Object.fromEntries([...samples].filter(([name]) => /_tls_|_files_|_config_|_monitor_(?:unv|forg)/.test(name)));
+  return Object.fromEntries(
+    [...samples].filter(([name]) => /_tls_|_files_|_config_|_monitor_(?:unv|forg|conn|over)/.test(name)),
+  );
 }
 
 describe('what /metrics tells of security', () => {
   it('is all that was counted, by place; nothing of what is plain', async () => {
     expect(await told()).toEqual({
+      d2_sidecar_monitor_connections: 4,
+      d2_sidecar_monitor_overflows_total: 7,
       d2_sidecar_monitor_unverified_passwords_total: 5,
       d2_sidecar_monitor_forgotten_addresses_total: 6,
       'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="timeout"}': 2,
@@ -36,6 +40,9 @@ describe('what /metrics tells of security', () => {
 
   it('has nothing of credentials where none was ever needed', async () => {
     const names = Object.keys(await told(false));
-    expect(names.filter((name) => name.startsWith('d2_sidecar_monitor_'))).toEqual([]);
+    expect(names.filter((name) => name.startsWith('d2_sidecar_monitor_'))).toEqual([
+      'd2_sidecar_monitor_connections',
+      'd2_sidecar_monitor_overflows_total',
+    ]);
   });
 });

@@ -40,6 +40,19 @@ describe('monitorings', () => {
     expect(traffic.subscriptionsOf('H.Prítok')).toBe(0);
   });
 
+  it('of two channels whose names are shown alike are two of one object, and end one by one', () => {
+    const traffic = started();
+    const channels = ['/d2/object/H.%1BLevel', '/d2/object/H.%E2%80%AELevel'];
+    traffic.subscribe('a', channels);
+    const counts = [traffic.subscriptionsOf('H.\ufffdLevel')];
+    for (const subscription of channels) {
+      const asked = { channel: '/meta/unsubscribe', id: 'u', clientId: 'a', subscription };
+      traffic.post([asked], [{ ...asked, successful: true }]);
+      counts.push(traffic.subscriptionsOf('H.\ufffdLevel'));
+    }
+    expect(counts).toEqual([2, 1, 0]);
+  });
+
   it('are one, however often the same client asks for it', () => {
     const traffic = started();
     traffic.subscribe('a', LEVEL);
@@ -112,6 +125,15 @@ describe('received values', () => {
     traffic.endPost(exchange, { body: `/**/cb(${reply});` });
     expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
     expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
+  });
+
+  it('are not polled for by HEAD', () => {
+    const traffic = started();
+    const messages = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
+    const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${messages}` });
+    expect(traffic.numbers.holds.now).toBe(0);
+    traffic.endPost(exchange, { body: '' });
+    expect(traffic.counts()).toEqual({});
   });
 
   it('over WebSocket belong to the session of its client', () => {

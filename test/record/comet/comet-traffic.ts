@@ -17,7 +17,11 @@ export type Message = Readonly<Record<string, unknown>>;
 export interface Sender {
   readonly cookie?: string;
   readonly user?: string;
+  readonly password?: string;
+  readonly apiKey?: string;
   readonly from?: string;
+  /** `Content-Encoding` of the request. */
+  readonly coding?: string;
 }
 
 export interface Reply {
@@ -42,16 +46,14 @@ export class CometTraffic extends Traffic {
   }
 
   /** A long-polling exchange that has begun: its messages are sent. */
-  beginPost(messages: readonly Message[] | string, { cookie, user, from }: Sender = {}, path = COMET): Exchange {
+  beginPost(messages: readonly Message[] | string | Buffer, sender: Sender = {}, path = COMET): Exchange {
+    const { cookie, coding, ...who } = sender;
     const fields: Record<string, string> = { 'content-type': 'application/json' };
+    if (coding !== undefined) fields['content-encoding'] = coding;
     if (cookie !== undefined) fields.cookie = `lang=sk; JSESSIONID=${cookie}`;
-    const exchange = this.begin({
-      line: `POST ${path}`,
-      fields,
-      ...(user === undefined ? {} : { user }),
-      ...(from === undefined ? {} : { from }),
-    });
-    const body = Buffer.from(typeof messages === 'string' ? messages : JSON.stringify(messages));
+    const exchange = this.begin({ line: `POST ${path}`, fields, ...who });
+    const isRaw = typeof messages === 'string' || Buffer.isBuffer(messages);
+    const body = isRaw ? Buffer.from(messages as string) : Buffer.from(JSON.stringify(messages));
     this.#feed(body, (bytes) => this.reporter.requestBytes(exchange, bytes));
     this.reporter.requestEnd(exchange);
     return exchange;
@@ -119,13 +121,12 @@ export class CometTraffic extends Traffic {
     this.endPost(this.beginPost(form, sender, '/smartWeb/pages/j_security_check'), { status: 303, body: '', ...reply });
   }
 
-  webSocket({ cookie, user, from }: Sender = {}, extensions: readonly string[] = []): Tunnel {
+  webSocket({ cookie, ...who }: Sender = {}, extensions: readonly string[] = []): Tunnel {
     const exchange = this.begin({
       line: `GET ${COMET}`,
       path: 'gateway',
       fields: cookie === undefined ? {} : { cookie: `JSESSIONID=${cookie}` },
-      ...(user === undefined ? {} : { user }),
-      ...(from === undefined ? {} : { from }),
+      ...who,
     });
     exchange.status = 101;
     this.reporter.response(exchange, {

@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { MEBIBYTE, NOISE, OK, request, requestWith, response, responseWith } from '../compose.ts';
+import { answeringPostsEarly, MEBIBYTE, NOISE, OK, request, requestWith, response, responseWith } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
 import { turns } from '../split-writer.ts';
+
+/** Why the next request comes over another connection, which it does not without the sidecar. */
+export const EARLY_ENDS_UPSTREAM =
+  'nothing follows on an upstream connection whose answer was complete before its request';
 
 /** RFC 9112 §9.3: an upstream may answer before the request has come whole. */
 const earlyAnswers: readonly DataPathCase[] = [
   {
-    name: 'early answer: the connection is kept, the rest of the content and another request follow',
+    name: 'early answer: the rest of the content and another request follow',
     statuses: [413, 200],
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.run.bodyCame(100);
-      await connection.write(responseWith('too large', '413 Content Too Large'));
-      while ((await connection.request()) !== undefined) await connection.write(OK);
-    },
+    sidecarOnly: EARLY_ENDS_UPSTREAM,
+    upstream: answeringPostsEarly(responseWith('too large', '413 Content Too Large'), 100),
     client: async (client, run) => {
       await client.send(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100));
       await client.finals(1);
@@ -23,7 +23,10 @@ const earlyAnswers: readonly DataPathCase[] = [
       await client.send(request('GET /calls/2'));
       await client.finals(2);
     },
-    verify: ({ requests }) => expect(requests.map(({ body }) => body.length)).toEqual([1_000, 0]),
+    verify: ({ requests, upstreamConnections }) => {
+      expect(requests.map(({ body }) => body.length)).toEqual([1_000, 0]);
+      expect(upstreamConnections).toBe(2);
+    },
   },
   {
     name: 'early answer: with a length, then the end of the connection',
@@ -57,11 +60,8 @@ const earlyAnswers: readonly DataPathCase[] = [
   {
     name: 'early answer: to the head alone',
     statuses: [403, 200],
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.write(responseWith('no', '403 Forbidden'));
-      while ((await connection.request()) !== undefined) await connection.write(OK);
-    },
+    sidecarOnly: EARLY_ENDS_UPSTREAM,
+    upstream: answeringPostsEarly(responseWith('no', '403 Forbidden')),
     client: async (client, run) => {
       await client.send(request('POST /calls/1', 'Content-Length: 4'));
       await client.finals(1);

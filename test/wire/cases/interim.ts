@@ -1,7 +1,18 @@
 import { expect } from 'vitest';
-import { answering, asking, OK, oneExchange, request, requestWith, response, responseWith } from '../compose.ts';
+import {
+  answering,
+  answeringPostsEarly,
+  asking,
+  OK,
+  oneExchange,
+  request,
+  requestWith,
+  response,
+  responseWith,
+} from '../compose.ts';
 import type { ClientScript, DataPathCase } from '../data-path-case.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
+import { EARLY_ENDS_UPSTREAM } from './early-and-half-closed.ts';
 
 const CONTINUE = response('100 Continue');
 const HINTS = (file: string) =>
@@ -121,11 +132,8 @@ const expectCases: readonly DataPathCase[] = [
     name: 'expect: refused with 413, yet the connection goes on with the content',
     statuses: [413, 200],
     // RFC 9110 §10.1.1 lets the server choose; the answer itself is the same.
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.write(responseWith('no', '413 Content Too Large'));
-      while ((await connection.request()) !== undefined) await connection.write(OK);
-    },
+    sidecarOnly: EARLY_ENDS_UPSTREAM,
+    upstream: answeringPostsEarly(responseWith('no', '413 Content Too Large')),
     client: async (client) => {
       await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
       await client.finals(1);

@@ -1,0 +1,55 @@
+#!/usr/bin/env node
+/**
+ * `npm run audit` looks up known vulnerabilities of the packages that a release is made of (those of `npm run sbom`), by `npm audit`.
+ * What the project is only built and tested with is left out: none of it reaches a server.
+ *
+ * Exit code 1 if one of them has a known vulnerability. 0 if none has, or if the registry answers no audits, which it then says.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+
+process.exitCode = await audit();
+
+function audit() {
+  const released = listReleased();
+  const { stdout } = spawnSync('npm', ['audit', '--json'], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const { vulnerabilities } = toReport(stdout);
+  if (vulnerabilities === undefined) {
+    process.stdout.write(`${released.size} packages of a release not looked up: the registry answers no audits\n`);
+    return 0;
+  }
+  const found = Object.values(vulnerabilities).filter(({ name }) => released.has(name));
+  for (const { name, severity, via } of found) {
+    const titles = via.map((cause) => (typeof cause === 'string' ? `by ${cause}` : `${cause.title} (${cause.url})`));
+    process.stdout.write(`${name} ${released.get(name)}: ${severity}: ${titles.join('; ')}\n`);
+  }
+  process.stdout.write(
+    `${released.size} packages of a release looked up, ${found.length} with known vulnerabilities\n`,
+  );
+  return found.length === 0 ? 0 : 1;
+}
+
+/** Versions by name. */
+function listReleased() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'd2-audit-'));
+  try {
+    const { status, stderr } = spawnSync(process.execPath, ['.ci/sbom.mjs', folder], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`the packages of a release are not known: ${stderr}`);
+    const { components } = JSON.parse(readFileSync(path.join(folder, 'sbom.cdx.json'), 'utf8'));
+    return new Map(components.map(({ name, version }) => [name, version]));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Whatever is no report is none. */
+function toReport(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,44 @@
+import { type Clock, NS_PER_S } from '../clock.ts';
+import { toAddressKey } from './address-key.ts';
+
+const MINUTE_NS = 60 * NS_PER_S;
+/** Past that, an address that is not in the table has to wait until another one's minute is over. */
+const MAX_ADDRESSES = 4_096;
+
+/** How often an address has done something within the last minute, up to a number. Holds the moments: 1 MB at most with 32 of them. */
+export class AddressRate {
+  readonly #clock: Clock;
+  readonly #perMinute: number;
+  readonly #momentsNs = new Map<string, number[]>();
+  #sweptNs = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock, perMinute: number) {
+    this.#clock = clock;
+    this.#perMinute = perMinute;
+  }
+
+  /** Counts one more; false, and not counted, when the address has had its number in the minute before. */
+  take(address: string): boolean {
+    const nowNs = this.#clock.nowNs();
+    const key = toAddressKey(address);
+    const present = this.#momentsNs.get(key);
+    if (present === undefined && !this.#hasRoom(nowNs)) return false;
+    const momentsNs = (present ?? []).filter((momentNs) => nowNs - momentNs < MINUTE_NS);
+    const isWithin = momentsNs.length < this.#perMinute;
+    if (isWithin) momentsNs.push(nowNs);
+    this.#momentsNs.set(key, momentsNs);
+    return isWithin;
+  }
+
+  #hasRoom(nowNs: number): boolean {
+    if (this.#momentsNs.size >= MAX_ADDRESSES && nowNs - this.#sweptNs >= NS_PER_S) this.#sweep(nowNs);
+    return this.#momentsNs.size < MAX_ADDRESSES;
+  }
+
+  #sweep(nowNs: number): void {
+    this.#sweptNs = nowNs;
+    for (const [key, momentsNs] of this.#momentsNs) {
+      if (nowNs - (momentsNs.at(-1) ?? Number.NEGATIVE_INFINITY) >= MINUTE_NS) this.#momentsNs.delete(key);
+    }
+  }
+}

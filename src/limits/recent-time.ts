@@ -1,0 +1,37 @@
+import { NS_PER_MS } from '../clock.ts';
+
+const SLOT_NS = 10 * NS_PER_MS;
+/** One more than 100 ms have, so that no 100 ms are looked at in part. */
+const SLOTS = 11;
+
+/** Time that was spent on something within the last 100 ms. */
+export class RecentTime {
+  readonly #slots = new Float64Array(SLOTS);
+  /** Number of the slot of now, counted from the beginning of the clock. */
+  #slot = 0;
+  #sumNs = 0;
+
+  /** `nowNs`: its end. */
+  spend(tookNs: number, nowNs: number): void {
+    this.#moveTo(nowNs);
+    const at = this.#slot % SLOTS;
+    this.#slots[at] = (this.#slots[at] as number) + tookNs;
+    this.#sumNs += tookNs;
+  }
+
+  /** Of the last 100 to 110 ms. */
+  spentNs(nowNs: number): number {
+    this.#moveTo(nowNs);
+    return this.#sumNs;
+  }
+
+  #moveTo(nowNs: number): void {
+    const slot = Math.floor(nowNs / SLOT_NS);
+    if (slot <= this.#slot) return;
+    for (let next = Math.max(this.#slot + 1, slot - SLOTS + 1); next <= slot; next += 1) {
+      this.#sumNs -= this.#slots[next % SLOTS] as number;
+      this.#slots[next % SLOTS] = 0;
+    }
+    this.#slot = slot;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * Bounds the connections to the monitoring port, all of them and those of one address. At a bound the newcomer is let in and another
+ * connection is closed: one on which no request was accepted yet, or else an idle one. So strangers who hold connections cannot
+ * keep a reader out. A connection with a request under way that was accepted is never closed for a newcomer.
+ *
+ * Also bounds the requests sent ahead on one connection (RFC 9112 §9.3.2): Node serves all of one read at once, which can be 3,000.
+ * Requests of many connections begin in turns of the event loop, which the traffic shares.
+ */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { AddressCounts } from '../limits/address-counts.ts';
+import { toAddressKey } from '../limits/address-key.ts';
+import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
+import { ClosingOrder } from './closing-order.ts';
+import type { Turns } from './turns.ts';
+
+export interface ConnectionLimits {
+  readonly maxConnections: number;
+  /** Of one address; 0: any number. */
+  readonly maxConnectionsPerAddress: number;
+}
+
+/** One that is answered and three behind it. Neither browsers nor Prometheus send any ahead. */
+const MAX_REQUESTS = 4;
+
+interface Connection {
+  /** Below TLS. */
+  readonly socket: Socket;
+  readonly address: string;
+  readonly leave: () => void;
+  /** Requests whose answers have not ended. */
+  requests: number;
+  /** Of these, the accepted ones. */
+  running: number;
+}
+
+export class MonitorConnections {
+  readonly #hits: LimitHits;
+  readonly #turns: Turns;
+  readonly #addresses: AddressCounts;
+  #maxConnections: number;
+  readonly #open = new Set<Connection>();
+  /** By the socket of their requests: with TLS the one above it. */
+  readonly #bySocket = new WeakMap<Socket, Connection>();
+  /** Before the end of the TLS handshake, by both ends. Node tells of no link between the two sockets. */
+  readonly #shakingHands = new Map<string, Connection>();
+  readonly #new = new ClosingOrder<Connection>();
+  readonly #idle = new ClosingOrder<Connection>();
+  readonly #endTurn = (): void => {
+    this.#hasBegun = false;
+  };
+  /** A request has begun in this turn of the event loop. */
+  #hasBegun = false;
+  #waitingRequests = 0;
+  #overflows = 0;
+
+  constructor(limits: ConnectionLimits, hits: LimitHits, turns: Turns) {
+    this.#hits = hits;
+    this.#turns = turns;
+    this.#maxConnections = limits.maxConnections;
+    this.#addresses = new AddressCounts(limits.maxConnectionsPerAddress);
+  }
+
+  /** Open now. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Connections closed since the start, since too many requests were sent ahead on them. */
+  get overflows(): number {
+    return this.#overflows;
+  }
+
+  /** Takes over all connections and requests of `server`, which must not have a limit of its own. */
+  attach(server: Server, isSecure: boolean): void {
+    const listeners = server.listeners('request') as RequestListener[];
+    server.removeAllListeners('request');
+    server.on('request', (request, response) => {
+      const connection = this.#connectionFor(request, response);
+      if (connection === undefined) return;
+      this.#inTurn(() => {
+        // It may have been closed for another one meanwhile.
+        if (!this.#open.has(connection)) return;
+        for (const listener of listeners) listener.call(server, request, response);
+      });
+    });
+    server.on('connection', (socket: Socket) => this.#onConnection(socket, isSecure));
+    if (isSecure) server.on('secureConnection', (socket: TLSSocket) => this.#onSecured(socket));
+  }
+
+  /** Holds for the next connections. */
+  reconfigure({ maxConnections, maxConnectionsPerAddress }: ConnectionLimits): void {
+    this.#maxConnections = maxConnections;
+    this.#addresses.max = maxConnectionsPerAddress;
+  }
+
+  /** A request on `socket` was accepted; its connection is not closed for another one until `response` has ended. */
+  accepted(socket: Socket, response: ServerResponse): void {
+    const connection = this.#bySocket.get(socket);
+    if (connection === undefined) return;
+    this.#new.remove(connection.address, connection);
+    this.#idle.remove(connection.address, connection);
+    connection.running += 1;
+    response.once('close', () => {
+      connection.running -= 1;
+      if (connection.running === 0 && this.#open.has(connection)) this.#idle.add(connection.address, connection);
+    });
+  }
+
+  /** At once if it is the first of this turn of the event loop, or else with what is left of the time of later ones. */
+  #inTurn(begin: () => void): void {
+    if (this.#hasBegun || this.#waitingRequests > 0) {
+      this.#waitingRequests += 1;
+      this.#turns.enter(() => {
+        this.#waitingRequests -= 1;
+        begin();
+      });
+      return;
+    }
+    this.#hasBegun = true;
+    this.#turns.enter(this.#endTurn);
+    begin();
+  }
+
+  /** Undefined for one request too many: its connection is closed. */
+  #connectionFor({ socket }: IncomingMessage, response: ServerResponse): Connection | undefined {
+    const connection = this.#bySocket.get(socket);
+    // It was closed, or has overflowed, within the same read.
+    if (connection === undefined || !this.#open.has(connection)) return undefined;
+    if (connection.requests >= MAX_REQUESTS) {
+      this.#overflows += 1;
+      this.#forget(connection);
+      // Without that the parser goes on through the rest of the read. Node has no other way to stop it.
+      (socket as Socket & { readonly parser?: { pause?(): void } | null }).parser?.pause?.();
+      connection.socket.destroy();
+      return undefined;
+    }
+    connection.requests += 1;
+    response.once('close', () => {
+      connection.requests -= 1;
+    });
+    return connection;
+  }
+
+  #onConnection(socket: Socket, isSecure: boolean): void {
+    const { remoteAddress } = socket;
+    // It was reset before it was accepted.
+    if (remoteAddress === undefined) {
+      socket.destroy();
+      return;
+    }
+    const address = toAddressKey(remoteAddress);
+    const leave = this.#makeRoom(remoteAddress, address);
+    if (leave === undefined) {
+      socket.destroy();
+      return;
+    }
+    const connection: Connection = { socket, address, leave, requests: 0, running: 0 };
+    this.#open.add(connection);
+    this.#new.add(address, connection);
+    const ends = endsOf(socket);
+    if (isSecure) this.#shakingHands.set(ends, connection);
+    else this.#bySocket.set(socket, connection);
+    socket.once('close', () => {
+      if (this.#shakingHands.get(ends) === connection) this.#shakingHands.delete(ends);
+      this.#forget(connection);
+    });
+  }
+
+  #onSecured(socket: TLSSocket): void {
+    const ends = endsOf(socket);
+    const connection = this.#shakingHands.get(ends);
+    if (connection === undefined) return;
+    this.#shakingHands.delete(ends);
+    this.#bySocket.set(socket, connection);
+  }
+
+  /**
+   * What gives the place back; undefined if only busy connections are left, and the newcomer has to go. More than one is closed only
+   * after a reload that has lowered a limit.
+   */
+  #makeRoom(remoteAddress: string, address: string): (() => void) | undefined {
+    let leave = this.#addresses.enter(remoteAddress);
+    while (leave === undefined) {
+      if (!this.#close('monitor.maxConnectionsPerAddress', address)) return undefined;
+      leave = this.#addresses.enter(remoteAddress);
+    }
+    while (this.#open.size >= this.#maxConnections) {
+      if (this.#close('monitor.maxConnections')) continue;
+      leave();
+      return undefined;
+    }
+    return leave;
+  }
+
+  /** Closes one, of `address` if there is one given; false if all are busy. Either way a connection ends for the limit. */
+  #close(limit: LimitKey, address?: string): boolean {
+    this.#hits.hit(limit);
+    const connection =
+      address === undefined
+        ? (this.#new.first() ?? this.#idle.first())
+        : (this.#new.firstOf(address) ?? this.#idle.firstOf(address));
+    if (connection === undefined) return false;
+    this.#forget(connection);
+    connection.socket.destroy();
+    return true;
+  }
+
+  /** At once, and not when its socket has closed: the next one may come before that. */
+  #forget(connection: Connection): void {
+    if (!this.#open.delete(connection)) return;
+    this.#new.remove(connection.address, connection);
+    this.#idle.remove(connection.address, connection);
+    connection.leave();
+  }
+}
+
+function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}

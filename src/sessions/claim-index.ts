@@ -1,0 +1,88 @@
+/**
+ * The sessions of one table whose names nobody has proven: how many there are for each login, and which of them a credential
+ * proves once it is accepted alone.
+ */
+import type { Session } from './session.ts';
+
+/** Unverified sessions for each login cookie at a time. */
+export const MAX_CLAIMS_PER_LOGIN = 8;
+/** Logins that one request may bring and still begin an unverified session. More than any browser keeps for one path. */
+const MAX_LOGINS = 8;
+
+/** Unverified sessions that one address may begin in a minute, of all applications together. */
+export const CLAIMS_PER_ADDRESS = 32;
+
+/** One unverified session in the index. */
+export interface Claimed {
+  readonly session: Session;
+  /** Of a Comet session only the name is unverified: the session itself belongs to its cookie. */
+  readonly isNameOnly: boolean;
+  /** Hashes of the logins that it came with. */
+  readonly logins: readonly string[];
+  /**
+   * Token of the only credential that it came with. Undefined after a restart, until the next call of the same login and user,
+   * since the hash of a password is not saved; null after a second credential.
+   */
+  credential: string | undefined | null;
+}
+
+export class ClaimIndex {
+  readonly #countByLogin = new Map<string, number>();
+  readonly #byCredential = new Map<string, Set<Claimed>>();
+  #size = 0;
+
+  /** Unverified sessions and names now. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether one more may begin that comes with these logins. */
+  hasRoom(logins: readonly string[]): boolean {
+    if (logins.length > MAX_LOGINS) return false;
+    return logins.every((login) => (this.#countByLogin.get(login) ?? 0) < MAX_CLAIMS_PER_LOGIN);
+  }
+
+  add(claimed: Claimed): void {
+    this.#size += 1;
+    for (const login of claimed.logins) this.#countByLogin.set(login, (this.#countByLogin.get(login) ?? 0) + 1);
+    this.#link(claimed);
+  }
+
+  remove(claimed: Claimed): void {
+    this.#size -= 1;
+    for (const login of claimed.logins) {
+      const count = this.#countByLogin.get(login) ?? 0;
+      if (count > 1) this.#countByLogin.set(login, count - 1);
+      else this.#countByLogin.delete(login);
+    }
+    this.#unlink(claimed);
+  }
+
+  /** A call of this session was accepted with `credential`. */
+  cameWith(claimed: Claimed, credential: string): void {
+    if (claimed.credential === credential || claimed.credential === null) return;
+    this.#unlink(claimed);
+    claimed.credential = claimed.credential === undefined ? credential : null;
+    this.#link(claimed);
+  }
+
+  /** Those that came with `credential` and no other, oldest first. */
+  of(credential: string): readonly Claimed[] {
+    const claims = this.#byCredential.get(credential);
+    return claims === undefined ? [] : [...claims];
+  }
+
+  #link(claimed: Claimed): void {
+    const { credential } = claimed;
+    if (credential === undefined || credential === null) return;
+    const claims = this.#byCredential.get(credential) ?? new Set();
+    this.#byCredential.set(credential, claims.add(claimed));
+  }
+
+  #unlink(claimed: Claimed): void {
+    const { credential } = claimed;
+    if (credential === undefined || credential === null) return;
+    const claims = this.#byCredential.get(credential);
+    if (claims?.delete(claimed) && claims.size === 0) this.#byCredential.delete(credential);
+  }
+}

@@ -1,0 +1,177 @@
+import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { reset } from '../../chaos/wire/reset.ts';
+import { ATTACKER_ADDRESS } from '../plant.ts';
+import { readAnswer } from './answer.ts';
+
+export interface Target {
+  readonly port: number;
+  readonly monitorPort: number;
+  readonly isShort: boolean;
+}
+
+export interface Cost {
+  readonly connections: number;
+  readonly bytes: number;
+}
+
+export interface Connecting {
+  /** The address that it comes from. */
+  readonly from?: string;
+  readonly port?: number;
+}
+
+/** Connections that are being opened at a time. */
+const OPENING = 64;
+const PAUSE_AFTER_REFUSAL_MS = 20;
+/**
+ * The attacker's link, about a gigabit a second. A flood of more than that is the matter of what stands before the sidecar; and on one machine
+ * it would take the processor from the users and the upstream, which a raw TCP relay shows as well.
+ */
+const LINK_BYTES_PER_MS = 100_000;
+
+/** Opens connections for a flood, counts what they cost, and resets those that are left at its end. */
+export class Attacker {
+  readonly target: Target;
+  readonly #stop = new AbortController();
+  readonly #open = new Set<net.Socket>();
+  #connections = 0;
+  #closedBytes = 0;
+  /** When what has been sent is through the link. */
+  #linkFreeMs = 0;
+
+  constructor(target: Target) {
+    this.target = target;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  get isOn(): boolean {
+    return !this.#stop.signal.aborted;
+  }
+
+  get cost(): Cost {
+    const bytes = [...this.#open].reduce((sum, socket) => sum + sentBytes(socket), this.#closedBytes);
+    return { connections: this.#connections, bytes };
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    for (const socket of this.#open) reset(socket);
+  }
+
+  /** The number for a whole run, or for a short one. */
+  count(full: number, short: number): number {
+    return this.target.isShort ? short : full;
+  }
+
+  /** Undefined when nobody accepts it, or the flood is over. */
+  connect({ from = ATTACKER_ADDRESS, port = this.target.port }: Connecting = {}): Promise<net.Socket | undefined> {
+    if (!this.isOn) return Promise.resolve(undefined);
+    const socket = net.connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
+    return new Promise((resolve) => {
+      this.keep(socket);
+      socket.once('connect', () => resolve(socket));
+      socket.once('close', () => resolve(undefined));
+    });
+  }
+
+  /** Counts a connection that was not opened by `connect`, and resets it at the end. */
+  keep(socket: net.Socket): void {
+    this.#connections += 1;
+    this.#open.add(socket);
+    // Refused, reset by the sidecar, or by us at the end.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#open.delete(socket);
+      this.#closedBytes += sentBytes(socket);
+    });
+  }
+
+  /** Opens many; fewer when some are refused. */
+  async connectMany(count: number, connecting?: Connecting): Promise<net.Socket[]> {
+    const sockets: net.Socket[] = [];
+    let left = count;
+    const open = async (): Promise<void> => {
+      while (this.isOn && left > 0) {
+        left -= 1;
+        const socket = await this.connect(connecting);
+        if (socket !== undefined) sockets.push(socket);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(OPENING, count) }, open));
+    return sockets;
+  }
+
+  /** Writes, and resolves once more may be written; false when the connection or the flood is over. */
+  async write(socket: net.Socket, bytes: string | Uint8Array): Promise<boolean> {
+    await this.#passLink(bytes.length);
+    if (!this.isOn || !socket.writable) return false;
+    if (socket.write(bytes)) return true;
+    return await new Promise((resolve) => {
+      const settle = (isOpen: boolean) => () => {
+        socket.off('drain', drained).off('close', closed);
+        resolve(isOpen && this.isOn);
+      };
+      const drained = settle(true);
+      const closed = settle(false);
+      socket.once('drain', drained).once('close', closed);
+    });
+  }
+
+  /** Resolves when it is the turn of so many bytes. */
+  async #passLink(bytes: number): Promise<void> {
+    const nowMs = performance.now();
+    const turnMs = Math.max(this.#linkFreeMs, nowMs);
+    this.#linkFreeMs = turnMs + bytes / LINK_BYTES_PER_MS;
+    if (turnMs - nowMs >= 1) await this.pause(turnMs - nowMs);
+  }
+
+  /** Sends a request and waits for its whole answer; the status, or undefined without an answer. */
+  async ask(socket: net.Socket, request: string | Uint8Array): Promise<number | undefined> {
+    await this.#passLink(request.length);
+    if (!this.isOn || !socket.writable) return undefined;
+    socket.write(request);
+    return await readAnswer(socket);
+  }
+
+  /** Several at a time, each again and again until the flood is over. `act` says whether all went well. */
+  async repeat(count: number, act: (nth: number) => Promise<boolean>): Promise<void> {
+    const one = async (nth: number): Promise<void> => {
+      while (this.isOn) if (!(await act(nth))) await sleep(PAUSE_AFTER_REFUSAL_MS);
+    };
+    await Promise.all(Array.from({ length: count }, (_, nth) => one(nth)));
+  }
+
+  /** The same, with a connection for each that is opened anew when it has been closed. */
+  async repeatOnConnections(
+    count: number,
+    act: (socket: net.Socket) => Promise<boolean>,
+    connecting?: Connecting,
+  ): Promise<void> {
+    const sockets: (net.Socket | undefined)[] = [];
+    await this.repeat(count, async (nth) => {
+      const kept = sockets[nth];
+      const socket = kept?.writable === true ? kept : await this.connect(connecting);
+      sockets[nth] = socket;
+      return socket !== undefined && (await act(socket));
+    });
+  }
+
+  /** Resolves at the end of the flood, or later than `ms`. */
+  async pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.signal }).catch(() => {});
+  }
+
+  /** Resolves at the end of the flood. */
+  async untilEnd(): Promise<void> {
+    if (this.isOn) await new Promise((resolve) => this.signal.addEventListener('abort', resolve, { once: true }));
+  }
+}
+
+/** What has left for the kernel: what waits in this process has cost nothing yet. */
+function sentBytes(socket: net.Socket): number {
+  return Math.max(0, socket.bytesWritten - socket.writableLength);
+}

@@ -1,0 +1,39 @@
+/** The attacker of an abuse run as a process: it begins a flood and reports what it cost when it is told to stop. */
+import os from 'node:os';
+import { obeyOrders } from '../channel.ts';
+import { FLOODS } from '../floods/all-floods.ts';
+import { Attacker, type Target } from './attacker.ts';
+
+/** An attacker has a machine of its own: here, it gets what is left of the processor. */
+os.setPriority(os.constants.priority.PRIORITY_LOW);
+
+interface Begin {
+  readonly name: string;
+  readonly target: Target;
+}
+
+let attacker: Attacker | undefined;
+let attack: Promise<void> | undefined;
+let failure: Error | undefined;
+
+obeyOrders({
+  /** Resolves at once; the flood goes on. */
+  begin: (argument) => {
+    const { name, target } = argument as Begin;
+    const flood = FLOODS.find((one) => one.name === name);
+    if (flood === undefined) throw new Error(`no flood ${name}`);
+    failure = undefined;
+    attacker = new Attacker(target);
+    attack = flood.attack(attacker).catch((cause: Error) => {
+      failure = cause;
+    });
+  },
+  cost: () => attacker?.cost,
+  /** Leaves by resets, as far as the flood has not left otherwise. */
+  end: async () => {
+    attacker?.stop();
+    await attack;
+    if (failure !== undefined) throw failure;
+    return attacker?.cost;
+  },
+});

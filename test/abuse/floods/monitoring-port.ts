@@ -1,0 +1,47 @@
+import { toBasic } from '../plant.ts';
+import type { Flood } from './flood.ts';
+import { toHead } from './requests.ts';
+
+const WRONG_PASSWORDS_EACH = 4;
+
+export const MONITORING_PORT: readonly Flood[] = [
+  {
+    name: 'monitor-idle',
+    what: '1,000 idle connections of one address to the monitoring port',
+    setting: 'monitor',
+    attack: async (attacker) => {
+      // What is closed by the sidecar is opened again.
+      const { monitorPort } = attacker.target;
+      await attacker.repeat(attacker.count(1_000, 1_000), async () => {
+        const socket = await attacker.connect({ port: monitorPort });
+        if (socket === undefined) return false;
+        socket.resume();
+        await new Promise((resolve) => socket.once('close', resolve));
+        return false;
+      });
+    },
+  },
+  {
+    name: 'monitor-passwords',
+    what: '540 wrong passwords at the monitoring port, four from each of 135 addresses',
+    setting: 'monitor',
+    // At most three verifications are in front of a right one, and each takes about half a second.
+    monitorWaitMs: 1_500,
+    attack: async (attacker) => {
+      const { monitorPort } = attacker.target;
+      const addresses = Array.from({ length: attacker.count(135, 50) }, (_, i) => `127.0.1.${i + 1}`);
+      await Promise.all(
+        addresses.map(async (from) => {
+          for (let i = 0; i < WRONG_PASSWORDS_EACH; i += 1) {
+            const socket = await attacker.connect({ from, port: monitorPort });
+            if (socket === undefined) return;
+            const fields = { Authorization: toBasic('reader0', `wrong ${from} ${i}`), Connection: 'close' };
+            await attacker.write(socket, toHead('GET /metrics', fields));
+            socket.resume();
+          }
+        }),
+      );
+      await attacker.untilEnd();
+    },
+  },
+];

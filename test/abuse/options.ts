@@ -1,0 +1,56 @@
+/** The command line of the abuse run. */
+import { parseArgs } from 'node:util';
+import { FLOODS } from './floods/all-floods.ts';
+import type { Flood } from './floods/flood.ts';
+
+export interface Options {
+  readonly isShort: boolean;
+  readonly floods: readonly Flood[];
+  /** The sidecar's main.js; undefined: the one in dist/. */
+  readonly sidecar: string | undefined;
+  /** How often a flood that missed a bound is tried again. */
+  readonly retries: number;
+  readonly list: boolean;
+  readonly help: boolean;
+}
+
+export const USAGE = `npm run abuse -- [options]
+  --short          a few seconds for each flood, as in CI; one that misses a bound is tried once more
+  --flood A,B      only these floods
+  --list           the floods, and what each of them does
+  --retries N      how often a flood that missed a bound is tried again (default 0; 1 with --short)
+  --sidecar FILE   main.js of the sidecar (default dist/main.js)
+  --help           this
+
+Exit code 1 when a bound was missed.
+`;
+
+/** Throws for unknown options and floods. */
+export function parseOptions(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      short: { type: 'boolean', default: false },
+      flood: { type: 'string', multiple: true },
+      list: { type: 'boolean', default: false },
+      retries: { type: 'string' },
+      sidecar: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const { short, flood, list, retries = short ? '1' : '0', sidecar, help } = values;
+  if (!/^\d$/.test(retries)) throw new Error(`--retries: got ${retries}, expected a number from 0 to 9`);
+  return { isShort: short, floods: toFloods(flood), sidecar, retries: Number(retries), list, help };
+}
+
+function toFloods(texts: readonly string[] | undefined): readonly Flood[] {
+  if (texts === undefined) return FLOODS;
+  return texts
+    .flatMap((text) => text.split(','))
+    .map((name) => {
+      const flood = FLOODS.find((one) => one.name === name);
+      if (flood === undefined)
+        throw new Error(`--flood: got ${name}, expected one of ${FLOODS.map((one) => one.name).join(', ')}`);
+      return flood;
+    });
+}

@@ -1,0 +1,37 @@
+/** What the upstream of an abuse run serves, known to all its processes. */
+
+export const APPLICATION = '/smartWeb';
+export const COMET_PATH = `${APPLICATION}/api/cometd`;
+/** A small call, answered at once. */
+export const RPC_PATH = `${APPLICATION}/api/rest/v0/d2/rpc/Plant/Small`;
+/** Answered with `LARGE_BYTES`. */
+export const LARGE_PATH = `${APPLICATION}/api/rest/v0/d2/rpc/Plant/Large`;
+/** The upstream never reads what is uploaded here. */
+export const UNREAD_PATH = `${APPLICATION}/unread`;
+/** The upstream never answers; open to everybody. */
+export const HOLD_PATH = '/hold';
+/** In the query of `COMET_PATH`: the body is read, and the answer never comes. */
+export const HOLD_QUERY = 'hold=1';
+export const LARGE_BYTES = 5 * 1024 * 1024;
+
+export const USERS_ADDRESS = '127.0.0.1';
+export const ATTACKER_ADDRESS = '127.0.0.2';
+
+/** Users that the upstream knows. The attacker has an account in the floods that need one. */
+export const HONEST_CREDENTIAL = toBasic('honest', 'right');
+export const ATTACKER_CREDENTIAL = toBasic('mallory', 'right');
+export const ATTACKER_COOKIE = 'JSESSIONID=accepted';
+/** In `ext.authentication` of a handshake. */
+export const ATTACKER_LOGIN = { user: 'mallory', credentials: 'right' };
+
+/** Objects that the honest Comet user monitors. */
+export const HONEST_OBJECTS: readonly string[] = Array.from({ length: 20 }, (_, i) => `Honest${i}`);
+export const OBJECT_PREFIX = '/d2/object/';
+
+export const MONITOR_PASSWORD = 'right-password';
+/** Readers of the monitoring port: the first reads all the time, each of the others once. */
+export const MONITOR_READERS: readonly string[] = Array.from({ length: 60 }, (_, i) => `reader${i}`);
+
+export function toBasic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}

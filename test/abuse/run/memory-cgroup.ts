@@ -1,0 +1,95 @@
+/** A memory cgroup of our own, as a Pod has one: cgroup v2 (`memory.max`) or v1 (`memory.limit_in_bytes`). */
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from '../../bench/load/processes.ts';
+
+const V1 = { limit: 'memory.limit_in_bytes', withSwap: 'memory.memsw.limit_in_bytes' };
+const V2 = { limit: 'memory.max', withSwap: 'memory.swap.max' };
+
+export class MemoryCgroup {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Undefined where the machine does not allow it: no root, no controller for memory, cgroups that cannot be written. */
+  static create(limitBytes: number): MemoryCgroup | undefined {
+    for (const parent of findParents()) {
+      const folder = path.join(parent, `d2-abuse-${process.pid}`);
+      try {
+        mkdirSync(folder);
+      } catch {
+        continue;
+      }
+      const cgroup = new MemoryCgroup(folder);
+      if (cgroup.#limit(limitBytes)) return cgroup;
+      cgroup.remove();
+    }
+    return undefined;
+  }
+
+  /** The same command, which enters the cgroup before its program begins. */
+  within({ file, args, ...rest }: Command): Command {
+    const enter = 'echo $$ > "$0" && exec "$@"';
+    return { file: '/bin/sh', args: ['-c', enter, path.join(this.#folder, 'cgroup.procs'), file, ...args], ...rest };
+  }
+
+  /** Fails while a process is in it. */
+  remove(): void {
+    try {
+      rmdirSync(this.#folder);
+    } catch (cause) {
+      process.stderr.write(`abuse: ${this.#folder} is left behind: ${(cause as Error).message}\n`);
+    }
+  }
+
+  #limit(bytes: number): boolean {
+    try {
+      if (existsSync(path.join(this.#folder, V2.limit))) {
+        this.#write(V2.limit, bytes);
+        if (existsSync(path.join(this.#folder, V2.withSwap))) this.#write(V2.withSwap, 0);
+        return true;
+      }
+      this.#write(V1.limit, bytes);
+      if (existsSync(path.join(this.#folder, V1.withSwap))) this.#write(V1.withSwap, bytes);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #write(file: string, value: number): void {
+    // Without O_CREAT: a file that the kernel has not made is a controller that is not there.
+    writeFileSync(path.join(this.#folder, file), `${value}`, { flag: 'r+' });
+  }
+}
+
+/** Folders in which a cgroup could be made: below our own, so that limits of the container hold, else at the top. */
+function findParents(): string[] {
+  try {
+    return toParents(readFileSync('/proc/self/mountinfo', 'latin1'), readFileSync('/proc/self/cgroup', 'latin1'));
+  } catch {
+    return [];
+  }
+}
+
+/** From /proc/self/mountinfo (proc(5)) and /proc/self/cgroup (cgroups(7)). */
+export function toParents(mounts: string, memberships: string): string[] {
+  const own = (controller: string) =>
+    memberships
+      .split('\n')
+      .map((line) => line.split(':'))
+      .find(([, controllers = '']) => controllers.split(',').includes(controller))?.[2];
+  return mounts.split('\n').flatMap((line) => {
+    const [before = '', after = ''] = line.split(' - ');
+    const mountPoint = before.split(' ')[4] ?? '';
+    const [type, , options = ''] = after.split(' ');
+    const isV1 = type === 'cgroup' && options.split(',').includes('memory');
+    if (!isV1 && type !== 'cgroup2') return [];
+    const membership = own(isV1 ? 'memory' : '');
+    return membership === undefined || membership === '/'
+      ? [mountPoint]
+      : [path.join(mountPoint, membership), mountPoint];
+  });
+}

@@ -1,0 +1,81 @@
+/** Names from clients, with characters that nobody should be shown: what each reader of the monitoring port gets of them. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answering, type Stand, startStand } from '../wire/stand.ts';
+
+const BASE = '/smartWeb/api/rest/v0';
+/** Two names of which a terminal shows the same. */
+const ODD = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
+const SHOWN = 'E.\ufffd[31m.\ufffdTest';
+const HIDDEN = /[\p{Cc}\p{Cf}]/u;
+
+const folder = mkdtempSync(path.join(tmpdir(), 'd2s-names-'));
+const accessLogFile = path.join(folder, 'access.log');
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await startStand({
+    onConnection: answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
+    config: ({ accessLog }) => ({ accessLog: { ...accessLog, file: accessLogFile } }),
+  });
+  for (const name of ODD) await call('POST', `d2/rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
+  await call('GET', `d2/object/${encodeURIComponent('H.\x1b]0;title\x07')}`);
+});
+
+afterAll(async () => {
+  await stand.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function call(method: string, target: string): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${stand.port}${BASE}/${target}`, { method });
+  expect(response.status).toBe(200);
+}
+
+async function read(target: string): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${stand.monitorPort}${target}`);
+  expect([target, response.status]).toEqual([target, 200]);
+  return response.text();
+}
+
+async function countOf(name: string): Promise<number | undefined> {
+  const text = await read(`${BASE}/admin/metrics/d2/rpc/${encodeURIComponent(name)}`);
+  const { timers } = JSON.parse(text) as { timers: Record<string, { count: number }> };
+  return timers[`rpc.${SHOWN}`]?.count;
+}
+
+describe('a name with control characters', () => {
+  it('is one series of /metrics, without them', async () => {
+    const lines = (await read('/metrics')).split('\n');
+    expect(lines.filter((line) => HIDDEN.test(line))).toEqual([]);
+    expect(lines).toContain(`d2_calls_total{application="smartWeb",kind="rpc",name="${SHOWN}",outcome="ok"} 2`);
+    expect(lines).toContain('d2_object_values_total{application="smartWeb",name="H.\ufffd]0;title\ufffd"} 1');
+  });
+
+  it('is found by the name that is shown, and by those that clients sent', async () => {
+    const names = [SHOWN, ...ODD.map((name) => name.replace('/', '.'))];
+    expect(await Promise.all(names.map(countOf))).toEqual([2, 2, 2]);
+    expect(await read(`${BASE}/admin/metrics/d2/object/${encodeURIComponent('H.\x1b]0;title\x07')}`)).toContain(
+      'object.H.\ufffd]0;title\ufffd.newValues',
+    );
+  });
+
+  it('is the same in the tables of the live page', async () => {
+    const rows = await read('/live/smartWeb/rpc');
+    expect(rows).toContain(SHOWN);
+    expect(rows).not.toMatch(HIDDEN);
+  });
+
+  it('is the same in the access log', async () => {
+    await expect.poll(() => readFileSync(accessLogFile, 'utf8').split('\n').length).toBe(4);
+    const lines = readFileSync(accessLogFile, 'utf8').trimEnd().split('\n');
+    expect(lines.filter((line) => HIDDEN.test(line))).toEqual([]);
+    expect(lines.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual([
+      SHOWN,
+      SHOWN,
+      'H.\ufffd]0;title\ufffd',
+    ]);
+  });
+});
