@@ -5,12 +5,13 @@
  * A block without a language is a picture or an output; commands are marked `sh` (commands.test.ts).
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { knownNamesAt } from '../../src/config/schema-walk.ts';
+import { checkValues } from '../kubernetes/helm/helm.ts';
 import { buildKustomization, type Json, toManifests } from '../kubernetes/manifests.ts';
 import { typeCheck, validate } from '../kubernetes/schemas.ts';
 import { faultOfConfiguration } from './configuration.ts';
@@ -20,6 +21,8 @@ const LANGUAGES = ['', 'text', 'sh', 'yaml', 'json', 'ini', 'xml', 'nginx', 'apa
 /** The compiler is asked about manifests, on a machine that others keep busy. */
 const SLOW_MS = 120_000;
 const sections = new Set(knownNamesAt([]));
+const CHART = path.join(ROOT, 'config/kubernetes/chart');
+const CHART_VALUES = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Readonly<Record<string, Json>>;
 const canAskPromtool = existsSync('/usr/bin/promtool') || process.env.D2S_REQUIRE_PROMETHEUS !== undefined;
 const canAskSystemd = existsSync('/usr/bin/systemd-analyze') || process.env.D2S_REQUIRE_DEB !== undefined;
 
@@ -45,6 +48,10 @@ const KINDS: readonly {
   {
     is: (names, { kind }) => kind === 'Kustomization' || names.join() === 'configMapGenerator',
     check: (written) => faultOfKustomization(written),
+  },
+  {
+    is: (names) => names.every((name) => Object.hasOwn(CHART_VALUES, name)),
+    check: (written) => faultOfChartValues(written),
   },
   // Grafana publishes no schema of it.
   { is: (names) => names.join() === 'apiVersion,providers', check: () => undefined },
@@ -89,6 +96,17 @@ function faultOfManifest(content: Readonly<Record<string, Json>>): string | unde
   );
 }
 
+/** By the schema of the chart, and what is below `config` by the sidecar. test/kubernetes renders them. */
+async function faultOfChartValues(written: Readonly<Record<string, Json>>): Promise<string | undefined> {
+  const upstream = { url: 'http://127.0.0.1:8080/smartWeb' };
+  try {
+    checkValues(CHART, { ...CHART_VALUES, upstream, ...written });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return written.config === undefined ? undefined : await faultOfConfiguration(stringify(written.config));
+}
+
 /** Built by kustomize, as if it stood in a folder beside those of config/kubernetes/examples. */
 function faultOfKustomization(written: Readonly<Record<string, Json>>): string | undefined {
   const place = mkdtempSync(path.join(folder, 'kustomization-'));
@@ -111,7 +129,7 @@ function faultOfKustomization(written: Readonly<Record<string, Json>>): string |
 
 /** Files of others are not on this machine. */
 function withoutFiles(text: string): string {
-  return text.replace(/^( *)(?:credentials|password|cert|key|ca)_file: .*$/gm, '$1# left out');
+  return text.replace(/^( *)(?:(?:credentials|password|cert|key|ca)_file|rule_files): .*$/gm, '$1# left out');
 }
 
 function askPromtool(what: 'config' | 'rules', text: string): string | undefined {
@@ -171,6 +189,8 @@ describe('these tests', () => {
     ['```yaml\nlisten: [\n```', 'Flow sequence'],
     ['```yaml\nspec:\n  initContainer: []\n  containers: []\n```', 'spec.initContainer: TS2353'],
     ['```yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\nspec: { replicas: two }\n```', 'replicas'],
+    ['```yaml\nmonitoring: { enable: true }\n```', '"additionalProperty":"enable"'],
+    ['```yaml\nextraVolumes: []\nconfig: { listen: { prot: 1 } }\n```', 'listen.prot: unknown key'],
     ['```yaml\nconfigMapGenerator:\n  - name: d2-sidecar\n    behaviour: replace\n```', 'behaviour'],
     ['```json\n{"a": }\n```', 'not JSON'],
     ['```\nd2-sidecar report\n```', 'such a block is marked sh'],

@@ -40,10 +40,14 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npx d2-sidecar\b/, elsewhere(['test/install/npm-package.test.ts', "{ by: 'npx' }"])],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],
   [/^(?:d2-sidecar|node dist\/main\.js)(?: --|$)/, SERVE],
+  [/^promtool check config \/etc\//, { kind: 'check', why: NO_SYSTEMD, fault: faultOfInstalledFile }],
   [
-    /^(?:curl|jq|openssl|promtool|systemd-analyze|cat|grep|head|sort|cp|mkdir|chmod|printf|echo|ls|python3 -m json\.tool)\b/,
+    /^(?:curl|jq|openssl|promtool|systemd-analyze|cat|grep|head|sed|sort|tr|cp|mkdir|chmod|umask|printf|echo|ls|python3 -m json\.tool)\b/,
     RUN,
   ],
+
+  // Files of the folder, and no more than that.
+  [/^rm(?: \w[\w.-]*)+$/, RUN],
 
   [/^npm ci$/, elsewhere(['.ci/run', '\nnpm ci\n'], ['Dockerfile', 'RUN npm ci'])],
   [/^npm test$/, elsewhere(['.ci/run', '\nnpm test '])],
@@ -57,7 +61,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     ),
   ],
   [/^npm run (?:lint|types)$/, elsewhere(['.ci/run', '\nnpm run lint\n'], ['.ci/run', '\nnpm run types\n'])],
-  [/^npm run (?:format|schema)$/, { kind: 'check', why: 'it writes into the checkout', fault: faultOfScript }],
+  [/^npm run (?:format|schema|rules)$/, { kind: 'check', why: 'it writes into the checkout', fault: faultOfScript }],
   [
     /^npm run sbom\b/,
     elsewhere(['package.json', '"sbom": "node .ci/sbom.mjs"'], ['test/sbom.test.ts', '.ci/sbom.mjs']),
@@ -251,15 +255,17 @@ const KUBECTL_FLAGS: Readonly<Record<string, boolean>> = {
     '--output': true,
     '--timeout': true,
     '--from-file': true,
+    '--cert': true,
+    '--key': true,
   },
   ...{
-    '--from-literal': true,
     '--for': true,
     '--tail': true,
     '--previous': false,
     '-p': false,
     '--dry-run': true,
     '--all': false,
+    '--all-namespaces': false,
   },
   ...{ '-i': false, '-t': false, '-it': false, '--follow': false, '--server-side': false },
 };
@@ -389,9 +395,9 @@ function faultOfApt(words: readonly string[]): string | undefined {
   );
 }
 
-/** Absolute paths are those that the Debian package installs, or the unit names. */
+/** Absolute paths are those that the Debian package installs, or the unit names, and the folder of Debian's Prometheus. */
 function faultOfInstalledFile(words: readonly string[]): string | undefined {
-  const known = `${read('.ci/deb.mjs')}${read('config/systemd/d2-sidecar.service')}${read('config/debian/postinst')}`;
+  const known = `/etc/prometheus/prometheus.yml ${read('.ci/deb.mjs')}${read('config/systemd/d2-sidecar.service')}${read('config/debian/postinst')}`;
   const paths = words.filter((word) => word.startsWith('/'));
   return firstOf(
     ...paths.map((file) => {

@@ -35,7 +35,7 @@ export function toCommandLines(block: string): readonly CommandLine[] {
         text = text.slice(0, -1);
         return;
       }
-      end = /<<-?\s*['"]?(\w+)['"]?/.exec(text)?.[1];
+      end = /(?<!<)<<(?!<)-?\s*['"]?(\w+)['"]?/.exec(text)?.[1];
     }
     if (end !== undefined || text.trim() === '') return;
     lines.push({ text: text.trimEnd(), line: start, simple: toSimpleCommands(text.trimEnd()) });
@@ -73,7 +73,7 @@ function toSimpleCommand(text: string): SimpleCommand {
   const variables: string[] = [];
   for (let i = 0; i < bare.length; i += 1) {
     const word = bare[i] ?? '';
-    const [redirection] = /^\d?(?:>>?|<<?-?)(?:&\d)?/.exec(word) ?? [];
+    const [redirection] = /^\d?(?:>>?|<<<|<<?-?)(?:&\d)?/.exec(word) ?? [];
     // The file may be a word of its own.
     if (redirection !== undefined) i += redirection === word && !word.includes('&') ? 1 : 0;
     else if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(word);

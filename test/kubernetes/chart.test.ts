@@ -1,24 +1,26 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { run } from '../install/run.ts';
+import { ROOT, run } from '../install/run.ts';
 import { Renderer, whyNot } from './helm/helm.ts';
 import { at, buildKustomization, FOLDER, find, type Json } from './manifests.ts';
 import { UNKNOWN, withUnknownKeys } from './mutations.ts';
 import { typeCheck, validate } from './schemas.ts';
 
+const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
 const CHART = path.join(FOLDER, 'chart');
 const reason = process.env.D2S_REQUIRE_HELM === undefined ? whyNot() : undefined;
 
 /** Programs of their own are run many times. */
 const SLOW = 120_000;
 const URL = 'http://d2000.plant.example:8080/smartWeb';
-const least = { upstream: { url: URL } };
+const image = { repository: 'registry.example/d2-sidecar' };
+const least = { image, upstream: { url: URL } };
 const all = {
   ...least,
-  image: { repository: 'registry.example/d2-sidecar', tag: '1.2.3', pullPolicy: 'Always' },
+  image: { ...image, tag: '1.2.3', pullPolicy: 'Always' },
   imagePullSecrets: [{ name: 'registry' }],
   config: { limits: { connections: 100 }, stop: { window: '3s' }, jvm: { source: 'none' } },
   resources: { limits: { cpu: 2 } },
@@ -27,15 +29,26 @@ const all = {
   podAnnotations: { 'example/scrape': 'no' },
   nodeSelector: { disk: 'ssd' },
   tolerations: [{ key: 'plant', operator: 'Exists', effect: 'NoSchedule' }],
+  strategy: { type: 'Recreate' },
+  fsGroup: 1000650000,
+  extraVolumes: [{ name: 'tls', secret: { secretName: 'plant-tls', defaultMode: 0o440 } }],
+  extraVolumeMounts: [{ name: 'tls', mountPath: '/etc/d2-sidecar-tls', readOnly: true }],
+  extraEnv: [{ name: 'JVM_PASSWORD', valueFrom: { secretKeyRef: { name: 'plant-jvm', key: 'password' } } }],
+  extraEnvFrom: [{ secretRef: { name: 'plant-keys' } }],
   affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] } },
   monitoring: {
     enabled: true,
-    fsGroup: 1000650000,
-    serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
-    podMonitor: { enabled: true, labels: { release: 'prometheus' } },
+    serviceMonitor: { enabled: true },
+    podMonitor: { enabled: true },
+    prometheusRule: { enabled: true, runbookBaseUrl: 'https://git.plant.example/d2-sidecar' },
+    labels: { release: 'prometheus' },
   },
   networkPolicy: { enabled: true, prometheusNamespace: 'prometheus' },
 };
+const { extraVolumes, extraVolumeMounts, extraEnv, extraEnvFrom } = all;
+const extras = { extraVolumes, extraVolumeMounts, extraEnv, extraEnvFrom };
+/** The chart that depends on this one, with these values for it. */
+const inside = (values: { readonly [key: string]: Json } = {}) => ({ 'd2-sidecar': { image, ...values } });
 
 describe.skipIf(reason !== undefined)('the chart', () => {
   let renderer: Renderer;
@@ -55,10 +68,10 @@ describe.skipIf(reason !== undefined)('the chart', () => {
   it(
     'gives manifests that hold to the published schemas, with all kinds of values',
     () => {
-      const open = { 'd2-sidecar': { monitoring: all.monitoring, networkPolicy: { enabled: true } } };
+      const open = inside({ ...extras, monitoring: all.monitoring, networkPolicy: { enabled: true } });
       const manifests = [
         ...[least, all].flatMap((values) => renderer.render(CHART, values)),
-        ...[{}, open].flatMap((values) => renderer.render(example, values)),
+        ...[inside(), open].flatMap((values) => renderer.render(example, values)),
       ];
       expect(validate(manifests)).toEqual([]);
       expect(typeCheck(manifests)).toEqual([]);
@@ -96,34 +109,70 @@ describe.skipIf(reason !== undefined)('the chart', () => {
   );
 
   it(
-    'has the container of the kustomizations, as a native sidecar, a plain one and a gateway',
+    'has the container of the kustomizations, as a native sidecar and as a gateway',
     () => {
       const container = (manifests: Parameters<typeof find>[0], list: string) =>
         (at(find(manifests, 'Deployment'), 'spec', 'template', 'spec', list) as Json[]).find(
           (one) => at(one, 'name') === 'd2-sidecar',
         );
-      const same = { imagePullPolicy: 'IfNotPresent' };
+      const same = { image: `${image.repository}:${VERSION}`, imagePullPolicy: 'IfNotPresent' };
       const kustomized = (name: string) => buildKustomization(path.join(FOLDER, name));
       expect(container(renderer.render(CHART, least), 'containers')).toEqual({
         ...Object(container(kustomized('gateway'), 'containers')),
         ...same,
       });
-      expect(container(renderer.render(example, {}), 'initContainers')).toEqual({
+      expect(container(renderer.render(example, inside()), 'initContainers')).toEqual({
         ...Object(container(kustomized('examples/minimal'), 'initContainers')),
         ...same,
       });
-      const open = { 'd2-sidecar': { monitoring: { enabled: true } } };
       const native = Object(container(kustomized('examples/tomcat'), 'initContainers'));
-      expect(sorted(container(renderer.render(example, open), 'initContainers'))).toEqual(
-        sorted({ ...native, ...same }),
-      );
-      const older = { 'd2-sidecar': { monitoring: { enabled: true }, plainContainer: true } };
-      const { restartPolicy: _, ...plain } = native;
-      expect(sorted(container(renderer.render(example, older), 'initContainers'))).toEqual(
-        sorted({ ...plain, ...same }),
-      );
+      const open = renderer.render(example, inside({ monitoring: { enabled: true } }));
+      expect(sorted(container(open, 'initContainers'))).toEqual(sorted({ ...native, ...same }));
     },
     SLOW,
+  );
+
+  it('renders no image that nobody has named, and says how to get one', () => {
+    const told = /image\.repository: missing, expected .* There is no public image.* docker build .* docker push /;
+    expect(() => renderer.render(CHART, { upstream: { url: URL } })).toThrow(told);
+    expect(() => renderer.render(example, {})).toThrow(told);
+  });
+
+  it('gives the container further volumes and variables, in the gateway as in the Pod of another chart', () => {
+    for (const [chart, values, list] of [
+      [CHART, { ...least, ...extras }, 'containers'],
+      [example, inside(extras), 'initContainers'],
+    ] as const) {
+      const spec = at(find(renderer.render(chart, values), 'Deployment'), 'spec', 'template', 'spec');
+      expect(at(spec, 'volumes')).toEqual(expect.arrayContaining(extras.extraVolumes));
+      expect(at(spec, list, 0, 'volumeMounts')).toEqual(expect.arrayContaining(extras.extraVolumeMounts));
+      expect(at(spec, list, 0, 'env')).toEqual(extras.extraEnv);
+      expect(at(spec, list, 0, 'envFrom')).toEqual(extras.extraEnvFrom);
+      // What it reads and writes in them is by this group, since it is not root.
+      expect(at(spec, 'securityContext', 'fsGroup')).toBe(65532);
+      expect(at(spec, list, 0, 'securityContext')).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true });
+    }
+    const opened = find(renderer.render(CHART, all), 'Deployment');
+    const names = (at(opened, 'spec', 'template', 'spec', 'containers', 0, 'env') as Json[]).map((one) =>
+      at(one, 'name'),
+    );
+    expect(names).toEqual(['D2_SIDECAR_MONITOR_HOST', 'D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE', 'JVM_PASSWORD']);
+  });
+
+  it('leaves the group of volumes to the cluster where it is told to, and replaces Pods as it is told to', () => {
+    const spec = at(find(renderer.render(CHART, { ...all, fsGroup: null }), 'Deployment'), 'spec');
+    expect(Object(at(spec, 'template', 'spec'))).not.toHaveProperty('securityContext');
+    expect(at(spec, 'strategy')).toEqual({ type: 'Recreate' });
+  });
+
+  it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])(
+    'labels the %s for the Prometheus that is to find it',
+    (kind) => {
+      expect(at(find(renderer.render(CHART, all), kind), 'metadata', 'labels', 'release')).toBe('prometheus');
+      const { labels: _, ...plain } = all.monitoring;
+      const labels = at(find(renderer.render(CHART, { ...all, monitoring: plain }), kind), 'metadata', 'labels');
+      expect(labels).not.toHaveProperty('release');
+    },
   );
 
   it.each<[string, Json, string]>([
@@ -141,6 +190,19 @@ describe.skipIf(reason !== undefined)('the chart', () => {
     ],
     ['an unknown mode', { ...least, mode: 'proxy' }, '/mode: must be equal to one of the allowed values'],
     ['a port that is a text', { ...least, service: { port: '80' } }, '/service/port: must be integer'],
+    [
+      'a volume without a name',
+      { ...least, extraVolumes: [{ secret: { secretName: 'x' } }] },
+      '/extraVolumes/0: must have',
+    ],
+    ['a mount that is nowhere', { ...least, extraVolumeMounts: [{ name: 'x' }] }, '/extraVolumeMounts/0: must have'],
+    ['a variable without a name', { ...least, extraEnv: [{ value: 'x' }] }, '/extraEnv/0: must have'],
+    [
+      'an address of runbooks that is none',
+      { ...least, monitoring: { prometheusRule: { runbookBaseUrl: 'docs' } } },
+      '/monitoring/prometheusRule/runbookBaseUrl: must match pattern',
+    ],
+    ['a container for older clusters', { ...least, plainContainer: true }, '{"additionalProperty":"plainContainer"}'],
     ['an unknown key further in', { ...least, monitoring: { enable: true } }, '{"additionalProperty":"enable"}'],
   ])('refuses %s', (_, values, message) => {
     expect(() => renderer.render(CHART, values)).toThrow(message);

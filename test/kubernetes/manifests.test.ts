@@ -32,6 +32,7 @@ describe('the manifests', () => {
       'Deployment',
       'NetworkPolicy',
       'PodMonitor',
+      'PrometheusRule',
       'Service',
       'ServiceMonitor',
     ]);
@@ -155,12 +156,18 @@ describe('the Pods', () => {
     for (const pod of pods) expect(at(sidecarOf(pod), 'image')).toMatch(new RegExp(`(?:^|/)d2-sidecar:${version}$`));
   });
 
-  it('are native sidecars, but for older clusters and the gateway', () => {
+  it('are native sidecars, but for the gateway', () => {
     const isNative = (pod: Manifest) => Object(sidecarOf(pod)).restartPolicy === 'Always';
     expect(pods.filter(isNative).map(({ source }) => source)).toEqual([
       'examples/minimal: Deployment smart-web',
       'examples/tomcat: Deployment smart-web',
+      'examples/tomcat-pod-monitor: Deployment smart-web',
     ]);
+  });
+
+  it('say by the name of their image that nobody has named it yet', () => {
+    // .invalid is nobody's (RFC 2606 section 2), so the name that kubelet repeats with ImagePullBackOff is an instruction.
+    for (const pod of pods) expect(at(sidecarOf(pod), 'image')).toMatch(/^set-your-registry\.invalid\/d2-sidecar:/);
   });
 });
 

@@ -31,7 +31,7 @@ interface Setting {
 const settings: readonly Setting[] = [
   { name: 'examples/minimal', user: 33, isMonitoringOpen: false },
   { name: 'examples/tomcat', user: 33, isMonitoringOpen: true },
-  { name: 'examples/tomcat-older', user: 33, isMonitoringOpen: true },
+  { name: 'examples/tomcat-pod-monitor', user: 33, isMonitoringOpen: true },
   // Its application server is on another machine.
   {
     name: 'gateway',

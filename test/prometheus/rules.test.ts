@@ -86,7 +86,7 @@ describe('every alert', () => {
 
   it.each(alerts.map((rule) => [rule.alert, rule] as const))('says how bad it is and what to do: %s', (name, rule) => {
     expect(rule.labels).toEqual({ severity: expect.stringMatching(/^(critical|warning)$/) });
-    const { summary = '', description = '', runbook, ...others } = rule.annotations ?? {};
+    const { summary = '', description = '', runbook_url: runbook, ...others } = rule.annotations ?? {};
     expect(others).toEqual({});
     expect(summary).toMatch(/^[^\n]{20,}[^.\n]$/);
     expect(description).toMatch(/^[^\n]{60,}\.$/);

@@ -78,7 +78,8 @@ function chartFolder(root: string, name: string): string {
   return name.includes('/') ? path.join(root, name.slice(name.indexOf('/') + 1)) : root;
 }
 
-function checkValues(folder: string, values: Json): void {
+/** Throws what values.schema.json of the chart in `folder` has against the values. */
+export function checkValues(folder: string, values: Json): void {
   if (!readdirSync(folder).includes('values.schema.json')) return;
   const ajv = new Ajv({ allErrors: true, strict: false });
   const check = ajv.compile(JSON.parse(readFileSync(path.join(folder, 'values.schema.json'), 'utf8')));

@@ -129,7 +129,7 @@ func bind(one *chart, values object, path string, shared object, contexts map[st
 	for key, value := range one.about {
 		about[strings.ToUpper(key[:1])+key[1:]] = value
 	}
-	context := object{"Values": values, "Chart": about, "Subcharts": subs}
+	context := object{"Values": values, "Chart": about, "Subcharts": subs, "Files": files{one.folder}}
 	for key, value := range shared {
 		context[key] = value
 	}
@@ -218,6 +218,19 @@ func functions(all *template.Template) template.FuncMap {
 	// Without a cluster it finds nothing, as in `helm template`.
 	funcs["lookup"] = func(string, string, string, string) object { return object{} }
 	return funcs
+}
+
+// files are those of one chart, beside its templates.
+type files struct{ folder string }
+
+// Get is empty where there is no such file, and outside of the chart, as in Helm.
+func (of files) Get(name string) string {
+	inside := filepath.Clean("/" + name)
+	text, err := os.ReadFile(filepath.Join(of.folder, inside))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 type versions []string

@@ -20,19 +20,35 @@ d2-sidecar: {{ ternary "beside" "gateway" (eq .Values.mode "sidecar") }}
 d2-sidecar-release: {{ .Release.Name }}
 {{- end -}}
 
-{{/* The container, as an item of a list: initContainers for a native sidecar, containers for a plain one. */}}
+{{- define "d2-sidecar.image" -}}
+{{- $what := "image.repository: missing, expected where you have pushed the image to, such as registry.plant.example/d2-sidecar." -}}
+{{- $how := printf "There is no public image. In the checkout: docker build --tag REPOSITORY:%s . && docker push REPOSITORY:%s" .Chart.AppVersion .Chart.AppVersion -}}
+{{- $repository := required (printf "%s %s (docs/kubernetes.md)" $what $how) .Values.image.repository -}}
+{{- printf "%s:%s" $repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+
+{{/* The container, as an item of a list: initContainers in mode sidecar, containers in mode gateway. */}}
 {{- define "d2-sidecar.container" -}}
 - name: d2-sidecar
-  image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
+  image: {{ include "d2-sidecar.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
-  {{- if and (eq .Values.mode "sidecar") (not .Values.plainContainer) }}
+  {{- if eq .Values.mode "sidecar" }}
   restartPolicy: Always
   {{- end }}
   args: [--config, /etc/d2-sidecar/sidecar.yaml]
-  {{- if .Values.monitoring.enabled }}
+  {{- if or .Values.monitoring.enabled .Values.extraEnv }}
   env:
+    {{- if .Values.monitoring.enabled }}
     - { name: D2_SIDECAR_MONITOR_HOST, value: 0.0.0.0 }
     - { name: D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE, value: /etc/d2-sidecar-access/tokens }
+    {{- end }}
+    {{- with .Values.extraEnv }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+  {{- with .Values.extraEnvFrom }}
+  envFrom:
+    {{- toYaml . | nindent 4 }}
   {{- end }}
   ports:
     - { name: d2-sidecar, containerPort: 8081 }
@@ -85,6 +101,9 @@ d2-sidecar-release: {{ .Release.Name }}
     {{- if .Values.monitoring.enabled }}
     - { name: d2-sidecar-access, mountPath: /etc/d2-sidecar-access, readOnly: true }
     {{- end }}
+    {{- with .Values.extraVolumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end -}}
 
 {{/* Items of the list volumes. The application may mount d2-sidecar-tmp on its /tmp as well: then the sidecar reads the JVM's counters. */}}
@@ -100,5 +119,8 @@ d2-sidecar-release: {{ .Release.Name }}
     defaultMode: 288 # 0440
     items:
       - { key: tokens, path: tokens }
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
