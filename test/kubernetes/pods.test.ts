@@ -1,20 +1,13 @@
 /** The commands, probes and hooks of the manifests are run, by the user and on the read-only tree that they ask for. */
-import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../install/run.ts';
 import { isTomcatInstalled } from '../system/tomcat/tomcat.ts';
 import { at, buildKustomization, FOLDER, find, type Json, type Manifest } from './manifests.ts';
+import { arePodsWanted, canRunPods } from './pod/can-run.ts';
 import { type Container, POD_ADDRESS, Pod } from './pod/pod.ts';
 import { project } from './pod/volumes.ts';
-
-/** What a Pod is made of here needs root and Linux. */
-const canRun =
-  process.platform === 'linux' &&
-  process.getuid?.() === 0 &&
-  spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
-const isWanted = canRun || process.env.D2S_REQUIRE_CONTAINER !== undefined;
 
 const SERVICE = `http://${POD_ADDRESS}:8081/smartWeb`;
 const MONITOR = `http://${POD_ADDRESS}:9280`;
@@ -52,7 +45,7 @@ afterEach(async () => {
   pod = undefined;
 });
 
-describe.skipIf(!isWanted)('in a Pod', () => {
+describe.skipIf(!arePodsWanted)('in a Pod', () => {
   it.each(settings)(
     '$name: starts before the application, serves, drains and ends',
     async (setting) => {
@@ -174,8 +167,8 @@ describe.skipIf(!isWanted)('in a Pod', () => {
   );
 });
 
-it.runIf(!isWanted)('Pods are not tried: that takes root, Linux and ip(8)', () => {
-  expect(canRun).toBe(false);
+it.runIf(!arePodsWanted)('Pods are not tried: that takes root, Linux and ip(8)', () => {
+  expect(canRunPods).toBe(false);
 });
 
 /** A Pod of what is built, with its sidecar started, and that container of the manifest. */

@@ -4,16 +4,25 @@
  */
 import { once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import { createInterface } from 'node:readline';
 
 /** Answers that are held: `/smartWeb/held` ends when it is told to. */
 const held = [];
 
+/** What the application was asked for with a credential: `{ url, authorization }`. */
+const authorized = [];
+
 const application = http.createServer((request, response) => {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) authorized.push({ url: request.url, authorization });
   if (request.url === '/smartWeb/held') held.push(response);
   else response.end(`answered ${request.method} ${request.url}`);
 });
-const agent = new http.Agent({ keepAlive: true });
+const agents = {
+  'http:': new http.Agent({ keepAlive: true }),
+  'https:': new https.Agent({ keepAlive: true, rejectUnauthorized: false }),
+};
 const answers = {
   listen: async ({ port }) => {
     application.listen(port, '127.0.0.1');
@@ -26,12 +35,14 @@ const answers = {
     return {};
   },
   held: async () => ({ count: held.length }),
+  authorized: async () => ({ authorized }),
 };
 
 function get(url, headers) {
   return new Promise((resolve) => {
-    http
-      .get(url, { agent, headers }, (response) => {
+    const { protocol } = new URL(url);
+    (protocol === 'https:' ? https : http)
+      .get(url, { agent: agents[protocol], headers }, (response) => {
         let body = '';
         response.setEncoding('utf8').on('data', (text) => {
           body += text;

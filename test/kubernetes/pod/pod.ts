@@ -23,10 +23,16 @@ export interface Answer {
   readonly error?: string;
 }
 
+interface Told {
+  readonly count?: number;
+  readonly authorized?: readonly { readonly url: string; readonly authorization: string }[];
+}
+
 export class Pod {
   /** Where the volumes are, by name. */
   readonly volumes: ReadonlyMap<string, string>;
   readonly #spec: Json;
+  readonly #contents: Contents;
   readonly #folder: string;
   readonly #inside: ChildProcessByStdio<Writable, Readable, null>;
   readonly #containers: Container[] = [];
@@ -37,6 +43,7 @@ export class Pod {
   /** `spec`: of the Pod. */
   constructor(spec: Json, contents: Contents) {
     this.#spec = spec;
+    this.#contents = contents;
     this.#folder = mkdtempSync('/tmp/d2s-pod-');
     this.volumes = makeVolumes(this.#folder, spec, contents);
     const script = `ip link set lo up && ip address add ${POD_ADDRESS}/32 dev lo && exec "$@"`;
@@ -52,7 +59,7 @@ export class Pod {
   }
 
   /** Asks the program inside; see there. */
-  ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & { readonly count?: number }> {
+  ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & Told> {
     const id = this.#questions++;
     this.#inside.stdin.write(`${JSON.stringify({ id, op, ...more })}\n`);
     return new Promise((resolve) => this.#waiting.set(id, resolve));
@@ -72,6 +79,7 @@ export class Pod {
       root: mkdtempSync(path.join(this.#folder, 'root-')),
       network: this.#inside.pid as number,
       volumes: this.volumes,
+      contents: this.#contents,
       env,
     });
     this.#containers.push(container);
@@ -100,6 +108,7 @@ interface Surroundings {
   /** A process in the network of the Pod. */
   readonly network: number;
   readonly volumes: ReadonlyMap<string, string>;
+  readonly contents: Contents;
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -114,13 +123,13 @@ export class Container {
   /** Its exit code, or null where a signal ended it. */
   readonly exited: Promise<number | null>;
 
-  constructor(spec: Json, pod: Json, { root, network, volumes, env }: Surroundings) {
+  constructor(spec: Json, pod: Json, { root, network, volumes, contents, env }: Surroundings) {
     const own = Object(at(spec, 'securityContext'));
     const { runAsUser = IMAGE_USER, runAsGroup = IMAGE_USER, fsGroup } = { ...Object(pod).securityContext, ...own };
     if (own.runAsNonRoot === true && runAsUser === 0) throw new Error('it would be root');
     this.#root = root;
     this.#user = [`--userspec=${runAsUser}:${runAsGroup}`, `--groups=${fsGroup ?? ''}`];
-    this.#env = { ...IMAGE_ENV, ...toEnv(spec), ...env };
+    this.#env = { ...IMAGE_ENV, ...toEnv(spec, contents), ...env };
     const { command = ['d2-sidecar'], args = [] } = Object(spec);
     const script = [TREE, ...toMounts(spec, root, volumes), ...(own.readOnlyRootFilesystem ? [READ_ONLY] : [])];
     const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
@@ -242,9 +251,22 @@ function toMounts(spec: Json, root: string, volumes: ReadonlyMap<string, string>
   });
 }
 
-function toEnv(spec: Json): Readonly<Record<string, string>> {
-  const entries = (Object(spec).env ?? []) as readonly { readonly name: string; readonly value: string }[];
-  return Object.fromEntries(entries.map(({ name, value }) => [name, value]));
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+}
+
+function toEnv(spec: Json, contents: Contents): Readonly<Record<string, string>> {
+  const entries = (Object(spec).env ?? []) as readonly Variable[];
+  return Object.fromEntries(
+    entries.map(({ name, value, valueFrom }) => {
+      const { name: secret = '', key = '' } = valueFrom?.secretKeyRef ?? {};
+      const given = value ?? contents[secret]?.[key];
+      if (given === undefined) throw new Error(`no value for ${name}`);
+      return [name, given];
+    }),
+  );
 }
 
 async function textOf(stream: Readable): Promise<string> {

@@ -14,6 +14,7 @@ export function makeVolumes(folder: string, spec: Json, contents: Contents): Rea
       const place = path.join(folder, String(volume.name));
       mkdirSync(place);
       if (volume.emptyDir !== undefined) makeEmpty(place, group);
+      else if (volume.persistentVolumeClaim !== undefined) makeClaim(place, group);
       else project(place, toFiles(volume, contents), toMode(volume), group);
       return [String(volume.name), place];
     }),
@@ -47,6 +48,12 @@ export function project(place: string, files: Readonly<Record<string, string>>, 
 function makeEmpty(place: string, group: number | undefined): void {
   if (group !== undefined) chownSync(place, 0, group);
   chmodSync(place, group === undefined ? 0o777 : 0o2777);
+}
+
+/** As most drivers have it: root's, and only by an fsGroup for anybody else to write to. */
+function makeClaim(place: string, group: number | undefined): void {
+  if (group !== undefined) chownSync(place, 0, group);
+  chmodSync(place, group === undefined ? 0o755 : 0o2775);
 }
 
 function toFiles(volume: Readonly<Record<string, Json>>, contents: Contents): Readonly<Record<string, string>> {

@@ -1,0 +1,114 @@
+/**
+ * The values of docs/kubernetes.md with Secrets, a claim and a variable, as the chart renders them, in a Pod: TLS for clients, users of the
+ * monitoring port, the password of the JVM, and a state that outlives the container.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { parse } from 'yaml';
+import { basic, tokenLine, userLine } from '../access/access-files.ts';
+import { readDocument } from '../docs/documents.ts';
+import { CertificateFolder } from '../tls/certificates.ts';
+import { Renderer, whyNot } from './helm/helm.ts';
+import { at, FOLDER, find, type Json } from './manifests.ts';
+import { arePodsWanted } from './pod/can-run.ts';
+import { Pod } from './pod/pod.ts';
+
+const reason = process.env.D2S_REQUIRE_HELM === undefined ? whyNot() : undefined;
+const SLOW = 240_000;
+const PASSWORD = 'correct horse battery staple';
+/** The server of the example is on another machine. */
+const ENV = {
+  D2_SIDECAR_UPSTREAM_URL: 'http://127.0.0.1:8080/smartWeb',
+  D2_SIDECAR_JVM_HTTP_URL: 'http://127.0.0.1:8080/jolokia',
+};
+
+describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart', () => {
+  const certificates = new CertificateFolder();
+  const scraper = tokenLine('prometheus', 'metrics');
+  let renderer: Renderer;
+  let pod: Pod | undefined;
+  beforeAll(() => {
+    renderer = new Renderer();
+  }, SLOW);
+  afterEach(async () => {
+    await pod?.close();
+    pod = undefined;
+  });
+  afterAll(() => {
+    renderer?.close();
+    certificates.remove();
+  });
+
+  async function open(change: (values: Record<string, Json>) => Json = (values) => values): Promise<Pod> {
+    const manifests = renderer.render(path.join(FOLDER, 'chart'), change(readExample()));
+    const config = find(manifests, 'ConfigMap');
+    const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
+    return new Pod(at(find(manifests, 'Deployment'), 'spec', 'template', 'spec'), {
+      [String(at(config, 'metadata', 'name'))]: Object(at(config, 'data')),
+      'd2-sidecar-access': { tokens: scraper.line, token: scraper.token },
+      'd2-gateway-tls': {
+        'tls.crt': readFileSync(pair.certFile, 'utf8'),
+        'tls.key': readFileSync(pair.keyFile, 'utf8'),
+      },
+      'd2-gateway-users': { users: await userLine('ann', 'sessions', PASSWORD) },
+      'd2-gateway-jvm': { password: 'of the JVM' },
+    });
+  }
+
+  it(
+    'the values of docs/kubernetes.md do what they are for',
+    async () => {
+      pod = await open();
+      await pod.ask('listen', { port: 8080 });
+      let sidecar = await pod.start('d2-sidecar', ENV);
+      const get = (url: string, headers = {}) => (pod as Pod).get(url, headers);
+      const start = () =>
+        vi.waitFor(async () => expect((await get('http://127.0.0.1:9280/startupz')).status).toBe(200), 60_000);
+      await start();
+      expect(await get('https://127.0.0.1:8081/smartWeb/api/rest/v0/d2/object/H.Level')).toMatchObject({ status: 200 });
+      const sessions = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/d2/sessions';
+      expect(await get(sessions)).toMatchObject({ status: 401 });
+      expect(await get(sessions, { authorization: basic('ann', PASSWORD) })).toMatchObject({ status: 200 });
+      await vi.waitFor(async () => {
+        const { authorized } = await (pod as Pod).ask('authorized');
+        expect(authorized).toContainEqual({
+          url: expect.stringMatching(/^\/jolokia/),
+          authorization: basic('monitor', 'of the JVM'),
+        });
+      }, 60_000);
+
+      sidecar.signal('SIGTERM');
+      expect(await sidecar.exited).toBe(0);
+      expect(readdirSync(pod.volumes.get('state') as string)).toEqual(['state']);
+      sidecar = await pod.start('d2-sidecar', ENV);
+      await start();
+      expect(sidecar.logs).toContainEqual(expect.objectContaining({ msg: 'state restored' }));
+      const metrics = await get('http://127.0.0.1:9280/metrics', { authorization: `Bearer ${scraper.token}` });
+      expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
+    },
+    SLOW,
+  );
+
+  it(
+    'without an fsGroup it cannot read the key for TLS',
+    async () => {
+      pod = await open((values) => ({ ...values, fsGroup: null }));
+      const sidecar = await pod.start('d2-sidecar', ENV);
+      expect(await sidecar.exited).toBe(1);
+    },
+    SLOW,
+  );
+});
+
+it.runIf(reason !== undefined)('charts are not rendered', ({ skip }) => skip(reason));
+
+/** The block of YAML that has volumes for the chart. */
+function readExample(): Record<string, Json> {
+  const [fence, ...others] = readDocument('docs/kubernetes.md').fences.filter(
+    ({ language, text }) => language === 'yaml' && text.includes('extraVolumes:'),
+  );
+  if (fence === undefined || others.length > 0)
+    throw new Error('docs/kubernetes.md: expected one block with extraVolumes');
+  return parse(fence.text);
+}
