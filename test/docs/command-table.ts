@@ -329,7 +329,12 @@ function faultOfHelm(words: readonly string[]): string | undefined {
     return fault ?? `helm ${verb}: not known here`;
   if (verb === 'uninstall') return undefined;
   const values = parse(read(path.join(chart, 'values.yaml')) || 'null') as unknown;
+  const isImageNamed =
+    of('--values', '-f').length > 0 || of('--set').some((pair) => /(?:^|\.)image\.repository=./.test(pair));
   return firstOf(
+    /^(?:install|upgrade|template)$/.test(verb) && !isImageNamed
+      ? 'nobody names the image: image.repository'
+      : undefined,
     faultOfFile(path.join(chart, 'Chart.yaml')),
     ...of('--values', '-f').map((file) => (/^(?:config|docs)\//.test(file) ? faultOfFile(file) : undefined)),
     ...of('--set', '--set-string', '--set-file').map((pair) => {

@@ -68,6 +68,8 @@ describe('these tests', () => {
     ['docker build --build-arg COMMIT=1 .', 'no ARG COMMIT'],
     ['kubectl apply -k config/absent', 'there is no config/absent/kustomization.yaml'],
     ['kubectl exec pod -- d2-sidecar drain --wiat 5s', 'did you mean --wait?'],
+    ['helm install x config/kubernetes/chart', 'nobody names the image'],
+    ['helm install x config/kubernetes/chart --set image.repository=r --set upstream.ulr=x', 'has no such key'],
     ['sudo systemctl enable --now d2-sidecra', 'd2-sidecra: not a unit'],
     ['sudo apt install ./build/absent.deb', 'not a package'],
     ['sudoedit /etc/absent', 'nothing installs it'],

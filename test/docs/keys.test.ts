@@ -7,6 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { parseCommandLine } from '../../src/commands/command-line.ts';
 import { HELP } from '../../src/commands/help.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
@@ -61,6 +62,16 @@ function readKubernetesFields(): ReadonlySet<string> {
   return new Set(texts.flatMap((text) => [...text.matchAll(/\bdata\d*\.([A-Za-z]+)/g)].map(([, name = '']) => name)));
 }
 
+/** Values of the chart: `image.repository`. */
+const chartValues = new Set(
+  toPaths(parse(readFileSync(path.join(ROOT, 'config/kubernetes/chart/values.yaml'), 'utf8'))),
+);
+
+function toPaths(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [name, ...toPaths(inner).map((more) => `${name}.${more}`)]);
+}
+
 const isWordOf = (text: string, word: string) => new RegExp(`(?<![\\w$])${word}(?![\\w$])`).test(text);
 
 /** Dotted names that are no configuration keys: how they begin, and whose they are. */
@@ -71,6 +82,7 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
   [/^(?:d2|service|url|http|server|client|network|user_agent|error)\./, 'attributes of OpenTelemetry, in src/otlp'],
   [/^(?:timers|counters|gauges|meters)[./]/, 'paths in an answer, in docs/consumers.md'],
   [/^data\.|^host\.name$|^inputs\.http$|^timers-/, 'fields of messages, OpenTelemetry, Telegraf and collectd'],
+  [/^[\w.-]+\.(?:example|invalid)$/, 'hosts that are nobody’s (RFC 2606)'],
   [/^(?:net|http|fs|process|v8)\.\w+$/, 'Node.js'],
   [
     /^[\w.-]+\.(?:json|dpkg-dist|yaml|yml|txt|log|conf|crt|key|sock|service|sh|tgz|deb|md|ts|tsx|mjs|pem)$/,
@@ -113,6 +125,7 @@ async function faultsOfKeys({ codes }: Document): Promise<string[]> {
   for (const { place, text } of codes) {
     const [, name = '', value] = /^([A-Za-z][\w-]*(?:\.[\w*<>{},'[\]-]+)*)(?:: (.+))?$/.exec(text) ?? [];
     const known = keys.has(name) || isOfList(name);
+    if (chartValues.has(name)) continue;
     if (value !== undefined && known && name.includes('.') && !/\.\.\.|[A-Z]{3}/.test(value)) {
       const fault = await faultOfConfiguration(toYaml(name, value));
       if (fault !== undefined) faults.push(`${place}: ${text}: ${fault}`);
