@@ -175,6 +175,18 @@ describe.skipIf(reason !== undefined)('the chart', () => {
     },
   );
 
+  it('says that monitors without a label may not be found', () => {
+    const { labels: _, ...plain } = all.monitoring;
+    expect(renderer.notes(CHART, { ...all, monitoring: plain })).toContain('No monitoring.labels are set');
+    expect(renderer.notes(CHART, all)).not.toContain('monitoring.labels');
+    expect(renderer.notes(CHART, least)).not.toContain('monitoring.labels');
+  });
+
+  it.each(['serviceMonitor', 'podMonitor', 'prometheusRule'])('refuses %s without an open port', (name) => {
+    const values = { ...least, monitoring: { [name]: { enabled: true } } };
+    expect(() => renderer.render(CHART, values)).toThrow(`monitoring.${name}.enabled: nothing can be scraped`);
+  });
+
   it.each<[string, Json, string]>([
     ['no upstream', {}, '/upstream/url: must match pattern'],
     ['an upstream that is no address', { upstream: { url: 'd2000:8080' } }, '/upstream/url: must match pattern'],
