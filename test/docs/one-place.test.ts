@@ -53,6 +53,14 @@ describe('versions', () => {
   });
 });
 
+it('the oldest Kubernetes is that of the chart', () => {
+  const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)\.0-0"$/m.exec(read('config/kubernetes/chart/Chart.yaml')) ?? [];
+  const found = find(/\bKubernetes (\d\.\d+) (?:or|and) later/g, [...documents, ...configuration]);
+  // What a single setting needs may be newer.
+  expect(found.filter(({ said }) => said === oldest).length).toBeGreaterThan(1);
+  expect(found.filter(({ said }) => Number(said.slice(2)) < Number(oldest.slice(2)))).toEqual([]);
+});
+
 interface Schema {
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, Schema>>;

@@ -23,6 +23,8 @@ const ENV = {
   D2_SIDECAR_JVM_HTTP_URL: 'http://127.0.0.1:8080/jolokia',
 };
 
+type Values = Readonly<Record<string, Json>>;
+
 describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart', () => {
   const certificates = new CertificateFolder();
   const scraper = tokenLine('prometheus', 'metrics');
@@ -40,8 +42,8 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
     certificates.remove();
   });
 
-  async function open(change: (values: Record<string, Json>) => Json = (values) => values): Promise<Pod> {
-    const manifests = renderer.render(path.join(FOLDER, 'chart'), change(readExample()));
+  async function open(change: (values: Values) => Json = (values) => values, lineEnd = '\n'): Promise<Pod> {
+    const manifests = renderer.render(path.join(FOLDER, 'chart'), change(readExample('extraVolumes')));
     const config = find(manifests, 'ConfigMap');
     const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
     return new Pod(at(find(manifests, 'Deployment'), 'spec', 'template', 'spec'), {
@@ -52,7 +54,7 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
         'tls.key': readFileSync(pair.keyFile, 'utf8'),
       },
       'd2-gateway-users': { users: await userLine('ann', 'sessions', PASSWORD) },
-      'd2-gateway-jvm': { password: 'of the JVM' },
+      'd2-gateway-jvm': { 'jvm-password': `of the JVM${lineEnd}` },
     });
   }
 
@@ -70,13 +72,7 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
       const sessions = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/d2/sessions';
       expect(await get(sessions)).toMatchObject({ status: 401 });
       expect(await get(sessions, { authorization: basic('ann', PASSWORD) })).toMatchObject({ status: 200 });
-      await vi.waitFor(async () => {
-        const { authorized } = await (pod as Pod).ask('authorized');
-        expect(authorized).toContainEqual({
-          url: expect.stringMatching(/^\/jolokia/),
-          authorization: basic('monitor', 'of the JVM'),
-        });
-      }, 60_000);
+      await jvmIsAsked(pod);
 
       sidecar.signal('SIGTERM');
       expect(await sidecar.exited).toBe(0);
@@ -86,6 +82,25 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
       expect(sidecar.logs).toContainEqual(expect.objectContaining({ msg: 'state restored' }));
       const metrics = await get('http://127.0.0.1:9280/metrics', { authorization: `Bearer ${scraper.token}` });
       expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
+    },
+    SLOW,
+  );
+
+  it(
+    'the password of the JVM may be in a variable',
+    async () => {
+      const jvm = {
+        http: { kind: 'jolokia', url: ENV.D2_SIDECAR_JVM_HTTP_URL, username: 'monitor', passwordEnv: 'JVM_PASSWORD' },
+      };
+      const withVariable = (values: Values) => ({
+        ...values,
+        ...readExample('extraEnv'),
+        config: { ...Object(values.config), jvm },
+      });
+      pod = await open(withVariable, '');
+      await pod.ask('listen', { port: 8080 });
+      await pod.start('d2-sidecar', ENV);
+      await jvmIsAsked(pod);
     },
     SLOW,
   );
@@ -103,12 +118,17 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
 
 it.runIf(reason !== undefined)('charts are not rendered', ({ skip }) => skip(reason));
 
-/** The block of YAML that has volumes for the chart. */
-function readExample(): Record<string, Json> {
+/** With its user and password, by the sidecar. */
+async function jvmIsAsked(pod: Pod): Promise<void> {
+  const asked = { url: expect.stringMatching(/^\/jolokia/), authorization: basic('monitor', 'of the JVM') };
+  await vi.waitFor(async () => expect((await pod.ask('authorized')).authorized).toContainEqual(asked), 60_000);
+}
+
+/** The block of YAML in docs/kubernetes.md that has this value of the chart. */
+function readExample(name: string): Values {
   const [fence, ...others] = readDocument('docs/kubernetes.md').fences.filter(
-    ({ language, text }) => language === 'yaml' && text.includes('extraVolumes:'),
+    ({ language, text }) => language === 'yaml' && new RegExp(`^${name}:`, 'm').test(text),
   );
-  if (fence === undefined || others.length > 0)
-    throw new Error('docs/kubernetes.md: expected one block with extraVolumes');
+  if (fence === undefined || others.length > 0) throw new Error(`docs/kubernetes.md: expected one block with ${name}`);
   return parse(fence.text);
 }
