@@ -3,31 +3,36 @@
  * for tests; it keeps nothing and knows nothing of the sidecar.
  *
  *   POST d2/rpc/[java/|japi/][interface/]...   answers a JSON object after the call's time, or 500, or 404 (unknown)
- *   GET  d2/sba/E.Files/Download?param=<bytes>   octets        POST d2/sba/E.Files/Upload   counts octets
+ *   GET  d2/sba/<event>/<method>?param=<bytes>   octets        POST d2/sba/<event>/<method>   counts octets
  *   GET, POST d2/archive/<object>   rows        GET d2/object/<object>   one value
  *   GET  d2/auth/login, d2/auth/logout        GET admin/...
  *
- * A failed authentication is answered 404, as the real one does.
+ * A failed authentication is answered 404, as the real one does. Beside it are the form login and the Comet interface for browsers.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { COMET_PATH } from './comet-message.ts';
+import { SampleComet } from './comet-server.ts';
+import { LOGIN_PATH, SampleLogins } from './logins.ts';
 import {
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,
   SAMPLE_RPCS,
-  SAMPLE_SBA_EVENT,
+  SAMPLE_SBAS,
   type SampleRpc,
+  type SampleSba,
   toAuthFields,
 } from './plant.ts';
 import { createRandom, type Random } from './random.ts';
 
 export const SAMPLE_APPLICATION = 'smartWeb';
 
-const PREFIX = `/${SAMPLE_APPLICATION}/api/rest/v0/`;
+const ROOT = `/${SAMPLE_APPLICATION}/`;
+const PREFIX = `${ROOT}api/rest/v0/`;
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 16 * 1024;
 
@@ -50,7 +55,10 @@ export class SampleControlSystem {
   readonly #slowness: number;
   readonly #server: Server;
   readonly #stopping = new AbortController();
+  readonly #logins = new SampleLogins(SAMPLE_APPLICATION);
+  readonly #comet: SampleComet;
   readonly #rpcs = new Map(SAMPLE_RPCS.map((rpc) => [rpc.path, rpc]));
+  readonly #sbas = new Map(SAMPLE_SBAS.map((sba) => [sba.path, sba]));
   readonly #accepted = new Set(SAMPLE_ACCOUNTS.map((account) => Object.values(toAuthFields(account))[0]));
 
   constructor(options: SampleControlSystemOptions = {}) {
@@ -59,6 +67,16 @@ export class SampleControlSystem {
     this.#server = createServer((request, response) => {
       // A client that leaves in the middle of an answer is everyday business for a server.
       this.#serve(request, response).catch(() => response.destroy());
+    });
+    this.#comet = new SampleComet({
+      logins: this.#logins,
+      // Its own, so that values decide nothing about calls.
+      random: createRandom(2001),
+      call: (kind, path) => this.#work((kind === 'rpc' ? this.#rpcs : this.#sbas).get(path)),
+    });
+    this.#server.on('upgrade', (request, socket: Socket, head) => {
+      if (isBelow(request.url, ROOT + COMET_PATH)) this.#comet.upgrade(request, socket, head);
+      else socket.destroy();
     });
   }
 
@@ -72,6 +90,7 @@ export class SampleControlSystem {
   /** Ends at once: running calls are cut. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#comet.stop();
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeAllConnections();
@@ -79,6 +98,8 @@ export class SampleControlSystem {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isBelow(request.url, ROOT + LOGIN_PATH)) return this.#logins.serve(request, response);
+    if (isBelow(request.url, ROOT + COMET_PATH)) return this.#comet.serve(request, response);
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     const credentials = request.headers['x-api-key'] ?? request.headers.authorization;
     const bytes = await readBody(request);
@@ -86,8 +107,10 @@ export class SampleControlSystem {
       return send(response, NOT_FOUND);
     }
     const segments = toSegments(url.pathname.slice(PREFIX.length));
-    if (segments?.[0] === 'd2' && segments[1] === 'sba' && segments[3] === 'Download' && request.method === 'GET') {
-      return this.#download(segments, url, response);
+    if (segments?.[0] === 'd2' && segments[1] === 'sba') {
+      const sba = this.#sbas.get(segments.slice(2).join('/'));
+      if (sba === undefined || sba.method !== request.method) return send(response, NOT_FOUND);
+      return this.#sba(sba, { url, bytes, response });
     }
     send(response, segments === undefined ? NOT_FOUND : await this.#answer(request.method ?? '', segments, bytes));
   }
@@ -98,10 +121,8 @@ export class SampleControlSystem {
     if (area !== 'd2') return NOT_FOUND;
     switch (kind) {
       case 'rpc':
-        return method === 'POST' ? this.#rpc(this.#rpcs.get(names.join('/')), bytes) : NOT_FOUND;
-      case 'sba':
-        return method === 'POST' && names.join('/') === `${SAMPLE_SBA_EVENT}/Upload`
-          ? { status: 200, body: { received: bytes } }
+        return method === 'POST'
+          ? toAnswer(await this.#work(this.#rpcs.get(names.join('/'))), { result: 'ok', received: bytes })
           : NOT_FOUND;
       case 'archive':
       case 'object':
@@ -113,14 +134,13 @@ export class SampleControlSystem {
     }
   }
 
-  async #rpc(rpc: SampleRpc | undefined, bytes: number): Promise<Answer> {
-    if (rpc === undefined) return NOT_FOUND;
-    const fails = this.#random() < rpc.failureShare;
-    const ms = (rpc.minMs + this.#random() * (rpc.maxMs - rpc.minMs)) * this.#slowness;
+  /** Takes the time of the call; gives its status: 404 for one that is not known. */
+  async #work(call: SampleRpc | undefined): Promise<number> {
+    if (call === undefined) return 404;
+    const fails = this.#random() < call.failureShare;
+    const ms = (call.minMs + this.#random() * (call.maxMs - call.minMs)) * this.#slowness;
     if (ms > 0) await wait(ms, undefined, { signal: this.#stopping.signal });
-    return fails
-      ? { status: 500, body: { error: 'the script ended with an error' } }
-      : { status: 200, body: { result: 'ok', received: bytes } };
+    return fails ? 500 : 200;
   }
 
   #values(kind: 'archive' | 'object'): Answer {
@@ -129,13 +149,24 @@ export class SampleControlSystem {
   }
 
   /** Octets without a length beforehand: the answer is chunked. */
-  async #download(segments: readonly string[], url: URL, response: ServerResponse): Promise<void> {
-    const bytes = Number(url.searchParams.get('param') ?? 0);
-    const isUsable = Number.isSafeInteger(bytes) && bytes >= 0 && bytes <= MAX_DOWNLOAD_BYTES;
-    if (segments.length !== 4 || segments[2] !== SAMPLE_SBA_EVENT || !isUsable) return send(response, NOT_FOUND);
+  async #sba(sba: SampleSba, on: { url: URL; bytes: number; response: ServerResponse }): Promise<void> {
+    const { url, bytes, response } = on;
+    const wanted = Number(url.searchParams.get('param') ?? 0);
+    if (!Number.isSafeInteger(wanted) || wanted < 0 || wanted > MAX_DOWNLOAD_BYTES) return send(response, NOT_FOUND);
+    const status = await this.#work(sba);
+    if (sba.method === 'POST' || status !== 200) return send(response, toAnswer(status, { received: bytes }));
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    await pipeline(Readable.from(octets(bytes)), response);
+    await pipeline(Readable.from(octets(wanted)), response);
   }
+}
+
+function toAnswer(status: number, body: unknown): Answer {
+  if (status === 404) return NOT_FOUND;
+  return status === 200 ? { status, body } : { status, body: { error: 'the script ended with an error' } };
+}
+
+function isBelow(url: string | undefined, path: string): boolean {
+  return url === path || url?.startsWith(`${path}/`) === true || url?.startsWith(`${path}?`) === true;
 }
 
 function* octets(bytes: number): Generator<Buffer> {

@@ -1,4 +1,5 @@
 /** What the demo tells the person in front of it: where to look, and what to type. */
+import { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS } from './plant.ts';
 
 export interface GuideAddresses {
   /** Where clients call the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
@@ -9,6 +10,8 @@ export interface GuideAddresses {
   readonly application: string;
   /** A session that stays; without it the lines about one session are left out. */
   readonly sessionId: string | undefined;
+  /** Why no JVM can be seen, e.g. `no java was found`; undefined where one is read. */
+  readonly noJvm: string | undefined;
 }
 
 interface Sight {
@@ -29,25 +32,39 @@ const SIGHTS: readonly Sight[] = [
   { title: 'One object', path: 'metrics/d2/object/H.Boiler.Temperature' },
 ];
 
+const JVM_SIGHT: Sight = { title: 'The Java virtual machine', path: 'metrics/jvm' };
+
 /** The whole text, with its last line end. Every address in it answers with 200 once the users have opened. */
 export function toGuide(addresses: GuideAddresses): string {
-  const { clientUrl, monitorUrl, application, sessionId } = addresses;
+  const { clientUrl, monitorUrl, application, sessionId, noJvm } = addresses;
   const admin = `${monitorUrl}/${application}/api/rest/v0/admin/`;
   const lines = [
-    'A sample control system, five users on it, and d2-sidecar in front. Ctrl-C ends all of it.',
+    `A sample control system, ${SAMPLE_ACCOUNTS.length} users of its REST interface and ${SAMPLE_BROWSERS.length} browsers (WebSocket and long-polling) on it,`,
+    'and d2-sidecar in front. Ctrl-C ends all of it.',
     '',
     `  The live page is     ${monitorUrl}/`,
     `  The users call       ${clientUrl}`,
     `  The statistics are   ${admin}...`,
     '',
   ];
-  for (const sight of SIGHTS) lines.push(...toLines(sight.title, admin + sight.path, '?'));
+  if (noJvm !== undefined) lines.push(...toMissingJvm(noJvm, admin));
+  const sights = noJvm === undefined ? [...SIGHTS, JVM_SIGHT] : SIGHTS;
+  for (const sight of sights) lines.push(...toLines(sight.title, admin + sight.path, '?'));
   if (sessionId !== undefined) {
     lines.push(...toLines('The same statistics for one session', `${admin}metrics/d2?session=${sessionId}`, '&'));
   }
   lines.push('Health of the sidecar', `  curl -i '${monitorUrl}/readyz'`, '');
   lines.push('A call of your own, to be found in all of the above', `  ${toCallLine(clientUrl)}`, '');
   return `${lines.join('\n')}\n`;
+}
+
+function toMissingJvm(reason: string, admin: string): string[] {
+  return [
+    `There is no JVM to look at: ${reason.replace(/\.$/, '')}.`,
+    'Where java is installed, the demo starts a small JVM, the page shows its heap and its collector pauses,',
+    `and ${admin}metrics/jvm answers.`,
+    '',
+  ];
 }
 
 function toLines(title: string, address: string, separator: '?' | '&'): string[] {

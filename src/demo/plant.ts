@@ -1,6 +1,6 @@
 /** What the sample control system knows: its calls, its objects, and who may use it. */
 
-/** One RPC: how long it works, and how often its script fails. */
+/** An RPC: how long it works, and how often its script fails. */
 export interface SampleRpc {
   /** Path below `d2/rpc/`, e.g. `interface/E.Boiler/Control/Start`. */
   readonly path: string;
@@ -21,13 +21,25 @@ export const SAMPLE_RPCS: readonly SampleRpc[] = [
   { path: 'japi/interface/P.Balance/Year/Close', minMs: 30, maxMs: 50, failureShare: 0.5 },
 ];
 
-/** Binary content comes and goes under this event: `GET .../Download`, `POST .../Upload`. */
-export const SAMPLE_SBA_EVENT = 'E.Files';
+/** An SBA RPC: `GET` downloads as many octets as `?param=` says, `POST` uploads. */
+export interface SampleSba extends SampleRpc {
+  readonly method: 'GET' | 'POST';
+}
+
+/** Paths below `d2/sba/`. */
+export const SAMPLE_SBAS: readonly SampleSba[] = [
+  { method: 'GET', path: 'E.Files/Download', minMs: 2, maxMs: 20, failureShare: 0 },
+  { method: 'POST', path: 'E.Files/Upload', minMs: 5, maxMs: 40, failureShare: 0.02 },
+  { method: 'GET', path: 'E.Reports/Print', minMs: 300, maxMs: 900, failureShare: 0.1 },
+];
 
 export const SAMPLE_OBJECTS: readonly string[] = [
   'H.Boiler.Temperature',
   'H.Boiler.Pressure',
   'H.Turbine.Speed',
+  'H.Turbine.Power',
+  'H.Tank.Level',
+  'H.Grid.Frequency',
   'H.Kotolňa.Výkon',
 ];
 
@@ -43,6 +55,20 @@ export const SAMPLE_ACCOUNTS: readonly SampleCredentials[] = [
   { kind: 'basic', user: 'žofia', password: 'žofia' },
   { kind: 'key', user: 'historian', key: 'sample-key-historian' },
   { kind: 'key', user: 'robot', key: 'sample-key-robot' },
+];
+
+/** Somebody with a browser: logs in by the form, and holds a Comet connection. */
+export interface SampleBrowser {
+  readonly user: string;
+  readonly password: string;
+  readonly transport: 'websocket' | 'long-polling';
+}
+
+export const SAMPLE_BROWSERS: readonly SampleBrowser[] = [
+  { user: 'eva', password: 'eva', transport: 'websocket' },
+  { user: 'ľubomír', password: 'ľubomír', transport: 'websocket' },
+  { user: 'dispatcher', password: 'dispatcher', transport: 'long-polling' },
+  { user: 'wall-screen', password: 'wall-screen', transport: 'long-polling' },
 ];
 
 /** The request fields that carry the credentials, e.g. `{ 'x-api-key': '...' }`; Basic as UTF-8 (RFC 7617 §2.1). */

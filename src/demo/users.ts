@@ -2,17 +2,17 @@
  * The users of the sample control system: each logs in, then calls, reads, downloads and uploads at a person's pace,
  * sometimes mistypes a password or asks for what is not there. Seeded: the same seed sends the same requests.
  */
-import { setTimeout as wait } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
+import { pause } from './pause.ts';
 import {
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,
   SAMPLE_RPCS,
-  SAMPLE_SBA_EVENT,
+  SAMPLE_SBAS,
   type SampleCredentials,
   toAuthFields,
 } from './plant.ts';
-import { createRandom, type Random } from './random.ts';
+import { createRandom, pick, type Random } from './random.ts';
 
 /** One request below the REST prefix, e.g. `{ method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' }`. */
 export interface SampleRequest {
@@ -82,9 +82,7 @@ export class SampleUsers {
       await this.#send(account, SAMPLE_OPENING[sent] ?? toRequest(random, account), on);
       if (sent < SAMPLE_OPENING.length - 1) continue;
       if (sent === SAMPLE_OPENING.length - 1) this.#opens();
-      // Exponential pauses, as of people who do not know of each other; the cap keeps every user visible.
-      const ms = Math.min(-Math.log(1 - random()) * pauseMs, pauseMs * 5);
-      await pause(ms, on.signal);
+      await pause(random, pauseMs, on.signal);
     }
   }
 
@@ -117,12 +115,12 @@ export class SampleUsers {
 export const SAMPLE_OPENING: readonly SampleRequest[] = [
   { method: 'GET', path: 'd2/auth/login' },
   { method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' },
-  { method: 'GET', path: `d2/sba/${SAMPLE_SBA_EVENT}/Download?fileName=report.pdf&param=5000` },
+  { method: 'GET', path: 'd2/sba/E.Files/Download?fileName=report.pdf&param=5000' },
   { method: 'GET', path: 'd2/object/H.Boiler.Temperature' },
 ];
 const LOGOUT: SampleRequest = { method: 'GET', path: 'd2/auth/logout' };
 /** How often, of 100 requests, each kind comes up; what is left are RPCs. */
-const SHARES = { sba: 12, object: 22, wrongPassword: 2, unknownName: 2, admin: 2, logout: 1 } as const;
+const SHARES = { sba: 15, object: 22, wrongPassword: 2, unknownName: 2, admin: 2, logout: 1 } as const;
 
 /** The next request of a user. */
 export function toRequest(random: Random, account: SampleCredentials): SampleRequest {
@@ -147,9 +145,10 @@ function toRpcRequest(random: Random): SampleRequest {
 
 function toSbaRequest(random: Random): SampleRequest {
   const bytes = Math.floor(random() * 200_000);
-  return random() < 0.7
-    ? { method: 'GET', path: `d2/sba/${SAMPLE_SBA_EVENT}/Download?fileName=report.pdf&param=${bytes}` }
-    : { method: 'POST', path: `d2/sba/${SAMPLE_SBA_EVENT}/Upload?fileName=scan.png`, body: Buffer.alloc(bytes, 0xd2) };
+  const { method, path } = pick(random, SAMPLE_SBAS);
+  return method === 'GET'
+    ? { method, path: `d2/sba/${path}?fileName=report.pdf&param=${bytes}` }
+    : { method, path: `d2/sba/${path}?fileName=scan.png`, body: Buffer.alloc(bytes, 0xd2) };
 }
 
 function toObjectRequest(random: Random): SampleRequest {
@@ -159,18 +158,6 @@ function toObjectRequest(random: Random): SampleRequest {
     : { method: 'GET', path: `d2/object/${name}` };
 }
 
-function pick<T>(random: Random, list: readonly T[]): T {
-  return list[Math.floor(random() * list.length)] as T;
-}
-
 function mistyped(account: SampleCredentials): SampleCredentials {
   return account.kind === 'basic' ? { ...account, password: 'mistyped' } : { ...account, key: 'mistyped' };
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await wait(ms, undefined, { signal });
-  } catch {
-    // The signal ends the pause; the loop sees it.
-  }
 }

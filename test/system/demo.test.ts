@@ -1,12 +1,15 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
+import { SAMPLE_BROWSERS } from '../../src/demo/plant.ts';
 import { exitOf, MAIN_PATH, stopProcess } from './sidecar-process.ts';
 import { isCurlInstalled } from './tomcat/clients.ts';
 
 interface Demo {
+  readonly pid: number;
   readonly output: string;
   readonly exited: Promise<number>;
   kill(signal: NodeJS.Signals): void;
@@ -19,8 +22,8 @@ afterEach(async () => {
 });
 
 /** Resolves when the demo has printed its guide to the end. */
-async function startDemo(): Promise<Demo> {
-  const child = spawn(process.execPath, [MAIN_PATH, 'demo'], { stdio: ['ignore', 'pipe', 'inherit'] });
+async function startDemo(env: NodeJS.ProcessEnv = process.env): Promise<Demo> {
+  const child = spawn(process.execPath, [MAIN_PATH, 'demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = exitOf(child);
   cleanups.push(() => stopProcess(child, exited, 'SIGKILL'));
   let output = '';
@@ -31,7 +34,37 @@ async function startDemo(): Promise<Demo> {
     });
     exited.then((code) => reject(new Error(`the demo ended with ${code}: ${output}`)), reject);
   });
-  return { output, exited, kill: (signal) => child.kill(signal) };
+  return { pid: child.pid as number, output, exited, kill: (signal) => child.kill(signal) };
+}
+
+/** An environment without any java. */
+const WITHOUT_JAVA = { PATH: '/nonexistent' };
+
+/** The JVM that the demo has started. */
+function jvmOf(demo: Demo): number {
+  const isChild = (pid: string) => {
+    try {
+      return new RegExp(`\\) \\S ${demo.pid} `).test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    } catch {
+      // It has ended since.
+      return false;
+    }
+  };
+  const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isChild(name));
+  expect(children).toHaveLength(1);
+  return Number(children[0]);
+}
+
+/** Resolves when the process is gone, or waits only to be reaped by a parent that is not ours. */
+async function gone(pid: number): Promise<void> {
+  const isThere = () => {
+    try {
+      return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+    } catch {
+      return false;
+    }
+  };
+  while (isThere()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Every address that stands alone on its line. */
@@ -54,11 +87,13 @@ async function take(port: number): Promise<void> {
   await Promise.race([once(server, 'listening'), once(server, 'error')]).catch(() => undefined);
 }
 
+const hasJava = spawnSync('java', ['-version']).status === 0;
+
 describe('d2-sidecar demo', () => {
   it('prints addresses that all answer, with what the users did', async () => {
     const demo = await startDemo();
     const addresses = addressesOf(demo);
-    expect(addresses).toHaveLength(10);
+    expect(addresses).toHaveLength(hasJava ? 11 : 10);
     for (const address of addresses) {
       const answer = await request(address, { headers: { 'content-type': 'application/json' } });
       await answer.body.dump();
@@ -67,17 +102,23 @@ describe('d2-sidecar demo', () => {
     const sessions = (await json(addresses.find((address) => address.endsWith('/d2/sessions')))) as {
       userName: string | null;
     }[];
-    expect(sessions.map((session) => session.userName)).toEqual(expect.arrayContaining(['historian', null]));
+    expect(sessions.map((session) => session.userName)).toEqual(
+      expect.arrayContaining(['historian', null, ...SAMPLE_BROWSERS.map(({ user }) => user)]),
+    );
     const one = (await json(addresses.find((address) => address.endsWith('E.Boiler.ReadState')))) as {
       timers: Record<string, { count: number }>;
     };
     expect(one.timers['rpc.E.Boiler.ReadState']?.count).toBeGreaterThanOrEqual(5);
+    const objects = (await json(addresses.find((address) => address.endsWith('/metrics/d2/object')))) as {
+      meters: Record<string, { count: number }>;
+    };
+    expect(objects.meters['object.newValues']?.count).toBeGreaterThan(0);
   });
 
   it.runIf(isCurlInstalled())('prints curl lines that work as they are', async () => {
     const demo = await startDemo();
     const lines = (demo.output.match(/^ +curl .*$/gm) ?? []).map((line) => line.trim());
-    expect(lines).toHaveLength(12);
+    expect(lines).toHaveLength(hasJava ? 13 : 12);
     for (const line of lines) {
       const shell = spawn('sh', ['-c', `${line} -s -o /dev/null -w '%{http_code}'`], {
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -110,5 +151,32 @@ describe('d2-sidecar demo', () => {
     expect(demo.output).toMatch(/^Port 9280 .* is taken/m);
     expect(new URL(clientUrlOf(demo)).port).not.toBe('8081');
     expect(new URL(addressesOf(demo)[0] ?? '').port).not.toBe('9280');
+  });
+
+  it.runIf(hasJava)('starts a JVM whose heap the sidecar reads from outside', async () => {
+    const demo = await startDemo();
+    const address = addressesOf(demo).find((one) => one.endsWith('/metrics/jvm'));
+    const { headers, body } = await request(address ?? '', { headers: { 'content-type': 'application/json' } });
+    const { gauges } = (await body.json()) as { gauges: Record<string, { value: number }> };
+    expect(gauges['jvm.memory.heap.max']?.value).toBe(96 * 1024 * 1024);
+    expect(gauges['jvm.memory.heap.used']?.value).toBeGreaterThan(0);
+    expect(headers['metrics-source']).toMatch(/^hsperfdata\+attach/);
+    const flags = readFileSync(`/proc/${jvmOf(demo)}/cmdline`, 'utf8').split('\0');
+    expect(flags.filter((flag) => flag.startsWith('-javaagent'))).toEqual([]);
+  });
+
+  it.runIf(hasJava).each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('takes its JVM along on %s', async (signal) => {
+    const demo = await startDemo();
+    const jvm = jvmOf(demo);
+    demo.kill(signal);
+    await demo.exited;
+    await gone(jvm);
+  });
+
+  it('says without java that there is no JVM to look at, and what there would be with it', async () => {
+    const demo = await startDemo(WITHOUT_JAVA);
+    expect(demo.output).toContain('There is no JVM to look at: no java was found, neither in JAVA_HOME nor in PATH.');
+    expect(demo.output).toMatch(/^Where java is installed, the demo starts a small JVM/m);
+    expect(addressesOf(demo)).toHaveLength(10);
   });
 });

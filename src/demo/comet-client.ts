@@ -1,0 +1,104 @@
+/** One Comet connection of a browser: shakes hands, polls or listens, and finds the reply to each message by its id. */
+import { once } from 'node:events';
+import { type Dispatcher, WebSocket } from 'undici';
+import { COMET_PATH, type CometMessage } from './comet-message.ts';
+import type { SampleBrowser } from './plant.ts';
+
+export interface CometClientOptions {
+  /** Address of the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
+  readonly baseUrl: string;
+  readonly transport: SampleBrowser['transport'];
+  /** E.g. `JSESSIONID=...`, of a login. */
+  readonly cookie: string;
+  readonly pool: Dispatcher;
+  readonly signal: AbortSignal;
+  readonly onValue: () => void;
+}
+
+export class CometClient {
+  readonly #options: CometClientOptions;
+  readonly #replies = new Map<string, (reply: CometMessage) => void>();
+  /** Rejects when the connection is lost. */
+  readonly lost: Promise<never>;
+  #lose: (cause: Error) => void = () => undefined;
+  #socket: WebSocket | undefined;
+  #clientId: string | undefined;
+  #ids = 0;
+
+  constructor(options: CometClientOptions) {
+    this.#options = options;
+    this.lost = new Promise((_, reject) => {
+      this.#lose = reject;
+    });
+    this.lost.catch(() => undefined);
+  }
+
+  /** Rejects when the server cannot be reached or refuses the handshake. */
+  async open(): Promise<void> {
+    if (this.#options.transport === 'websocket') await this.#openSocket();
+    const reply = await this.send({ channel: '/meta/handshake' });
+    if (reply.successful !== true) throw new Error(`the handshake was refused: ${reply.error}`);
+    this.#clientId = reply.clientId;
+  }
+
+  /** Keeps a connect with the server. Rejects when the connection is lost, the end of the demo included. */
+  async stayConnected(): Promise<never> {
+    for (;;) {
+      const { successful } = await this.send({ channel: '/meta/connect', connectionType: this.#options.transport });
+      if (successful !== true) throw new Error('the server has forgotten this client');
+    }
+  }
+
+  /** Gives the reply. */
+  async send(message: CometMessage): Promise<CometMessage> {
+    this.#ids += 1;
+    const id = String(this.#ids);
+    const complete = { ...message, id, clientId: this.#clientId };
+    const reply = new Promise<CometMessage>((resolve) => this.#replies.set(id, resolve));
+    if (this.#socket !== undefined) this.#socket.send(JSON.stringify([complete]));
+    else await this.#post(complete);
+    return await Promise.race([reply, this.lost]);
+  }
+
+  close(): void {
+    this.#socket?.close();
+  }
+
+  async #openSocket(): Promise<void> {
+    const { baseUrl, cookie, signal } = this.#options;
+    const socket = new WebSocket(`${baseUrl.replace('http', 'ws')}/${COMET_PATH}`, { headers: { cookie } });
+    socket.addEventListener('message', ({ data }) => this.#receive(String(data)));
+    const close = () => socket.close();
+    signal.addEventListener('abort', close, { once: true });
+    socket.addEventListener('close', () => {
+      signal.removeEventListener('abort', close);
+      this.#lose(new Error('the WebSocket was closed'));
+    });
+    await Promise.race([once(socket, 'open'), this.lost]);
+    this.#socket = socket;
+  }
+
+  async #post(message: CometMessage): Promise<void> {
+    const { baseUrl, cookie, pool, signal } = this.#options;
+    const { body } = await pool.request({
+      path: `${new URL(baseUrl).pathname}/${COMET_PATH}`,
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/json;charset=UTF-8' },
+      body: JSON.stringify([message]),
+      signal,
+    });
+    this.#receive(await body.text());
+  }
+
+  #receive(json: string): void {
+    for (const message of JSON.parse(json) as readonly CometMessage[]) {
+      const resolve = this.#replies.get(message.id ?? '');
+      if (resolve === undefined) {
+        this.#options.onValue();
+        continue;
+      }
+      this.#replies.delete(message.id ?? '');
+      resolve(message);
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * The Comet interface of the sample control system: Bayeux over WebSocket and long-polling. Clients subscribe to objects, whose values
+ * are pushed to them, and make calls. Only who is logged in may shake hands.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { CALL_CHANNELS, type CometCall, type CometMessage, toObjectChannel } from './comet-message.ts';
+import type { SampleLogins } from './logins.ts';
+import { SAMPLE_OBJECTS } from './plant.ts';
+import type { Random } from './random.ts';
+import { SampleWebSocket } from './web-socket.ts';
+
+export interface SampleCometOptions {
+  readonly logins: SampleLogins;
+  /** Decides about values. */
+  readonly random: Random;
+  /** Works on a call as long as it takes, and tells its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
+  readonly call: (kind: 'rpc' | 'sba', path: string) => Promise<number>;
+}
+
+interface Client {
+  readonly id: string;
+  readonly channels: Set<string>;
+  /** Values that wait for the next poll. */
+  readonly waiting: CometMessage[];
+  /** Where values go at once. */
+  socket: SampleWebSocket | undefined;
+  /** Answers the connect that is held. */
+  answerConnect: () => void;
+  /** Forgets the client, should it not connect again. */
+  expiry: NodeJS.Timeout | undefined;
+}
+
+const PUSH_EVERY_MS = 500;
+const HOLD_MS = 10_000;
+const EXPIRY_MS = 30_000;
+/** The oldest value goes for a newer one. */
+const MAX_WAITING = 100;
+/** Share of the objects that have a new value in a round. */
+const CHANGE_SHARE = 0.6;
+
+export class SampleComet {
+  readonly #options: SampleCometOptions;
+  readonly #clients = new Map<string, Client>();
+  readonly #sockets = new Set<SampleWebSocket>();
+  readonly #values = new Map(SAMPLE_OBJECTS.map((name, index) => [name, 20 * (index + 1)]));
+  readonly #pushing: NodeJS.Timeout;
+  #ids = 0;
+
+  constructor(options: SampleCometOptions) {
+    this.#options = options;
+    this.#pushing = setInterval(() => this.#pushValues(), PUSH_EVERY_MS).unref();
+  }
+
+  /** One request of a client that polls. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const messages = toMessages(await text(request));
+    const user = this.#options.logins.userOf(request);
+    const replies = await Promise.all(messages.map((message) => this.#reply(message, user)));
+    const client = this.#clients.get(messages[0]?.clientId ?? '');
+    const values = messages.some(({ channel }) => channel === '/meta/connect') ? (client?.waiting.splice(0) ?? []) : [];
+    response.writeHead(200, { 'content-type': 'application/json;charset=UTF-8' });
+    response.end(JSON.stringify([...values, ...replies]));
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const user = this.#options.logins.userOf(request);
+    const webSocket = new SampleWebSocket(request, socket, head, {
+      onText: (json) => {
+        for (const message of toMessages(json)) void this.#answer(message, user, webSocket);
+      },
+      onClose: () => {
+        this.#sockets.delete(webSocket);
+        for (const client of this.#clients.values()) if (client.socket === webSocket) this.#end(client);
+      },
+    });
+    this.#sockets.add(webSocket);
+  }
+
+  stop(): void {
+    clearInterval(this.#pushing);
+    for (const client of [...this.#clients.values()]) this.#end(client);
+    for (const socket of this.#sockets) socket.terminate();
+  }
+
+  async #answer(message: CometMessage, user: string | undefined, socket: SampleWebSocket): Promise<void> {
+    const client = this.#clients.get(message.clientId ?? '');
+    if (client !== undefined) client.socket = socket;
+    try {
+      socket.send(JSON.stringify([await this.#reply(message, user)]));
+    } catch {
+      // The call was cut by the end of the server.
+      socket.terminate();
+    }
+  }
+
+  async #reply(message: CometMessage, user: string | undefined): Promise<CometMessage> {
+    const { channel, id, clientId, subscription = '' } = message;
+    if (channel === '/meta/handshake') return this.#handshake(message, user);
+    const client = this.#clients.get(clientId ?? '');
+    if (client === undefined) return { channel, id, successful: false, error: '402::unknown client' };
+    const reply = { channel, id, clientId, successful: true };
+    switch (channel) {
+      case '/meta/connect':
+        await this.#hold(client);
+        return reply;
+      case '/meta/disconnect':
+        this.#end(client);
+        return reply;
+      case '/meta/subscribe':
+        client.channels.add(subscription);
+        return { ...reply, subscription };
+      case '/meta/unsubscribe':
+        client.channels.delete(subscription);
+        return { ...reply, subscription };
+      default:
+        return { ...reply, ...(await this.#callOf(channel, message.data as CometCall)) };
+    }
+  }
+
+  #handshake({ channel, id }: CometMessage, user: string | undefined): CometMessage {
+    if (user === undefined) return { channel, id, successful: false, error: '403::log in first' };
+    this.#ids += 1;
+    const clientId = `client${this.#ids}`;
+    const client: Client = {
+      id: clientId,
+      channels: new Set(),
+      waiting: [],
+      socket: undefined,
+      answerConnect: () => undefined,
+      expiry: undefined,
+    };
+    this.#clients.set(clientId, client);
+    this.#expireLater(client);
+    const advice = { reconnect: 'retry', interval: 0, timeout: HOLD_MS };
+    return { channel, id, clientId, successful: true, advice };
+  }
+
+  /** Until there is something to say, or for as long as a server holds a poll. Values of a WebSocket do not wait for it. */
+  async #hold(client: Client): Promise<void> {
+    clearTimeout(client.expiry);
+    client.answerConnect();
+    if (client.waiting.length === 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, HOLD_MS);
+        client.answerConnect = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#expireLater(client);
+  }
+
+  #expireLater(client: Client): void {
+    clearTimeout(client.expiry);
+    if (this.#clients.has(client.id)) client.expiry = setTimeout(() => this.#end(client), EXPIRY_MS);
+  }
+
+  #end(client: Client): void {
+    this.#clients.delete(client.id);
+    clearTimeout(client.expiry);
+    client.answerConnect();
+  }
+
+  async #callOf(channel: string, call: CometCall): Promise<Pick<CometMessage, 'successful' | 'error' | 'data'>> {
+    const { eventName, interfaceName, rpcName } = call;
+    const names = interfaceName === undefined ? [eventName, rpcName] : ['interface', eventName, interfaceName, rpcName];
+    const path = (channel === CALL_CHANNELS.java ? ['java', ...names] : names).join('/');
+    const status = await this.#options.call(channel === CALL_CHANNELS.sba ? 'sba' : 'rpc', path);
+    if (status === 200) return { successful: true, data: { result: 'ok' } };
+    return { successful: false, error: `${status}::the call failed` };
+  }
+
+  #pushValues(): void {
+    const { random } = this.#options;
+    for (const [name, value] of this.#values) {
+      if (random() > CHANGE_SHARE) continue;
+      const next = Math.round((value + random() - 0.5) * 100) / 100;
+      this.#values.set(name, next);
+      this.#push({ channel: toObjectChannel(name), data: { objectName: name, value: next } });
+    }
+    for (const client of this.#clients.values()) if (client.waiting.length > 0) client.answerConnect();
+  }
+
+  #push(delivery: CometMessage): void {
+    for (const { channels, socket, waiting } of this.#clients.values()) {
+      if (!channels.has(delivery.channel)) continue;
+      if (socket !== undefined) socket.send(JSON.stringify([delivery]));
+      else if (waiting.push(delivery) > MAX_WAITING) waiting.shift();
+    }
+  }
+}
+
+/** None for what is no JSON: the demo answers its own users. */
+function toMessages(json: string): readonly CometMessage[] {
+  try {
+    return [JSON.parse(json) as CometMessage | CometMessage[]].flat();
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The JVM of the demo: a real one, where `java` is found. A JRE is enough, since the class comes compiled. The JVM ends when its standard
+ * input does. The kernel closes that with this process, so the JVM never outlives the demo, not even one that was killed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { SAMPLE_JVM_CLASS } from './jvm-class.ts';
+
+export type SampleJvm =
+  /** `pid` is the JVM's own, even where `java` is a script that starts it. `stop` resolves when it has ended. */
+  | { readonly kind: 'running'; readonly pid: number; stop(): Promise<void> }
+  /** `reason`: e.g. `no java was found`. */
+  | { readonly kind: 'none'; readonly reason: string };
+
+const CLASS_NAME = 'SampleJvm';
+/** A heap that fills in half a minute, with all that docs/jvm.md can read of it, whatever the machine's defaults are. */
+const FLAGS = ['-Xms96m', '-Xmx96m', '-XX:+UseG1GC', '-XX:+UsePerfData', '-XX:+StartAttachListener'];
+/** Variables that would add options to the JVM, agents among them. */
+const FOREIGN_OPTIONS = ['JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', 'JDK_JAVA_OPTIONS'];
+const START_TIMEOUT_MS = 10_000;
+const STOP_TIMEOUT_MS = 300;
+
+/** Resolves when the JVM runs, or when it is known that there is none. Without a JVM the demo still shows everything else. */
+export async function startSampleJvm(env: NodeJS.ProcessEnv = process.env): Promise<SampleJvm> {
+  let folder: string | undefined;
+  try {
+    folder = await mkdtemp(path.join(env.TMPDIR ?? tmpdir(), 'd2-sidecar-demo-'));
+    await writeFile(path.join(folder, `${CLASS_NAME}.class`), SAMPLE_JVM_CLASS, 'base64');
+    return await launch(folder, env);
+  } catch (cause) {
+    return { kind: 'none', reason: (cause as Error).message };
+  } finally {
+    // The JVM has loaded its class by now.
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function launch(folder: string, env: NodeJS.ProcessEnv): Promise<SampleJvm> {
+  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !FOREIGN_OPTIONS.includes(name)));
+  const child = spawn(findJava(env), [...FLAGS, '-cp', folder, CLASS_NAME], {
+    env: own,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  // A JVM that ends first breaks the pipe; its exit says the same.
+  child.stdin.on('error', () => undefined);
+  const timeout = AbortSignal.timeout(START_TIMEOUT_MS);
+  try {
+    const pid = await Promise.race([firstLine(child, timeout), failure(child, timeout)]);
+    return { kind: 'running', pid: Number(pid), stop: () => end(child) };
+  } catch (cause) {
+    child.kill('SIGKILL');
+    throw timeout.aborted ? new Error(`java did not start within ${START_TIMEOUT_MS / 1000} s`, { cause }) : cause;
+  }
+}
+
+/** The one of `JAVA_HOME`, as Tomcat's scripts have it, else the one of `PATH`. */
+function findJava(env: NodeJS.ProcessEnv): string {
+  const ofHome = path.join(env.JAVA_HOME ?? '', 'bin/java');
+  return env.JAVA_HOME !== undefined && existsSync(ofHome) ? ofHome : 'java';
+}
+
+async function firstLine(child: ChildProcess, signal: AbortSignal): Promise<string> {
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  const [line] = (await once(lines, 'line', { signal })) as [string];
+  return line;
+}
+
+/** Rejects when the process cannot be started, or ends. */
+async function failure(child: ChildProcess, signal: AbortSignal): Promise<never> {
+  const [code] = await once(child, 'exit', { signal }).catch((cause: NodeJS.ErrnoException) => {
+    throw cause.code === 'ENOENT' ? new Error('no java was found, neither in JAVA_HOME nor in PATH') : cause;
+  });
+  throw new Error(`java ended at its start with code ${code}`);
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  child.stdin?.end();
+  await exited;
+  clearTimeout(timer);
+}
