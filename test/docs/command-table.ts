@@ -66,6 +66,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     /^npm run sbom\b/,
     elsewhere(['package.json', '"sbom": "node .ci/sbom.mjs"'], ['test/sbom.test.ts', '.ci/sbom.mjs']),
   ],
+  [
+    /^npm run pictures$/,
+    elsewhere(['package.json', 'node .ci/pictures.mjs'], ['test/page/pictures.test.ts', "'.ci/pictures.mjs'"]),
+  ],
   [/^npm (?:run )?audit$/, elsewhere(['package.json', '"audit": "node .ci/audit.mjs"'], ['.ci/run', 'npm run audit'])],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
   [/^npm pack$/, elsewhere(['test/install/installed-package.ts', "'npm', ['pack'"])],

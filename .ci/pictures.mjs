@@ -1,0 +1,118 @@
+#!/usr/bin/env node
+/**
+ * `npm run pictures [-- FOLDER] [--seconds N]` takes the pictures of the live page in docs/images anew: it starts the demo, waits until the
+ * charts are full (330 s), and looks at the page with Chromium as a desktop, a phone and somebody with dark colours see it.
+ *
+ * Prints one line of JSON: what the page showed, and the size of each picture. Exit code 1 if something that the demo has is not on the page.
+ * Without Chromium in /usr/bin, D2S_CHROMIUM names it. Needs a build, and java for the charts of the JVM.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { setTimeout as wait } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { chromium } from 'playwright-core';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const PICTURES = [
+  { name: 'live-page', width: 1440, height: 1010, colorScheme: 'light' },
+  { name: 'live-page-dark', width: 1440, height: 1010, colorScheme: 'dark' },
+  { name: 'live-page-phone', width: 360, height: 1280, colorScheme: 'light' },
+];
+const FULL_CHARTS_S = '330';
+const TIMEOUT_MS = 60_000;
+
+const { values, positionals } = parseArgs({
+  options: { seconds: { type: 'string', default: FULL_CHARTS_S } },
+  allowPositionals: true,
+});
+const folder = path.resolve(ROOT, positionals[0] ?? 'docs/images');
+const demo = spawn(process.execPath, [path.join(ROOT, 'dist/main.js'), 'demo'], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const exited = once(demo, 'exit');
+try {
+  const address = await addressOf(demo);
+  await wait(Number(values.seconds) * 1_000);
+  process.stdout.write(`${JSON.stringify(await takePictures(address))}\n`);
+} finally {
+  demo.kill('SIGINT');
+  await exited;
+}
+
+/** Of the page, as soon as the demo has printed it. */
+async function addressOf({ stdout }) {
+  let output = '';
+  for await (const text of stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    output += text;
+    const [, address] = /^ +The live page is +(\S+)\n/m.exec(output) ?? [];
+    if (address === undefined) continue;
+    // What it says from now on is of no interest, and must not fill the pipe.
+    stdout.resume();
+    return address;
+  }
+  throw new Error(`the demo ended at its start: ${output}`);
+}
+
+async function takePictures(address) {
+  const browser = await chromium.launch({
+    executablePath: process.env.D2S_CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu'],
+  });
+  try {
+    const shown = await withPage(browser, address, PICTURES[0], lookAround);
+    mkdirSync(folder, { recursive: true });
+    const pictures = {};
+    for (const picture of PICTURES) {
+      const file = path.join(folder, `${picture.name}.png`);
+      await withPage(browser, address, picture, async (page) => {
+        await rowsOf(page, 'RPCs').nth(5).waitFor();
+        await page.screenshot({ path: file });
+      });
+      pictures[picture.name] = statSync(file).size;
+    }
+    return { ...shown, pictures };
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Rejects for an exception in the page, too. */
+async function withPage(browser, address, { width, height, colorScheme }, work) {
+  const viewport = { width, height };
+  const context = await browser.newContext({ locale: 'en-GB', viewport, colorScheme, reducedMotion: 'reduce' });
+  context.setDefaultTimeout(TIMEOUT_MS);
+  const page = await context.newPage();
+  const faults = [];
+  page.on('pageerror', (fault) => faults.push(fault));
+  await page.goto(address);
+  const result = await work(page);
+  await context.close();
+  if (faults.length > 0) throw new Error('the page has failed', { cause: faults[0] });
+  return result;
+}
+
+function rowsOf(page, table) {
+  return page.getByRole('table', { name: table, exact: true }).locator('tbody tr');
+}
+
+/** Waits for everything that the demo has, and tells it. */
+async function lookAround(page) {
+  const heap = page.locator('figure', { hasText: 'Java heap' }).filter({ hasText: /used\s*[1-9]/ });
+  await heap.waitFor();
+  const shown = { heap: /used\s*([\d.]+ \w+)/.exec(await heap.innerText())?.[1] };
+  for (const [key, title, expected] of [
+    ['calls', 'RPCs', 'E.Reports.Daily'],
+    ['binaries', 'SBAs', 'E.Reports.Print'],
+    ['objects', 'Objects', 'H.Tank.Level'],
+    ['sessions', 'Sessions', 'wall-screen'],
+  ]) {
+    await page.getByRole('link', { name: title, exact: true }).click();
+    await rowsOf(page, title).filter({ hasText: expected }).waitFor();
+    const rows = await rowsOf(page, title).all();
+    shown[key] = await Promise.all(rows.map((row) => row.locator('th, td').allInnerTexts()));
+  }
+  return shown;
+}
