@@ -48,10 +48,16 @@ export class SidecarError extends Error {
   }
 }
 
+const HELP_ADVICE = 'd2-sidecar --help tells what can be set.';
+
 /** Bad configuration or usage: exit code 64. `message` names the key, the value and what was expected. */
 export class ConfigError extends SidecarError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** A sentence that follows the message where a person reads it. */
+  readonly advice: string;
+
+  constructor(message: string, { advice = HELP_ADVICE, ...options }: ErrorOptions & { readonly advice?: string } = {}) {
     super('D2S_ERR_CONFIG', message, options);
+    this.advice = advice;
   }
 }
 

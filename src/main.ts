@@ -164,7 +164,7 @@ function tellFailure(error: unknown): number {
   }
   const lines = error.message.split('\n').map((line) => `d2-sidecar: ${line}\n`);
   processOutput.err(lines.join(''));
-  processOutput.err('d2-sidecar --help tells what can be set.\n');
+  processOutput.err(`${error.advice}\n`);
   return EXIT_USAGE;
 }
 

@@ -68,7 +68,7 @@ const OPTIONS = {
   file: { type: 'string' },
   token: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
+  version: { type: 'boolean', short: 'v' },
 } as const;
 
 type OptionName = keyof typeof OPTIONS;

@@ -21,7 +21,7 @@ Flags
   --monitor ADDRESS  where statistics are read, in the same forms  (127.0.0.1:9280)
                      not on loopback: monitor.auth has to be set, to files that passwd writes or to none
   --config FILE      configuration file, YAML or JSON
-  --help, --version
+  -h, --help; -v, --version
 
 Flag of learn
   --minutes N        how long to listen, e.g. 5 or 0.5; Ctrl-C ends it earlier and prints all the same  (5)

@@ -83,7 +83,7 @@ class LessonLife implements Life {
 
   stop(reason: string): void {
     this.#lesson.end();
-    this.#life.stop(reason, true);
+    this.#life.stop(this.#lesson.isTimeOver ? 'the time to learn is over' : reason, true);
   }
 }
 
@@ -95,10 +95,16 @@ class Lesson {
   #ending: NodeJS.Timeout | undefined;
   #progress: NodeJS.Timeout | undefined;
   #isOn = false;
+  #isTimeOver = false;
 
   constructor(survey: Survey, parts: Pick<LearnParts, 'minutes' | 'clock' | 'output'>) {
     this.#survey = survey;
     this.#parts = parts;
+  }
+
+  /** It has lasted as long as it was to. */
+  get isTimeOver(): boolean {
+    return this.#isTimeOver;
   }
 
   begin(listen: string, onTimeOver: () => void): void {
@@ -108,7 +114,10 @@ class Lesson {
     output.err(
       `d2-sidecar: learning for ${minutes} min from clients that connect to ${listen}; Ctrl-C ends it earlier\n`,
     );
-    this.#ending = setTimeout(onTimeOver, minutes * MS_PER_MINUTE);
+    this.#ending = setTimeout(() => {
+      this.#isTimeOver = true;
+      onTimeOver();
+    }, minutes * MS_PER_MINUTE);
     this.#progress = setInterval(() => this.#tellProgress(), PROGRESS_MS);
   }
 

@@ -1,6 +1,7 @@
 /** From the checked keys to the Config that the program works with, and the rules that concern more than one key. */
 
 import { buildOtlp, findOtlpConflicts } from './build-otlp.ts';
+import { buildStop } from './build-stop.ts';
 import { buildListenerTls, buildUpstreamTls, findTlsConflicts } from './build-tls.ts';
 import type { Config } from './config.ts';
 import type { Conflict } from './conflict.ts';
@@ -125,7 +126,7 @@ export function buildConfig(parsed: ParsedConfig): Config {
     otlp: buildOtlp(parsed.otlp),
     limits: parsed.limits,
     timeouts: { headMs: timeouts.head, idleMs: timeouts.idle, halfClosedMs: timeouts.halfClosed },
-    stop: { delayMs: parsed.stop.delay, windowMs: parsed.stop.window, deadlineMs: parsed.stop.deadline },
+    stop: buildStop(parsed.stop),
     state: { file: parsed.state.file, intervalMs: parsed.state.interval },
     control: { socket: parsed.control.socket },
     log: parsed.log,

@@ -82,7 +82,7 @@ async function toValue(text: string, key: Key): Promise<unknown> {
     case 'texts':
       return text.split(',').map((item) => item.trim());
     case 'yaml':
-      return await parseYaml(text, key.variable);
+      return await parseYaml(text, key.variable, key.path);
     case 'text':
       return text;
   }

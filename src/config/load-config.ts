@@ -5,6 +5,7 @@
 import { ConfigError, StartError } from '../errors.ts';
 import { readRegularFile, toFileReason } from '../trusted-file.ts';
 import { buildConfig, findConflicts } from './build-config.ts';
+import { findStopConflicts } from './build-stop.ts';
 import type { Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues } from './explain.ts';
@@ -48,9 +49,10 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const problems = [...mistakes, ...found];
   const wrong = problems.map(({ path }) => toKeyText(path));
   // A key that is wrong already would be blamed here for its default.
-  const conflicts = (parsed.success ? findConflicts(parsed.data) : []).filter(
-    ({ keys }) => !keys.some((key) => isIn(key, wrong)),
-  );
+  const broken = parsed.success
+    ? [...findConflicts(parsed.data), ...findStopConflicts(parsed.data, written.group)]
+    : [];
+  const conflicts = broken.filter(({ keys }) => !keys.some((key) => isIn(key, wrong)));
   const lines = [...problems, ...conflicts].map(({ line }) => line);
   if (lines.length > 0 || !parsed.success) throw new ConfigError(lines.join('\n'));
   return { config: buildConfig(parsed.data), parsed: parsed.data, warnings };

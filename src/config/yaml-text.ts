@@ -1,5 +1,8 @@
 /** Reads YAML 1.2 (JSON is part of it), and says what is wrong with it without quoting it: the text may hold secrets. */
+import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
 import { ConfigError } from '../errors.ts';
+import { type KeyPath, knownNamesAt } from './schema-walk.ts';
+import { toKeyText } from './written.ts';
 
 /** Aliases that a document may resolve; more is an attempt to blow up memory ("billion laughs"). */
 const MAX_ALIASES = 100;
@@ -20,8 +23,13 @@ const SLIPS: Readonly<Record<string, string>> = {
   BLOCK_AS_IMPLICIT_KEY: 'a second colon on one line, or wrong indentation',
 };
 
-/** The value of one document. `source` names it in messages. Throws ConfigError with the line of each mistake. */
-export async function parseYaml(text: string, source: string): Promise<unknown> {
+const ADVICE = 'Correct it at that line and column; d2-sidecar check --config FILE tries a file and starts nothing.';
+
+/**
+ * The value of one document. `source` names it in messages, `base` is the key that it is the value of. Throws ConfigError with line
+ * and column of each mistake.
+ */
+export async function parseYaml(text: string, source: string, base: KeyPath = []): Promise<unknown> {
   // A sidecar that is told everything by flags starts without the 50 ms that loading the parser takes.
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
@@ -29,20 +37,61 @@ export async function parseYaml(text: string, source: string): Promise<unknown> 
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
   if (document.errors.length > 0) {
     const slips = new Map<string, string[]>();
-    for (const { code, pos } of document.errors) {
-      const { line, col } = lineCounter.linePos(pos[0]);
+    for (const error of document.errors) {
+      const { line, col } = lineCounter.linePos(error.pos[0]);
       const place = `${source}:${line}:${col}`;
-      slips.set(place, [...(slips.get(place) ?? []), SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ')]);
+      slips.set(place, [...(slips.get(place) ?? []), toSlip(error, document, lineCounter, base)]);
     }
     const lines = [...slips].slice(0, MAX_PLACES_SHOWN);
     throw new ConfigError(
       lines.map(([place, found]) => `${place}: not YAML: ${[...new Set(found)].join(', or ')}`).join('\n'),
+      { advice: ADVICE },
     );
   }
   try {
     return document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch {
     // The parser's message is about its own limits; ours is all that a reader needs.
-    throw new ConfigError(`${source}: not YAML that can be used: aliases that refer to aliases, or to nothing`);
+    throw new ConfigError(`${source}: not YAML that can be used: aliases that refer to aliases, or to nothing`, {
+      advice: 'Write out what the aliases stand for.',
+    });
   }
+}
+
+function toSlip({ code, pos }: YAMLParseError, document: Document.Parsed, lineCounter: LineCounter, base: KeyPath) {
+  const twice = code === 'DUPLICATE_KEY' ? findTwice(document.contents, pos[0], base) : undefined;
+  if (twice === undefined) return SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ');
+  return `${twice.name} is already in line ${lineCounter.linePos(twice.firstPos).line}, expected once`;
+}
+
+interface Pair {
+  readonly key: { readonly value?: unknown; readonly range?: readonly number[] };
+  readonly value: Node | null;
+}
+
+/** The key at `pos`, which stands there for the second time. */
+function findTwice(
+  node: unknown,
+  pos: number,
+  path: KeyPath,
+): { readonly name: string; readonly firstPos: number } | undefined {
+  const { items } = (node ?? {}) as { readonly items?: readonly unknown[] };
+  for (const [index, item] of (items ?? []).entries()) {
+    const { key, value } = item as Partial<Pair>;
+    if (key === undefined) {
+      const found = findTwice(item, pos, [...path, index]);
+      if (found !== undefined) return found;
+      continue;
+    }
+    const name = String(key.value);
+    if (key.range?.[0] === pos) {
+      const first = (items as readonly Pair[]).find((pair) => pair.key.value === key.value);
+      // Whoever writes a secret in the place of a key has it in the name.
+      const isKnown = knownNamesAt(path).includes(name);
+      return { name: isKnown ? toKeyText([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
+    }
+    const found = findTwice(value, pos, [...path, name]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

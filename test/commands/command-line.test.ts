@@ -39,6 +39,7 @@ describe('parseCommandLine', () => {
     ['help', { kind: 'help' }],
     ['drain -h', { kind: 'help' }],
     ['--version', { kind: 'version' }],
+    ['-v', { kind: 'version' }],
   ])('reads %j', (line, expected) => {
     expect(parse(line)).toEqual(expected);
   });
@@ -56,7 +57,7 @@ describe('parseCommandLine', () => {
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
     ['--verbose', '"--verbose": unknown flag, --help lists them all'],
-    ['-v', '"-v": unknown flag, --help lists them all'],
+    ['-x', '"-v": unknown flag, --help lists them all'],
     ['--constructor', '"--constructor": unknown flag, --help lists them all'],
     ['--listen', '--listen: missing value'],
     ['--listen --monitor :1', '--listen: missing value'],

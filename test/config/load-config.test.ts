@@ -108,6 +108,16 @@ describe('loadConfig', () => {
     });
   });
 
+  it('ends delay and window with a deadline that is shorter than their defaults', async () => {
+    const stopOf = async (stop: string) => {
+      const readFile = () => `upstream: { url: http://a }\nstop: ${stop}`;
+      return (await loadConfig({ flags: { config: 'f' }, env: {}, readFile })).config.stop;
+    };
+    expect(await stopOf('{ deadline: 3s }')).toEqual({ delayMs: 2_000, windowMs: 1_000, deadlineMs: 3_000 });
+    expect(await stopOf('{ deadline: 0 }')).toEqual({ delayMs: 0, windowMs: 0, deadlineMs: 0 });
+    expect(await stopOf('{ delay: 4s, window: 4s, deadline: 8s }')).toMatchObject({ delayMs: 4_000, windowMs: 4_000 });
+  });
+
   it('lets a flag win over the environment, the environment over the file, the file over the default', async () => {
     const file = `upstream: { url: http://file:1 }\nlisten: { port: 1001, host: 127.0.0.1 }\nmonitor: { port: 1002 }\nlog: { level: warn }`;
     const env = {

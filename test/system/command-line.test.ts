@@ -90,13 +90,24 @@ describe('the command line', () => {
     expect(stdout).toContain('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
   });
 
-  it('prints its version and ends with 0', async () => {
+  it.each(['--version', '-v'])('prints its version and ends with 0: %s', async (flag) => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
-    const { code, stdout, stderr } = await run(['--version']);
+    const { code, stdout, stderr } = await run([flag]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [, printed, build, node] = /^(\S+) \(build (\S+), Node (\S+)\)\n$/.exec(stdout) ?? [];
     expect({ printed, node }).toEqual({ printed: version, node: process.version });
     expect(build).toMatch(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/);
+  });
+
+  it.each([[[]], [['check']]])('says of a file that is not YAML where that is and what to do: %j', async (command) => {
+    const file = write('sidecar.yaml', 'listen:\n  port: 1\n  port: 2\n');
+    const { code, stdout, stderr } = await run([...command, '--config', file]);
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+    expect(stderr.split('\n')).toEqual([
+      `d2-sidecar: ${file}:3:3: not YAML: listen.port is already in line 2, expected once`,
+      'Correct it at that line and column; d2-sidecar check --config FILE tries a file and starts nothing.',
+      '',
+    ]);
   });
 
   it('says in the first line of its log what it is, as --version and /metrics do', async () => {

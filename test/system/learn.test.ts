@@ -208,6 +208,8 @@ it('ends by itself when the time is over, with a document also when nobody came'
   expect(await exited).toBe(0);
   expect(parse(output.stdout)).toEqual({ comet: { rules: [] } });
   expect(output.stdout).toContain('# Nothing was heard on any channel.');
+  expect(output.stderr).toContain('"reason":"the time to learn is over"');
+  expect(output.stderr).not.toContain('SIGTERM');
 });
 
 it('is refused where Comet is not read', { timeout: 30_000 }, async () => {
