@@ -17,7 +17,7 @@ export interface FileWatchParts {
 export interface WatchedFiles {
   /** The keys that name them, e.g. `listen.tls`. */
   readonly section: string;
-  /** What is logged of changed ones that were taken over, and of those that could not be. */
+  /** What is logged, as it is at that moment, of changed ones that were taken over, and of those that could not be. */
   readonly messages: { readonly taken: string; readonly unusable: string };
   /** Reads them; what it returns takes them over, undefined if nothing has changed. Throws SidecarError for what cannot be used. */
   look(): Promise<(() => void) | undefined>;
@@ -26,11 +26,13 @@ export interface WatchedFiles {
 export interface FileWatchNumbers {
   /** How often new files were taken. */
   readonly replaced: number;
-  /** How often changed files could not be used, so that the old ones stayed. */
+  /** How often files could not be used: changed ones, so that the old ones stayed, or those of the start. */
   readonly unusable: number;
 }
 
 const POLL_MS = 2_000;
+/** At which sight it is told. */
+const TOLD = 2;
 
 const everyUnref: Every = (ms, run) => {
   const timer = setInterval(run, ms).unref();
@@ -92,11 +94,17 @@ export class FileWatch {
     this.#replaced += 1;
   }
 
+  /** `what` was wrong before the first look, and has been told. */
+  told(what: string): void {
+    this.#wrong = { what, sightings: TOLD };
+    this.#unusable += 1;
+  }
+
   /** Of two files one is always written first, and does not fit the other for a moment: only what stays wrong is told, once. */
   #onWrong(what: string): void {
     if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };
     this.#wrong.sightings += 1;
-    if (this.#wrong.sightings !== 2) return;
+    if (this.#wrong.sightings !== TOLD) return;
     this.#unusable += 1;
     this.#logger.error({ reason: what }, this.#files.messages.unusable);
   }

@@ -40,7 +40,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return 0;
     case 'check': {
       const { check } = await import('./commands/check.ts');
-      return await check({ flags: command.flags, env }, processOutput);
+      const isRoot = process.getuid?.() === 0;
+      return await check({ flags: command.flags, env }, processOutput, { as: command.as, isRoot });
     }
     case 'learn':
       return await startLearning(command.flags, command.minutes, env);
@@ -153,6 +154,8 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
 }
 
 function tellFailure(error: unknown): number {
+  // A configuration that cannot be used is worse than a file: 64 before 1.
+  if (error instanceof AggregateError) return Math.max(...error.errors.map(tellFailure));
   if (!(error instanceof SidecarError)) {
     // Not one of ours, so a mistake in the program: its place is what helps.
     processOutput.err(`d2-sidecar: ended by an error that nobody expected: ${describeError(error)}\n`);

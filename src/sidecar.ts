@@ -3,6 +3,7 @@
  * is the only file that knows every part.
  */
 import type { Readable } from 'node:stream';
+import { AccessClosed } from './access/access-closed.ts';
 import { MonitorAccess } from './access/monitor-access.ts';
 import { AccessLogging, type AccessLoggingParts } from './access-log/access-logging.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -104,8 +105,8 @@ export class Sidecar {
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
-   * Makes all parts and opens nothing. Throws `D2S_ERR_CONFIG` for rules, entries or certificates that cannot be used,
-   * `D2S_ERR_ACCESS_FILE`, `D2S_ERR_TLS_FILE`.
+   * Makes all parts and opens nothing. Throws for what the traffic needs: `D2S_ERR_CONFIG` for rules or certificates that cannot be
+   * used, `D2S_ERR_TLS_FILE`. What only the monitoring port needs is told in the log, and the port refuses everybody.
    */
   static async create(
     config: Config,
@@ -293,7 +294,8 @@ export class Sidecar {
     const sidecar = this;
     return new Guard({
       get access() {
-        return sidecar.access.current;
+        const trouble = sidecar.tls.monitor?.trouble;
+        return trouble === undefined ? sidecar.access.current : new AccessClosed(trouble);
       },
       get hosts() {
         return sidecar.#hosts;

@@ -7,7 +7,7 @@
  * own `fs.protected_symlinks` does the same. Opening never waits.
  */
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, readlink } from 'node:fs/promises';
+import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Its message begins with "it" or with the path of a link, and says what was expected. */
@@ -75,6 +75,22 @@ export async function readRegularFile(
 export function toFileReason(error: unknown): string {
   if (error instanceof UntrustedFileError) return error.message;
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+}
+
+/** What keeps a file from being made in `folder`, as far as can be told without making one; undefined when nothing does. */
+export async function findFolderObstacle(folder: string): Promise<string | undefined> {
+  try {
+    if (!(await stat(folder)).isDirectory()) return `${folder} is no folder`;
+  } catch (error) {
+    const reason = toFileReason(error);
+    return `the folder ${folder} ${reason === 'ENOENT' ? 'does not exist' : `cannot be reached (${reason})`}`;
+  }
+  try {
+    await access(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return `the folder ${folder} cannot be written (${toFileReason(error)})`;
+  }
 }
 
 /** Whether a file, a folder or a link belongs to root or to the user of this process. */

@@ -10,7 +10,7 @@ const SRC = path.resolve(import.meta.dirname, '../src');
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   main: ['sidecar', 'config', 'commands', 'demo', 'reload'],
-  commands: ['config', 'control', 'classify', 'access', 'tls', 'state', 'reload', 'lifecycle'],
+  commands: ['config', 'control', 'classify', 'access', 'access-log', 'tls', 'state', 'reload', 'lifecycle'],
   config: [],
   // Compares keys, whatever they switch; what it makes of them is the sidecar's matter.
   reload: ['config'],

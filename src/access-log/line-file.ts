@@ -354,7 +354,7 @@ export class LineFile {
  * Rejects with UntrustedFileError for a file that another user could have left to be written: they would read who calls what, or change
  * it. A FIFO may be its reader's, unless it lies where all may put one.
  */
-async function checkOwner(realPath: string, stats: Stats): Promise<void> {
+export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
   if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
     const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
     throw new UntrustedFileError(`every user of this machine may write it (mode ${mode}), expected 0600 or 0640`);

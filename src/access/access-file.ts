@@ -1,7 +1,7 @@
 /** Users and tokens files on disk. Hashes can be guessed at leisure by whoever reads them, so the files are closed to others. */
 import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError, StartError } from '../errors.ts';
 import { openTrusted, readRegularFile, toFileReason } from '../trusted-file.ts';
@@ -9,6 +9,9 @@ import { type LineMistake, nameOfLine } from './access-lines.ts';
 
 const OTHERS = 0o007;
 const PRIVATE_MODE = 0o600;
+/** Of a new file: its group is that of its folder, which is how the user of a service reads what root has made. */
+const NEW_MODE = 0o640;
+const MODE_BITS = 0o7777;
 /** A thousand entries are 150 KB. */
 const MAX_BYTES = 1024 * 1024;
 /** The first places tell enough. */
@@ -39,8 +42,9 @@ export function checkMistakes(file: string, mistakes: readonly LineMistake[]): v
 
 /**
  * Puts `line` in place of the one with its name, or at the end; everything else stays as it is. Written aside and renamed, so that a
- * reader sees the old file or the new one; mode 0600, and the owner that it had. Rejects as `loadAccessFile`, and with what `check`
- * throws for the text that is there.
+ * reader sees the old file or the new one. A file that is there keeps owner, group and mode; a new one gets the group of its folder and
+ * mode 0640, or 0600 where this user may not give it that group. Rejects as `loadAccessFile`, and with what `check` throws for the
+ * text that is there.
  */
 export async function putAccessLine(
   file: string,
@@ -60,14 +64,15 @@ export async function putAccessLine(
   return index === -1 ? 'added' : 'replaced';
 }
 
-async function replaceFile(file: string, text: string, owner: Stats | undefined): Promise<void> {
-  const aside = path.join(path.dirname(file), `.${path.basename(file)}.${randomBytes(6).toString('hex')}`);
+async function replaceFile(file: string, text: string, before: Stats | undefined): Promise<void> {
+  const folder = path.dirname(file);
+  const aside = path.join(folder, `.${path.basename(file)}.${randomBytes(6).toString('hex')}`);
   try {
     const handle = await open(aside, 'wx', PRIVATE_MODE);
     try {
       await handle.writeFile(text);
-      // Root may keep the file of the sidecar's user; without that the sidecar could not read it any more.
-      if (owner !== undefined && owner.uid !== process.getuid?.()) await handle.chown(owner.uid, owner.gid);
+      if (before === undefined) await giveToGroup(handle, (await stat(folder)).gid);
+      else await makeLike(handle, before);
       await handle.sync();
     } finally {
       await handle.close();
@@ -77,6 +82,26 @@ async function replaceFile(file: string, text: string, owner: Stats | undefined)
     await rm(aside, { force: true });
     throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be written: ${toFileReason(cause)}`, { cause });
   }
+}
+
+/** Without that the sidecar could not read any more what another user, e.g. root, has changed. */
+async function makeLike(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
+  const own = await handle.stat();
+  if (own.uid !== uid || own.gid !== gid) await handle.chown(uid, gid);
+  // After chown, which may clear bits; and not by the umask, as at opening.
+  await handle.chmod(mode & MODE_BITS);
+}
+
+async function giveToGroup(handle: FileHandle, gid: number): Promise<void> {
+  const own = await handle.stat();
+  try {
+    if (own.gid !== gid) await handle.chown(own.uid, gid);
+  } catch (cause) {
+    // Only root, and who is in that group, may give files to it: then it stays this user's alone.
+    if (toFileReason(cause) === 'EPERM') return;
+    throw cause;
+  }
+  await handle.chmod(NEW_MODE);
 }
 
 /** Whose it is, and where a link leads, so that it is not the link that is replaced; undefined if nothing is there. */

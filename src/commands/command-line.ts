@@ -44,7 +44,8 @@ export interface PasswdFlags {
 
 export type Command =
   | { readonly kind: 'help' | 'version' | 'demo' }
-  | { readonly kind: 'serve' | 'check'; readonly flags: ConfigFlags }
+  | { readonly kind: 'serve'; readonly flags: ConfigFlags }
+  | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined }
   | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
   | { readonly kind: 'reload' | 'shutdown'; readonly flags: TargetFlags }
@@ -59,6 +60,7 @@ const OPTIONS = {
   config: { type: 'string' },
   control: { type: 'string' },
   pid: { type: 'string' },
+  as: { type: 'string' },
   wait: { type: 'string' },
   ready: { type: 'boolean' },
   out: { type: 'string' },
@@ -83,7 +85,7 @@ const TAKES: Readonly<
   >
 > = {
   serve: SERVE_OPTIONS,
-  check: SERVE_OPTIONS,
+  check: [...SERVE_OPTIONS, 'as'],
   learn: [...SERVE_OPTIONS, 'minutes'],
   demo: [],
   health: ['ready', 'control', 'pid', 'config', 'monitor'],
@@ -142,7 +144,8 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
     SERVE_OPTIONS.flatMap((option) => (values.has(option) ? [[option, values.get(option)]] : [])),
   );
   if (name === 'demo') return { kind: 'demo' };
-  if (name === 'serve' || name === 'check') return { kind: name, flags };
+  if (name === 'serve') return { kind: name, flags };
+  if (name === 'check') return { kind: name, flags, as: values.get('as') };
   if (name === 'health') return { kind: name, ...toHealthFlags(values) };
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
   const target = toTargetFlags(values);

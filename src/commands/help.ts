@@ -23,6 +23,10 @@ Flags
   --config FILE      configuration file, YAML or JSON
   -h, --help; -v, --version
 
+Flag of check
+  --as USER          looks at files as that user, which only root can; default for root: the user of the installed
+                     systemd unit
+
 Flag of learn
   --minutes N        how long to listen, e.g. 5 or 0.5; Ctrl-C ends it earlier and prints all the same  (5)
 

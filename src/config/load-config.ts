@@ -85,7 +85,8 @@ async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) 
 /** Far more than anybody writes. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
-async function readConfigFile(path: string): Promise<string> {
+/** Its text. Rejects as `readRegularFile`. */
+export async function readConfigFile(path: string): Promise<string> {
   return (await readRegularFile(path, MAX_FILE_BYTES)).toString('utf8');
 }
 

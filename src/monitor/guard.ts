@@ -4,6 +4,7 @@
  */
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
+import { AccessClosed } from '../access/access-closed.ts';
 import type { AccessControl } from '../access/access-control.ts';
 import { covers, type Reader, type Role } from '../access/reader.ts';
 import { clientCertificateOf } from '../tls/client-certificate.ts';
@@ -23,13 +24,16 @@ declare module 'fastify' {
 
 export interface GuardOptions {
   /** Undefined: everybody may read everything. Both are asked for with each request, and may be others then. */
-  readonly access: AccessControl | undefined;
+  readonly access: AccessControl | AccessClosed | undefined;
   readonly hosts: HostCheck;
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Some clients send an empty object with every request; more than that means something, which we would not do. */
 const MAX_BODY_BYTES = 1024;
+
+/** As long as a file that can be used again may take to be seen. */
+const CLOSED_RETRY_S = '5';
 
 const MISSING = 'This needs a user name and password, a token, or a client certificate that is listed here.';
 
@@ -71,6 +75,7 @@ export class Guard {
   async #identify(request: FastifyRequest): Promise<Reader> {
     const { access } = this.#options;
     if (access === undefined) return EVERYBODY;
+    if (access instanceof AccessClosed) throw toClosed(access);
     const { authorization } = request.headers;
     const { socket } = request.raw;
     const certificateName = socket instanceof TLSSocket ? clientCertificateOf(socket)?.user : undefined;
@@ -124,6 +129,10 @@ function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void 
     const detail = `The parameter "session" needs the role sessions; yours is ${reader.role}.`;
     throw new ProblemError({ status: 403, detail });
   }
+}
+
+function toClosed({ detail }: AccessClosed): ProblemError {
+  return new ProblemError({ status: 503, detail, fields: { 'retry-after': CLOSED_RETRY_S } });
 }
 
 /** One field for each scheme: not every client reads two of them in one. */

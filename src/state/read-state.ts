@@ -3,7 +3,7 @@ import { access, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ArchiveReader } from '../archive/archive-reader.ts';
 import type { Clock } from '../clock.ts';
-import { openTrusted, UntrustedFileError } from '../trusted-file.ts';
+import { findFolderObstacle, openTrusted, UntrustedFileError } from '../trusted-file.ts';
 import { openState, type Refusal } from './state-format.ts';
 
 /** Many times what full tables take; more is read into memory by mistake only. */
@@ -64,16 +64,15 @@ export async function setAside(file: string, reason: Refusal): Promise<string | 
   }
 }
 
-/** What keeps the file from being written, as far as can be told without writing; undefined when nothing does. */
+/** What keeps the file from being written or read, as far as can be told without writing; undefined when nothing does. */
 export async function findObstacle(file: string): Promise<string | undefined> {
-  const folder = path.dirname(file);
-  const there = await stat(folder).catch(toErrno);
-  if (typeof there === 'string') return `the folder ${folder} ${there === 'ENOENT' ? 'does not exist' : there}`;
-  if (!there.isDirectory()) return `${folder} is no folder`;
-  const refusal = await access(folder, constants.W_OK | constants.X_OK).catch(toErrno);
-  if (typeof refusal === 'string') return `the folder ${folder} cannot be written (${refusal})`;
+  const obstacle = await findFolderObstacle(path.dirname(file));
+  if (obstacle !== undefined) return obstacle;
   const target = await stat(file).catch(() => undefined);
-  return target === undefined || target.isFile() ? undefined : `${file} is no file`;
+  if (target === undefined) return undefined;
+  if (!target.isFile()) return `${file} is no file`;
+  const refusal = await access(file, constants.R_OK).catch(toErrno);
+  return refusal === undefined ? undefined : `${file} cannot be read (${refusal})`;
 }
 
 /** E.g. `ENOSPC`; else the kind of the error, whose message may hold anything. */

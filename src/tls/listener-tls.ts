@@ -1,6 +1,7 @@
 /** TLS on one of the listeners: what its server is made with, its handshakes that fail, and new certificates while it runs. */
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
+import type { SidecarError } from '../errors.ts';
 import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import type { TlsFiles } from './tls-files.ts';
@@ -34,6 +35,12 @@ export class ListenerTls {
     return new ListenerTls(section, config, await WatchedTls.open(filesOf(section, config), parts), parts);
   }
 
+  /** As `open`, but never rejects for a file's sake; see `WatchedTls.openOrStandIn`. */
+  static async openOrStandIn(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
+    const watched = await WatchedTls.openOrStandIn(filesOf(section, config), parts);
+    return new ListenerTls(section, config, watched, parts);
+  }
+
   private constructor(section: string, config: ListenerTlsConfig, watched: WatchedTls, { logger }: WatchedTlsParts) {
     this.#section = section;
     this.#clientAuth = config.clientAuth;
@@ -49,6 +56,11 @@ export class ListenerTls {
       unverified: this.#unverified,
       ...this.#watched.numbers,
     };
+  }
+
+  /** Why its certificate is one of its own making; undefined where it is that of its files. */
+  get trouble(): SidecarError | undefined {
+    return this.#watched.trouble;
   }
 
   /** For `tls.createServer` and `https.createServer`. */

@@ -10,11 +10,14 @@ export class SidecarTls {
   readonly monitor: ListenerTls | undefined;
   readonly upstream: UpstreamTls | undefined;
 
-  /** Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for files that cannot be used; what is doubtful goes to the log. */
+  /**
+   * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for files that the traffic needs and that cannot be used. Those of the monitoring
+   * port are its `trouble`, and in the log; as is what is doubtful.
+   */
   static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
     return new SidecarTls(
       listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
-      monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts)),
+      monitor.tls && (await ListenerTls.openOrStandIn('monitor.tls', monitor.tls, parts)),
       upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
     );
   }

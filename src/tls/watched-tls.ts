@@ -2,10 +2,13 @@
  * Certificates and keys that stay what their files are: these are watched, and the configuration may name others. Nothing of it
  * touches a connection that stands.
  */
-import type { SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../clock.ts';
+import { SidecarError } from '../errors.ts';
 import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../file-watch.ts';
 import type { Logger } from '../logger.ts';
+import { TLS_POLICY } from './policy.ts';
+import { createStandIn } from './stand-in-certificate.ts';
 import { readTlsFiles, type TlsFiles, type TlsMaterial, type TlsTexts, toTlsMaterial } from './tls-files.ts';
 
 export interface WatchedTlsParts extends FileWatchParts {
@@ -17,9 +20,15 @@ export interface WatchedTlsNumbers extends FileWatchNumbers {
   readonly notAfterEpochMs: number | undefined;
 }
 
-const MESSAGES = {
+const CHANGED = {
   taken: 'certificate files have changed: new connections use them',
   unusable: 'changed certificate files cannot be used: the old ones stay',
+};
+const STANDING_IN = {
+  taken: 'certificate files can be used now: new connections use them',
+  unusable:
+    'certificate files cannot be used: the port has a self-signed certificate and refuses everybody until they can be; ' +
+    'clients are served all the same',
 };
 
 export class WatchedTls {
@@ -29,22 +38,49 @@ export class WatchedTls {
   readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
   #files: TlsFiles;
   #material: TlsMaterial;
-  #texts: string;
+  /** Undefined while a certificate of its own making stands in. */
+  #texts: string | undefined;
+  #trouble: SidecarError | undefined;
 
   /** Throws StartError (D2S_ERR_TLS_FILE), ConfigError. Warnings go to the log. */
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     const texts = await readTlsFiles(files);
-    return new WatchedTls(files, texts, toTlsMaterial(files, texts, parts.clock), parts);
+    return new WatchedTls(files, toComparable(texts), toTlsMaterial(files, texts, parts.clock), parts);
   }
 
-  private constructor(files: TlsFiles, texts: TlsTexts, material: TlsMaterial, parts: WatchedTlsParts) {
+  /** As `open`, but with files that cannot be used a certificate of its own making stands in until they can be: see `trouble`. */
+  static async openOrStandIn(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
+    try {
+      return await WatchedTls.open(files, parts);
+    } catch (error) {
+      if (!(error instanceof SidecarError)) throw error;
+      const watched = new WatchedTls(files, undefined, toStandIn(parts.clock), parts);
+      watched.#standInFor(error);
+      return watched;
+    }
+  }
+
+  private constructor(files: TlsFiles, texts: string | undefined, material: TlsMaterial, parts: WatchedTlsParts) {
     this.#files = files;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
-    this.#watch = new FileWatch({ section: files.section, messages: MESSAGES, look: () => this.#look() }, parts);
+    const messages = () => (this.#trouble === undefined ? CHANGED : STANDING_IN);
+    const watched = {
+      section: files.section,
+      get messages() {
+        return messages();
+      },
+      look: () => this.#look(),
+    };
+    this.#watch = new FileWatch(watched, parts);
     this.#material = material;
-    this.#texts = toComparable(texts);
+    this.#texts = texts;
     this.#warn();
+  }
+
+  /** Why a certificate of its own making stands in; undefined where none does. */
+  get trouble(): SidecarError | undefined {
+    return this.#trouble;
   }
 
   get options(): TlsMaterial['options'] {
@@ -87,15 +123,28 @@ export class WatchedTls {
     };
   }
 
+  #standInFor(error: SidecarError): void {
+    this.#trouble = error;
+    const { section } = this.#files;
+    this.#logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
+    this.#watch.told(error.message);
+  }
+
   async #look(): Promise<(() => void) | undefined> {
     const files = this.#files;
-    const texts = await readTlsFiles(files);
-    if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
-    const material = toTlsMaterial(files, texts, this.#clock);
-    return () => {
-      // Others may have been named since.
-      if (files === this.#files) this.#take(texts, material);
-    };
+    try {
+      const texts = await readTlsFiles(files);
+      if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
+      const material = toTlsMaterial(files, texts, this.#clock);
+      return () => {
+        // Others may have been named since.
+        if (files === this.#files) this.#take(texts, material);
+      };
+    } catch (error) {
+      // The newest reason is what is told from now on.
+      if (this.#trouble !== undefined && files === this.#files && error instanceof SidecarError) this.#trouble = error;
+      throw error;
+    }
   }
 
   #take(texts: TlsTexts, material: TlsMaterial): void {
@@ -104,6 +153,7 @@ export class WatchedTls {
     for (const listener of this.#listeners) listener(material.options);
     this.#material = material;
     this.#texts = comparable;
+    this.#trouble = undefined;
     this.#watch.taken();
     this.#warn();
   }
@@ -111,6 +161,13 @@ export class WatchedTls {
   #warn(): void {
     for (const warning of this.#material.warnings) this.#logger.warn(warning);
   }
+}
+
+/** It trusts nobody's certificate: its only authority is itself. */
+function toStandIn(clock: Clock): TlsMaterial {
+  const { cert, key } = createStandIn(clock);
+  const options = { ...TLS_POLICY, cert, key, ca: cert };
+  return { options, secureContext: createSecureContext(options), notAfterEpochMs: undefined, warnings: [] };
 }
 
 function toComparable({ cert, key, ca }: TlsTexts): string {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { putAccessLine } from '../../src/access/access-file.ts';
@@ -153,12 +153,34 @@ describe('putting a line into a file', () => {
   it('makes the file closed to others, adds at its end, and replaces by name, leaving all else', async () => {
     const file = path.join(folder.path, 'new');
     expect(await put(file, ann)).toBe('added');
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(file).mode & 0o777).toBe(0o640);
     folder.write('new', `# ann: is in charge\n${ann}\n\n# last`);
     expect(await put(file, bob)).toBe('added');
     expect(await put(file, 'ann:metrics:other')).toBe('replaced');
     expect(readFileSync(file, 'utf8')).toBe(`# ann: is in charge\nann:metrics:other\n\n# last\n${bob}\n`);
     expect(readdirSync(folder.path)).toEqual(['new']);
+  });
+
+  /** One that this user may give files to. */
+  const otherGroup = () => (process.getuid?.() === 0 ? 4_711 : (process.getgroups?.().at(-1) ?? 0));
+
+  it('gives a new file the group of its folder, and lets that group read it', async () => {
+    chownSync(folder.path, process.getuid?.() ?? 0, otherGroup());
+    const file = path.join(folder.path, 'new');
+    await put(file, ann);
+    expect(statSync(file)).toMatchObject({ uid: process.getuid?.(), gid: otherGroup() });
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+  });
+
+  it.each([0o600, 0o640, 0o440])('leaves owner, group and mode %o of a file that is there', async (mode) => {
+    const file = folder.write('users', `${ann}\n`, 0o600);
+    const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
+    chownSync(file, owner, otherGroup());
+    chmodSync(file, mode);
+    await put(file, bob);
+    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
+    expect(statSync(file)).toMatchObject({ uid: owner, gid: otherGroup() });
+    expect(statSync(file).mode & 0o777).toBe(mode);
   });
 
   it('replaces the file that a link leads to, not the link', async () => {

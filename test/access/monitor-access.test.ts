@@ -1,4 +1,6 @@
+import { chmodSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AccessClosed } from '../../src/access/access-closed.ts';
 import { MonitorAccess } from '../../src/access/monitor-access.ts';
 import { ConfigError, StartError } from '../../src/errors.ts';
 import type { Logger } from '../../src/logger.ts';
@@ -36,8 +38,10 @@ const SECOND = tokenLine('grafana', 'sessions');
 const open = (auth: Parameters<typeof MonitorAccess.open>[0]) =>
   MonitorAccess.open(auth, { logger, clock: new StillClock(), every });
 const files = (tokensFile: string) => ({ usersFile: undefined, tokensFile });
-const kindOf = async (access: MonitorAccess, token: string) =>
-  (await access.current?.check({ authorization: `Bearer ${token}`, address: '192.0.2.1' }))?.kind ?? 'open';
+const kindOf = async ({ current }: MonitorAccess, token: string) => {
+  if (current instanceof AccessClosed) return 'closed';
+  return (await current?.check({ authorization: `Bearer ${token}`, address: '192.0.2.1' }))?.kind ?? 'open';
+};
 
 describe('files of users and tokens', () => {
   it('are looked at every two seconds between watch and close', async () => {
@@ -76,6 +80,60 @@ describe('files of users and tokens', () => {
     folder.write('tokens', SECOND.line);
     await access.poll();
     expect(await kindOf(access, SECOND.token)).toBe('known');
+  });
+});
+
+describe('files of users and tokens that cannot be used at the start', () => {
+  const detailOf = ({ current }: MonitorAccess) => (current instanceof AccessClosed ? current.detail : undefined);
+
+  it.each([
+    ['are not there', 'none', 'D2S_ERR_ACCESS_FILE', 'ENOENT'],
+    ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
+    ['have a line that is none', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+    ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+  ])('and %s let nobody in, which is told once and without a secret', async (_what, name, code, reason) => {
+    folder.write('open', FIRST.line, 0o644);
+    chmodSync(`${folder.path}/open`, 0o644);
+    folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
+    folder.write('empty', '');
+    const access = await open(files(`${folder.path}/${name}`));
+    for (let look = 0; look < 4; look += 1) await access.poll();
+    expect(lines.map(([level]) => level)).toEqual(['error']);
+    expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
+    expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
+    expect(detailOf(access)).toContain(`cannot be used (${reason}), so that nobody can be let in`);
+    expect(detailOf(access)).toMatch(/^monitor\.auth/);
+    expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
+    expect(detailOf(access)).not.toContain(folder.path);
+  });
+
+  it('are taken over as soon as they can be, and the reason is the newest one until then', async () => {
+    const file = `${folder.path}/tokens`;
+    const access = await open(files(file));
+    expect(await kindOf(access, FIRST.token)).toBe('closed');
+    folder.write('tokens', 's3cr3t');
+    await access.poll();
+    expect(detailOf(access)).toContain('(D2S_ERR_CONFIG)');
+    folder.write('tokens', FIRST.line);
+    await access.poll();
+    expect([await kindOf(access, FIRST.token), await kindOf(access, 'no')]).toEqual(['known', 'wrong']);
+    expect(lines.at(-1)?.[2]).toBe(
+      'files of users and tokens can be used now: the monitoring port lets in who is in them',
+    );
+    expect(access.numbers).toEqual({ replaced: 1, unusable: 1 });
+    // From then on they are files like any others: the old ones hold.
+    folder.write('tokens', 's3cr3t');
+    await access.poll();
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+  });
+
+  it('are no matter any more after a reload that names others, or none', async () => {
+    const access = await open(files(`${folder.path}/none`));
+    (await access.prepare(files(folder.write('tokens', FIRST.line))))();
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+    const other = await open(files(`${folder.path}/none`));
+    (await other.prepare('none'))();
+    expect(await kindOf(other, 'no')).toBe('open');
   });
 });
 

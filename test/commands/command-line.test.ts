@@ -57,7 +57,7 @@ describe('parseCommandLine', () => {
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
     ['--verbose', '"--verbose": unknown flag, --help lists them all'],
-    ['-x', '"-v": unknown flag, --help lists them all'],
+    ['-x', '"-x": unknown flag, --help lists them all'],
     ['--constructor', '"--constructor": unknown flag, --help lists them all'],
     ['--listen', '--listen: missing value'],
     ['--listen --monitor :1', '--listen: missing value'],

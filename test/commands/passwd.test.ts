@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessControl } from '../../src/access/access-control.ts';
 import { AccessList } from '../../src/access/access-list.ts';
 import { systemClock } from '../../src/clock.ts';
-import { check } from '../../src/commands/check.ts';
 import type { PasswdFlags } from '../../src/commands/command-line.ts';
 import { passwd } from '../../src/commands/passwd.ts';
 import type { PasswordInput } from '../../src/commands/password-input.ts';
@@ -81,7 +80,7 @@ describe('passwd', () => {
     const file = path.join(folder.path, 'users');
     await passwd(flags({ file }), piped('another one'), output);
     await passwd(flags({ file, role: 'sessions' }), piped(PASSWORD), output);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(file).mode & 0o777).toBe(0o640);
     expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(2);
     expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ reader: { role: 'sessions' } });
     expect(await verdict(basic('ann', 'another one'))).toEqual({ kind: 'wrong' });
@@ -153,33 +152,5 @@ describe('passwd', () => {
     await expect(open).rejects.toBeInstanceOf(StartError);
     expect(out).toBe('');
     expect(readFileSync(file, 'utf8')).toBe(`${line}\n`);
-  });
-});
-
-describe('check', () => {
-  const sources = (usersFile: string) => ({
-    flags: { config: 'f', upstream: 'http://127.0.0.1:8080/smartWeb' },
-    env: {},
-    readFile: () => `monitor: { host: 0.0.0.0, auth: { usersFile: ${usersFile} } }`,
-  });
-
-  it('shows names and roles of those who may read, as comments, and no hash', async () => {
-    const file = path.join(folder.path, 'users');
-    await passwd(flags({ file }), piped(PASSWORD), output);
-    await check(sources(file), output);
-    expect(out.split('\n').filter((line) => line.startsWith('#'))).toEqual([
-      '# monitor.auth: ann, metrics, by password',
-    ]);
-    expect(out).toContain(`usersFile: ${file}\n`);
-    expect(out).not.toContain('scrypt');
-  });
-
-  it('says of a bad file what a start would say', async () => {
-    const file = folder.write('users', 'ann:metrics:s3cr3t');
-    await expect(check(sources(file), output)).rejects.toThrow(`monitor.auth.usersFile: ${file}:1: expected`);
-    await expect(check(sources(path.join(folder.path, 'none')), output)).rejects.toMatchObject({
-      code: 'D2S_ERR_ACCESS_FILE',
-    });
-    expect(out).toBe('');
   });
 });

@@ -83,7 +83,13 @@ export const REFUSALS = {
   TooManyRequests: refusal(429, 'guarded', 'Too many wrong credentials came from that address.', WAITING),
   HeadTooLarge: refusal(431, 'all', 'The head of the request is larger than 16 KiB.'),
   Failed: refusal(500, 'all', 'The answer could not be made; the log says more.'),
-  Busy: refusal(503, 'guarded', 'Too many passwords wait to be verified.', WAITING, 'problemBusy'),
+  Busy: refusal(
+    503,
+    'guarded',
+    'Too many passwords wait to be verified, or nobody can be let in.',
+    WAITING,
+    'problemBusy',
+  ),
   AnswerTooLarge: refusal(507, 'guarded', 'The answer is larger than `monitor.maxAnswerBytes`.', OF_THE_ANSWER),
 } as const satisfies Readonly<Record<string, Refusal>>;
 

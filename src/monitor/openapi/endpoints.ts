@@ -36,7 +36,8 @@ function jvm(named: Named, schema: SchemaName, example: ExampleName): Endpoint {
     answers: {
       200: json('The last reading.', schema, example, JVM_FIELDS),
       503: {
-        description: 'There is no reading, or it is too old; or too many passwords wait to be verified.',
+        description:
+          'There is no reading, or it is too old; or it is a refusal: too many passwords wait to be verified, or nobody can be let in.',
         fields: { 'retry-after': { description: 'Seconds.', schema: { type: 'integer' }, isOptional: true } },
         content: { 'application/problem+json': { schema: 'Problem', examples: ['problem503', 'problemBusy'] } },
       },

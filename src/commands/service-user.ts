@@ -1,0 +1,73 @@
+/**
+ * The user that the installed service runs as: `User=` and `Group=` of d2-sidecar.service with its drop-ins, read from the folders
+ * that systemd reads (systemd.unit(5)). So it is known also where systemd does not run.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+export interface ServiceUser {
+  /** A name or a number, as written. */
+  readonly name: string;
+  /** Undefined: the user's own. */
+  readonly group: string | undefined;
+  /** The file that names the user. */
+  readonly unit: string;
+}
+
+const UNIT = 'd2-sidecar.service';
+/** An earlier one wins over a later one. */
+const FOLDERS = [
+  'etc/systemd/system',
+  'run/systemd/system',
+  'usr/local/lib/systemd/system',
+  'usr/lib/systemd/system',
+  'lib/systemd/system',
+];
+
+/** Undefined without a unit, and for one that runs as root. `root` is the folder that is taken for `/`. */
+export async function findServiceUser(root = '/'): Promise<ServiceUser | undefined> {
+  const folders = FOLDERS.map((folder) => path.join(root, folder));
+  const units = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
+  const [main] = units;
+  if (main === undefined) return undefined;
+  let found: { readonly name: string; readonly unit: string } | undefined;
+  let group: string | undefined;
+  for (const { file, text } of [main, ...(await readDropIns(folders))]) {
+    for (const [key, value] of serviceLines(text)) {
+      if (key === 'User') found = value === '' ? undefined : { name: value, unit: file };
+      if (key === 'Group') group = value === '' ? undefined : value;
+    }
+  }
+  return found === undefined || found.name === 'root' || found.name === '0' ? undefined : { ...found, group };
+}
+
+interface UnitFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** In the order of their names, whatever their folders are; of one name the first counts. */
+async function readDropIns(folders: readonly string[]): Promise<readonly UnitFile[]> {
+  const byName = new Map<string, string>();
+  for (const folder of folders) {
+    const place = path.join(folder, `${UNIT}.d`);
+    for (const name of await readdir(place).catch(() => [])) {
+      if (name.endsWith('.conf') && !byName.has(name)) byName.set(name, path.join(place, name));
+    }
+  }
+  return await readExisting([...byName.keys()].sort().map((name) => byName.get(name) ?? name));
+}
+
+async function readExisting(files: readonly string[]): Promise<readonly UnitFile[]> {
+  const read = files.map(async (file) => ({ file, text: await readFile(file, 'utf8').catch(() => undefined) }));
+  return (await Promise.all(read)).flatMap(({ file, text }) => (text === undefined ? [] : [{ file, text }]));
+}
+
+function* serviceLines(text: string): Generator<readonly [key: string, value: string]> {
+  let section = '';
+  for (const line of text.split('\n')) {
+    section = /^\s*\[(.*)\]\s*$/.exec(line)?.[1] ?? section;
+    const [, key = '', value = ''] = /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
+    if (section === 'Service' && key !== '') yield [key, value];
+  }
+}

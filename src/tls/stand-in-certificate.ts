@@ -1,0 +1,73 @@
+/**
+ * A self-signed certificate that lives and dies with the process, for a listener whose files cannot be used: probes, which verify
+ * nothing, go on, and everybody else is refused or told why. Node has no means to make one, so its few fields are written here as
+ * DER (RFC 5280 §4.1).
+ */
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+
+export interface StandIn {
+  /** Both PEM. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+const NAME = 'd2-sidecar, whose own certificate cannot be used';
+const DAY_MS = 86_400_000;
+/** Longer than any process lives, and before UTCTime ends (2050). */
+const VALID_MS = 3_650 * DAY_MS;
+/** Of its serial number, which is positive. */
+const SERIAL_BYTES = 15;
+const LINE = /.{1,64}/g;
+
+const SEQUENCE = 0x30;
+const SET = 0x31;
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const OID = 0x06;
+const UTF8_STRING = 0x0c;
+const UTC_TIME = 0x17;
+const VERSION = 0xa0;
+
+/** ecdsa-with-SHA256, 1.2.840.10045.4.3.2. */
+const ALGORITHM = der(SEQUENCE, der(OID, Buffer.from('2a8648ce3d040302', 'hex')));
+/** commonName, 2.5.4.3. */
+const COMMON_NAME = der(OID, Buffer.from('550403', 'hex'));
+
+export function createStandIn(clock: Clock): StandIn {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const name = der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(UTF8_STRING, Buffer.from(NAME, 'utf8')))));
+  const beganMs = clock.epochMs() - DAY_MS;
+  const signed = der(
+    SEQUENCE,
+    der(VERSION, der(INTEGER, Buffer.from([2]))),
+    der(INTEGER, Buffer.concat([Buffer.from([1]), randomBytes(SERIAL_BYTES)])),
+    ALGORITHM,
+    name,
+    der(SEQUENCE, time(beganMs), time(beganMs + VALID_MS)),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+  );
+  const signature = der(BIT_STRING, Buffer.from([0]), sign('sha256', signed, privateKey));
+  const certificate = der(SEQUENCE, signed, ALGORITHM, signature);
+  return { cert: toPem(certificate), key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string };
+}
+
+/** A field of that tag. Lengths below 128 take a byte, others two to three (X.690 §8.1.3). */
+function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+}
+
+/** `260301080000Z` */
+function time(epochMs: number): Buffer {
+  const text = new Date(epochMs).toISOString().replace(/[-:T]|\.\d+/g, '');
+  return der(UTC_TIME, Buffer.from(text.slice(2), 'latin1'));
+}
+
+function toPem(certificate: Buffer): string {
+  const lines = certificate.toString('base64').match(LINE) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
