@@ -34,14 +34,17 @@ const STOP_TIMEOUT_MS = 10_000;
 
 /**
  * Starts `node dist/main.js <args>` and waits for its `listening` line. Pass `--listen 127.0.0.1:0 --monitor 127.0.0.1:0`
- * for free ports. Rejects with the output so far when the process ends, or says nothing for 15 s.
+ * for free ports. Rejects with the output so far when the process ends, or says nothing for 15 s. `command` runs the program, in the
+ * same process.
  */
 export async function startSidecarProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  command: readonly string[] = [process.execPath],
 ): Promise<SidecarProcess> {
   if (!existsSync(MAIN_PATH)) throw new Error('dist/main.js is missing: `npm run build` first');
-  const child = spawn(process.execPath, [MAIN_PATH, ...args], {
+  const [program = process.execPath, ...before] = command;
+  const child = spawn(program, [...before, MAIN_PATH, ...args], {
     // Nobody has to learn that it is not ready any more, so it need not wait for that at each end of a test.
     env: { ...process.env, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
