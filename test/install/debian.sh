@@ -48,6 +48,8 @@ is 'the configuration folder' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-s
 is 'the configuration' "$(stat -c '%U:%G %a' /etc/d2-sidecar/sidecar.yaml)" 'root:root 644'
 is 'the shell of the user' "$(getent passwd d2-sidecar | cut -d: -f7)" /usr/sbin/nologin
 d2-sidecar check --config /etc/d2-sidecar/sidecar.yaml > /dev/null
+is 'the folder of the state' "$(stat -c '%U:%G %a' /var/lib/d2-sidecar)" 'd2-sidecar:d2-sidecar 700'
+is 'the folder of the access log' "$(stat -c '%U:%G %a' /var/log/d2-sidecar)" 'd2-sidecar:d2-sidecar 750'
 say "installed $(d2-sidecar --version)"
 
 unit=/usr/lib/systemd/system/d2-sidecar.service
@@ -87,6 +89,49 @@ as_user "${reload[@]}" | grep -q 'nothing has changed'
 stop
 say 'the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0'
 
+# As docs/prometheus.md and docs/access-log.md have it: root makes the token, and the service reads it and writes the log.
+config=/etc/d2-sidecar/sidecar.yaml
+cp "$config" /tmp/sidecar.yaml
+umask 077
+d2-sidecar passwd prometheus --token --role metrics --file /etc/d2-sidecar/tokens > /tmp/token 2> /dev/null
+is 'a file of tokens that root has made' "$(stat -c '%U:%G %a' /etc/d2-sidecar/tokens)" 'root:d2-sidecar 640'
+cat > "$config" <<'YAML'
+upstream:
+  url: http://127.0.0.1:8080/smartWeb
+monitor:
+  auth:
+    tokensFile: /etc/d2-sidecar/tokens
+accessLog:
+  file: /var/log/d2-sidecar/access.log
+state:
+  file: /var/lib/d2-sidecar/state
+YAML
+umask 022
+checked() { d2-sidecar check --config "$config" 2>&1 > /dev/null || echo "exit $?"; }
+is 'what check says' "$(checked)" ''
+start
+ask='const headers = { authorization: `Bearer ${process.argv[2]}` };
+const answer = await fetch(`http://${process.argv[1]}/metrics`, { headers });
+console.log(answer.status, await answer.text());'
+answer() {
+  node --input-type=module -e "$ask" "$(sed -n 's/.*"monitor":"\([^"]*\)".*/\1/p' /tmp/sidecar.log | head -1)" "$(cat /tmp/token)"
+}
+is 'the answer to Prometheus' "$(answer | sed -n '1s/ .*//p')" 200
+is 'the access log' "$(stat -c '%U:%G %a' /var/log/d2-sidecar/access.log)" 'd2-sidecar:d2-sidecar 600'
+stop
+say 'a token that root makes is read by the service, and the documented access log is written'
+
+chmod 0600 /etc/d2-sidecar/tokens
+is 'what check says of it' "$(checked)" "d2-sidecar: checked as the user d2-sidecar of $unit; --as root checks as root
+d2-sidecar: D2S_ERR_ACCESS_FILE: monitor.auth.tokensFile: /etc/d2-sidecar/tokens cannot be read: EACCES
+exit 1"
+start
+answer | grep -q '^503 .*monitor.auth.tokensFile cannot be used (EACCES)'
+stop
+say 'a token that the service cannot read is told by check, and does not keep it from serving'
+mv /tmp/sidecar.yaml "$config"
+rm /etc/d2-sidecar/tokens
+
 # The new package has another file, so dpkg asks; whoever just presses Enter keeps his own.
 echo '# kept' >> /etc/d2-sidecar/sidecar.yaml
 echo | dpkg -i /tmp/newer.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
@@ -97,8 +142,6 @@ start
 stop
 say "upgraded to $(dpkg-query -W -f '${Version}' d2-sidecar), with the configuration as it was and the new one beside it"
 
-# As systemd makes it for StateDirectory=.
-install -d -m 0700 -o d2-sidecar -g d2-sidecar /var/lib/d2-sidecar
 echo numbers > /var/lib/d2-sidecar/state
 dpkg -r d2-sidecar > /tmp/log 2>&1
 [[ ! -e /usr/bin/d2-sidecar && ! -e /usr/lib/d2-sidecar && ! -e $unit ]]
@@ -109,7 +152,7 @@ say 'removed, with configuration, state and user left'
 
 echo secret > /etc/d2-sidecar/tokens
 dpkg -P d2-sidecar > /tmp/log 2>&1
-[[ ! -e /etc/d2-sidecar && ! -e /var/lib/d2-sidecar && ! -e /usr/share/doc/d2-sidecar ]]
+[[ ! -e /etc/d2-sidecar && ! -e /var/lib/d2-sidecar && ! -e /var/log/d2-sidecar && ! -e /usr/share/doc/d2-sidecar ]]
 is 'the user' "$(getent passwd d2-sidecar || true)" ''
 say 'purged, with nothing left'
 INSIDE

@@ -45,6 +45,13 @@ describe('the unit', () => {
   it('tries a configuration again that cannot be used neither by a restart nor by a crash', () => {
     expect(readFileSync(UNIT, 'utf8')).toMatch(/^RestartPreventExitStatus=64$/m);
   });
+
+  it('lets the access log be written where docs/access-log.md has it', () => {
+    const [, name = ''] = /^LogsDirectory=(.+)$/m.exec(readFileSync(UNIT, 'utf8')) ?? [];
+    const guide = readFileSync(path.join(ROOT, 'docs/access-log.md'), 'utf8');
+    const files = [...guide.matchAll(/\/var\/log\/[\w/.-]+\.log/g)].map(([file]) => path.dirname(file));
+    expect(new Set(files)).toEqual(new Set([`/var/log/${name}`]));
+  });
 });
 
 describe.skipIf(!canBuild)('the Debian package', () => {
@@ -118,6 +125,8 @@ describe.skipIf(!canBuild)('the Debian package', () => {
         expect.stringMatching(/^ok: installed \d+\.\d+\.\d+ \(build /),
         'ok: the unit is valid',
         'ok: the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0',
+        'ok: a token that root makes is read by the service, and the documented access log is written',
+        'ok: a token that the service cannot read is told by check, and does not keep it from serving',
         'ok: upgraded to 0.0.1, with the configuration as it was and the new one beside it',
         'ok: removed, with configuration, state and user left',
         'ok: purged, with nothing left',
