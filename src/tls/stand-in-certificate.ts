@@ -12,7 +12,7 @@ export interface StandIn {
   readonly key: string;
 }
 
-const NAME = 'd2-sidecar, whose own certificate cannot be used';
+const NAME = 'd2-sidecar without its certificate';
 const DAY_MS = 86_400_000;
 /** Longer than any process lives, and before UTCTime ends (2050). */
 const VALID_MS = 3_650 * DAY_MS;

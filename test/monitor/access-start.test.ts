@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ConfigError, StartError } from '../../src/errors.ts';
 import { Folder, tokenLine } from '../access/access-files.ts';
 import { startStand } from '../wire/stand.ts';
+
+const READER = tokenLine('prometheus', 'sessions');
 
 let folder: Folder;
 beforeEach(() => {
@@ -37,9 +38,29 @@ describe('a sidecar with monitor.auth', () => {
     ]);
   });
 
-  it('does not start with a line that cannot be used, or with a file that is open to everybody', async () => {
-    const { line } = tokenLine('prometheus', 'metrics');
-    await expect(startWith(folder.write('tokens', 's3cr3t'))).rejects.toBeInstanceOf(ConfigError);
-    await expect(startWith(folder.write('tokens', line, 0o644))).rejects.toBeInstanceOf(StartError);
+  it.each([
+    ['a line that cannot be used', () => folder.write('tokens', `${READER.line}\ns3cr3t`)],
+    ['a file that is open to everybody', () => folder.write('tokens', READER.line, 0o644)],
+    ['a file that is not there', () => `${folder.path}/none`],
+  ])('starts with %s, and lets nobody in, whatever is asked for and whoever asks', async (_what, write) => {
+    const stand = await startWith(write());
+    const statusOf = async (target: string, fields: Record<string, string> = {}) => {
+      const headers = { authorization: `Bearer ${READER.token}`, ...fields };
+      const response = await fetch(`http://127.0.0.1:${stand.monitorPort}${target}`, { headers });
+      await response.arrayBuffer();
+      return [response.status, response.headers.get('retry-after')];
+    };
+    const closed = [];
+    for (const target of ['/metrics', '/openapi.json', '/none', '/smartWeb/api/rest/v0/admin/d2/sessions', '/a%']) {
+      closed.push(await statusOf(target), await statusOf(target, { authorization: 'Basic YTpi' }));
+    }
+    const health = [await statusOf('/livez'), await statusOf('/readyz'), await statusOf('/startupz')];
+    await stand.close();
+    expect(new Set(closed.map(String))).toEqual(new Set(['503,5']));
+    expect(health).toEqual([
+      [200, null],
+      [200, null],
+      [200, null],
+    ]);
   });
 });

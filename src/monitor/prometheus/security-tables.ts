@@ -122,7 +122,7 @@ function fileTables(
     {
       name: 'd2_sidecar_files_unusable_total',
       type: COUNTER,
-      help: 'Times that changed files of certificates, users or tokens could not be used, so that the old ones hold.',
+      help: 'Times that files of certificates, users or tokens could not be used: changed ones, so that the old ones hold, or those of the start.',
       labels: ['section'],
       samples: () => samplesOf('unusable'),
     },
