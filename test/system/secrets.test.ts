@@ -273,13 +273,16 @@ describe('no secret comes out', LONG, () => {
       tokensFile: `${bad('token in place of its line')}\nscraper:${bad('token in place of a role')}:x\n`,
     };
     for (const [key, text] of Object.entries(files)) {
-      const yaml = `upstream: { url: "http://127.0.0.1:1" }\nmonitor: { auth: { ${key}: "${write(`bad-${key}`, text)}" } }`;
-      for (const command of [['check'], []]) {
-        const { code, output } = await runProgram([...command, '--config', write(`${key}.yaml`, yaml)]);
-        expect(leaksOf({ [key]: [output] })).toEqual([]);
-        expect(output).toContain(`bad-${key}:1`);
-        expect(code).toBe(64);
-      }
+      const yaml = `monitor: { auth: { ${key}: "${write(`bad-${key}`, text)}" } }`;
+      const file = write(`${key}.yaml`, `upstream: { url: "http://127.0.0.1:1" }\n${yaml}`);
+      const { code, output } = await runProgram(['check', '--config', file]);
+      const started = await start(`bad-${key}`, { yaml });
+      const answer = await fetch(`http://${started.monitor}/metrics`);
+      const said = await answer.text();
+      const log = await finish(started);
+      expect(leaksOf({ [key]: [output, said, log] })).toEqual([]);
+      expect([code, answer.status]).toEqual([64, 503]);
+      for (const one of [output, log]) expect(one).toContain(`bad-${key}:1`);
     }
   });
 
