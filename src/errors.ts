@@ -26,6 +26,7 @@ export const ERROR_CODES = {
   D2S_ERR_UPSTREAM_RESOURCES:
     'The sidecar has no file descriptor, port or memory left for a connection to the upstream.',
   D2S_ERR_UPSTREAM_BUSY: 'As many requests as limits.inFlight allows are with the upstream.',
+  D2S_ERR_DENIED: 'Only clients on loopback may ask for this path (rest.deny).',
   D2S_ERR_JVM_NOT_FOUND: 'No JVM, or no counters of it, can be found.',
   D2S_ERR_JVM_AMBIGUOUS: 'More than one JVM could be meant.',
   D2S_ERR_JVM_ACCESS: 'The JVM’s counters, socket or server may not be read with these rights or credentials.',

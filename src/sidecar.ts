@@ -6,12 +6,14 @@ import type { Readable } from 'node:stream';
 import { AccessClosed } from './access/access-closed.ts';
 import { MonitorAccess } from './access/monitor-access.ts';
 import { AccessLogging, type AccessLoggingParts } from './access-log/access-logging.ts';
+import { DeniedPaths } from './classify/denied-paths.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { BUILD } from './commands/build.ts';
 import { readVersion } from './commands/version.ts';
 import type { Config, HostPort } from './config/config.ts';
+import { findLoopbackTrust } from './config/loopback-trust.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
-import { ExchangeReporter } from './exchange/exchange-reporter.ts';
+import { type Admission, ExchangeReporter } from './exchange/exchange-reporter.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { History, type HistorySources } from './history/history.ts';
 import { createJvmSource } from './jvm/create-source.ts';
@@ -140,8 +142,7 @@ export class Sidecar {
     this.recorder = parts.recording.recorder;
     this.#state = parts.state;
     this.limits = new LimitHits(clock, logger);
-    const { inFlight: maxInFlight } = config.limits;
-    this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, maxInFlight });
+    this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, ...toAdmission(config) });
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
     const { memory } = parts.recording;
@@ -189,6 +190,8 @@ export class Sidecar {
       this.#state?.start();
       this.#otlp?.start();
       this.lifecycle.started();
+      const trust = findLoopbackTrust(this.#config);
+      if (trust !== undefined) this.#logger.warn(trust);
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
       this.dispatcher.destroy();
@@ -282,7 +285,7 @@ export class Sidecar {
       this.#config = config;
       this.#hosts = createHostCheck(config);
       this.#recording.memory.maxBytes = config.limits.memoryBytes;
-      this.reporter.reconfigure({ maxInFlight: config.limits.inFlight });
+      this.reporter.reconfigure(toAdmission(config));
       this.#upstream.reconfigure(config.upstream);
       this.gateway.reconfigure(toGatewayOptions(config));
       this.dispatcher.reconfigure(toDispatcherLimits(config), toRelayOptions(config));
@@ -408,6 +411,11 @@ async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
   if (otlp.endpoint === undefined) return undefined;
   const { Otlp } = await import('./otlp/otlp.ts');
   return (parts) => new Otlp(parts);
+}
+
+/** Which requests may go to the upstream. */
+function toAdmission({ limits, rest }: Config): Admission {
+  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny) };
 }
 
 function createHostCheck({ monitor }: Config): HostCheck {

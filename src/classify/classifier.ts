@@ -25,7 +25,7 @@ export interface Call {
   countedOn: object | undefined;
 }
 
-export type ClassifierConfig = Pick<Config, 'applications' | 'rest'>;
+export type ClassifierConfig = Pick<Config, 'applications'> & { readonly rest: Omit<Config['rest'], 'deny'> };
 
 /** Paths remembered for each method in a generation of the cache; above 10,000 objects and 4,000 RPCs only the busy ones gain. */
 export const CACHED_PATHS = 8_192;

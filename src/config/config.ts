@@ -180,6 +180,8 @@ export interface Config {
     readonly rules: readonly RestRule[];
     /** Whether the built-in rules follow the user's own. */
     readonly defaultRules: boolean;
+    /** Paths that only clients on loopback may ask for, e.g. `/manager`. */
+    readonly deny: readonly string[];
   };
   readonly comet: {
     /** Whether Comet traffic is read; it passes in any case. */

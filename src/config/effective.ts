@@ -55,6 +55,7 @@ export function toEffective(config: Config): object {
       prefix: config.rest.prefix,
       rules: config.rest.rules.map((rule) => ({ ...rule, methods: [...rule.methods] })),
       defaultRules: config.rest.defaultRules,
+      deny: [...config.rest.deny],
     },
     comet: toCometGroup(config.comet),
     jvm: toJvmGroup(config.jvm),

@@ -45,6 +45,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'rest.prefix',
   'rest.rules',
   'rest.defaultRules',
+  'rest.deny',
   'comet.path',
   'comet.rules',
   'comet.defaultRules',

@@ -1,6 +1,7 @@
 /** What a rule in `rest.rules` has to be for the classifier to work with it. */
 import { z } from 'zod';
 import { toChoice } from './schema-keys.ts';
+import { type Parsed, parseContextPath } from './upstream-url.ts';
 
 // As in classify/rule-compiler.ts, which this folder may not know: what passes here has to pass there.
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
@@ -73,6 +74,15 @@ function toCaptures(path: string): readonly string[] {
     .split('/')
     .map((segment) => CAPTURE.exec(segment)?.[1])
     .filter((name) => name !== undefined);
+}
+
+export const DENIED_PATH_FORM = 'a path such as /manager, and not /';
+
+/** A path that only clients on loopback may ask for, e.g. `/manager`. Its own escapes mean what they mean in a request. */
+export function parseDeniedPath(text: string): Parsed<string> {
+  const path = parseContextPath(text);
+  const isUsable = path.kind === 'ok' && path.value !== '' && !path.value.includes(';');
+  return isUsable ? { kind: 'ok', value: `/${path.value}` } : { kind: 'bad', expected: DENIED_PATH_FORM };
 }
 
 export function trimSlashes(path: string): string {

@@ -8,7 +8,7 @@ import { comet } from './comet-schema.ts';
 import * as defaults from './defaults.ts';
 import { jvm } from './jvm-schema.ts';
 import { otlp } from './otlp-schema.ts';
-import { restRuleSchema, trimSlashes } from './rest-rules.ts';
+import { DENIED_PATH_FORM, parseDeniedPath, restRuleSchema, trimSlashes } from './rest-rules.ts';
 import { duration, keyForms, oneOf, parsedText, port, section, wholeNumber, yesOrNo } from './schema-keys.ts';
 import { listenerTls, upstreamTls } from './tls-schema.ts';
 import { parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
@@ -276,8 +276,13 @@ const rest = section(
       .describe('Rules of your own that make calls out of requests; tried in their order, before the built-in ones.')
       .register(keyForms, { form: 'yaml' }),
     defaultRules: yesOrNo(defaults.DEFAULT_USE_DEFAULT_RULES, 'Whether the built-in rules follow yours.'),
+    deny: z
+      .array(parsedText(parseDeniedPath, DENIED_PATH_FORM), { error: 'a list of paths such as /manager' })
+      .prefault([])
+      .describe('Paths, and all below them, that clients get only from loopback; others get 403.')
+      .register(keyForms, { form: 'texts' }),
   },
-  'How requests of the REST interface are classified.',
+  'How requests of the REST interface are classified, and which paths are denied.',
 );
 
 const limits = section(

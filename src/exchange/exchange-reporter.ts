@@ -14,13 +14,26 @@ import {
   type TunnelObserver,
 } from './exchange.ts';
 import { FailureRecord } from './failure-record.ts';
+import { busyRefusal, deniedRefusal, type Refusal } from './refusal.ts';
 import { TunnelGuard } from './tunnel-guard.ts';
 
-export interface ReporterOptions {
+/** The paths of `rest.deny`. */
+export interface PathDenial {
+  /** Whether a client of that address may not ask for that target. */
+  denies(target: string, remoteAddress: string): boolean;
+}
+
+/** What requests are passed on. */
+export interface Admission {
+  /** Requests that may be with the upstream at a time, held long polls among them; 0: any number. */
+  readonly maxInFlight: number;
+  /** Undefined: every path is passed on. */
+  readonly denial: PathDenial | undefined;
+}
+
+export interface ReporterOptions extends Partial<Admission> {
   /** Where limits are counted; absent: for this reporter alone. */
   readonly hits?: LimitHits | undefined;
-  /** Requests that may be with the upstream at a time, held long polls among them; 0: any number. Default 0. */
-  readonly maxInFlight?: number;
 }
 
 /** More than there can be connections, and small enough to be compared as an integer. */
@@ -39,6 +52,7 @@ export class ExchangeReporter {
   readonly #observer: ExchangeObserver;
   readonly #logger: Logger;
   #maxInFlight: number;
+  #denial: PathDenial | undefined;
   /** Where both paths count what they refuse, or end, for a limit. */
   readonly hits: LimitHits;
   /** What the upstream did not answer. */
@@ -50,11 +64,12 @@ export class ExchangeReporter {
   #inFlight = 0;
 
   constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
-    const { hits = new LimitHits(clock, logger), maxInFlight = 0 } = options;
+    const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial } = options;
     this.#clock = clock;
     this.#observer = observer;
     this.#logger = logger;
     this.#maxInFlight = toMaxInFlight(maxInFlight);
+    this.#denial = denial;
     this.hits = hits;
     this.failures = new FailureRecord(clock, logger);
     const addedTo = (direction: Direction) =>
@@ -76,9 +91,10 @@ export class ExchangeReporter {
     return this.#observerErrors;
   }
 
-  /** Another limit from now on; what is with the upstream stays there. */
-  reconfigure({ maxInFlight }: { readonly maxInFlight: number }): void {
+  /** Another limit and other denied paths from now on; what is with the upstream stays there. */
+  reconfigure({ maxInFlight, denial }: Admission): void {
     this.#maxInFlight = toMaxInFlight(maxInFlight);
+    this.#denial = denial;
   }
 
   /** To be called at the moment the request's head has been read. */
@@ -94,17 +110,21 @@ export class ExchangeReporter {
   }
 
   /**
-   * Whether the exchange may go to the upstream now; to be asked once, and before a connection is opened for it. Its place is
-   * free again with its ending. If not, it ends with `D2S_ERR_UPSTREAM_BUSY`.
+   * Why the exchange may not go to the upstream now; to be asked once, and before a connection is opened for it. Undefined: it may,
+   * and its place is free again with its ending.
    */
-  admit(exchange: Exchange): boolean {
+  admit(exchange: Exchange): Refusal | undefined {
+    if (this.#denial?.denies(exchange.request.target, exchange.client.remoteAddress) === true) {
+      this.hits.hit('rest.deny');
+      return deniedRefusal();
+    }
     if (this.#inFlight >= this.#maxInFlight) {
       this.hits.hit('limits.inFlight');
-      return false;
+      return busyRefusal();
     }
     this.#inFlight += 1;
     exchange.isAdmitted = true;
-    return true;
+    return undefined;
   }
 
   /** The head of the final response, or of a 101, has come. Nothing is to be made of it unless `exchange.wantsResponse`. */

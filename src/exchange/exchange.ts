@@ -39,10 +39,13 @@ export type Ending =
   /** The upstream did not answer, or not to the end. */
   | { readonly kind: 'failed'; readonly failure: UpstreamFailure }
   /** The client left before the response was complete. */
-  | { readonly kind: 'cancelled' };
+  | { readonly kind: 'cancelled' }
+  /** `rest.deny` keeps the client from the path: the upstream was not asked. */
+  | { readonly kind: 'denied' };
 
 export const COMPLETED: Ending = { kind: 'completed' };
 export const CANCELLED: Ending = { kind: 'cancelled' };
+export const DENIED: Ending = { kind: 'denied' };
 
 export type DataPath = 'relay' | 'gateway';
 

@@ -48,6 +48,13 @@ export function upstreamProblem(failure: UpstreamFailure): Problem {
   return status === 503 ? { ...problem, fields: [...problem.fields, ['Retry-After', String(RETRY_AFTER_S)]] } : problem;
 }
 
+/** What a client of another machine is told that asks for a path of `rest.deny`. */
+export function deniedProblem(): Problem {
+  const code = 'D2S_ERR_DENIED';
+  const error = 'http_request_denied';
+  return toProblem(403, 'Forbidden', error, { detail: ERROR_CODES[code], error, code });
+}
+
 /** What the client is told when its request is refused; always the connection's last answer. */
 export function requestProblem(status: RequestProblemStatus): Problem {
   const { title, detail } = REQUEST_PROBLEMS[status];

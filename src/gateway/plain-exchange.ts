@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
-import { upstreamProblem } from '../exchange/problem.ts';
+import { type Problem, upstreamProblem } from '../exchange/problem.ts';
+import type { Refusal } from '../exchange/refusal.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { isFramingName } from '../http1/chunked.ts';
 import { GatewayResponseHead, isChunked, toPairs } from './fields.ts';
@@ -76,8 +77,9 @@ export class PlainExchange implements Turn {
       this.#isResponseDone = true;
       this.#settle();
     });
-    if (!this.#services.reporter.admit(this.#exchange)) {
-      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY'));
+    const refusal = this.#services.reporter.admit(this.#exchange);
+    if (refusal !== undefined) {
+      this.#refuse(refusal);
       return;
     }
     const call = { agent: this.#connection.agent, headBytes };
@@ -291,11 +293,16 @@ export class PlainExchange implements Turn {
     this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
     this.#upstream?.destroy();
     if (this.#response.headersSent) this.#connection.breakOff(this.#isUntilClose);
-    else this.#answer(failure);
+    else this.#answer(upstreamProblem(failure));
   }
 
-  #answer(failure: UpstreamFailure): void {
-    const problem = upstreamProblem(failure);
+  #refuse({ ending, problem }: Refusal): void {
+    this.#isOver = true;
+    this.#services.reporter.end(this.#exchange, this.#connection.hasClientEnded ? CANCELLED : ending);
+    this.#answer(problem);
+  }
+
+  #answer(problem: Problem): void {
     const fields = problem.fields.flat();
     if (this.#connection.tellIfLast() || this.#isContinueDue) fields.push('Connection', 'close');
     else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');

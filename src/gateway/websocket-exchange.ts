@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import type { Refusal } from '../exchange/refusal.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { GatewayResponseHead, listOf, toGroups, toLines, valuesOf } from './fields.ts';
 import { callWebSocket } from './proxy.ts';
@@ -86,8 +87,9 @@ export class WebSocketExchange implements Turn {
       this.onClientEnded();
       return;
     }
-    if (!reporter.admit(this.#exchange)) {
-      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY'));
+    const refusal = reporter.admit(this.#exchange);
+    if (refusal !== undefined) {
+      this.#refuse(refusal);
       return;
     }
     // http-proxy writes the 101 as a string, in UTF-8 unless told otherwise; heads are latin1.
@@ -232,6 +234,13 @@ export class WebSocketExchange implements Turn {
     if (this.#exchange.wantsResponse) {
       this.#services.reporter.response(this.#exchange, new GatewayResponseHead(response));
     }
+  }
+
+  #refuse({ ending, problem }: Refusal): void {
+    this.#isOver = true;
+    this.#ahead.drop();
+    this.#services.reporter.end(this.#exchange, ending);
+    this.#connection.close(toRawResponse(problem, { isHead: false, isLast: true }));
   }
 
   #fail(cause: unknown): void {

@@ -15,6 +15,7 @@ const WARNINGS = {
   'limits.connections': 'that many connections are open: closing new ones',
   'limits.connectionsPerAddress': 'that many connections of one address are open: closing further ones of it',
   'limits.inFlight': 'that many requests are with the application server: answering 503',
+  'rest.deny': 'clients of other machines ask for paths that it lists: answering 403',
   'limits.memoryBytes':
     'what clients send ahead or do not read fills its memory: answering 503, or resetting connections',
   'timeouts.head': 'heads of requests do not come in time: answering 408',

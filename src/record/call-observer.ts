@@ -15,9 +15,9 @@ export type EndedKind = CallKind | 'comet' | 'other';
 
 /**
  * `answered`: by the upstream, whatever the status. `failed`: it gave no answer, or not all of it. `aborted`: the client left
- * before. The same as /metrics counts.
+ * before. `denied`: `rest.deny` kept the client from it. The same as /metrics counts.
  */
-export type CallOutcome = 'answered' | 'failed' | 'aborted';
+export type CallOutcome = 'answered' | 'failed' | 'aborted' | 'denied';
 
 /** Whose a call is. `id` is the session's public one; `userName` null where the wire does not tell it. */
 export interface CallSession {
@@ -44,7 +44,7 @@ export interface EndedCall {
   /** 200 to 999, 101 for an upgrade, 0 without an answer. A Bayeux message's: 200, 500, or the code of its error. */
   readonly status: number;
   readonly outcome: CallOutcome;
-  /** Why the upstream gave no answer; undefined unless `failed`. */
+  /** Why the upstream gave no answer; undefined unless `failed` or `denied`. */
   readonly errorCode: ErrorCode | undefined;
   /** Moments on `Clock.nowNs`, the ones that its duration is counted by. `endedNs` may be some seconds ago. */
   readonly beganNs: number;

@@ -1,5 +1,5 @@
+import type { ErrorCode } from '../errors.ts';
 import type { Ending, Exchange } from '../exchange/exchange.ts';
-import type { UpstreamFailureCode } from '../exchange/upstream-failure.ts';
 import { bytesOf } from './byte-count.ts';
 import type { CallOutcome, CallSession, EndedCall, EndedKind } from './call-observer.ts';
 
@@ -12,6 +12,7 @@ const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
   completed: 'answered',
   failed: 'failed',
   cancelled: 'aborted',
+  denied: 'denied',
 };
 
 /** An exchange that was a call, or none, as observers are told of it. */
@@ -53,7 +54,8 @@ export class EndedExchange implements EndedCall {
     return OUTCOMES[this.#ending.kind];
   }
 
-  get errorCode(): UpstreamFailureCode | undefined {
+  get errorCode(): ErrorCode | undefined {
+    if (this.#ending.kind === 'denied') return 'D2S_ERR_DENIED';
     return this.#ending.kind === 'failed' ? this.#ending.failure.code : undefined;
   }
 

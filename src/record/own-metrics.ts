@@ -42,8 +42,8 @@ type CountedTable = Pick<SessionTable, 'untracked' | 'refusedClaims'>;
 /** What the sidecar counts about its own work, and what is counted nowhere else. */
 export class OwnMetrics {
   readonly #exchanges: Record<DataPath, Record<EndingKind, number>> = {
-    relay: { completed: 0, failed: 0, cancelled: 0 },
-    gateway: { completed: 0, failed: 0, cancelled: 0 },
+    relay: { completed: 0, failed: 0, cancelled: 0, denied: 0 },
+    gateway: { completed: 0, failed: 0, cancelled: 0, denied: 0 },
   };
   readonly #aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #failed: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };

@@ -7,6 +7,7 @@
  * | completed | answered: count, duration, error from status 500 | activity, request; begins one when accepted |
  * | failed | error, no duration | activity, request of a session that is recognised |
  * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the request was made, the client was there |
+ * | denied | none | the same |
  *
  * A call is a session's when the server accepted it (status 200 to 399) for the session's user or key, or, whatever its status,
  * when its credentials are ones that were accepted for that session before. So a wrong password neither counts on a user's
@@ -219,7 +220,7 @@ export class Recorder implements ExchangeObserver {
 
 /** Whether the call says anything to statistics; a session's are not even made for one that does not. */
 function counts(call: Call, ending: Ending): boolean {
-  if (ending.kind === 'cancelled' || call.kind === 'session') return false;
+  if (ending.kind === 'cancelled' || ending.kind === 'denied' || call.kind === 'session') return false;
   return call.kind !== 'object' || ending.kind === 'completed';
 }
 

@@ -1,12 +1,12 @@
 /** What of the recorder becomes another when the configuration is read again. Counters, sessions and names stay as they are. */
-import { Classifier } from '../classify/classifier.ts';
+import { Classifier, type ClassifierConfig } from '../classify/classifier.ts';
 import type { Config } from '../config/config.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { CometReader } from './comet/comet-reader.ts';
 import { createCometChanges } from './comet/create-comet-reader.ts';
 import type { ApplicationStatistics, Recorder } from './recorder.ts';
 
-export type RecorderConfig = Pick<Config, 'applications' | 'rest' | 'comet' | 'metrics' | 'sessions'>;
+export type RecorderConfig = ClassifierConfig & Pick<Config, 'comet' | 'metrics' | 'sessions'>;
 
 /** What sessions that begin are counted with. */
 export interface SessionOptions {

@@ -5,7 +5,8 @@
  */
 import type { Socket } from 'node:net';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
-import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import { type Problem, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import type { Refusal } from '../exchange/refusal.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { forwardedForLine } from '../http1/forwarded.ts';
 import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../http1/request-head.ts';
@@ -152,8 +153,9 @@ export class RelayConnection implements ClientListener, UpstreamListener, HeadWa
     this.#timer.stop();
     const { reporter, options } = this.#services;
     this.#exchange = reporter.begin(head, this.client, 'relay');
-    if (!reporter.admit(this.#exchange)) {
-      this.#turnAway(this.#exchange, head);
+    const refusal = reporter.admit(this.#exchange);
+    if (refusal !== undefined) {
+      this.#turnAway(this.#exchange, head, refusal);
       return;
     }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
@@ -317,8 +319,8 @@ export class RelayConnection implements ClientListener, UpstreamListener, HeadWa
 
   // ---- answers of our own
 
-  /** Answers in place of the upstream, which has as many requests as it may have; a body is read and dropped. */
-  #turnAway(exchange: Exchange, head: Http1RequestHead): void {
+  /** Answers in place of the upstream, which is not asked; a body is read and dropped. */
+  #turnAway(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
     this.#head = head;
     this.#response.begin(head.method);
     if (this.#request.begin(head) === undefined) {
@@ -332,11 +334,10 @@ export class RelayConnection implements ClientListener, UpstreamListener, HeadWa
     setImmediate(() => {
       this.#isTurnedAway = false;
       if (this.#exchange !== exchange) return;
-      const failure = new UpstreamFailure('D2S_ERR_UPSTREAM_BUSY');
-      this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
+      this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
       // RFC 9110 §10.1.1: a client that asks before it sends a body may leave it out.
       const isBodyUnsure = !this.#request.isDone && head.field('expect') !== undefined;
-      this.#answer(failure, isBodyUnsure);
+      this.#answer(problem, isBodyUnsure);
     });
   }
 
@@ -365,7 +366,7 @@ export class RelayConnection implements ClientListener, UpstreamListener, HeadWa
       else this.#close();
       return;
     }
-    this.#answer(failure, !this.#request.isDone);
+    this.#answer(upstreamProblem(failure), !this.#request.isDone);
   }
 
   #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
@@ -374,9 +375,9 @@ export class RelayConnection implements ClientListener, UpstreamListener, HeadWa
   }
 
   /** Tells the client why there is no response; `isForcedLast`: nobody can tell where its next request would begin. */
-  #answer(failure: UpstreamFailure, isForcedLast: boolean): void {
+  #answer(problem: Problem, isForcedLast: boolean): void {
     const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || this.#head?.isLast === true;
-    const answer = toRawResponse(upstreamProblem(failure), { isHead: this.#head?.method === 'HEAD', isLast });
+    const answer = toRawResponse(problem, { isHead: this.#head?.method === 'HEAD', isLast });
     this.#head = undefined;
     if (isLast) {
       this.#answerAndClose(answer);

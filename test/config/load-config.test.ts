@@ -58,7 +58,7 @@ describe('loadConfig', () => {
         formLogin: { path: 'j_security_check', userField: 'j_username' },
         cometGoneMs: 300_000,
       },
-      rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
+      rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true, deny: [] },
       comet: {
         enabled: true,
         path: 'api/cometd',

@@ -92,7 +92,7 @@ function narrow(base: Config): Partial<Config> {
     forwarded: 'off',
     applications: [''],
     rest: {
-      ...{ prefix: '', defaultRules: false },
+      ...{ prefix: '', defaultRules: false, deny: [] },
       rules: [
         { methods: ['GET', 'POST', 'PUT', 'DELETE'], ...capture },
         { methods: ['GET'], ...reading },

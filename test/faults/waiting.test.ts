@@ -80,7 +80,12 @@ for (const dataPath of ['auto', 'gateway'] as const) {
         await stand.client(GET).until('fine');
         expect(stand.upstream.scripted).toHaveLength(1);
         const path = dataPath === 'auto' ? 'relay' : 'gateway';
-        expect(sidecar.recorder.own.read().exchanges[path]).toEqual({ completed: 1, failed: 0, cancelled: 1 });
+        expect(sidecar.recorder.own.read().exchanges[path]).toEqual({
+          completed: 1,
+          failed: 0,
+          cancelled: 1,
+          denied: 0,
+        });
       },
     );
   });

@@ -119,8 +119,8 @@ it('what is no call counts in the sidecar’s own metrics only, with its data pa
   const { comet: _, added: __, ...numbers } = traffic.recorder.own.read();
   expect(numbers).toEqual({
     exchanges: {
-      relay: { completed: 3, failed: 0, cancelled: 0 },
-      gateway: { completed: 1, failed: 1, cancelled: 1 },
+      relay: { completed: 3, failed: 0, cancelled: 0, denied: 0 },
+      gateway: { completed: 1, failed: 1, cancelled: 1, denied: 0 },
     },
     upgrades: 1,
     aborted: { rpc: 0, sba: 0, object: 0, session: 0 },
@@ -202,7 +202,7 @@ it('holds nothing of an exchange that has ended, and ignores one that it never s
   traffic.end(exchange);
   expect(exchange.note).toBeUndefined();
   traffic.recorder.onEnd(exchange, CANCELLED);
-  expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0 });
+  expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
 });
 
 it('the time that the relay adds is in buckets of its own direction', () => {

@@ -61,7 +61,12 @@ describe('an upstream that gives no answer', () => {
     });
     client.socket.write(get('/a'));
     expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 502, error: 'connection_terminated' });
-    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({ completed: 0, failed: 1, cancelled: 0 });
+    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({
+      completed: 0,
+      failed: 1,
+      cancelled: 0,
+      denied: 0,
+    });
   });
 
   it('is told as 504 when it is silent for longer than upstream.responseTimeout', async () => {
@@ -255,7 +260,7 @@ describe('time limits', () => {
     expect(client.received()).toBe('');
     await expect
       .poll(() => stand.sidecar.recorder.own.read().exchanges.relay)
-      .toEqual({ completed: 0, failed: 0, cancelled: 1 });
+      .toEqual({ completed: 0, failed: 0, cancelled: 1, denied: 0 });
   });
 });
 
@@ -309,7 +314,12 @@ describe('a client', () => {
     client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
     await client.ended;
     expect(client.received().startsWith(OK)).toBe(true);
-    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 1 });
+    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({
+      completed: 1,
+      failed: 0,
+      cancelled: 1,
+      denied: 0,
+    });
   });
 
   it.each([

@@ -27,7 +27,7 @@ export const testComet: Config['comet'] = {
 
 /** A configuration for tests: every port taken freely on the loopback, no limit that a test meets by accident, no log. */
 export function testConfig(overrides: Partial<Config> = {}): Config {
-  const rest = { prefix: 'api/rest/v0', rules: [], defaultRules: true };
+  const rest = { prefix: 'api/rest/v0', rules: [], defaultRules: true, deny: [] };
   return {
     listen: { host: '127.0.0.1', port: 0 },
     upstream: {

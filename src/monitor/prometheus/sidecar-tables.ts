@@ -41,7 +41,7 @@ export function trafficTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbe
     {
       name: 'd2_sidecar_exchanges_total',
       type: COUNTER,
-      help: 'Exchanges by data path and ending: completed, failed (by the upstream), cancelled (by the client).',
+      help: 'Exchanges by data path and ending: completed, failed (by the upstream), cancelled (by the client), denied (by rest.deny).',
       labels: ['path', 'ending'],
       *samples() {
         for (const [path, endings] of Object.entries(numbers.exchanges)) {

@@ -101,8 +101,8 @@ function createSidecar(clock: NsClock, hasAccess: boolean): MonitoredSidecar {
     own: {
       read: () => ({
         exchanges: {
-          relay: { completed: 90, failed: 2, cancelled: 1 },
-          gateway: { completed: 7, failed: 0, cancelled: 0 },
+          relay: { completed: 90, failed: 2, cancelled: 1, denied: 0 },
+          gateway: { completed: 7, failed: 0, cancelled: 0, denied: 0 },
         },
         upgrades: 3,
         aborted: kinds,

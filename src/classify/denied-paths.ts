@@ -1,0 +1,70 @@
+/**
+ * The paths of `rest.deny`, which only clients on loopback may ask for. Servers differ in how they read a path, so a target is
+ * denied if any reading of it falls below such a path: escapes, path parameters, empty and dot segments, backslashes, absolute form.
+ */
+import { decodeText, toRawPath } from './path.ts';
+
+export class DeniedPaths {
+  /** As on the wire, in latin1: `['/manager']`. */
+  readonly #paths: readonly string[];
+  readonly #segments: readonly (readonly string[])[];
+
+  private constructor(paths: readonly string[]) {
+    this.#segments = paths.map((path) => toWireText(path).split('/').filter(Boolean));
+    this.#paths = this.#segments.map((segments) => `/${segments.join('/')}`);
+  }
+
+  /** Undefined for none, so that the data plane has nothing to ask then. */
+  static of(paths: readonly string[]): DeniedPaths | undefined {
+    return paths.length === 0 ? undefined : new DeniedPaths(paths);
+  }
+
+  /** `target` as sent, in latin1; `remoteAddress` is the socket's. */
+  denies(target: string, remoteAddress: string): boolean {
+    if (LOOPBACK.test(remoteAddress)) return false;
+    const queryAt = target.indexOf('?');
+    const path = queryAt < 0 ? target : target.slice(0, queryAt);
+    if (!IRREGULAR.test(path)) return this.#paths.some((denied) => isBelow(path, denied));
+    return AMBIGUOUS.test(path) ? this.#deniesAmbiguous(path) : this.#deniesDecoded(path);
+  }
+
+  #deniesDecoded(path: string): boolean {
+    const segments = decodeBytes(toRawPath(path) ?? path)
+      .split('/')
+      .filter((segment) => segment !== '' && segment !== '.');
+    return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
+  }
+
+  /** Whatever `..` removes, and whatever separates segments: the segments of the path that is meant are among these, in order. */
+  #deniesAmbiguous(path: string): boolean {
+    const segments = decodeBytes(path).split(SEPARATORS);
+    return this.#segments.some((denied) => {
+      let found = 0;
+      for (const segment of segments) if (segment === denied[found]) found += 1;
+      return found === denied.length;
+    });
+  }
+}
+
+function isBelow(path: string, denied: string): boolean {
+  return path.startsWith(denied) && (path.length === denied.length || path.charCodeAt(denied.length) === SLASH);
+}
+
+/** Each escape for itself: a broken one elsewhere must not keep others from being read. */
+function decodeBytes(path: string): string {
+  return path.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** A path of the configuration as the bytes that mean it, a character for each. */
+function toWireText(path: string): string {
+  return Buffer.from(decodeText(path), 'utf8').toString('latin1');
+}
+
+const SLASH = 0x2f;
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/i;
+/** Without any of these, text and meaning of a path are the same. */
+const IRREGULAR = /[%;\\]|\/[/.]|^[^/]/;
+/** Climbs, and separators that some servers decode and others do not. */
+const AMBIGUOUS = /\\|%(?:2f|3b|5c)|(?:\.|%2e){2}/i;
+const SEPARATORS = /[/\\;]/;
+const ESCAPE = /%([0-9a-f]{2})/gi;
