@@ -1,17 +1,13 @@
 /** `rest.deny`: what a client of another machine is told, and that its connection and everybody else go on as before. */
-import { networkInterfaces } from 'node:os';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
+import { OUTSIDE_ADDRESS as ADDRESS } from '../wire/outside-address.ts';
 import { get, type LimitStand, LimitStands, MODES, type RawPeer, type Response } from './limit-stand.ts';
 
 const stands = new LimitStands();
 afterEach(() => stands.closeAll());
 afterAll(() => stands.remove());
 
-/** An address of this machine that is not loopback, for clients that are not on it. */
-const ADDRESS = Object.values(networkInterfaces())
-  .flatMap((addresses) => addresses ?? [])
-  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 if (ADDRESS === undefined) console.warn('SKIPPED: the tests of rest.deny; they need an address that is not loopback');
 
 const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: a2V5'];

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -36,9 +36,15 @@ export interface Application {
 
 const REST_APPLICATION: Application = { webapp: join(HERE, 'webapp'), context: 'smartWeb' };
 
-/** Starts Tomcat with an application (default: `smartWeb`) on a free port of 127.0.0.1; ready for requests when it resolves. */
-export async function startTomcat(application: Application = REST_APPLICATION): Promise<Tomcat> {
-  const base = await createBase(application);
+/**
+ * Starts Tomcat with applications (default: `smartWeb`) on a free port of 127.0.0.1; ready for requests when it resolves. `valves`:
+ * XML for its `<Engine>`.
+ */
+export async function startTomcat(
+  applications: Application | readonly Application[] = REST_APPLICATION,
+  valves = '',
+): Promise<Tomcat> {
+  const base = await createBase([applications].flat(), valves);
   const child = spawn('java', javaArguments(base), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   const stop = async () => {
@@ -53,13 +59,19 @@ export async function startTomcat(application: Application = REST_APPLICATION): 
   }
 }
 
-async function createBase({ webapp, context }: Application): Promise<string> {
+async function createBase(applications: readonly Application[], valves: string): Promise<string> {
   const base = await mkdtemp(join(tmpdir(), 'd2s-tomcat-'));
   for (const folder of ['conf', 'webapps', 'work', 'temp', 'logs', 'lib']) await mkdir(join(base, folder));
   await cp(join(CATALINA_HOME, 'etc/web.xml'), join(base, 'conf/web.xml'));
-  await cp(join(HERE, 'server.xml'), join(base, 'conf/server.xml'));
+  const server = await readFile(join(HERE, 'server.xml'), 'utf8');
+  await writeFile(
+    join(base, 'conf/server.xml'),
+    server.replace('</Engine>', () => `${valves}</Engine>`),
+  );
   await cp(join(HERE, 'tomcat-users.xml'), join(base, 'conf/tomcat-users.xml'));
-  await cp(webapp, join(base, 'webapps', context), { recursive: true });
+  for (const { webapp, context } of applications) {
+    await cp(webapp, join(base, 'webapps', context), { recursive: true });
+  }
   return base;
 }
 
