@@ -11,7 +11,6 @@ import { type Clock, systemClock } from './clock.ts';
 import { BUILD } from './commands/build.ts';
 import { readVersion } from './commands/version.ts';
 import type { Config, HostPort } from './config/config.ts';
-import { findLoopbackTrust } from './config/loopback-trust.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { type Admission, ExchangeReporter } from './exchange/exchange-reporter.ts';
 import { Gateway } from './gateway/gateway.ts';
@@ -190,8 +189,6 @@ export class Sidecar {
       this.#state?.start();
       this.#otlp?.start();
       this.lifecycle.started();
-      const trust = findLoopbackTrust(this.#config);
-      if (trust !== undefined) this.#logger.warn(trust);
       return { listen: toText(listen), monitor: toText(monitor) };
     } catch (cause) {
       this.dispatcher.destroy();

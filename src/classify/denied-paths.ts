@@ -24,8 +24,13 @@ export class DeniedPaths {
     if (LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
-    if (!IRREGULAR.test(path)) return this.#paths.some((denied) => isBelow(path, denied));
+    if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);
     return AMBIGUOUS.test(path) ? this.#deniesAmbiguous(path) : this.#deniesDecoded(path);
+  }
+
+  #deniesRegular(path: string): boolean {
+    for (const denied of this.#paths) if (isBelow(path, denied)) return true;
+    return false;
   }
 
   #deniesDecoded(path: string): boolean {
@@ -62,8 +67,8 @@ function toWireText(path: string): string {
 
 const SLASH = 0x2f;
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/i;
-/** Without any of these, text and meaning of a path are the same. */
-const IRREGULAR = /[%;\\]|\/[/.]|^[^/]/;
+/** Without any of these, text and meaning of a path that begins with a slash are the same. */
+const IRREGULAR = /[%;\\]|\/[/.]/;
 /** Climbs, and separators that some servers decode and others do not. */
 const AMBIGUOUS = /\\|%(?:2f|3b|5c)|(?:\.|%2e){2}/i;
 const SEPARATORS = /[/\\;]/;

@@ -1,6 +1,7 @@
 /** `d2-sidecar` itself: starts, says where it listens, and stops when asked. */
 import type { Readable } from 'node:stream';
 import type { Config } from '../config/config.ts';
+import { findLoopbackTrust } from '../config/loopback-trust.ts';
 import { ControlServer, type ControlTarget } from '../control/control-server.ts';
 import type { ControlStatus } from '../control/protocol.ts';
 import { defaultSocketPath } from '../control/socket-folder.ts';
@@ -91,7 +92,8 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       { listen, monitor, upstream: origin, applications: config.applications, control: control?.path },
       'listening',
     );
-
+    const loopbackTrust = findLoopbackTrust(config);
+    if (loopbackTrust !== undefined) logger.warn({ upstream: origin, listen }, loopbackTrust);
     hangUps?.handle(() => void readAgain('SIGHUP'));
     manager?.ready({ listen, monitor });
     stopSignals.passTo({ stop });

@@ -22,7 +22,7 @@ export interface JvmSource {
 
 export type JvmErrorCode = Extract<ErrorCode, `D2S_ERR_JVM_${string}`>;
 
-/** Why there is no reading. `message` is shown to operators, in the log and in the 503 of endpoints 10 to 13. */
+/** Why there is no reading. `message` is shown to operators, in the log and in the 503 of `metrics/jvm`. */
 export class JvmSourceError extends SidecarError {
   declare readonly code: JvmErrorCode;
 

@@ -66,8 +66,8 @@ beforeEach(() => {
   reloads = [];
 });
 
-async function start(sidecar: Servable, socket: string, signals = new EventEmitter()) {
-  const flags = { upstream: 'http://127.0.0.1:1', config: 'f' };
+async function start(sidecar: Servable, socket: string, signals = new EventEmitter(), listen = '127.0.0.1:2') {
+  const flags = { upstream: 'http://127.0.0.1:1', listen, config: 'f' };
   const { config } = await loadConfig({ flags, env: {}, readFile: () => JSON.stringify({ control: { socket } }) });
   const ended = serve({
     config,
@@ -96,6 +96,18 @@ describe('serve', () => {
     expect(stand.log.lines).toEqual(lines.map((line) => `info ${line}`));
     expect(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT')).toBe(0);
     expect(existsSync(stand.at('a.sock'))).toBe(false);
+  });
+
+  it('says once that clients of other machines come from loopback to the application server', async () => {
+    const sidecar = new HeldSidecar();
+    const { ended, signals } = await start(sidecar, stand.at('a.sock'), undefined, '0.0.0.0:2');
+    await until(() => stand.log.lines.includes('info listening'));
+    signals.emit('SIGTERM');
+    await until(() => sidecar.told.includes('stop'));
+    sidecar.release();
+    expect(await ended).toBe(0);
+    const warnings = stand.log.lines.filter((line) => line.startsWith('warn '));
+    expect(warnings).toEqual([expect.stringMatching(/sees all clients come from loopback.*rest\.deny/)]);
   });
 
   it('ends at once at a second signal', async () => {

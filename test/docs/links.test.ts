@@ -1,5 +1,5 @@
 /** Links, anchors and paths in the documents lead somewhere. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -99,6 +99,15 @@ describe('the documents', () => {
       }),
     );
     expect(faults).toEqual([]);
+  });
+
+  it('name endpoints by their paths, and so do alerts', () => {
+    const rules = {
+      file: 'config/prometheus/rules.yml',
+      text: readFileSync(`${ROOT}/config/prometheus/rules.yml`, 'utf8'),
+    };
+    const faults = [...documents, rules].filter(({ text }) => /\bendpoints? \d/i.test(text));
+    expect(faults.map(({ file }) => file)).toEqual([]);
   });
 
   it('lead to no host but this machine and examples', () => {

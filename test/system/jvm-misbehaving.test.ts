@@ -1,6 +1,6 @@
 /**
- * A source of the JVM's condition that hangs, and one that answers 100 MB of nonsense, before a running sidecar: endpoints 10 to
- * 13 say 503 with the reason and since when, the proxied traffic does not notice, and memory stays as it was.
+ * A source of the JVM's condition that hangs, and one that answers 100 MB of nonsense, before a running sidecar: `metrics/jvm`
+ * and all below it say 503 with the reason and since when, the proxied traffic does not notice, and memory stays as it was.
  */
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';

@@ -1,5 +1,5 @@
 /**
- * The sidecar as a process of its own before a real JVM: endpoints 10 to 13 against the MXBeans, and what becomes of them and
+ * The sidecar as a process of its own before a real JVM: `metrics/jvm` against the MXBeans, and what becomes of them and
  * of the traffic when the JVM stands still, is killed, and is started again on its port. Needs a JDK; D2S_REQUIRE_JAVA=1 makes
  * its absence a failure.
  */
