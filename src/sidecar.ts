@@ -27,6 +27,7 @@ import type { LeveledLogger, Logger } from './logger.ts';
 import { initMetrics } from './metrics/histogram-pool.ts';
 import { Guard } from './monitor/guard.ts';
 import { HostCheck } from './monitor/host-check.ts';
+import { readLiveCounters } from './monitor/live-counters.ts';
 import { LoopDelay } from './monitor/loop-delay.ts';
 import { Monitor } from './monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from './monitor/monitored.ts';
@@ -352,15 +353,18 @@ export class Sidecar {
         clock: this.#clock,
         history: this.history,
         sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
+        outside: this.recorder.outside,
         probe: () => this.#upstream.probe(),
       },
     };
   }
 
   #historySources(): HistorySources {
+    const { own, outside } = this.recorder;
+    const applications = [...this.recorder.applications.values()];
+    const sidecar = { own, limits: this.limits, reporter: this.reporter, dispatcher: this.dispatcher };
     return {
-      applications: [...this.recorder.applications.values()],
-      own: this.recorder.own,
+      ...{ applications, own, counters: () => readLiveCounters({ sidecar, applications, outside }) },
       jvm: this.#monitoredJvm(),
       upstream: this.#upstream,
       lifecycle: this.lifecycle,

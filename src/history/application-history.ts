@@ -1,15 +1,28 @@
+import type { CallCountsReading } from '../metrics/call-counts.ts';
 import type { DurationSteps } from '../metrics/duration-steps.ts';
 import type { MeterReading } from '../metrics/meter.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { TimerReading } from '../metrics/timer.ts';
 import { type Columns, createColumns, valueAt } from './columns.ts';
+import { MinuteCalls, type WorstCall } from './minute-calls.ts';
 import { isSparkStep, SparkLines } from './spark-lines.ts';
 
 /** What is read of one application. */
 export interface HistoryApplication {
   readonly name: string;
-  readonly statistics: Readonly<Record<'rpc' | 'sba' | 'object', { metrics(): MetricSet }>>;
+  readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
   readonly sessions: { readonly size: number };
+}
+
+interface HistoryCalls {
+  metrics(): MetricSet;
+  /** By name, in the order in which names came. */
+  readonly counts: ReadonlyMap<string, CallCountsReading>;
+}
+
+/** The worst call, with its kind. */
+export interface WorstCallOfKind extends WorstCall {
+  readonly kind: 'rpc' | 'sba';
 }
 
 /** The calls of one step; durations in seconds, null when there was none. */
@@ -59,9 +72,10 @@ class CallsHistory {
   readonly #errors: CountSteps;
   readonly #durations: DurationSteps | undefined;
   readonly #sparks: SparkLines;
+  readonly #minute: MinuteCalls;
   readonly #columns: Columns<'count' | 'errors' | 'p50' | 'p95' | 'p99'>;
 
-  constructor(prefix: 'rpc' | 'sba', calls: { metrics(): MetricSet }) {
+  constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
     this.#prefix = prefix;
     this.#metrics = () => calls.metrics();
     const { timers, meters } = calls.metrics();
@@ -70,6 +84,7 @@ class CallsHistory {
     this.#errors = new CountSteps(meters.get(`${prefix}.errors`) as MeterReading);
     this.#durations = total.openSteps?.();
     this.#sparks = new SparkLines(this.#names());
+    this.#minute = new MinuteCalls(calls.counts);
     this.#columns = createColumns(['count', 'errors', 'p50', 'p95', 'p99']);
   }
 
@@ -84,6 +99,11 @@ class CallsHistory {
     p95[place] = toSeconds(step?.p95);
     p99[place] = toSeconds(step?.p99);
     if (isSparkStep(seq)) this.#sparks.take(this.#names());
+    this.#minute.take();
+  }
+
+  get worst(): WorstCall | undefined {
+    return this.#minute.worst;
   }
 
   at(place: number): CallsPoint {
@@ -107,7 +127,7 @@ class CallsHistory {
   }
 }
 
-/** The last hour of one application, at 80 KB and 56 bytes for each name of an RPC. */
+/** The last hour of one application, at 80 KB and 112 bytes for each name of an RPC. */
 export class ApplicationHistory {
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
   readonly #values: CountSteps;
@@ -138,6 +158,13 @@ export class ApplicationHistory {
       values: values[place] as number,
       sessions: sessions[place] as number,
     };
+  }
+
+  /** The name with the most failed calls in the last 12 steps; undefined where none failed. */
+  get worstCall(): WorstCallOfKind | undefined {
+    const { rpc, sba } = this.#calls;
+    if (rpc.worst !== undefined && rpc.worst.failed >= (sba.worst?.failed ?? 0)) return { kind: 'rpc', ...rpc.worst };
+    return sba.worst && { kind: 'sba', ...sba.worst };
   }
 
   /** Calls of the `row`-th name, in the order of their coming, in each of the last 12 x 25 s; oldest first. */

@@ -5,15 +5,23 @@
  * A step ends when the timer fires. When the process stood still, or was stopped, a step is as long as that: `seconds` tells.
  */
 import { type Clock, NS_PER_S } from '../clock.ts';
-import { ApplicationHistory, type ApplicationPoint, type HistoryApplication } from './application-history.ts';
+import {
+  ApplicationHistory,
+  type ApplicationPoint,
+  type HistoryApplication,
+  type WorstCallOfKind,
+} from './application-history.ts';
 import { type Columns, createColumns, MAX_STEPS, placeOf, STEP_SECONDS } from './columns.ts';
 import { type ConditionSources, Conditions } from './conditions.ts';
 import { JvmHistory, type JvmPoint } from './jvm-history.ts';
 import { type Mark, Marks } from './marks.ts';
+import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
 
 export interface HistorySources extends ConditionSources {
   readonly applications: readonly HistoryApplication[];
   readonly own: { read(): OwnCounts };
+  /** Counters that the page shows by what they gained. */
+  readonly counters: ReadCounters;
   /** Counts of before a restart have been taken up. */
   readonly isRestored: boolean;
 }
@@ -51,6 +59,7 @@ export class History {
   readonly #conditions: Conditions;
   readonly #applications: ReadonlyMap<string, ApplicationHistory>;
   readonly #jvm = new JvmHistory();
+  readonly #recent: RecentCounts;
   readonly #columns: Columns<'epochMs' | 'seconds' | 'aborted' | 'unanswered' | 'holds'>;
   #seq = 0;
   #sampledNs: number;
@@ -66,6 +75,7 @@ export class History {
     this.#conditions = new Conditions(sources, this.#marks, clock);
     this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
     this.#columns = createColumns(['epochMs', 'seconds', 'aborted', 'unanswered', 'holds']);
+    this.#recent = new RecentCounts(sources.counters);
     this.#sampledNs = clock.nowNs();
     const { aborted, failed } = sources.own.read();
     this.#aborted = sumOf(aborted);
@@ -101,6 +111,16 @@ export class History {
     return this.#marks.dropped;
   }
 
+  /** What the counters of `HistorySources` gained, by key. */
+  recentCounts(): ReadonlyMap<string, RecentCount> {
+    return this.#recent.read();
+  }
+
+  /** The RPC or SBA RPC with the most failed calls in the last 12 steps; undefined where none failed. */
+  worstCallOf(application: string): WorstCallOfKind | undefined {
+    return this.#applications.get(application)?.worstCall;
+  }
+
   /** Ends a step. */
   sample(): void {
     const nowNs = this.#clock.nowNs();
@@ -121,6 +141,7 @@ export class History {
     holds[place] = own.comet.holds.now;
     this.#jvm.sample(place, this.#sources.jvm.state);
     for (const application of this.#applications.values()) application.sample(place, seq);
+    this.#recent.take();
     this.#conditions.look();
     this.#seq = seq;
   }

@@ -33,6 +33,11 @@ const WARNINGS = {
 /** Key of the configuration that sets it, e.g. `limits.connections`. */
 export type LimitKey = keyof typeof WARNINGS;
 
+/** Limits of silence: a client that has nothing to say reaches them every day. */
+export const SILENCE_LIMITS: ReadonlySet<string> = new Set(
+  Object.entries(WARNINGS).flatMap(([key, warning]) => (warning === undefined ? [key] : [])),
+);
+
 const KEYS = Object.keys(WARNINGS) as readonly LimitKey[];
 
 export class LimitHits {

@@ -3,6 +3,9 @@ import type { Role } from '../access/reader.ts';
 import type { CallsPoint } from '../history/application-history.ts';
 import { STEP_SECONDS } from '../history/columns.ts';
 import type { HistoryPoint } from '../history/history.ts';
+import type { RecentCount } from '../history/recent-counts.ts';
+import type { MemoryUsage } from '../jvm/jvm-reading.ts';
+import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, PATH, REFUSED } from './live-counters.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredNumbers, MonitoredSidecar } from './monitored.ts';
 import type { MonitoredLive } from './monitored-live.ts';
 
@@ -23,6 +26,7 @@ export function* renderLive(
 ): Generator<string, void, undefined> {
   const numbers = sidecar.own.read();
   const { history } = live;
+  const recent = history.recentCounts();
   const head = {
     version: sidecar.version,
     now: toIso(live.clock.epochMs()),
@@ -31,11 +35,12 @@ export function* renderLive(
     ...toState(sidecar),
     upstream: toUpstream(sidecar),
     jvm: toJvm(jvm),
-    limits: toLimits(sidecar, numbers, applications),
-    failures: Array.from(sidecar.reporter.failures.counts, ([code, count]) => ({ code, count })).filter(isCounted),
-    connections: { open: sidecar.dispatcher.openConnections, refused: sidecar.dispatcher.refusedConnections },
-    gatewayShare: toGatewayShare(numbers),
-    observerErrors: sidecar.reporter.observerErrors,
+    limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
+    failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
+    connections: { open: sidecar.dispatcher.openConnections, refused: countOf(recent, REFUSED) },
+    gatewayShare: toGatewayShare(recent),
+    observerErrors: countOf(recent, OBSERVER_ERRORS),
+    outside: toOutside(live, countOf(recent, OUTSIDE), role),
     windowSeconds: windowMs / MS_PER_S,
     seq: history.seq,
     marks: history.marks.map(({ epochMs, kind, text }) => ({ t: epochMs / MS_PER_S, kind, text })),
@@ -61,6 +66,7 @@ function* renderApplication(
     name,
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
     holds: { now: comet.holds.now },
+    worstCall: history.worstCallOf(name) ?? null,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
   let before = '';
@@ -110,44 +116,46 @@ function toUpstream({ upstream }: MonitoredSidecar): object {
 function toJvm({ state, reads }: MonitoredJvm): object {
   // Nothing is counted where no source is configured.
   if (state.kind === 'unavailable' && reads === undefined) {
-    return { state: 'none', source: null, since: null, reason: state.reason };
+    return { state: 'none', source: null, since: null, reason: state.reason, heapMax: null };
   }
   return {
     state: state.kind,
     source: state.kind === 'available' ? state.source : null,
     since: toIso(state.sinceEpochMs),
     reason: state.kind === 'available' ? null : state.reason,
+    heapMax: state.kind === 'available' ? toHeapMax(state.reading.heap) : null,
   };
 }
 
-/** Those that have been reached, by the key that sets them. */
-function toLimits(
-  { limits }: MonitoredSidecar,
-  numbers: MonitoredNumbers,
-  applications: readonly MonitoredApplication[],
-): readonly object[] {
-  const folded = (kind: 'rpc' | 'sba' | 'object') =>
-    applications.reduce((sum, { statistics }) => sum + statistics[kind].foldedCount, 0);
-  const hits = [
-    ...limits.counts,
-    ['sessions.max', numbers.sessionsUntracked],
-    ['metrics.maxNames.rpc', folded('rpc')],
-    ['metrics.maxNames.sba', folded('sba')],
-    ['metrics.maxNames.object', folded('object')],
-  ] as const;
-  return hits.filter(([, count]) => count > 0).map(([key, count]) => ({ key, hits: count }));
+/** Bytes; null where the JVM has no limit (-1), or its source does not know it. */
+function toHeapMax({ max = -1 }: MemoryUsage): number | null {
+  return max > 0 ? max : null;
 }
 
-function isCounted({ count }: { readonly count: number }): boolean {
-  return count > 0;
+type Recent = ReadonlyMap<string, RecentCount>;
+
+/** Counters whose key begins with `prefix`, without it, that have risen since the start. */
+function keyed(recent: Recent, prefix: string): (readonly [string, RecentCount])[] {
+  return Array.from(recent, ([key, count]) => [key, count] as const)
+    .filter(([key, { sinceStart }]) => key.startsWith(prefix) && sinceStart > 0)
+    .map(([key, count]) => [key.slice(prefix.length), count]);
 }
 
-/** 0 to 1, of all exchanges that have ended. */
-function toGatewayShare({ exchanges }: MonitoredNumbers): number {
-  const sumOf = (counts: Readonly<Record<string, number>> = {}) => Object.values(counts).reduce((sum, n) => sum + n, 0);
-  const gateway = sumOf(exchanges.gateway);
-  const all = Object.values(exchanges).reduce((sum, counts) => sum + sumOf(counts), 0);
+function countOf(recent: Recent, key: string): RecentCount {
+  return recent.get(key) ?? { sinceStart: 0, inMinute: 0 };
+}
+
+/** 0 to 1, of the exchanges that ended in the last minute. */
+function toGatewayShare(recent: Recent): number {
+  const gateway = countOf(recent, `${PATH}gateway`).inMinute;
+  const all = gateway + countOf(recent, `${PATH}relay`).inMinute;
   return all === 0 ? 0 : toShort(gateway / all);
+}
+
+/** Segments are of paths that anybody can send, and may name a person: as names of users, they take the role `sessions`. */
+function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+  const { segments, other } = outside.read();
+  return { ...count, ...(role === 'sessions' ? { segments, other } : { segments: null, other: null }) };
 }
 
 function toIso(epochMs: number): string {

@@ -10,7 +10,7 @@ type Pieces = Generator<string, void, undefined>;
 
 const NS_PER_S = 1e9;
 
-/** Rows `[name, count, errors, ratePerSecond, p50, p99, 12 numbers of a spark line]`; durations in seconds, of the window. */
+/** Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 numbers of a spark line]`; durations in seconds, of the window. */
 export function* renderCalls(
   kind: 'rpc' | 'sba',
   { name, statistics }: MonitoredApplication,
@@ -26,6 +26,7 @@ function* rowsOfCalls(
   { history }: MonitoredLive,
 ): Generator<readonly unknown[]> {
   const { timers, meters } = statistics[kind].metrics();
+  const { counts } = statistics[kind];
   let row = 0;
   for (const [metric, timer] of timers) {
     // The totals are before all names.
@@ -33,9 +34,11 @@ function* rowsOfCalls(
     const { count, rates, p50, p99 } = timer.snapshot();
     const errors = meters.get(`${metric}.errors`)?.count ?? 0;
     const durations = [toShort(p50 / NS_PER_S), toShort(p99 / NS_PER_S)];
+    const callName = metric.slice(kind.length + 1);
+    const { ok, clientErrors, errors: failed } = counts.get(callName) ?? { ok: 0, clientErrors: 0, errors };
     yield [
-      metric.slice(kind.length + 1),
-      ...[count, errors, toShort(rates.m1), ...durations],
+      callName,
+      ...[count, errors, toShort(rates.m1), ...durations, ok + clientErrors + failed],
       ...history.lineOf(application, kind, row),
     ];
     row += 1;

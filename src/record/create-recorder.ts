@@ -12,6 +12,7 @@ import { CallObservers } from './call-observer.ts';
 import type { CometListener } from './comet/comet-listener.ts';
 import { CometMetrics } from './comet/comet-metrics.ts';
 import { createCometReader } from './comet/create-comet-reader.ts';
+import { OutsidePaths } from './outside-paths.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import { RecordedState } from './recorded-state.ts';
 import { type ApplicationStatistics, Recorder } from './recorder.ts';
@@ -75,7 +76,8 @@ export function createRecording(config: RecorderConfig, clock: Clock, services: 
     own,
     applications: new Map(applications.map((application) => [application.name, application])),
   };
-  const recorder = new Recorder({ ...parts, classifier, comet, observers });
+  const outside = new OutsidePaths(config.applications);
+  const recorder = new Recorder({ ...parts, classifier, comet, outside, observers });
   return {
     recorder,
     memory,

@@ -31,6 +31,7 @@ import type { CallObservers } from './call-observer.ts';
 import type { CometReader } from './comet/comet-reader.ts';
 import type { ExchangeReading } from './comet/exchange-reading.ts';
 import { EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
+import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 
 /** What is measured of one application. */
@@ -48,6 +49,7 @@ export interface RecorderParts {
   /** Absent where Comet is not to be read. */
   readonly comet: CometReader | undefined;
   readonly own: OwnMetrics;
+  readonly outside: OutsidePaths;
   readonly observers: CallObservers;
 }
 
@@ -68,6 +70,8 @@ type Note = CallNote | ExchangeReading | typeof NO_CALL;
 export class Recorder implements ExchangeObserver {
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
   readonly own: OwnMetrics;
+  /** Requests that passed outside of all applications. */
+  readonly outside: OutsidePaths;
   /** Who is told of each call that has ended, beside the statistics. */
   readonly observers: CallObservers;
   #classifier: Classifier;
@@ -75,13 +79,14 @@ export class Recorder implements ExchangeObserver {
   readonly #tokens: TokenMemory;
   readonly #comet: CometReader | undefined;
 
-  constructor({ classifier, credentials, applications, comet, own, observers }: RecorderParts) {
+  constructor({ classifier, credentials, applications, comet, own, outside, observers }: RecorderParts) {
     this.#classifier = classifier;
     this.#credentials = credentials;
     this.#tokens = new TokenMemory(credentials);
     this.#comet = comet;
     this.applications = applications;
     this.own = own;
+    this.outside = outside;
     this.observers = observers;
   }
 
@@ -124,6 +129,7 @@ export class Recorder implements ExchangeObserver {
     this.own.exchangeEnded(exchange.path, ending.kind, exchange.status);
     if (note === NO_CALL) {
       this.own.exchangeUnclassified();
+      if (ending.kind === 'completed') this.outside.add(exchange.request.target);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }

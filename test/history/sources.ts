@@ -18,6 +18,8 @@ export interface Sources extends Changeable<HistorySources> {
     comet: { holds: { now: number } };
   };
   readonly sessions: { size: number };
+  /** What `counters` reads. */
+  readonly counted: Map<string, number>;
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };
   lifecycle: { state: string };
@@ -37,14 +39,16 @@ export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): So
   const none = { rpc: 0, sba: 0, object: 0 };
   const counts = { aborted: { ...none }, failed: { ...none }, comet: { holds: { now: 0 } } };
   const sessions = { size: 0 };
+  const counters = new Map<string, number>();
   return {
-    ...{ clock, statistics, counts, sessions },
+    ...{ clock, statistics, counts, counted: counters, sessions },
     applications: names.map((name) => ({ name, statistics, sessions })),
     own: { read: () => counts },
     upstream: { reachability: { kind: 'unknown' } },
     jvm: { state: NO_JVM_YET, failures: 0 },
     lifecycle: { state: 'starting' },
     reloads: { lastAppliedEpochMs: clock.epochMs() },
+    counters: () => new Map(counters),
     isRestored: false,
   };
 }

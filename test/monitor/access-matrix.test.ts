@@ -27,6 +27,8 @@ const BASE = '/smartWeb/api/rest/v0/admin';
 const SESSION_ID = 'a-session-id';
 const USER_NAME = 'a-user-name';
 const ADDRESS = '203.0.113.9';
+/** First segment of a path outside of the application. */
+const SEGMENT = 'a-path-segment';
 
 /** What the answer is to each credential, GET and HEAD. */
 type Row = readonly [
@@ -121,7 +123,10 @@ const monitored: Monitored = {
       ...{ startedEpochMs: 0, seq: 0, marks: [], droppedMarks: 0 },
       points: function* () {},
       lineOf: () => Array<number>(SPARK_POINTS).fill(0),
+      recentCounts: () => new Map([['outside', { sinceStart: 3, inMinute: 1 }]]),
+      worstCallOf: () => ({ kind: 'rpc', name: 'E.Demo.Run', failed: 1, ended: 2 }),
     },
+    outside: { read: () => ({ count: 3, segments: [[SEGMENT, 2]], other: 1 }) },
     sessionsOf: () => [{ errors: 0, toEntry: () => SESSION }],
     probe: () => Promise.resolve(true),
   },
@@ -263,7 +268,9 @@ function faultsOf({ status, headers, body }: Answer, method: string, path = ''):
     ...((status === 405) === (headers.allow === 'GET, HEAD') ? [] : ['allow']),
     ...(status >= 400 && headers['content-type'] !== 'application/problem+json' ? ['no problem document'] : []),
     ...(method === 'HEAD' && body !== '' ? ['a body'] : []),
-    ...(status !== 200 && [SESSION_ID, USER_NAME, ADDRESS].some((secret) => body.includes(secret)) ? ['a leak'] : []),
+    ...(status !== 200 && [SESSION_ID, USER_NAME, ADDRESS, SEGMENT].some((secret) => body.includes(secret))
+      ? ['a leak']
+      : []),
   ];
 }
 
@@ -302,10 +309,11 @@ describe('the access matrix', () => {
   it('shows nothing of sessions to metrics in any answer', async () => {
     for (const [path] of TABLE) {
       const { body } = await ask(path, { authorization: basic('bob', 'bobbobbob') });
-      for (const secret of [SESSION_ID, USER_NAME, ADDRESS]) expect(body).not.toContain(secret);
+      for (const secret of [SESSION_ID, USER_NAME, ADDRESS, SEGMENT]) expect(body).not.toContain(secret);
     }
     const { body } = await ask(`${BASE}/d2/sessions`, { authorization: basic('ann', 'annannann') });
     expect(body).toContain(USER_NAME);
+    expect((await ask('/live', { authorization: basic('ann', 'annannann') })).body).toContain(SEGMENT);
   });
 
   it('is open to everybody where no access is configured', async () => {

@@ -15,6 +15,7 @@ interface Live {
     readonly name: string;
     readonly sessions: Readonly<Record<string, number>>;
     readonly holds: { readonly now: number };
+    readonly worstCall: object | null;
     readonly history: { readonly stepSeconds: number; readonly points: readonly Point[] };
   }[];
 }
@@ -29,6 +30,10 @@ interface Point {
   readonly rpc: Calls;
   readonly sba: Calls;
 }
+
+/** Of a counter, by what it gained. */
+const NONE = { sinceStart: 0, inMinute: 0 };
+const ONCE = { sinceStart: 1, inMinute: 1 };
 
 const stands: Stand[] = [];
 afterEach(async () => {
@@ -101,8 +106,15 @@ describe('/live', () => {
       ...{ version, now: expect.any(String), startTime: expect.any(String), role: 'sessions' },
       ...{ state: 'serving', stopLeftSeconds: null },
       upstream: { state: 'unknown', since: null, reason: null },
-      jvm: { state: 'none', source: null, since: null, reason: expect.stringContaining('jvm.source: none') },
-      ...{ limits: [], failures: [], connections: { open: 0, refused: 0 }, gatewayShare: 0, observerErrors: 0 },
+      jvm: {
+        state: 'none',
+        source: null,
+        since: null,
+        reason: expect.stringContaining('jvm.source: none'),
+        heapMax: null,
+      },
+      ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, gatewayShare: 0, observerErrors: NONE },
+      outside: { ...NONE, segments: [], other: 0 },
       ...{ windowSeconds: 300, seq: 0, droppedMarks: 0 },
       marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
       applications: [
@@ -110,6 +122,7 @@ describe('/live', () => {
           name: 'smartWeb',
           sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 0 },
           holds: { now: 0 },
+          worstCall: null,
           history: { stepSeconds: 5, points: [] },
         },
       ],
@@ -166,7 +179,7 @@ describe('/live', () => {
       const [p50 = 0, p99 = 0, p95 = 0] = durations;
       expect([p50 > 0, p50 <= p95, p95 <= p99, p99 < 5]).toEqual([true, true, true, true]);
     }
-    expect(failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', count: 1 }]);
+    expect(failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
     expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
   });
 
@@ -231,7 +244,7 @@ describe('/live', () => {
     expect(lost.marks.slice(1)).toEqual([
       { t: since / 1_000, kind: 'upstreamLost', text: 'The upstream takes no connections: ECONNREFUSED.' },
     ]);
-    expect(lost.failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_REFUSED', count: 1 }]);
+    expect(lost.failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...ONCE }]);
 
     upstream.listen(port, '127.0.0.1');
     await once(upstream, 'listening');
@@ -258,11 +271,58 @@ describe('/live', () => {
     expect((await fetch(`http://127.0.0.1:${stand.port}/smartWeb/`, { headers: many })).status).toBe(431);
     const { limits } = await live(stand);
     expect(limits).toEqual([
-      { key: 'limits.fields', hits: 1 },
-      { key: 'sessions.max', hits: 1 },
-      { key: 'metrics.maxNames.rpc', hits: 2 },
-      { key: 'metrics.maxNames.object', hits: 1 },
+      { key: 'limits.fields', ...ONCE },
+      { key: 'sessions.max', ...ONCE },
+      { key: 'metrics.maxNames.rpc', sinceStart: 2, inMinute: 2 },
+      { key: 'metrics.maxNames.object', ...ONCE },
     ]);
+  });
+
+  it('forgets after a minute what is not of now, and says that it was since the start', async () => {
+    const stand = await started();
+    expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
+    const counted = async () => (await live(stand)).failures;
+    expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
+    for (let step = 0; step < 12; step += 1) stand.sidecar.history.sample();
+    expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', sinceStart: 1, inMinute: 0 }]);
+  });
+
+  it('has no limit of silence among those that were reached', async () => {
+    const stand = await started();
+    for (const key of ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed', 'timeouts.head'] as const)
+      stand.sidecar.limits.hit(key);
+    expect((await live(stand)).limits).toEqual([{ key: 'timeouts.head', ...ONCE }]);
+  });
+
+  it('names the call that failed most often in the last minute, of both kinds', async () => {
+    const stand = await started();
+    const worst = async () => (await live(stand)).applications[0]?.worstCall;
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    stand.sidecar.history.sample();
+    expect(await worst()).toBeNull();
+    await call(stand, 'd2/rpc/E.Demo/Fail');
+    for (let i = 0; i < 2; i += 1) await call(stand, 'd2/sba/E.Demo/Fail');
+    stand.sidecar.history.sample();
+    expect(await worst()).toEqual({ kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 });
+    for (let step = 0; step < 12; step += 1) stand.sidecar.history.sample();
+    expect(await worst()).toBeNull();
+  });
+
+  it('tells where requests outside of the application went, and of no other ones', async () => {
+    const stand = await started();
+    const outside = async () => (await live(stand)).outside;
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    await fetch(`http://127.0.0.1:${stand.port}/smartWeb/index.html`);
+    expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
+    for (const path of ['plant/api', 'plant', 'manager', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6', ''])
+      await fetch(`http://127.0.0.1:${stand.port}/${path}?token=secret`);
+    expect(await outside()).toEqual({
+      ...{ sinceStart: 5, inMinute: 5, other: 2 },
+      segments: [
+        ['plant', 2],
+        ['manager', 1],
+      ],
+    });
   });
 
   it('tells of connections, of the gateway, and of observers that failed', async () => {
@@ -271,9 +331,9 @@ describe('/live', () => {
     client.socket.write('GET /smartWeb/api/rest/v0/d2/rpc/E.Demo/Run HTTP/1.1\r\nHost: plant\r\n\r\n');
     await client.until('ok');
     expect(await live(stand)).toMatchObject({
-      connections: { open: 1, refused: 0 },
+      connections: { open: 1, refused: NONE },
       gatewayShare: 0,
-      observerErrors: 0,
+      observerErrors: NONE,
     });
     const old = await stand.connect();
     old.socket.write('GET /smartWeb/api/rest/v0/d2/rpc/E.Demo/Run HTTP/1.0\r\n\r\n');
@@ -282,7 +342,7 @@ describe('/live', () => {
     stand.sidecar.reporter.guard(() => {
       throw new Error('on purpose');
     });
-    expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: 1 });
+    expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: ONCE });
   });
 
   it('tells that it drains, and how long it will be there', async () => {
@@ -347,11 +407,11 @@ describe('the tables', () => {
     expect(await read(stand, '/live/smartWeb/rpc')).toEqual({
       ...{ sparkPoints: 12, sparkStepSeconds: 25 },
       rows: [
-        ['E.Demo.Run', 3, 0, number, number, number, ...zeros, 2],
-        ['E.Demo.Fail', 1, 1, number, number, number, ...zeros, 1],
+        ['E.Demo.Run', 3, 0, number, number, number, 3, ...zeros, 2],
+        ['E.Demo.Fail', 1, 1, number, number, number, 1, ...zeros, 1],
       ],
     });
-    expect(await rows(stand, 'sba')).toEqual([['E.Demo.Other', 1, 0, number, number, number, ...zeros, 1]]);
+    expect(await rows(stand, 'sba')).toEqual([['E.Demo.Other', 1, 0, number, number, number, 1, ...zeros, 1]]);
     const [[, , , rate, p50, p99]] = (await rows(stand, 'rpc')) as [readonly number[]];
     expect(rate).toBeGreaterThanOrEqual(0);
     expect(p50).toBeGreaterThan(0);

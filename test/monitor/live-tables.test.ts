@@ -29,6 +29,8 @@ const history = new History(
   { nowNs: () => sources.clock.nowNs(), epochMs: () => sources.clock.epochMs() },
 );
 
+const outside = { read: () => ({ count: 0, segments: [], other: 0 }) };
+
 function* sessionsOf(): Generator<LiveSession> {
   for (const entry of work.application.sessions.entries()) yield { errors: 1, toEntry: () => entry };
 }
@@ -39,7 +41,7 @@ function monitoredWith(jvm: MonitoredJvm = plant.monitored.jvm): Monitored & Req
     jvm,
     health: { isStarted: true, isReady: () => Promise.resolve(true) },
     applications: [work.application],
-    live: { clock: sources.clock, history, sessionsOf, probe: () => Promise.resolve(true) },
+    live: { clock: sources.clock, history, outside, sessionsOf, probe: () => Promise.resolve(true) },
   };
 }
 
@@ -164,7 +166,8 @@ describe('the conditions in /live', () => {
       yield point as never;
     };
     const { startedEpochMs, seq, marks, droppedMarks } = history;
-    const shown = { startedEpochMs, seq, marks, droppedMarks, points, lineOf: () => [] };
+    const quiet = { recentCounts: () => history.recentCounts(), worstCallOf: () => undefined };
+    const shown = { startedEpochMs, seq, marks, droppedMarks, points, lineOf: () => [], ...quiet };
     const { applications } = liveOf({ ...monitored, live: { ...monitored.live, history: shown } });
     expect(applications).toMatchObject([{ history: { points: [{ rpc: [1, 0, 0.0001235, 3_600, 1.235] }] } }]);
   });

@@ -49,10 +49,20 @@ const POINT = exactly(
   'One step.',
 );
 
+/** A counter, by what it gained. */
+const RECENT = {
+  sinceStart: described(count, 'Since this process began to measure.'),
+  inMinute: described(count, 'In the last minute.'),
+};
+
 const APPLICATION = exactly({
   name: described(text, 'Empty: the root context.'),
   sessions: exactly({ REST: count, COMET_WEBSOCKET: count, COMET_LONG_POLLING: count, created: count }),
   holds: exactly({ now: count }, 'Comet polls, of all applications.'),
+  worstCall: {
+    anyOf: [exactly({ kind: { enum: ['rpc', 'sba'] }, name: text, failed: count, ended: count }), { type: 'null' }],
+    description: 'The name with the most failed calls in the last minute.',
+  },
   history: exactly({
     stepSeconds: { const: STEP_SECONDS },
     points: { type: 'array', maxItems: MAX_STEPS, items: POINT, description: 'Oldest first.' },
@@ -78,12 +88,30 @@ export const LIVE_SCHEMAS = {
       source: textOrNull,
       since: dateTimeOrNull,
       reason: textOrNull,
+      heapMax: described(numberOrNull, 'Bytes; null where there is no limit, or it is not known.'),
     }),
-    limits: listOf(exactly({ key: text, hits: count }), 'Limits that have been reached, by key of the configuration.'),
-    failures: listOf(exactly({ code: text, count }), 'Exchanges that the upstream did not answer, by code.'),
-    connections: exactly({ open: count, refused: count }),
-    gatewayShare: { type: 'number', minimum: 0, maximum: 1, description: 'Exchanges that took the gateway.' },
-    observerErrors: count,
+    limits: listOf(
+      exactly({ key: text, ...RECENT }),
+      'Limits that have been reached, by key of the configuration; not those of silence.',
+    ),
+    failures: listOf(exactly({ code: text, ...RECENT }), 'Exchanges that the upstream did not answer, by code.'),
+    connections: exactly({ open: count, refused: exactly(RECENT) }),
+    gatewayShare: {
+      ...{ type: 'number', minimum: 0, maximum: 1 },
+      description: 'Exchanges of the last minute that took the gateway.',
+    },
+    observerErrors: exactly(RECENT, 'Exchanges that were not measured because of a fault of the sidecar.'),
+    outside: exactly(
+      {
+        ...RECENT,
+        segments: {
+          anyOf: [{ type: 'array', items: tuple([text, count], 'Segment and requests.') }, { type: 'null' }],
+          description: 'Most frequent first segments that look like names; null without the role sessions.',
+        },
+        other: { anyOf: [count, { type: 'null' }], description: 'Requests under none of the segments.' },
+      },
+      'Requests that passed outside of all applications.',
+    ),
     windowSeconds: described(number, 'What durations in the tables describe.'),
     seq: described(count, 'Number of the newest step.'),
     marks: listOf(exactly({ t: number, kind: { enum: MARK_KINDS }, text }), 'What happened, with its moment.'),
@@ -94,8 +122,8 @@ export const LIVE_SCHEMAS = {
     sparkPoints: { const: SPARK_POINTS },
     sparkStepSeconds: { const: STEPS_PER_SPARK_POINT * STEP_SECONDS },
     rows: listOf(
-      tuple([text, count, count, number, number, number, ...SPARK], 'A row.'),
-      'Name, answered calls, errors, calls each second, p50, p99 (seconds), and calls in each of the last steps, oldest first.',
+      tuple([text, count, count, number, number, number, count, ...SPARK], 'A row.'),
+      'Name, answered calls, errors, calls each second, p50, p99 (seconds), all calls that ended, and calls in each of the last steps, oldest first.',
     ),
   }),
   LiveObjects: exactly({
