@@ -5,7 +5,9 @@ import type { Credential } from './api.ts';
 import { DefinitionList, Tooltip } from './explanations.tsx';
 import { Figures } from './figures.tsx';
 import { Header } from './header.tsx';
+import { toMinute } from './history.ts';
 import { ItemView } from './item-views.tsx';
+import { goToTables } from './lead.ts';
 import type { Live, LiveApplication } from './live-data.ts';
 import { type PageState, toNowMs } from './page-state.ts';
 import { SignIn } from './sign-in.tsx';
@@ -33,7 +35,7 @@ export function App({ store, onCredential }: AppProps) {
     (route.application === undefined ? live?.applications[0] : undefined);
   return (
     <>
-      <button type="button" class="skip" onClick={skipToTables}>
+      <button type="button" class="skip" onClick={goToTables}>
         Skip to the tables
       </button>
       <Header state={state} application={application?.name ?? live?.applications[0]?.name} nowMs={nowMs} />
@@ -53,13 +55,19 @@ export function App({ store, onCredential }: AppProps) {
       <footer>
         <DefinitionList />
         <p>
-          The same numbers for programs: <a href="metrics">/metrics</a>, <a href="openapi.json">/openapi.json</a>
+          The same numbers for programs: <ForPrograms path="metrics" state={state} />,{' '}
+          <ForPrograms path="openapi.json" state={state} />
         </p>
       </footer>
       <Announcer state={state} nowMs={nowMs} />
       <Tooltip />
     </>
   );
+}
+
+/** A link only where the browser can follow it: it has no token to send, and asks for a password itself. */
+function ForPrograms({ path, state: { live, credential } }: { path: string; state: PageState }) {
+  return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
 }
 
 interface NumbersProps {
@@ -73,6 +81,7 @@ interface NumbersProps {
 function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
   const points = state.histories.get(application.name) ?? [];
   const { route } = state;
+  const minute = toMinute(points, application.history.stepSeconds);
   return (
     <>
       <Situation
@@ -82,15 +91,17 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
         restartedAtMs={state.restartedAtMs}
         nowMs={nowMs}
       />
-      <Figures application={application} points={points} />
+      <Figures application={application} minute={minute} heapMax={live.jvm.heapMax} />
       <div class="columns">
         <TimeCharts
           application={application}
           points={points}
+          minute={minute}
           marks={state.marks}
           nowMs={nowMs}
           rangeS={state.rangeS}
           hasJvm={live.jvm.state !== 'none'}
+          heapMax={live.jvm.heapMax}
           onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
         />
         <section class="panel tables" aria-labelledby="tables-heading">
@@ -107,11 +118,4 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
       </div>
     </>
   );
-}
-
-/** No link: the address behind `#` is the route's. */
-function skipToTables(): void {
-  const heading = document.getElementById('tables-heading');
-  heading?.focus();
-  heading?.scrollIntoView();
 }

@@ -1,6 +1,7 @@
 /** Which charts stand on the one time axis, and what their lines are. */
 import type { DefinitionKey } from './definitions.ts';
-import { toBytes, toCount, toDuration, toRate } from './format.ts';
+import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
+import { errorShareOf, type Minute } from './history.ts';
 import type { HistoryPoint, StepCalls } from './live-data.ts';
 
 export interface Line {
@@ -11,6 +12,8 @@ export interface Line {
   readonly isFilled?: boolean;
   readonly width?: number;
   value(point: HistoryPoint): number | null;
+  /** In the last minute, as the figures have it. */
+  minute(minute: Minute): number | null;
 }
 
 export interface ChartSpec {
@@ -19,6 +22,10 @@ export interface ChartSpec {
   readonly def: DefinitionKey;
   readonly isBars: boolean;
   readonly lines: readonly Line[];
+  /** What the legend says besides, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
+  readonly besides?: { readonly label: string; text(minute: Minute): string };
+  /** What the numbers of `minute` are of. Default: the last minute. */
+  readonly isNow?: boolean;
   /** Of a value of a line. */
   format(value: number): string;
   /** Steps of the axis, where the usual ones (1, 2, 2.5, 5) make no round numbers. */
@@ -35,9 +42,12 @@ const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step)
 
 const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
 
-export function toChartSpecs(kind: CallKind, hasJvm: boolean): readonly ChartSpec[] {
+/** `heapMax`: bytes; null where there is none, or it is not known. */
+export function toChartSpecs(kind: CallKind, hasJvm: boolean, heapMax: number | null): readonly ChartSpec[] {
   const traffic = [RATE, toDurationChart(kind), ERRORS];
-  return hasJvm ? [...traffic, HEAP, PAUSES] : traffic;
+  if (!hasJvm) return traffic;
+  const heap = heapMax === null ? HEAP : { ...HEAP, besides: { label: 'maximum', text: () => toBytes(heapMax) } };
+  return [...traffic, heap, PAUSES];
 }
 
 const RATE: ChartSpec = {
@@ -48,9 +58,18 @@ const RATE: ChartSpec = {
   leastTop: 1,
   format: toRate,
   lines: [
-    { label: 'RPC', colour: 'a', isFilled: true, value: ({ rpc, seconds }) => rpc[0] / seconds },
-    { label: 'SBA', colour: 'b', dash: [5, 3], value: ({ sba, seconds }) => sba[0] / seconds },
+    {
+      ...{ label: 'RPC', colour: 'a', isFilled: true },
+      value: ({ rpc, seconds }) => rpc[0] / seconds,
+      minute: ({ rpc }) => rpc.rate,
+    },
+    {
+      ...{ label: 'SBA', colour: 'b', dash: [5, 3] },
+      value: ({ sba, seconds }) => sba[0] / seconds,
+      minute: ({ sba }) => sba.rate,
+    },
   ],
+  besides: { label: 'all', text: ({ rate }) => toRate(rate) },
 };
 
 function toDurationChart(kind: CallKind): ChartSpec {
@@ -63,9 +82,9 @@ function toDurationChart(kind: CallKind): ChartSpec {
     leastTop: 0.001,
     format: toDuration,
     lines: [
-      { label: 'p50', colour: 'a', value: of(2) },
-      { label: 'p95', colour: 'b', dash: [5, 3], value: of(4) },
-      { label: 'p99', colour: 'c', value: of(3) },
+      { label: 'p50', colour: 'a', value: of(2), minute: (minute) => minute[kind].p50 },
+      { label: 'p95', colour: 'b', dash: [5, 3], value: of(4), minute: (minute) => minute[kind].p95 },
+      { label: 'p99', colour: 'c', value: of(3), minute: (minute) => minute[kind].p99 },
     ],
   };
 }
@@ -79,10 +98,18 @@ const ERRORS: ChartSpec = {
   axisSteps: WHOLE_STEPS,
   format: toCount,
   lines: [
-    { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc[1] },
-    { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba[1] },
-    { label: 'client left', colour: 'e', dash: [2, 2], value: ({ aborted }) => aborted },
+    { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc[1], minute: ({ rpc }) => rpc.errors },
+    { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba[1], minute: ({ sba }) => sba.errors },
+    {
+      ...{ label: 'client left', colour: 'e', dash: [2, 2] },
+      value: ({ aborted }) => aborted,
+      minute: ({ aborted }) => aborted,
+    },
   ],
+  besides: {
+    label: 'all',
+    text: (minute) => `${toCount(minute.errors)}${minute.errors === 0 ? '' : ` (${toPercent(errorShareOf(minute))})`}`,
+  },
 };
 
 const HEAP: ChartSpec = {
@@ -94,9 +121,18 @@ const HEAP: ChartSpec = {
   axisSteps: Array.from({ length: 24 }, (_, power) => MIB * 2 ** power),
   format: toBytes,
   lines: [
-    { label: 'used', colour: 'a', isFilled: true, value: ({ heapUsed }) => heapUsed },
-    { label: 'after collection', colour: 'b', width: 2, value: ({ heapAfterGc }) => heapAfterGc },
+    {
+      ...{ label: 'used', colour: 'a', isFilled: true },
+      value: ({ heapUsed }) => heapUsed,
+      minute: ({ heapUsed }) => heapUsed,
+    },
+    {
+      ...{ label: 'after collection', colour: 'b', width: 2 },
+      value: ({ heapAfterGc }) => heapAfterGc,
+      minute: ({ heapAfterGc }) => heapAfterGc,
+    },
   ],
+  isNow: true,
 };
 
 const PAUSES: ChartSpec = {
@@ -112,6 +148,7 @@ const PAUSES: ChartSpec = {
       colour: 'd',
       isFilled: true,
       value: ({ gcPauseMs, seconds }) => (gcPauseMs === null ? null : gcPauseMs / seconds),
+      minute: ({ pausedShare }) => (pausedShare === null ? null : pausedShare * 1_000),
     },
   ],
 };

@@ -1,13 +1,16 @@
-/** A chart with its legend, which tells the values under the cursor, or the last ones; and the same as a sentence. */
+/** A chart with its legend, which tells the values under the cursor, or those of the last minute; and a sentence about its line. */
 import { useEffect, useRef } from 'preact/hooks';
 import { type ChartSpec, toSummary } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
+import type { Minute } from './history.ts';
 import type { HistoryPoint } from './live-data.ts';
 import { Plot, type PlotData } from './plot.ts';
 
 export interface ChartProps {
   readonly spec: ChartSpec;
   readonly data: PlotData;
+  /** What the legend tells while the cursor is on no point. */
+  readonly minute: Minute;
   /** The point that the cursor is on. */
   readonly moment: HistoryPoint | undefined;
   readonly hasTimes: boolean;
@@ -23,7 +26,7 @@ const HEIGHT_PX = 104;
 const TIMES_PX = 24;
 const NAMES_PX = 10;
 
-export function Chart({ spec, data, moment, hasTimes, hasMarkNames, scheme, onMoment, onPlot }: ChartProps) {
+export function Chart({ spec, data, minute, moment, hasTimes, hasMarkNames, scheme, onMoment, onPlot }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot>(undefined);
   const latest = useRef(data);
@@ -53,7 +56,7 @@ export function Chart({ spec, data, moment, hasTimes, hasMarkNames, scheme, onMo
         <h3 id={`chart-${spec.id}`}>
           <Term def={spec.def}>{spec.title}</Term>
         </h3>
-        <Legend spec={spec} point={moment ?? data.points.at(-1)} />
+        <Legend spec={spec} point={moment} minute={minute} />
         <p class="hidden">{toSummary(spec, data.points)}</p>
       </figcaption>
       <div class="plot" ref={box} aria-hidden="true" />
@@ -61,11 +64,25 @@ export function Chart({ spec, data, moment, hasTimes, hasMarkNames, scheme, onMo
   );
 }
 
-function Legend({ spec, point }: { spec: ChartSpec; point: HistoryPoint | undefined }) {
+interface LegendProps {
+  readonly spec: ChartSpec;
+  readonly point: HistoryPoint | undefined;
+  readonly minute: Minute;
+}
+
+/** Of the point under the cursor; without one of the last minute, with the same numbers as the figures. */
+function Legend({ spec, point, minute }: LegendProps) {
+  const { besides } = spec;
   return (
     <ul class="legend">
+      {point === undefined && <li class="window">{spec.isNow === true ? 'now' : 'last minute'}</li>}
+      {point === undefined && besides !== undefined && (
+        <li data-def={spec.def}>
+          {besides.label} <b>{besides.text(minute)}</b>
+        </li>
+      )}
       {spec.lines.map((line) => {
-        const value = point === undefined ? null : line.value(point);
+        const value = point === undefined ? line.minute(minute) : line.value(point);
         return (
           <li key={line.label} data-def={spec.def}>
             <Swatch colour={line.colour} dash={line.dash} />

@@ -1,11 +1,13 @@
 /** The columns of the tables: what is sorted by, and what is read. */
 import type { DefinitionKey } from './definitions.ts';
-import { toCount, toDuration, toRate, toTime } from './format.ts';
+import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
 import type { CallRow, ConnectionType, ObjectRow, SessionRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
 /** Where the counts of the last steps begin in a row of calls. */
-const FIRST_STEP = 6;
+const FIRST_STEP = 7;
+/** Steps of 5 s in one of them. */
+const STEPS_PER_COUNT = 5;
 
 const CONNECTIONS: Readonly<Record<ConnectionType, string>> = {
   REST: 'REST',
@@ -26,13 +28,24 @@ export function stepsOf(row: CallRow): readonly number[] {
   return row.slice(FIRST_STEP) as number[];
 }
 
+/** As `stepsOf`, with null for what was before the start of the sidecar, whose newest step is `seq`: nobody counted then. */
+export function measuredStepsOf(row: CallRow, seq: number): readonly (number | null)[] {
+  const steps = stepsOf(row);
+  const unmeasured = steps.length - Math.floor(seq / STEPS_PER_COUNT);
+  return steps.map((count, at) => (at < unmeasured ? null : count));
+}
+
 export const CALL_COLUMNS: readonly Column<CallRow>[] = [
   text('name', 'Name', 'call.name', 'wide', (row) => row[0]),
   { ...number('count', 'Calls', 'call.count', 'w-count', (row: CallRow) => row[1], toCount), isMinor: true },
   number('rate', 'Rate /s', 'call.rate', 'w-rate', (row) => row[3], toRate),
   { ...number('p50', 'p50', 'call.p50', 'w-duration', (row: CallRow) => orNone(row[4]), toDuration), isMinor: true },
   number('p99', 'p99', 'call.p99', 'w-duration', (row) => orNone(row[5]), toDuration),
-  number('errors', 'Errors', 'call.errors', 'w-errors', (row) => row[2], toCount),
+  failed(
+    'call.errors',
+    (row) => row[2],
+    (row) => row[6],
+  ),
   {
     ...number('steps', 'Last 5 min', 'call.spark', 'w-spark', (row: CallRow) => sum(stepsOf(row)), toCount),
     isMinor: true,
@@ -57,7 +70,11 @@ export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
     { ...time('since', 'Since', 'session.since', nowMs, (row: SessionRow) => row[3]), isMinor: true },
     time('active', 'Last activity', 'session.active', nowMs, (row) => row[4]),
     number('requests', 'Requests', 'session.requests', 'w-count', (row) => row[6], toCount),
-    number('errors', 'Errors', 'session.errors', 'w-errors', (row) => row[7], toCount),
+    failed(
+      'session.errors',
+      (row) => row[7],
+      (row) => row[6],
+    ),
   ];
 }
 
@@ -81,6 +98,15 @@ function number<Row, Value extends number | null>(
   show: (value: Value) => string,
 ): Column<Row> {
   return { key, label, def, width, isNumber: true, value, text: (row) => show(value(row)) };
+}
+
+/** Failed calls, with their share of all that ended; marked where there are any. */
+function failed<Row>(def: DefinitionKey, errors: (row: Row) => number, ended: (row: Row) => number): Column<Row> {
+  return {
+    ...number('errors', 'Errors', def, 'w-errors', errors, toCount),
+    text: (row) => toFailed(errors(row), ended(row)),
+    isBad: (row) => errors(row) > 0,
+  };
 }
 
 function time<Row>(

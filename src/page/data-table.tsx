@@ -6,7 +6,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { explained, Term } from './explanations.tsx';
 import { toCount } from './format.ts';
-import { type Column, filterRows, firstSort, type Sort, sortRows, toSlice } from './table-model.ts';
+import { type Column, filterRows, firstSort, holdOrder, type Sort, sortRows, toSlice } from './table-model.ts';
 
 export interface TableProps<Row> {
   /** What the rows are, e.g. `RPCs`. */
@@ -33,12 +33,14 @@ export function DataTable<Row>(props: TableProps<Row>) {
   const [filter, setFilter] = useState('');
   const [onlyErrors, setOnlyErrors] = useState(false);
   const [sort, setSort] = useState(initialSort);
-  const shown = useMemo(() => {
+  const hold = useHold(props.keyOf, `${sort.key} ${sort.isDescending} ${onlyErrors} ${filter}`);
+  const sorted = useMemo(() => {
     const column = columns.find(({ key }) => key === sort.key) ?? columns[0];
     const wanted = onlyErrors && hasErrors !== undefined ? rows.filter(hasErrors) : rows;
     const found = filterRows(wanted, filter, filterText);
     return column === undefined ? found : sortRows(found, column, sort.isDescending);
   }, [rows, columns, filter, onlyErrors, sort, hasErrors, filterText]);
+  const shown = hold.toShown(sorted);
   return (
     <div class="data-table">
       <div class="table-tools">
@@ -69,19 +71,36 @@ export function DataTable<Row>(props: TableProps<Row>) {
           </Term>
         </output>
       </div>
-      <Scroller {...props} shown={shown} sort={sort} onSort={setSort} />
+      <Scroller {...props} shown={shown} sort={sort} onSort={setSort} onHold={hold.set} />
     </div>
   );
+}
+
+/**
+ * Keeps the order of the rows while the pointer is over them: what somebody is about to click stays where it is. Their numbers go on.
+ * `asked` names the sorting and the filter: another one is a new order at once.
+ */
+function useHold<Row>(keyOf: (row: Row) => string, asked: string) {
+  const [isHeld, set] = useState(false);
+  const held = useRef<{ readonly asked: string; readonly order: ReadonlyMap<string, number> }>(undefined);
+  const toShown = (sorted: readonly Row[]): readonly Row[] => {
+    const known = isHeld && held.current?.asked === asked ? held.current.order : undefined;
+    const shown = known === undefined ? sorted : holdOrder(sorted, known, keyOf);
+    held.current = isHeld ? { asked, order: new Map(shown.map((row, at) => [keyOf(row), at])) } : undefined;
+    return shown;
+  };
+  return { set, toShown };
 }
 
 interface ScrollerProps<Row> extends TableProps<Row> {
   readonly shown: readonly Row[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
+  readonly onHold: (isHeld: boolean) => void;
 }
 
 function Scroller<Row>(props: ScrollerProps<Row>) {
-  const { caption, columns, shown, rows, sort, onSort, keyOf, emptyText } = props;
+  const { caption, columns, shown, rows, sort, onSort, onHold, keyOf, emptyText } = props;
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ top: 0, height: FIRST_HEIGHT_PX });
   useEffect(() => {
@@ -103,8 +122,15 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
   }, []);
   const slice = toSlice(shown.length, ROW_PX, place.top, place.height);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
-    <section class="scroller" ref={box} tabIndex={0} aria-label={`${caption}, scrollable`}>
+    <section
+      class="scroller"
+      ref={box}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
+      tabIndex={0}
+      aria-label={`${caption}, scrollable`}
+      onPointerEnter={() => onHold(true)}
+      onPointerLeave={() => onHold(false)}
+    >
       <table aria-rowcount={shown.length + 1}>
         <caption class="hidden">{caption}</caption>
         <thead>
@@ -156,7 +182,7 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
         const content = table.cells?.[column.key]?.(row) ?? column.text(row);
         if (at > 0) {
           return (
-            <td key={column.key} class={toClass(column)} data-def={column.def}>
+            <td key={column.key} class={toClass(column, row)} data-def={column.def}>
               {content}
             </td>
           );
@@ -191,6 +217,9 @@ function Space({ rows, columns }: { rows: number; columns: number }) {
   );
 }
 
-function toClass<Row>(column: Column<Row>): string {
-  return [column.width, column.isNumber ? 'number' : '', column.isMinor ? 'minor' : ''].filter(Boolean).join(' ');
+function toClass<Row>(column: Column<Row>, row?: Row): string {
+  const isBad = row !== undefined && column.isBad?.(row) === true;
+  return [column.width, column.isNumber ? 'number' : '', column.isMinor ? 'minor' : '', isBad ? 'bad' : '']
+    .filter(Boolean)
+    .join(' ');
 }

@@ -11,7 +11,8 @@ const CLOCK =
   'The clock of a call starts when the head of its request has been read, and stops with the last byte of the answer from the upstream.';
 const WINDOW =
   'Over the last 5 minutes, or what metrics.window says; a dash when no call fell into it. At most 1 % off.';
-const STEP = 'Each point is one step of 5 seconds by itself.';
+const STEP =
+  'Each point is one step of 5 seconds by itself. The numbers beside the title are of the last minute, and the same as in the figures above; under the cursor, those of that step.';
 
 export const DEFINITIONS = {
   verdict: {
@@ -36,7 +37,7 @@ export const DEFINITIONS = {
   },
   'minute.errors': {
     term: 'Errors, last minute',
-    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out), and their share of all that ended. Who left early is not one.',
+    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out), and their share of all that ended. A call whose client left early is none.',
   },
   'now.sessions': {
     term: 'Sessions',
@@ -48,7 +49,7 @@ export const DEFINITIONS = {
   },
   'now.heap': {
     term: 'Heap',
-    text: 'Memory of the Java heap in use at the last reading, garbage that is not yet collected included.',
+    text: 'Memory of the Java heap in use at the last reading, garbage that is not yet collected included, and its share of the most that the JVM may take (-Xmx).',
   },
   'chart.rate': {
     term: 'Calls a second',
@@ -64,7 +65,7 @@ export const DEFINITIONS = {
   },
   'chart.heap': {
     term: 'Heap',
-    text: 'Java heap in use, and what was left of it after the last collection. What is left and grows for hours is a leak; what is used goes up and down. A dash where the source does not tell it: hsperfdata knows one of the two only (docs/jvm.md).',
+    text: 'Java heap in use, what was left of it after the last collection, and the most that the JVM may take (-Xmx). What is left and grows for hours is a leak; what is used goes up and down. A dash where the source does not tell it: hsperfdata knows one of the two only (docs/jvm.md).',
   },
   'chart.pauses': {
     term: 'Collector pauses',
@@ -86,11 +87,11 @@ export const DEFINITIONS = {
   'call.p99': { term: 'p99', text: `99 of 100 calls were quicker. ${CLOCK} ${WINDOW}` },
   'call.errors': {
     term: 'Errors',
-    text: 'Calls since counting began with status 500 and above, or that the upstream did not answer.',
+    text: 'Calls since counting began with status 500 and above, or that the upstream did not answer, and their share of all that ended.',
   },
   'call.spark': {
     term: 'Last 5 minutes',
-    text: 'Calls in each of the last 12 times 25 seconds that are over, oldest on the left; each line has a scale of its own.',
+    text: 'Calls in each of the last 12 times 25 seconds that are over, oldest on the left; each line has a scale of its own. It begins with the start of the sidecar.',
   },
   'timer.window': { term: 'Durations of one call', text: `${CLOCK} ${WINDOW}` },
   'timer.m1': {
@@ -118,7 +119,7 @@ export const DEFINITIONS = {
   'session.since': { term: 'Since', text: 'When the session began: its login, or its first accepted call.' },
   'session.active': { term: 'Last activity', text: 'When its last request was seen, or its last message.' },
   'session.requests': { term: 'Requests', text: 'Requests and calls of the session since it began.' },
-  'session.errors': { term: 'Errors', text: 'Calls of the session that failed since it began.' },
+  'session.errors': { term: 'Errors', text: 'Calls of the session that failed since it began, and their share of its requests.' },
   'session.timer': {
     term: 'Durations in a session',
     text: `${CLOCK} Of the whole session, not of a window; percentiles are at most 10 % off.`,

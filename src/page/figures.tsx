@@ -1,9 +1,12 @@
-/** The last minute, and now, in a row of numbers. */
+/** The last minute, and now, in a row of numbers, each of which leads to its table. */
 import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
-import { errorShareOf, toMinute } from './history.ts';
-import type { HistoryPoint, LiveApplication } from './live-data.ts';
+import { errorShareOf, type Minute } from './history.ts';
+import { goToTables } from './lead.ts';
+import type { LiveApplication, TableKind } from './live-data.ts';
+import { toHash } from './route.ts';
+import { TABLE_NAMES } from './tables.tsx';
 
 interface Figure {
   readonly def: DefinitionKey;
@@ -11,20 +14,27 @@ interface Figure {
   readonly value: string;
   readonly note?: string;
   readonly isBad?: boolean;
+  /** The heap has no table. */
+  readonly table?: TableKind;
 }
 
-export function Figures({ application, points }: { application: LiveApplication; points: readonly HistoryPoint[] }) {
+export interface FiguresProps {
+  readonly application: LiveApplication;
+  readonly minute: Minute;
+  readonly heapMax: number | null;
+}
+
+export function Figures({ application, minute, heapMax }: FiguresProps) {
   return (
     <section class="figures" aria-label="The last minute">
       <dl>
-        {toFigures(application, points).map(({ def, label, value, note, isBad }) => (
-          <div key={def} class={isBad === true ? 'figure bad' : 'figure'} data-def={def}>
+        {toFigures(application, minute, heapMax).map((figure) => (
+          <div key={figure.def} class={figure.isBad === true ? 'figure bad' : 'figure'} data-def={figure.def}>
             <dt>
-              <Term def={def}>{label}</Term>
+              <Term def={figure.def}>{figure.label}</Term>
             </dt>
             <dd>
-              {value}
-              {note !== undefined && <small> {note}</small>}
+              <Value figure={figure} application={application.name} />
             </dd>
           </div>
         ))}
@@ -33,25 +43,52 @@ export function Figures({ application, points }: { application: LiveApplication;
   );
 }
 
-function toFigures({ history, sessions, holds }: LiveApplication, points: readonly HistoryPoint[]): readonly Figure[] {
-  const minute = toMinute(points, history.stepSeconds);
-  const heap = points.at(-1)?.heapUsed ?? null;
-  const share = errorShareOf(minute);
+function Value({ figure: { value, note, table }, application }: { figure: Figure; application: string }) {
+  const small = note !== undefined && <small> {note}</small>;
+  if (table === undefined)
+    return (
+      <>
+        {value}
+        {small}
+      </>
+    );
+  const text = note === undefined ? value : `${value} ${note}`;
+  return (
+    <a
+      href={toHash({ application, table, item: undefined })}
+      aria-label={`${text}, to the table of ${TABLE_NAMES[table]}`}
+      onClick={goToTables}
+    >
+      {value}
+      {small}
+    </a>
+  );
+}
+
+function toFigures({ sessions, holds }: LiveApplication, minute: Minute, heapMax: number | null): readonly Figure[] {
+  const { rpc, sba, errors, heapUsed } = minute;
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   return [
-    { def: 'minute.rate', label: 'Calls /s', value: toRate(minute.rate) },
-    { def: 'minute.p50', label: 'RPC p50', value: toDuration(minute.p50) },
-    { def: 'minute.p95', label: 'RPC p95', value: toDuration(minute.p95) },
-    { def: 'minute.p99', label: 'RPC p99', value: toDuration(minute.p99) },
+    { def: 'minute.rate', label: 'Calls /s', value: toRate(minute.rate), table: 'rpc' },
+    { def: 'minute.p50', label: 'RPC p50', value: toDuration(rpc.p50), table: 'rpc' },
+    { def: 'minute.p95', label: 'RPC p95', value: toDuration(rpc.p95), table: 'rpc' },
+    { def: 'minute.p99', label: 'RPC p99', value: toDuration(rpc.p99), table: 'rpc' },
     {
       def: 'minute.errors',
       label: 'Errors',
-      value: toCount(minute.errors),
-      isBad: minute.errors > 0,
-      ...(minute.errors > 0 ? { note: toPercent(share) } : {}),
+      value: toCount(errors),
+      table: sba.errors > rpc.errors ? 'sba' : 'rpc',
+      isBad: errors > 0,
+      ...(errors > 0 ? { note: toPercent(errorShareOf(minute)) } : {}),
     },
-    { def: 'now.sessions', label: 'Sessions', value: toCount(active) },
-    { def: 'now.holds', label: 'Held polls', value: toCount(holds.now) },
-    ...(heap === null ? [] : [{ def: 'now.heap', label: 'Heap', value: toBytes(heap) } as const]),
+    { def: 'now.sessions', label: 'Sessions', value: toCount(active), table: 'sessions' },
+    { def: 'now.holds', label: 'Held polls', value: toCount(holds.now), table: 'sessions' },
+    ...(heapUsed === null
+      ? []
+      : [{ def: 'now.heap', label: 'Heap', value: toBytes(heapUsed), ...toHeapNote(heapUsed, heapMax) } as const]),
   ];
+}
+
+function toHeapNote(used: number, max: number | null): { readonly note?: string } {
+  return max === null ? {} : { note: `of ${toBytes(max)}, ${toPercent(used / max)}` };
 }

@@ -11,8 +11,9 @@ export function toCount(value: number): string {
   return value < 1_000 ? String(value) : WHOLE.format(value);
 }
 
-/** Three digits that count, e.g. `0.25`, `12.3`, `1,240`. */
-export function toRate(value: number): string {
+/** Three digits that count, e.g. `0.25`, `12.3`, `1,240`; a dash for none. */
+export function toRate(value: number | null): string {
+  if (value === null) return NONE;
   if (value === 0) return '0';
   if (value < 0.01) return '<0.01';
   return toDigits(value);
@@ -55,6 +56,11 @@ export function toPercent(share: number): string {
   if (percent === 0) return '0 %';
   if (percent < 0.1) return '<0.1 %';
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+}
+
+/** `71 (12 %)`: what failed of `ended`; `0` where nothing did. */
+export function toFailed(failed: number, ended: number): string {
+  return failed === 0 ? '0' : `${toCount(failed)} (${toPercent(failed / Math.max(failed, ended))})`;
 }
 
 /** In the reader's zone: `02:14:07`, with the date before it unless it is the day of `nowMs`. */

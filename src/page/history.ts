@@ -18,48 +18,68 @@ export function within(points: readonly HistoryPoint[], nowS: number, seconds: n
   return first === -1 ? [] : points.slice(first);
 }
 
-/** The last minute in numbers. */
+/** Calls of one kind in the last minute; null: none was measured. */
+export interface MinuteOfKind {
+  readonly errors: number;
+  /** Calls a second. */
+  readonly rate: number | null;
+  /** In seconds. */
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
+
+/** The last minute in numbers: the same ones in the figures, beside the charts, and for the verdict. */
 export interface Minute {
-  /** Steps of it that were measured; fewer than 12 right after a start. */
-  readonly steps: number;
+  readonly rpc: MinuteOfKind;
+  readonly sba: MinuteOfKind;
   /** Answered ones. */
   readonly calls: number;
   readonly errors: number;
   /** Errors that are not among the answered calls. */
   readonly unanswered: number;
   readonly aborted: number;
-  /** Calls a second, RPC and SBA. */
-  readonly rate: number;
-  /** Of RPC, in seconds; null without a call. */
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
+  /** Calls a second, RPC and SBA; null before the first step has ended. */
+  readonly rate: number | null;
   /** Part of the time in which collectors worked, from 0 to 1; null where no JVM is read. */
   readonly pausedShare: number | null;
+  /** Bytes at the last reading. */
+  readonly heapUsed: number | null;
+  readonly heapAfterGc: number | null;
 }
 
 export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): Minute {
   const steps = points.slice(-Math.round(MINUTE_S / stepSeconds));
-  const sum = (value: (point: HistoryPoint) => number) => steps.reduce((total, point) => total + value(point), 0);
-  const seconds = sum((point) => point.seconds);
-  const calls = sum(({ rpc, sba }) => rpc[0] + sba[0]);
-  const errors = sum(({ rpc, sba }) => rpc[1] + sba[1]);
+  const seconds = sumOf(steps, (point) => point.seconds);
+  const calls = sumOf(steps, ({ rpc, sba }) => rpc[0] + sba[0]);
+  const [rpc, sba] = [toKind(steps, 'rpc', seconds), toKind(steps, 'sba', seconds)];
+  const errors = rpc.errors + sba.errors;
+  const unanswered = sumOf(steps, (point) => point.unanswered);
   const pauses = steps.flatMap(({ gcPauseMs }) => (gcPauseMs === null ? [] : [gcPauseMs]));
+  const last = steps.at(-1);
   return {
-    steps: steps.length,
-    calls,
-    errors,
-    unanswered: Math.min(
-      errors,
-      sum(({ unanswered }) => unanswered),
-    ),
-    aborted: sum(({ aborted }) => aborted),
-    rate: seconds === 0 ? 0 : calls / seconds,
-    p50: weightedMedian(steps.map(({ rpc }) => rpc)),
-    p95: greatest(steps.map(({ rpc }) => rpc[4])),
-    p99: greatest(steps.map(({ rpc }) => rpc[3])),
+    ...{ rpc, sba, calls, errors },
+    unanswered: Math.min(errors, unanswered),
+    aborted: sumOf(steps, ({ aborted }) => aborted),
+    rate: seconds === 0 ? null : calls / seconds,
     pausedShare: pauses.length === 0 ? null : pauses.reduce((total, ms) => total + ms, 0) / (seconds * 1_000),
+    heapUsed: last?.heapUsed ?? null,
+    heapAfterGc: last?.heapAfterGc ?? null,
   };
+}
+
+function toKind(steps: readonly HistoryPoint[], kind: 'rpc' | 'sba', seconds: number): MinuteOfKind {
+  return {
+    errors: sumOf(steps, (point) => point[kind][1]),
+    rate: seconds === 0 ? null : sumOf(steps, (point) => point[kind][0]) / seconds,
+    p50: weightedMedian(steps.map((point) => point[kind])),
+    p95: greatest(steps.map((point) => point[kind][4])),
+    p99: greatest(steps.map((point) => point[kind][3])),
+  };
+}
+
+function sumOf(steps: readonly HistoryPoint[], value: (point: HistoryPoint) => number): number {
+  return steps.reduce((total, point) => total + value(point), 0);
 }
 
 /** From 0 to 1, of all calls that have ended in the minute. */

@@ -7,6 +7,7 @@ export interface Fact {
   readonly def: DefinitionKey;
   readonly label: string;
   readonly value: string;
+  readonly isBad?: boolean;
 }
 
 export type Timer = Readonly<Record<string, number | string>>;

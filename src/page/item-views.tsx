@@ -1,10 +1,10 @@
 /** One RPC, one object, one session: in place of its table, and with an address of its own. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { stepsOf, toConnection, toUser } from './columns.ts';
+import { measuredStepsOf, toConnection, toUser } from './columns.ts';
 import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
-import { toCount, toDuration, toRate, toTime } from './format.ts';
+import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
 import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow } from './live-data.ts';
 import type { PageState } from './page-state.ts';
@@ -62,7 +62,8 @@ function Body({
   if (table === 'sessions')
     return <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />;
   if (table === 'objects') return <ObjectBody name={item} row={row as ObjectRow | undefined} document={document} />;
-  return <CallBody name={`${table}.${item}`} row={row as CallRow | undefined} document={document} />;
+  const seq = state.live?.seq ?? 0;
+  return <CallBody name={`${table}.${item}`} row={row as CallRow | undefined} document={document} seq={seq} />;
 }
 
 /** Takes the focus, so that keyboards and screen readers follow to where they were led. */
@@ -76,7 +77,15 @@ function Title({ text }: { text: string }) {
   );
 }
 
-function CallBody({ name, row, document }: { name: string; row: CallRow | undefined; document: MetricsDocument }) {
+interface CallBodyProps {
+  readonly name: string;
+  readonly row: CallRow | undefined;
+  readonly document: MetricsDocument;
+  /** Newest step of the sidecar. */
+  readonly seq: number;
+}
+
+function CallBody({ name, row, document, seq }: CallBodyProps) {
   const timer = document.timers[name] ?? {};
   const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
   return (
@@ -84,13 +93,18 @@ function CallBody({ name, row, document }: { name: string; row: CallRow | undefi
       <Facts
         facts={[
           { def: 'call.count', label: 'Calls', value: toCount(Number(timer.count ?? 0)) },
-          { def: 'call.errors', label: 'Errors', value: toCount(errors) },
+          {
+            def: 'call.errors',
+            label: 'Errors',
+            value: row === undefined ? toCount(errors) : toFailed(errors, row[6]),
+            isBad: errors > 0,
+          },
           ...toTimerFacts(timer, 'timer.window'),
         ]}
       />
       {row !== undefined && (
         <p class="spark-line" data-def="call.spark">
-          <Term def="call.spark">Last 5 minutes</Term> <Spark values={stepsOf(row)} />
+          <Term def="call.spark">Last 5 minutes</Term> <Spark values={measuredStepsOf(row, seq)} />
         </p>
       )}
       <Reading defs={['call.name', 'timer.window', 'timer.m1', 'call.errors']} />
@@ -135,7 +149,7 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
           { def: 'session.active', label: 'Last activity', value: time(row[4]) },
           { def: 'session.address', label: 'Address', value: row[5] },
           { def: 'session.requests', label: 'Requests', value: toCount(row[6]) },
-          { def: 'session.errors', label: 'Errors', value: toCount(row[7]) },
+          { def: 'session.errors', label: 'Errors', value: toFailed(row[7], row[6]), isBad: row[7] > 0 },
         ];
   return (
     <>
@@ -234,8 +248,8 @@ function cell(text: string, def: DefinitionKey | undefined, at: number): Compone
 function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl class="facts">
-      {facts.map(({ def, label, value }) => (
-        <div key={`${def} ${label}`} data-def={def}>
+      {facts.map(({ def, label, value, isBad }) => (
+        <div key={`${def} ${label}`} class={isBad === true ? 'bad' : ''} data-def={def}>
           <dt>
             <Term def={def}>{label}</Term>
           </dt>

@@ -31,11 +31,32 @@ export interface HistoryPoint {
   readonly gcPauseMs: number | null;
 }
 
+/** The name with the most failed calls in the last minute, of all calls of it that ended. */
+export interface WorstCall {
+  readonly kind: 'rpc' | 'sba';
+  readonly name: string;
+  readonly failed: number;
+  readonly ended: number;
+}
+
+/** A counter, by what it gained. */
+export interface RecentCount {
+  readonly sinceStart: number;
+  readonly inMinute: number;
+}
+
+/** Requests that passed outside of all applications; where they went is null without the role `sessions`. */
+export interface Outside extends RecentCount {
+  readonly segments: readonly (readonly [segment: string, count: number])[] | null;
+  readonly other: number | null;
+}
+
 export interface LiveApplication {
   /** Path of the application, e.g. `smartWeb`; empty for the root. */
   readonly name: string;
   readonly sessions: Readonly<Record<ConnectionType | 'created', number>>;
   readonly holds: { readonly now: number };
+  readonly worstCall: WorstCall | null;
   readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
 }
 
@@ -58,6 +79,8 @@ export interface Jvm {
   readonly source: string | null;
   readonly since: string | null;
   readonly reason: string | null;
+  /** Bytes; null where there is no limit, or it is not known. */
+  readonly heapMax: number | null;
 }
 
 export interface Live {
@@ -71,11 +94,13 @@ export interface Live {
   readonly stopLeftSeconds: number | null;
   readonly upstream: Upstream;
   readonly jvm: Jvm;
-  readonly limits: readonly { readonly key: string; readonly hits: number }[];
-  readonly failures: readonly { readonly code: string; readonly count: number }[];
-  readonly connections: { readonly open: number; readonly refused: number };
+  readonly limits: readonly ({ readonly key: string } & RecentCount)[];
+  readonly failures: readonly ({ readonly code: string } & RecentCount)[];
+  readonly connections: { readonly open: number; readonly refused: RecentCount };
+  /** Of the last minute. */
   readonly gatewayShare: number;
-  readonly observerErrors: number;
+  readonly observerErrors: RecentCount;
+  readonly outside: Outside;
   /** What percentiles in the tables describe (`metrics.window`). */
   readonly windowSeconds: number;
   /** Newest step of this process. */
@@ -84,7 +109,7 @@ export interface Live {
   readonly marks: readonly Mark[];
 }
 
-/** Name, count, errors, rate of a minute, p50 and p99 of the window (0 for none); then calls in each of the last 12 times 25 s, oldest first. */
+/** Name, answered calls, errors, rate of a minute, p50 and p99 of the window (0 for none), all calls that ended; then calls in each of the last 12 times 25 s, oldest first. */
 export type CallRow = readonly [
   name: string,
   count: number,
@@ -92,6 +117,7 @@ export type CallRow = readonly [
   rate: number,
   p50: number,
   p99: number,
+  ended: number,
   ...steps: number[],
 ];
 

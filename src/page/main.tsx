@@ -21,6 +21,7 @@ addEventListener('hashchange', () => {
 
 function useCredential(credential: Credential): void {
   api.use(credential);
+  store.update((state) => ({ ...state, credential: credential.kind }));
   poller.now();
 }
 

@@ -1,5 +1,5 @@
 /** All that this page knows, and how an answer of the port changes it. Pure: no request, no document, no clock. */
-import type { Answer } from './api.ts';
+import type { Answer, Credential } from './api.ts';
 import { append } from './history.ts';
 import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind } from './live-data.ts';
 import type { Route } from './route.ts';
@@ -37,6 +37,8 @@ export interface PageState {
   readonly table: TableState | undefined;
   readonly item: ItemState | undefined;
   readonly route: Route;
+  /** What the page sends with its requests. */
+  readonly credential: Credential['kind'];
   readonly rangeS: number;
 }
 
@@ -53,6 +55,7 @@ export function toInitialState(route: Route): PageState {
     table: undefined,
     item: undefined,
     route,
+    credential: 'none',
     rangeS: DEFAULT_RANGE_S,
   };
 }
@@ -121,7 +124,8 @@ export function withoutLive(
   if (isUnknown(answer.status)) {
     const wasTried = state.connection.kind === 'signIn';
     // What was shown before is nobody's any more: the reader may be another one.
-    return { ...toInitialState(state.route), connection: { kind: 'signIn', detail: answer.detail, wasTried } };
+    const { route, credential } = state;
+    return { ...toInitialState(route), credential, connection: { kind: 'signIn', detail: answer.detail, wasTried } };
   }
   const wait = answer.retryAfterS > 0 ? ` Trying again in ${answer.retryAfterS} s.` : '';
   const detail = `${answer.detail || `The monitoring port answers with ${answer.status}.`}${wait}`;

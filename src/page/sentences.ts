@@ -1,6 +1,6 @@
-/** The condition of everything around the calls, as plain sentences. */
+/** The condition of everything around the calls, as plain sentences: of the last minute, or with the time since when. */
 import { toCount, toPercent, toSpan, toTime } from './format.ts';
-import type { Jvm, Live, Upstream } from './live-data.ts';
+import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
 import { isLeaving } from './verdict.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
@@ -28,13 +28,14 @@ const UNREACHABLE: Readonly<Record<string, string>> = {
 };
 
 export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
+  const start = toTime(Date.parse(live.startTime), nowMs);
   return [
     ...toLifecycle(live),
     toUpstream(live.upstream, nowMs),
     toJvm(live.jvm, nowMs),
-    ...live.limits.map(({ key, hits }): Sentence => ({ tone: 'warn', text: toLimit(key, hits) })),
-    ...live.failures.map(({ code, count }): Sentence => ({ tone: 'warn', text: toFailure(code, count) })),
-    ...toOwnFaults(live),
+    ...live.limits.flatMap(({ key, ...count }) => toRecent(count, start, (hits) => toLimit(key, hits))),
+    ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => toFailure(code, failed))),
+    ...toOwnFaults(live, start),
   ];
 }
 
@@ -48,7 +49,7 @@ function toLifecycle(live: Live): Sentence[] {
 
 export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
-  if (state === 'reachable') return { tone: 'good', text: `The upstream has answered${time}.` };
+  if (state === 'reachable') return { tone: 'good', text: `The upstream has taken connections${time}.` };
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
   }
@@ -58,37 +59,51 @@ export function toUpstream({ state, since, reason }: Upstream, nowMs: number): S
 
 export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
   if (state === 'none') return { tone: 'info', text: 'No JVM source is configured.' };
-  if (state === 'available') {
-    return { tone: 'good', text: `The JVM is read${source === null ? '' : ` from ${source}`}.` };
-  }
   const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
+  if (state === 'available') {
+    return { tone: 'good', text: `The JVM has been read${source === null ? '' : ` from ${source}`}${time}.` };
+  }
   return { tone: 'bad', text: `The JVM has not been readable${time}${reason === null ? '' : `: ${withStop(reason)}`}` };
 }
 
+/** A warning for what is of the last minute; what was before it is told with its time, and is none. */
+function toRecent({ sinceStart, inMinute }: RecentCount, start: string, toText: (count: number) => string): Sentence[] {
+  if (inMinute > 0) return [{ tone: 'warn', text: `${toText(inMinute)} in the last minute.` }];
+  if (sinceStart === 0) return [];
+  return [{ tone: 'info', text: `${toText(sinceStart)} since ${start}, but not in the last minute.` }];
+}
+
 function toLimit(key: string, hits: number): string {
-  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${toCount(hits)} times`}.`;
+  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${toCount(hits)} times`}`;
 }
 
 function toFailure(code: string, count: number): string {
-  return `${toCount(count)} ${count === 1 ? 'exchange has' : 'exchanges have'} failed with ${code} since the start.`;
+  return `${toCounted(count, 'exchange')} failed with ${code}`;
 }
 
-function toOwnFaults({ connections, observerErrors, gatewayShare }: Live): Sentence[] {
-  const sentences: Sentence[] = [];
-  if (connections.refused > 0) {
-    const were = connections.refused === 1 ? 'connection was' : 'connections were';
-    sentences.push({ tone: 'warn', text: `${toCount(connections.refused)} ${were} refused at a limit.` });
-  }
-  if (observerErrors > 0) {
-    const were = observerErrors === 1 ? 'exchange was' : 'exchanges were';
-    const text = `${toCount(observerErrors)} ${were} not measured because of a fault in the sidecar; they passed all the same.`;
-    sentences.push({ tone: 'warn', text });
-  }
+function toOwnFaults({ connections, observerErrors, gatewayShare }: Live, start: string): Sentence[] {
+  const sentences = [
+    ...toRecent(
+      connections.refused,
+      start,
+      (count) => `${toCounted(count, 'connection')} ${count === 1 ? 'was' : 'were'} refused at a limit`,
+    ),
+    ...toRecent(
+      observerErrors,
+      start,
+      (count) => `A fault in the sidecar left ${toCounted(count, 'exchange')} unmeasured, which passed all the same,`,
+    ),
+  ];
   if (gatewayShare >= GATEWAY_SHARE) {
-    const text = `${toPercent(gatewayShare)} of the exchanges took the gateway, which costs more than the relay.`;
+    const text = `${toPercent(gatewayShare)} of the exchanges of the last minute took the gateway, which costs more than the relay.`;
     sentences.push({ tone: 'info', text });
   }
   return sentences;
+}
+
+/** E.g. `1 request`, `5 requests`. */
+export function toCounted(count: number, noun: string): string {
+  return `${toCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function withStop(text: string): string {

@@ -1,18 +1,12 @@
 /** The one line that answers "is it the server, the network, or a client?", and what is known besides, as sentences. */
 import { explained } from './explanations.tsx';
-import { toSpan, toTime } from './format.ts';
-import type { HistoryPoint, Live, LiveApplication } from './live-data.ts';
+import { toTime } from './format.ts';
+import { showTables } from './lead.ts';
+import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
+import { toHash } from './route.ts';
 import { type Sentence, toSentences } from './sentences.ts';
-import { type Subject, toVerdict, type Verdict } from './verdict.ts';
-
-export interface SituationProps {
-  readonly live: Live;
-  readonly application: LiveApplication;
-  readonly points: readonly HistoryPoint[];
-  readonly restartedAtMs: number | undefined;
-  readonly nowMs: number;
-}
+import { type Subject, toVerdict, toWorstText, type Verdict } from './verdict.ts';
 
 const SUBJECTS: Readonly<Record<Subject, string>> = {
   server: 'Server',
@@ -32,9 +26,10 @@ const TONES: Readonly<Record<Subject, string>> = {
   unknown: 'info',
 };
 
-export function Situation({ live, application, points, restartedAtMs, nowMs }: SituationProps) {
-  const verdict = toVerdict({ live, application, points, nowMs });
-  const sentences = [...toSentences(live, nowMs), ...toNews(live, application, points, restartedAtMs, nowMs)];
+export function Situation(sources: NewsSources) {
+  const { live, application, nowMs } = sources;
+  const verdict = toVerdict(sources);
+  const sentences = [...toSentences(live, nowMs), ...toNews(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
       <h2 id="situation-heading" class="hidden">
@@ -44,7 +39,21 @@ export function Situation({ live, application, points, restartedAtMs, nowMs }: S
         <button type="button" class="badge" {...explained('verdict')}>
           {SUBJECTS[verdict.subject]}
         </button>
-        <span class="verdict-text">{verdict.text}</span>
+        <span class="verdict-text">
+          {verdict.text}
+          {verdict.worst !== undefined && (
+            <>
+              {' '}
+              <a
+                class="worst"
+                href={toHash({ application: application.name, table: verdict.worst.kind, item: verdict.worst.name })}
+                onClick={showTables}
+              >
+                {toWorstText(verdict.worst)}
+              </a>
+            </>
+          )}
+        </span>
       </p>
       <ul class="sentences">
         {sentences.map(({ tone, text }) => (
@@ -88,37 +97,6 @@ function Rules({ verdict }: { verdict: Verdict }) {
       </ol>
     </details>
   );
-}
-
-const HOUR_MS = 3_600_000;
-
-/** What explains an empty page: a start, a restart, no traffic. */
-function toNews(
-  live: Live,
-  application: LiveApplication,
-  points: readonly HistoryPoint[],
-  restartedAtMs: number | undefined,
-  nowMs: number,
-): Sentence[] {
-  const news: Sentence[] = [];
-  const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
-  // Later the charts do not reach back to it any more.
-  if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS) {
-    const text = `The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: what is shown over time begins there.`;
-    news.push({ tone: 'info', text });
-  } else if (sinceStartS < 60) {
-    const text = `Measuring began ${toSpan(sinceStartS)} ago: the charts fill from the right, and figures of the last minute cover less than one.`;
-    news.push({ tone: 'info', text });
-  }
-  const { sessions, name } = application;
-  const isQuiet = points.every(
-    ({ rpc, sba, values, aborted }) => rpc[0] + rpc[1] + sba[0] + sba[1] + values + aborted === 0,
-  );
-  if (isQuiet && sessions.created === 0) {
-    const text = `No traffic of ${name === '' ? 'the application' : name} has passed yet. Clients have to call the sidecar's port in place of the server's.`;
-    news.push({ tone: 'info', text });
-  }
-  return news;
 }
 
 /** What takes the place of being live. */

@@ -14,6 +14,8 @@ export interface Column<Row> {
   readonly width: string;
   value(row: Row): SortValue;
   text(row: Row): string;
+  /** What it says is to be seen as a fault. */
+  isBad?(row: Row): boolean;
 }
 
 export interface Sort {
@@ -52,6 +54,17 @@ export function sortRows<Row>(rows: readonly Row[], column: Column<Row>, isDesce
     if (b.value === null) return -1;
     return a.value < b.value ? -sign : sign;
   });
+  return keyed.map(({ row }) => row);
+}
+
+/** The rows in the order that `held` gives their keys; rows that are not in it come last, in their own order. */
+export function holdOrder<Row>(
+  rows: readonly Row[],
+  held: ReadonlyMap<string, number>,
+  keyOf: (row: Row) => string,
+): readonly Row[] {
+  const keyed = rows.map((row) => ({ row, at: held.get(keyOf(row)) ?? Number.POSITIVE_INFINITY }));
+  keyed.sort((a, b) => (a.at === b.at ? 0 : a.at - b.at));
   return keyed.map(({ row }) => row);
 }
 

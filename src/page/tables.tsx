@@ -1,6 +1,6 @@
 /** The four tables, and the tabs to choose one by. */
 import { useMemo } from 'preact/hooks';
-import { CALL_COLUMNS, OBJECT_COLUMNS, stepsOf, toConnection, toSessionColumns, toUser } from './columns.ts';
+import { CALL_COLUMNS, measuredStepsOf, OBJECT_COLUMNS, toConnection, toSessionColumns, toUser } from './columns.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
 import { toCount } from './format.ts';
@@ -19,7 +19,6 @@ export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
 const BY_RATE = { key: 'rate', isDescending: true };
 const BY_ACTIVITY = { key: 'active', isDescending: true };
 
-const CALL_CELLS = { steps: (row: CallRow) => <Spark values={stepsOf(row)} /> };
 const callHasErrors = (row: CallRow) => row[2] > 0;
 const sessionHasErrors = (row: SessionRow) => row[7] > 0;
 const nameOf = (row: readonly [string, ...unknown[]]) => row[0];
@@ -60,7 +59,15 @@ export function Table({ state, application, nowMs }: TablesProps) {
   switch (table.kind) {
     case 'rpc':
     case 'sba':
-      return <Calls key={table.kind} kind={table.kind} rows={table.rows as readonly CallRow[]} toItem={toItem} />;
+      return (
+        <Calls
+          key={table.kind}
+          kind={table.kind}
+          rows={table.rows as readonly CallRow[]}
+          toItem={toItem}
+          seq={live?.seq ?? 0}
+        />
+      );
     case 'objects':
       return <Objects rows={table.rows as readonly ObjectRow[]} toItem={toItem} />;
     case 'sessions':
@@ -73,7 +80,7 @@ interface RowsProps<Row> {
   readonly toItem: (item: string) => string;
 }
 
-function Calls({ kind, rows, toItem }: RowsProps<CallRow> & { kind: 'rpc' | 'sba' }) {
+function Calls({ kind, rows, toItem, seq }: RowsProps<CallRow> & { kind: 'rpc' | 'sba'; seq: number }) {
   return (
     <DataTable
       caption={TABLE_NAMES[kind]}
@@ -84,7 +91,7 @@ function Calls({ kind, rows, toItem }: RowsProps<CallRow> & { kind: 'rpc' | 'sba
       filterText={nameOf}
       keyOf={nameOf}
       href={(row) => toItem(row[0])}
-      cells={CALL_CELLS}
+      cells={{ steps: (row) => <Spark values={measuredStepsOf(row, seq)} /> }}
       emptyText={`No ${kind === 'rpc' ? 'RPC' : 'SBA RPC'} has been called yet.`}
     />
   );

@@ -4,17 +4,20 @@ import { Chart } from './chart.tsx';
 import { type CallKind, toChartSpecs } from './chart-specs.ts';
 import { toMarkName } from './draw-marks.ts';
 import { toTime } from './format.ts';
-import { within } from './history.ts';
+import { type Minute, within } from './history.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
 import type { Plot } from './plot.ts';
 
 export interface TimeChartsProps {
   readonly application: LiveApplication;
   readonly points: readonly HistoryPoint[];
+  readonly minute: Minute;
   readonly marks: readonly Mark[];
   readonly nowMs: number;
   readonly rangeS: number;
   readonly hasJvm: boolean;
+  /** Bytes. */
+  readonly heapMax: number | null;
   readonly onRange: (seconds: number) => void;
 }
 
@@ -29,11 +32,11 @@ const DARK = '(prefers-color-scheme: dark)';
 const MOST_EVENTS = 20;
 
 export function TimeCharts(props: TimeChartsProps) {
-  const { application, points, marks, nowMs, rangeS, hasJvm, onRange } = props;
+  const { application, points, minute, marks, nowMs, rangeS, hasJvm, heapMax, onRange } = props;
   const { stepSeconds } = application.history;
   const [kind, setKind] = useState<CallKind>('rpc');
   const scheme = useScheme();
-  const specs = useMemo(() => toChartSpecs(kind, hasJvm), [kind, hasJvm]);
+  const specs = useMemo(() => toChartSpecs(kind, hasJvm, heapMax), [kind, hasJvm, heapMax]);
   // The newest step, not the second that it is now: the axis moves when something new is on it.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
   const data = useMemo(
@@ -80,6 +83,7 @@ export function TimeCharts(props: TimeChartsProps) {
             key={spec.id}
             spec={spec}
             data={data}
+            minute={minute}
             moment={cursor.point}
             hasTimes={at === specs.length - 1}
             hasMarkNames={at === 0}

@@ -4,7 +4,7 @@
  */
 import { toCount, toDuration, toPercent, toTime } from './format.ts';
 import { errorShareOf, type Minute, toMinute, usualP95 } from './history.ts';
-import type { HistoryPoint, Live, LiveApplication, Upstream } from './live-data.ts';
+import type { HistoryPoint, Live, LiveApplication, Upstream, WorstCall } from './live-data.ts';
 
 export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
 
@@ -12,6 +12,8 @@ export interface Verdict {
   readonly subject: Subject;
   /** `The server: 12 % of the calls failed in the last minute.` */
   readonly text: string;
+  /** The call to look at first; undefined where the verdict is about no single one. */
+  readonly worst: WorstCall | undefined;
   readonly rules: readonly Rule[];
 }
 
@@ -25,6 +27,8 @@ export interface Rule {
 interface Judged extends Rule {
   readonly subject: Subject;
   readonly verdict: string;
+  /** It is about failed calls, so that the worst one belongs to it. */
+  readonly isOfCalls?: boolean;
 }
 
 export interface Evidence {
@@ -81,12 +85,16 @@ export function toVerdict(evidence: Evidence): Verdict {
   ];
   const rules = judged.map(({ name, text, holds }) => ({ name, text, holds }));
   const first = judged.find(({ holds }) => holds);
-  if (first !== undefined) return { subject: first.subject, text: first.verdict, rules };
-  if (minute.calls === 0) {
-    return { subject: 'unknown', text: 'Nothing to judge by: no call was made in the last minute.', rules };
+  const worst = application.worstCall ?? undefined;
+  if (first !== undefined) {
+    return { subject: first.subject, text: first.verdict, worst: first.isOfCalls === true ? worst : undefined, rules };
   }
-  const text = `No sign of trouble with the server, the network or a client: ${count(minute.calls, 'call')} in the last minute, ${errorsOf(minute)}, p95 ${toDuration(minute.p95)}.`;
-  return { subject: 'nobody', text, rules };
+  if (minute.calls === 0) {
+    const text = 'Nothing to judge by: no call was answered in the last minute.';
+    return { subject: 'unknown', text, worst, rules };
+  }
+  const text = `No sign of trouble with the server, the network or a client: ${count(minute.calls, 'call')} in the last minute, ${errorsOf(minute)}, p95 ${toDuration(minute.rpc.p95)}.`;
+  return { subject: 'nobody', text, worst, rules };
 }
 
 function judgeDraining({ live }: Evidence): Judged {
@@ -141,6 +149,7 @@ function judgeErrors(minute: Minute): Judged {
     holds: minute.errors >= LEAST_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
     verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${figures}).`,
+    isOfCalls: true,
   };
 }
 
@@ -181,6 +190,11 @@ function judgeLeaving(minute: Minute): Judged {
     subject: 'client',
     verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} left by the client before the answer had ended, while the server answers as usual.`,
   };
+}
+
+/** `P.Balance.Year.Close: 71 of 143 failed`. */
+export function toWorstText({ name, failed, ended }: WorstCall): string {
+  return `${name}: ${toCount(failed)} of ${toCount(ended)} failed`;
 }
 
 function errorsOf({ errors }: Minute): string {

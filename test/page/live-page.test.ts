@@ -53,8 +53,8 @@ describeInChromium('the live page', () => {
 
   it('shows the calls that went through, with the state of everything as sentences', async () => {
     await table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
-    await see(/^The upstream has answered since \d\d:\d\d:\d\d\.$/);
-    await see(/^The JVM is read from /);
+    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
+    await see(/^The JVM has been read from /);
     await see(/^Measuring began \d+ s ago/);
     const cells = await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').allInnerTexts();
     expect([cells[0], cells[4]]).toEqual(['45', '0']);
@@ -168,7 +168,10 @@ describeInChromium('the live page', () => {
     await page.goto(`${stand.url}#/smartWeb/rpc/E.Reports.Fails`);
     await page.getByRole('heading', { name: 'E.Reports.Fails' }).waitFor();
     await page.locator('.facts').waitFor();
-    expect((await page.locator('.facts > div').allInnerTexts()).slice(0, 2)).toEqual(['Calls\n15', 'Errors\n15']);
+    expect((await page.locator('.facts > div').allInnerTexts()).slice(0, 2)).toEqual([
+      'Calls\n15',
+      'Errors\n15 (100 %)',
+    ]);
     await page.goto(`${stand.url}#/smartWeb/objects/H.Turbine.Speed`);
     await page.getByRole('heading', { name: 'H.Turbine.Speed' }).waitFor();
     await page.locator('.facts').waitFor();
@@ -215,8 +218,8 @@ describeInChromium('the live page', () => {
     await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await announced('The JVM has not been readable');
     await stand.jvm.come();
-    await see(/^The JVM is read from /);
-    await announced('The JVM is read');
+    await see(/^The JVM has been read from /);
+    await announced('The JVM has been read');
   });
 
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
@@ -226,8 +229,8 @@ describeInChromium('the live page', () => {
     await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
     await stand.upstream.come();
-    await see(/^The upstream has answered since \d\d:\d\d:\d\d\.$/);
-    await announced('The upstream has answered');
+    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
+    await announced('The upstream has taken connections');
     await page.getByText(/^What happened/).click();
     expect(await page.locator('.events b').allInnerTexts()).toEqual(
       expect.arrayContaining(['upstream lost', 'upstream back', 'JVM lost', 'JVM back', 'start']),
@@ -245,7 +248,7 @@ describeInChromium('the live page', () => {
     await stand.startSidecar();
     await see(/^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
     await see('No RPC has been called yet.');
-    await see(/^No traffic of smartWeb has passed yet\./);
+    await see(/^No traffic of smartWeb has passed since \d\d:\d\d:\d\d\./);
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await page.locator('main').getAttribute('class')).toBe('');
     await announced('The sidecar was restarted');

@@ -3,6 +3,7 @@ import type { HistoryPoint, Live, LiveApplication } from '../../src/page/live-da
 
 export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
 const STEP_S = 5;
+const NONE = { sinceStart: 0, inMinute: 0 };
 
 export function live(differences: Partial<Live> = {}): Live {
   return {
@@ -13,12 +14,13 @@ export function live(differences: Partial<Live> = {}): Live {
     state: 'serving',
     stopLeftSeconds: null,
     upstream: { state: 'reachable', since: new Date(NOW_MS - 3_600_000).toISOString(), reason: null },
-    jvm: { state: 'none', source: null, since: null, reason: null },
+    jvm: { state: 'none', source: null, since: null, reason: null, heapMax: null },
     limits: [],
     failures: [],
-    connections: { open: 1, refused: 0 },
+    connections: { open: 1, refused: NONE },
     gatewayShare: 0,
-    observerErrors: 0,
+    observerErrors: NONE,
+    outside: { ...NONE, segments: [], other: 0 },
     windowSeconds: 300,
     seq: 0,
     applications: [application()],
@@ -27,12 +29,17 @@ export function live(differences: Partial<Live> = {}): Live {
   };
 }
 
-export function application(points: readonly HistoryPoint[] = []): LiveApplication {
+export function application(
+  points: readonly HistoryPoint[] = [],
+  differences: Partial<LiveApplication> = {},
+): LiveApplication {
   return {
     name: 'smartWeb',
     sessions: { REST: 2, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 2 },
     holds: { now: 0 },
+    worstCall: null,
     history: { stepSeconds: STEP_S, points },
+    ...differences,
   };
 }
 

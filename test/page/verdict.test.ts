@@ -108,25 +108,34 @@ describe('the sentences', () => {
       /^The upstream has not accepted connections in time since \d\d:\d\d:\d\d \(D2S_ERR_UPSTREAM_CONNECT_TIMEOUT\)\.$/,
     );
     expect(textsOf(unreachable('EPROTO'))[0]).toMatch(/^The upstream could not be reached since /);
-    const jvm = { state: 'unavailable', source: null, since: null, reason: 'Refused. Is the server up?' } as const;
+    const jvm = {
+      state: 'unavailable',
+      source: null,
+      since: null,
+      reason: 'Refused. Is the server up?',
+      heapMax: null,
+    } as const;
     expect(textsOf({ jvm })).toContain('The JVM has not been readable: Refused. Is the server up?');
   });
 
-  it('say what has been reached or has failed, once and often', () => {
+  it('say what has been reached or has failed in the last minute, and since when what is not of it', () => {
+    const counted = (sinceStart: number, inMinute: number) => ({ sinceStart, inMinute });
     const texts = textsOf({
       limits: [
-        { key: 'sessions.max', hits: 12 },
-        { key: 'limits.fields', hits: 1 },
+        { key: 'sessions.max', ...counted(20, 12) },
+        { key: 'limits.fields', ...counted(1, 0) },
       ],
-      failures: [{ code: 'D2S_ERR_UPSTREAM_REFUSED', count: 1 }],
-      connections: { open: 3, refused: 2 },
+      failures: [{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...counted(1, 1) }],
+      connections: { open: 3, refused: counted(2, 2) },
     });
     expect(texts).toEqual(
       expect.arrayContaining([
-        'Limit sessions.max was reached 12 times.',
-        'Limit limits.fields was reached once.',
-        '1 exchange has failed with D2S_ERR_UPSTREAM_REFUSED since the start.',
-        '2 connections were refused at a limit.',
+        'Limit sessions.max was reached 12 times in the last minute.',
+        expect.stringMatching(
+          /^Limit limits.fields was reached once since \d\d:\d\d:\d\d, but not in the last minute\.$/,
+        ),
+        '1 exchange failed with D2S_ERR_UPSTREAM_REFUSED in the last minute.',
+        '2 connections were refused at a limit in the last minute.',
       ]),
     );
   });

@@ -1,0 +1,85 @@
+/** What explains an empty page, as sentences: a start, a restart, no traffic, or traffic outside of the application. */
+import { toCount, toSpan, toTime } from './format.ts';
+import type { HistoryPoint, Live, LiveApplication } from './live-data.ts';
+import { type Sentence, toCounted } from './sentences.ts';
+
+export interface NewsSources {
+  readonly live: Live;
+  readonly application: LiveApplication;
+  readonly points: readonly HistoryPoint[];
+  readonly restartedAtMs: number | undefined;
+  readonly nowMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+/** Of the example: where a server on the same machine usually listens. */
+const EXAMPLE_UPSTREAM = 'http://127.0.0.1:8080';
+
+export function toNews(sources: NewsSources): readonly Sentence[] {
+  return [...toBeginning(sources), ...toTraffic(sources)].map((text): Sentence => ({ tone: 'info', text }));
+}
+
+function toBeginning({ live, restartedAtMs, nowMs }: NewsSources): string[] {
+  const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
+  // Later the charts do not reach back to it any more.
+  if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS)
+    return [`The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: what is shown over time begins there.`];
+  if (sinceStartS >= 60) return [];
+  return [
+    `Measuring began ${toSpan(sinceStartS)} ago: the charts fill from the right, and figures of the last minute cover less than one.`,
+  ];
+}
+
+function toTraffic(sources: NewsSources): string[] {
+  const { live, application, points, nowMs } = sources;
+  if (!isQuiet(application, points)) return live.outside.inMinute === 0 ? [] : [toOutsideOfMinute(live, nowMs)];
+  const startMs = Date.parse(live.startTime);
+  const first = points[0];
+  const sinceMs = first === undefined ? startMs : Math.max(startMs, (first.t - first.seconds) * 1000);
+  const { name, sessions } = application;
+  const none = `No traffic of ${name === '' ? 'the application' : name} has passed since ${toTime(sinceMs, nowMs)}.`;
+  if (sessions.created > 0) return live.outside.inMinute === 0 ? [none] : [none, toOutsideOfMinute(live, nowMs)];
+  if (live.outside.sinceStart === 0)
+    return [`${none} Clients have to call the sidecar's port in place of the server's.`];
+  const outside = `${toPassed(live, live.outside.sinceStart)} since ${toTime(startMs, nowMs)}${toPlaces(live)}.`;
+  return [none, outside + toRemark(live), toExample(live)];
+}
+
+function isQuiet({ sessions }: LiveApplication, points: readonly HistoryPoint[]): boolean {
+  const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
+  const traffic = points.map(
+    ({ rpc, sba, values, aborted, sessions: atEnd }) => rpc[0] + rpc[1] + sba[0] + sba[1] + values + aborted + atEnd,
+  );
+  return active === 0 && traffic.every((count) => count === 0);
+}
+
+function toOutsideOfMinute(live: Live, nowMs: number): string {
+  const passed = `${toPassed(live, live.outside.inMinute)} in the last minute.`;
+  if (live.outside.segments === null) return passed;
+  return `${passed} Since ${toTime(Date.parse(live.startTime), nowMs)}${toPlaces(live)}.${toRemark(live)}`;
+}
+
+/** `5 requests passed outside /smartWeb`. */
+function toPassed({ applications }: Live, count: number): string {
+  return `${toCounted(count, 'request')} passed outside ${applications.map(({ name }) => `/${name}`).join(' and ')}`;
+}
+
+/** `: /plant 3, (other) 2`, the most frequent first. */
+function toPlaces({ outside: { segments, other } }: Live): string {
+  if (segments === null) return '; where they went needs the role sessions';
+  const places = segments.map(([segment, count]) => `/${segment} ${toCount(count)}`);
+  return `: ${[...places, ...(other === null || other === 0 ? [] : [`(other) ${toCount(other)}`])].join(', ')}`;
+}
+
+function toRemark({ outside: { other } }: Live): string {
+  return (other ?? 0) === 0
+    ? ''
+    : ' (other) are rare paths, and those that do not look like the name of an application.';
+}
+
+function toExample({ outside: { segments } }: Live): string {
+  const found = segments?.map(([segment]) => segment).find((segment) => !segment.includes('\ufffd'));
+  const path = found === undefined ? '<its path>' : encodeURIComponent(found);
+  const which = found === undefined ? 'one of these paths is the application' : `/${found} is the application`;
+  return `If ${which}, start the sidecar with it: --upstream ${EXAMPLE_UPSTREAM}/${path}`;
+}
