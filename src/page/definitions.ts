@@ -119,7 +119,10 @@ export const DEFINITIONS = {
   'session.since': { term: 'Since', text: 'When the session began: its login, or its first accepted call.' },
   'session.active': { term: 'Last activity', text: 'When its last request was seen, or its last message.' },
   'session.requests': { term: 'Requests', text: 'Requests and calls of the session since it began.' },
-  'session.errors': { term: 'Errors', text: 'Calls of the session that failed since it began, and their share of its requests.' },
+  'session.errors': {
+    term: 'Errors',
+    text: 'Calls of the session that failed since it began, and their share of its requests.',
+  },
   'session.timer': {
     term: 'Durations in a session',
     text: `${CLOCK} Of the whole session, not of a window; percentiles are at most 10 % off.`,

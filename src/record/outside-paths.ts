@@ -20,6 +20,8 @@ export interface OutsideReading {
 const MAX_SEGMENTS = 32;
 const SHOWN_SEGMENTS = 5;
 const MAX_NAME_CHARS = 32;
+/** What is behind them is not looked at: nobody makes a long path cost more. */
+const MAX_PATH_CHARS = 2_048;
 /** Escaped, a character has up to 12. */
 const MAX_RAW_CHARS = 12 * MAX_NAME_CHARS;
 const MAX_DIGITS = 4;
@@ -45,7 +47,7 @@ export class OutsidePaths {
 
   /** To be called for an exchange that is no call. `target` as sent: nothing of it is kept but a copy of a name. */
   add(target: string): void {
-    const path = toRawPath(target) ?? '';
+    const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
     if (segments !== undefined && this.#contexts.some((context) => startsWith(segments, context))) return;
     this.#count += 1;

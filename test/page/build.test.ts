@@ -37,7 +37,10 @@ describe('the built live page', () => {
         read(name)
           .toString('utf8')
           .match(/\b(?:https?:)?\/\/[\w.-]+\.\w+[^\s"'`)]*/g) ?? [];
-      expect([name, addresses.filter((address) => !TEXTS.some((text) => address.startsWith(text)))]).toEqual([name, []]);
+      expect([name, addresses.filter((address) => !TEXTS.some((text) => address.startsWith(text)))]).toEqual([
+        name,
+        [],
+      ]);
     }
     expect(read('page.css').toString('utf8')).not.toMatch(/@import|url\(/);
     expect(read('page.js').toString('utf8')).not.toMatch(/\beval\(|new Function\(/);

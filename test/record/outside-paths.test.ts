@@ -31,6 +31,12 @@ describe('requests outside of the applications', () => {
     expect(outsideOf(['smartWeb'], ['/smartWebTest/x']).segments).toEqual([['smartWebTest', 1]]);
   });
 
+  it('are none of those below an application with a path of any length', () => {
+    expect(
+      outsideOf(['smartWeb'], [`/smartWeb/${'%C5%99/'.repeat(2_000)}`, `/smartWeb/${'a'.repeat(16_000)}`]).count,
+    ).toBe(0);
+  });
+
   it('are counted where there is no path to read', () => {
     expect(outsideOf(['smartWeb'], ['*', 'plant:443', '/..', '/%zz', 'http://plant'])).toEqual({
       ...{ count: 5, segments: [], other: 5 },
