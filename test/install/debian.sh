@@ -4,7 +4,7 @@
 # A line for each thing that holds; the first that does not ends it with 1.
 set -euo pipefail
 package=$1 newer=$2 folder=$3
-receiver=$(dirname "$(readlink -f "$0")")/notify-socket.pl
+here=$(dirname "$(readlink -f "$0")")
 
 mount -t tmpfs none "$folder"
 mkdir "$folder"/{upper,work,root}
@@ -15,7 +15,7 @@ mount -t tmpfs none "$root/tmp"
 chmod 1777 "$root/tmp"
 cp "$package" "$root/tmp/package.deb"
 cp "$newer" "$root/tmp/newer.deb"
-cp "$receiver" "$root/tmp/notify-socket.pl"
+cp "$here"/{notify-socket.pl,nodejs-package.sh} "$root/tmp"
 
 cat > "$root/tmp/inside.sh" <<'INSIDE'
 set -euo pipefail
@@ -34,15 +34,7 @@ until_line() { # FILE PATTERN
   exit 1
 }
 
-# A machine whose Node.js is no Debian package gets one in name only, of the version that is there.
-if [[ $(dpkg-query -W -f '${db:Status-Status}' nodejs 2>/dev/null) != installed ]]; then
-  mkdir -p /tmp/stub/DEBIAN
-  printf 'Package: nodejs\nVersion: %s\nArchitecture: all\nMaintainer: nobody <root@localhost>\nDescription: stub\n' \
-    "$(node --version | tr -d v)" > /tmp/stub/DEBIAN/control
-  dpkg-deb --build --root-owner-group /tmp/stub /tmp/stub.deb > /dev/null
-  dpkg -i /tmp/stub.deb > /dev/null
-fi
-
+bash /tmp/nodejs-package.sh
 dpkg -i /tmp/package.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 is 'the configuration folder' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-sidecar 750'
 is 'the configuration' "$(stat -c '%U:%G %a' /etc/d2-sidecar/sidecar.yaml)" 'root:root 644'

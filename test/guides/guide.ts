@@ -1,0 +1,50 @@
+/** What a guide has its reader do: its blocks, in the order of the document, and the files into which they belong. */
+import type { Document, Fence } from '../docs/documents.ts';
+
+export interface Block extends Fence {
+  /** The heading above it, e.g. `In ten minutes`. */
+  readonly section: string;
+  /** The paragraph that leads to it; empty where another block does. */
+  readonly before: string;
+}
+
+/** Names of files in sentences, and their paths with Debian's packages; else relative to the checkout. */
+const FILES: Readonly<Record<string, string>> = {
+  'sidecar.yaml': '/etc/d2-sidecar/sidecar.yaml',
+  'systemctl edit d2-sidecar': '/etc/systemd/system/d2-sidecar.service.d/override.conf',
+  'server.xml': '/etc/tomcat10/server.xml',
+  'prometheus.yml': '/etc/prometheus/prometheus.yml',
+  'kustomization.yaml': 'config/kubernetes/examples/yours/kustomization.yaml',
+  'values.yaml': 'values.yaml',
+};
+
+export function toBlocks({ text, fences }: Document): readonly Block[] {
+  const lines = text.split('\n');
+  return fences.map((fence) => {
+    // Lines above the one that opens the block.
+    const above = lines.slice(0, Number(fence.place.split(':').at(-1)) - 2);
+    const heading = above.findLast((line) => /^#+ /.test(line)) ?? '';
+    return { ...fence, section: heading.replace(/^#+ /, ''), before: lastParagraph(above) };
+  });
+}
+
+function lastParagraph(lines: readonly string[]): string {
+  const end = lines.findLastIndex((line) => line.trim() !== '') + 1;
+  const start = lines.slice(0, end).findLastIndex((line) => line.trim() === '') + 1;
+  const paragraph = lines.slice(start, end).join('\n');
+  return paragraph.includes('```') ? '' : paragraph;
+}
+
+/** The last file that the paragraph before a block names, or the comment in its first line. */
+export function fileOf({ before, text }: Block): string | undefined {
+  const [, comment = ''] = /^#\s+([\w./-]+)/.exec(text) ?? [];
+  const named = [...before.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+  return [...named, comment]
+    .map((name) => FILES[name] ?? FILES[name.split('/').at(-1) ?? ''])
+    .findLast((file) => file !== undefined);
+}
+
+/** The element that XML goes into: `<Engine>` is `Engine`. */
+export function elementOf({ before }: Block): string | undefined {
+  return /.*`<(\w+)>`/s.exec(before)?.[1];
+}
