@@ -2,7 +2,7 @@
 #
 # The image holds the sidecar, Node.js and the libraries that Node.js is linked with. It has no shell and no package manager: what a
 # container needs beside the server itself is a subcommand (health, drain, reload, check). docs/install.md has how to build and run it;
-# `node .ci/container.mjs` runs these very steps without a container engine, twice, and then the result.
+# `node scripts/container.mjs` runs these very steps without a container engine, twice, and then the result.
 
 # Also by digest: --build-arg NODE_IMAGE=node@sha256:...
 ARG NODE_IMAGE=node:26.10.0-bookworm-slim
@@ -16,8 +16,8 @@ COPY src ./src
 # The repository is not copied: --build-arg BUILD_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude='*')
 ARG BUILD_COMMIT=unknown
 RUN npm run build
-COPY .ci/sbom.mjs ./.ci/
-RUN node .ci/sbom.mjs licences
+COPY scripts/sbom.mjs ./scripts/
+RUN node scripts/sbom.mjs licences
 COPY LICENSE ./
 
 # One folder that becomes the image. Its times are set, so that the same source gives the same layer.

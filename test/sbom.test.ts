@@ -1,4 +1,4 @@
-/** `.ci/sbom.mjs`, against package-lock.json, which says what is installed, and the sources, which say what goes into the bundle. */
+/** `scripts/sbom.mjs`, against package-lock.json, which says what is installed, and the sources, which say what goes into the bundle. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const SCRIPT = path.join(ROOT, '.ci/sbom.mjs');
+const SCRIPT = path.join(ROOT, 'scripts/sbom.mjs');
 
 interface LockedPackage {
   readonly version: string;

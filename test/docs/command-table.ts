@@ -26,7 +26,7 @@ const RUN: Way = { kind: 'run' };
 const SERVE: Way = { kind: 'serve', end: 'SIGTERM' };
 const elsewhere = (...evidence: (readonly [string, string])[]): Way => ({ kind: 'elsewhere', evidence });
 
-const NO_ENGINE = 'no container engine is at hand; .ci/container.mjs runs the steps of the Dockerfile without one';
+const NO_ENGINE = 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile without one';
 const NO_CLUSTER = 'no cluster is at hand; test/kubernetes/ checks the manifests and runs the commands in them';
 const NO_SYSTEMD =
   'it would change the machine; test/install/debian.sh does it by dpkg and as systemd would, in namespaces of its own';
@@ -64,21 +64,21 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm run (?:format|schema|rules)$/, { kind: 'check', why: 'it writes into the checkout', fault: faultOfScript }],
   [
     /^npm run sbom\b/,
-    elsewhere(['package.json', '"sbom": "node .ci/sbom.mjs"'], ['test/sbom.test.ts', '.ci/sbom.mjs']),
+    elsewhere(['package.json', '"sbom": "node scripts/sbom.mjs"'], ['test/sbom.test.ts', 'scripts/sbom.mjs']),
   ],
   [
     /^npm run pictures$/,
-    elsewhere(['package.json', 'node .ci/pictures.mjs'], ['test/page/pictures.test.ts', "'.ci/pictures.mjs'"]),
+    elsewhere(['package.json', 'node scripts/pictures.mjs'], ['test/page/pictures.test.ts', "'scripts/pictures.mjs'"]),
   ],
-  [/^npm (?:run )?audit$/, elsewhere(['package.json', '"audit": "node .ci/audit.mjs"'], ['.ci/run', 'npm run audit'])],
+  [/^npm (?:run )?audit$/, elsewhere(['package.json', '"audit": "node scripts/audit.mjs"'], ['.ci/run', 'npm run audit'])],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
   [/^npm pack$/, elsewhere(['test/install/installed-package.ts', "'npm', ['pack'"])],
   [
     /^npm install --global \.\/d2-sidecar-\*\.tgz$/,
     elsewhere(['test/install/installed-package.ts', "'npm', ['install'"]),
   ],
-  [/^node \.ci\/deb\.mjs\b/, elsewhere(['test/install/debian.test.ts', "['.ci/deb.mjs', "])],
-  [/^node \.ci\/container\.mjs$/, elsewhere(['test/install/container.test.ts', "['.ci/container.mjs', "])],
+  [/^node scripts\/deb\.mjs\b/, elsewhere(['test/install/debian.test.ts', "['scripts/deb.mjs', "])],
+  [/^node scripts\/container\.mjs$/, elsewhere(['test/install/container.test.ts', "['scripts/container.mjs', "])],
   [/^npx vitest bench\b/, { kind: 'check', why: LONG, fault: faultOfVitest }],
   [/^npx vitest run\b.*--config/, { kind: 'check', why: LONG, fault: faultOfVitest }],
   [/^(?:npx|\w+=\S+ npx) vitest\b/, { kind: 'check', why: 'npm test runs these', fault: faultOfVitest }],
@@ -395,7 +395,7 @@ function faultOfApt(words: readonly string[]): string | undefined {
   return firstOf(
     fault,
     /^(?:install|update|remove|purge)$/.test(verb) ? undefined : `apt ${verb}: not known here`,
-    file !== undefined && !read('.ci/deb.mjs').includes(`d2-sidecar_\${debianVersion}_all.deb`)
+    file !== undefined && !read('scripts/deb.mjs').includes(`d2-sidecar_\${debianVersion}_all.deb`)
       ? 'the package has another name'
       : undefined,
     ...packages
@@ -406,7 +406,7 @@ function faultOfApt(words: readonly string[]): string | undefined {
 
 /** Absolute paths are those that the Debian package installs, or the unit names, and the folder of Debian's Prometheus. */
 function faultOfInstalledFile(words: readonly string[]): string | undefined {
-  const known = `/etc/prometheus/prometheus.yml ${read('.ci/deb.mjs')}${read('config/systemd/d2-sidecar.service')}${read('config/debian/postinst')}`;
+  const known = `/etc/prometheus/prometheus.yml ${read('scripts/deb.mjs')}${read('config/systemd/d2-sidecar.service')}${read('config/debian/postinst')}`;
   const paths = words.filter((word) => word.startsWith('/'));
   return firstOf(
     ...paths.map((file) => {

@@ -45,7 +45,7 @@ function textOf(...folders: readonly string[]): string {
 const source = textOf('src');
 // Not these tests, which name what is not there.
 const tests = textOf(
-  '.ci',
+  'scripts',
   'config',
   ...readdirSync(path.join(ROOT, 'test'), { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() && entry.name !== 'docs' ? [`test/${entry.name}`] : [],

@@ -14,7 +14,7 @@ import {
 } from './documents.ts';
 
 const documents = listDocuments();
-const FOLDERS = ['src', 'test', 'docs', 'config', '.ci'];
+const FOLDERS = ['src', 'test', 'docs', 'config', 'scripts', '.ci'];
 /** This machine, placeholders, and names that are nobody's (RFC 2606 §2). */
 const EXAMPLES =
   /^(?:127\.0\.0\.1|0\.0\.0\.0|localhost|[\w-]+|[\w.-]+\.example|<[\w-]+>|\{\w+\}|\$\(?\w+\)?|\[[^\]]*\]|\.\.\.)$/;
@@ -43,7 +43,7 @@ function faultOfLink({ file, anchors }: Document, { place, text }: Piece): strin
 /** What looks like a file of the project: in one of its folders, or a source by its name. `*` and `<name>` stand for anything. */
 function toProjectFile(code: string): string | undefined {
   const text = code.replace(/^\.\//, '');
-  if (/^(?:src|test|docs|config|\.ci)\/[\w./*<>-]*$/.test(text)) return text;
+  if (/^(?:src|test|docs|config|scripts|\.ci)\/[\w./*<>-]*$/.test(text)) return text;
   if (/^(?:[\w-]+\/)*[\w.-]+\.(?:ts|tsx|mjs|md)$/.test(text)) return text;
   return /^(?:Dockerfile|package(?:-lock)?\.json|biome\.json|tsconfig[\w.]*\.json)$/.test(text) ? text : undefined;
 }

@@ -16,7 +16,7 @@ import { writeBlock } from './write-block.ts';
 
 /** What is never run, and why. */
 const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
-  [/^docker\b/, 'no container engine is at hand; .ci/container.mjs runs the steps of the Dockerfile'],
+  [/^docker\b/, 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile'],
   [/^kubectl\b/, 'no cluster is at hand; test/kubernetes runs the commands, probes and hooks in the manifests'],
   [/^helm (?:list|status|uninstall)\b/, 'no cluster is at hand'],
   [/^npm (?:ci|run build)$/, 'the machine has no network; the checkout was built before'],

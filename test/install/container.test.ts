@@ -1,4 +1,4 @@
-/** `.ci/container.mjs` runs the Dockerfile itself, which CI does; here, that it fails where the file does not hold. */
+/** `scripts/container.mjs` runs the Dockerfile itself, which CI does; here, that it fails where the file does not hold. */
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,11 +28,11 @@ describe('the Dockerfile', () => {
   });
 
   it('does not get what is none of its business: packages, builds, the repository, whatever lies beside it', async () => {
-    const { createIgnore } = (await import(pathToFileURL(path.join(ROOT, '.ci/container/ignore.mjs')).href)) as {
+    const { createIgnore } = (await import(pathToFileURL(path.join(ROOT, 'scripts/container/ignore.mjs')).href)) as {
       createIgnore: (text: string) => (file: string) => boolean;
     };
     const isTaken = createIgnore(readFileSync(path.join(ROOT, '.dockerignore'), 'utf8'));
-    for (const name of ['package.json', 'package-lock.json', 'src', 'src/main.ts', '.ci/sbom.mjs', 'LICENSE'])
+    for (const name of ['package.json', 'package-lock.json', 'src', 'src/main.ts', 'scripts/sbom.mjs', 'LICENSE'])
       expect(isTaken(name), name).toBe(true);
     for (const name of [
       '.git',
@@ -65,7 +65,7 @@ describe('the Dockerfile', () => {
       const asNobody = await run('setpriv', [...rights, process.execPath, script], { cwd: '/' });
       expect(asNobody).toEqual({
         ...{ code: 1, stdout: '' },
-        stderr: 'container: has to be run as root, since it mounts: sudo node .ci/container.mjs\n',
+        stderr: 'container: has to be run as root, since it mounts: sudo node scripts/container.mjs\n',
       });
       const without = await run(process.execPath, [script], { env: { PATH: folder } });
       expect(without.stderr).toBe(
@@ -110,7 +110,7 @@ describe('the Dockerfile', () => {
   ])('is not taken with %s', { timeout: SLOW_MS }, async (_, text, reason) => {
     const file = path.join(folder, 'Dockerfile');
     writeFileSync(file, text);
-    const { code, stderr } = await run(process.execPath, ['.ci/container.mjs', '--once', '--file', file]);
+    const { code, stderr } = await run(process.execPath, ['scripts/container.mjs', '--once', '--file', file]);
     expect(stderr).toContain(reason);
     expect(code).toBe(1);
   });

@@ -30,7 +30,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Path of a new package. */
 async function make(name: string, version: string): Promise<string> {
-  const { stdout } = await succeed(process.execPath, ['.ci/deb.mjs', path.join(folder, name), version], copy);
+  const { stdout } = await succeed(process.execPath, ['scripts/deb.mjs', path.join(folder, name), version], copy);
   return stdout.trim();
 }
 
@@ -65,7 +65,7 @@ describe.skipIf(!canBuild)('the Debian package', () => {
   });
 
   it('refuses a version that is none', async () => {
-    const { code, stderr } = await run(process.execPath, ['.ci/deb.mjs', folder, 'v1'], { cwd: copy });
+    const { code, stderr } = await run(process.execPath, ['scripts/deb.mjs', folder, 'v1'], { cwd: copy });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'deb: v1: not a version\n' });
   });
 
@@ -73,7 +73,7 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     'names whoever makes it, and nobody who could be something else',
     async () => {
       const by = (email: string) =>
-        run(process.execPath, ['.ci/deb.mjs', path.join(folder, 'named'), '0.0.2'], {
+        run(process.execPath, ['scripts/deb.mjs', path.join(folder, 'named'), '0.0.2'], {
           cwd: copy,
           env: { DEBFULLNAME: 'The Plant', DEBEMAIL: email },
         });

@@ -63,7 +63,7 @@ describe('the npm package', () => {
         .map(([, target = '']) => target)
         .filter((target) => !/^[a-z]+:/.test(target))
         .map((target) => path.posix.join(path.posix.dirname(file), target))
-        .filter((target) => !/^(?:src|test|\.ci)(?:\/|$)/.test(target))
+        .filter((target) => !/^(?:src|test|scripts|\.ci)(?:\/|$)/.test(target))
         .filter((target) => installed.sources.has(target) && !existsSync(path.join(installed.place, target)))
         .map((target) => `${file} -> ${target}`);
     });

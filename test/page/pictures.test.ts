@@ -75,7 +75,7 @@ describeInChromium(
     it.runIf(hasJava)('takes them of a page with users, calls, objects with values, and a JVM', async () => {
       const folder = mkdtempSync(path.join(tmpdir(), 'd2s-pictures-'));
       folders.push(folder);
-      const script = path.join(ROOT, '.ci/pictures.mjs');
+      const script = path.join(ROOT, 'scripts/pictures.mjs');
       const { stdout } = await promisify(execFile)(process.execPath, [script, folder, '--seconds', '15']);
       expect(sizesOf(folder)).toEqual(SIZES);
       const shown = JSON.parse(stdout) as Shown;

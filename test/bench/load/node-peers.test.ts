@@ -17,7 +17,7 @@ describe('programs of Node', () => {
 
   it.each([
     ['Dockerfile', '#!/usr/local/bin/node'],
-    ['.ci/deb.mjs', '#!/usr/bin/node'],
+    ['scripts/deb.mjs', '#!/usr/bin/node'],
   ])('are started with the options that the first line has by %s', (file, interpreter) => {
     const [, options] = new RegExp(`${interpreter} ([^|']*)`).exec(textOf(file)) ?? [];
     expect(options?.split(' ')).toEqual(NODE_ARGS);

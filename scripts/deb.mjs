@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `node .ci/deb.mjs FOLDER [VERSION]`, after `npm run build`: writes FOLDER/d2-sidecar_<version>_all.deb, with VERSION in place of that of
+ * `node scripts/deb.mjs FOLDER [VERSION]`, after `npm run build`: writes FOLDER/d2-sidecar_<version>_all.deb, with VERSION in place of that of
  * package.json. The same files give the same package: its times are SOURCE_DATE_EPOCH, its owner is root. Whose package it is, DEBFULLNAME
  * and DEBEMAIL say, as to Debian's own tools.
  *
@@ -46,7 +46,7 @@ const SCRIPTS = ['postinst', 'prerm', 'postrm'];
 
 const [folder, version, ...rest] = process.argv.slice(2);
 if (folder === undefined || rest.length > 0) {
-  process.stderr.write('usage: node .ci/deb.mjs FOLDER [VERSION]\n');
+  process.stderr.write('usage: node scripts/deb.mjs FOLDER [VERSION]\n');
   process.exit(EXIT_USAGE);
 }
 const tree = mkdtempSync(path.join(tmpdir(), 'd2s-deb-'));
@@ -93,7 +93,7 @@ function layOut(root) {
 function describe(root, { debianVersion, maintainer, epoch }) {
   const place = path.join(root, DOCUMENTS);
   // What is built in has licences of its own, whose texts have to be passed on; Debian wants none of the Apache License's in `copyright`.
-  run(process.execPath, ['.ci/sbom.mjs', place]);
+  run(process.execPath, ['scripts/sbom.mjs', place]);
   const [list] = readFileSync(path.join(place, 'licences.txt'), 'utf8').split(`\n${'='.repeat(80)}\n`);
   const own = readFileSync(path.join(ROOT, 'LICENSE'), 'utf8');
   const texts = `Their texts: /${DOCUMENTS}/licences.txt; that of the Apache License 2.0 is also /usr/share/common-licenses/Apache-2.0.`;

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `node .ci/container.mjs [--file FILE] [--once]`, as root on Linux: builds the image of the Dockerfile by running its very steps, without a
+ * `node scripts/container.mjs [--file FILE] [--once]`, as root on Linux: builds the image of the Dockerfile by running its very steps, without a
  * container engine; builds it a second time, and compares; then starts the result as the user that it names, on a read-only tree, and asks,
  * drains and stops it. Exit code 0 if all of that holds, 1 with the reason if not. --once leaves out the second build.
  *
@@ -69,7 +69,7 @@ function enter() {
 /** What this machine lacks; the reason of a step that fails later would be harder to read. */
 function findObstacle() {
   if (process.platform !== 'linux') return `runs on Linux, and this is ${process.platform}`;
-  if (process.getuid() !== 0) return 'has to be run as root, since it mounts: sudo node .ci/container.mjs';
+  if (process.getuid() !== 0) return 'has to be run as root, since it mounts: sudo node scripts/container.mjs';
   const missing = PROGRAMS.filter((program) => spawnSync(program, ['--version']).error !== undefined);
   return missing.length === 0
     ? undefined

@@ -36,7 +36,7 @@ function audit() {
 function listReleased() {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2-audit-'));
   try {
-    const { status, stderr } = spawnSync(process.execPath, ['.ci/sbom.mjs', folder], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/sbom.mjs', folder], { encoding: 'utf8' });
     if (status !== 0) throw new Error(`the packages of a release are not known: ${stderr}`);
     const { components } = JSON.parse(readFileSync(path.join(folder, 'sbom.cdx.json'), 'utf8'));
     return new Map(components.map(({ name, version }) => [name, version]));
