@@ -16,8 +16,8 @@ COPY src ./src
 # The repository is not copied: --build-arg BUILD_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude='*')
 ARG BUILD_COMMIT=unknown
 RUN npm run build
-COPY scripts/sbom.mjs ./scripts/
-RUN node scripts/sbom.mjs licences
+COPY scripts/sbom.mjs scripts/manifest.mjs ./scripts/
+RUN node scripts/sbom.mjs licences && node scripts/manifest.mjs strip
 COPY LICENSE ./
 
 # One folder that becomes the image. Its times are set, so that the same source gives the same layer.

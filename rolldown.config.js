@@ -13,6 +13,8 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 const STAND_INS = {
   // hdr-histogram-js unpacks its WebAssembly once, which takes 30 ms in JavaScript.
   pako: "export { inflateSync as inflate } from 'node:zlib';",
+  // follow-redirects (of http-proxy) prints by it where it happens to be installed; it is not among what runs.
+  debug: '',
   // Of Fastify: compilers of schemas, which the monitor has none of and refuses, and its client for tests: 0.6 MB of code.
   '@fastify/ajv-compiler': '',
   '@fastify/fast-json-stringify-compiler': '',

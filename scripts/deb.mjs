@@ -25,6 +25,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { toPublished } from './manifest.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const EXIT_USAGE = 64;
@@ -32,7 +33,6 @@ const BYTES_PER_KIB = 1024;
 /** Where they are installed -> where they come from. */
 const FILES = {
   'usr/lib/d2-sidecar/dist': 'dist',
-  'usr/lib/d2-sidecar/package.json': 'package.json',
   'usr/lib/d2-sidecar/schema.json': 'config/schema.json',
   'usr/lib/systemd/system/d2-sidecar.service': 'config/systemd/d2-sidecar.service',
   'etc/d2-sidecar/sidecar.yaml': 'config/sidecar.yaml',
@@ -78,6 +78,8 @@ function make(root, target) {
 
 function layOut(root) {
   for (const [to, from] of Object.entries(FILES)) copy(from, path.join(root, to));
+  const manifest = readFileSync(path.join(ROOT, 'package.json'), 'utf8');
+  writeFileSync(path.join(root, 'usr/lib/d2-sidecar/package.json'), toPublished(manifest));
   // Debian's node, whatever else a PATH finds first; with V8's memory reducer off, as in the Dockerfile.
   edit(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), /^#!.*/, '#!/usr/bin/node --no-memory-reducer');
   edit(

@@ -14,6 +14,7 @@ interface LockedPackage {
   readonly integrity: string;
   readonly dev?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 interface Component {
@@ -67,7 +68,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe('of this project', () => {
   let sbom: Sbom;
   let licences: string;
-  /** By its place. */
+  /** By name and version, as the SBOM calls them. */
   let locked: ReadonlyMap<string, LockedPackage & { readonly name: string }>;
   beforeAll(() => {
     const { status, stderr } = run(ROOT, path.join(folder, 'made/here'));
@@ -79,15 +80,9 @@ describe('of this project', () => {
       packages: Record<string, LockedPackage>;
     };
     const entries = Object.entries(lock.packages).filter(([place]) => place !== '');
-    locked = new Map(
-      entries.map(([place, entry]) => [place, { ...entry, name: place.replace(/^.*node_modules\//, '') }]),
-    );
+    const named = entries.map(([place, entry]) => ({ ...entry, name: place.replace(/^.*node_modules\//, '') }));
+    locked = new Map(named.map((entry) => [`${entry.name}@${entry.version}`, entry]));
   });
-
-  /** `pkg:npm/a@1` is the one on top, `pkg:npm/a@2#node_modules/b/node_modules/a` another one. */
-  function placeOf(component: Component): string {
-    return component['bom-ref'].split('#')[1] ?? `node_modules/${component.name}`;
-  }
 
   it('it is CycloneDX, and says what it is about', () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
@@ -95,14 +90,16 @@ describe('of this project', () => {
     expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
   });
 
-  it('it has what the sources import, the script of the page included, and what is installed beside the bundle', () => {
+  it('it has what the sources import, the script of the page included', () => {
     const imported = importedPackages();
     expect(imported).toEqual(expect.arrayContaining(['fastify', 'preact', 'undici', 'uplot']));
     const names = new Set(sbom.components.map(({ name }) => name));
     expect(imported.filter((name) => !names.has(name))).toEqual([]);
-    const places = new Set(sbom.components.map(placeOf));
-    const installed = [...locked].filter(([, { dev }]) => dev !== true).map(([place]) => place);
-    expect(installed.filter((place) => !places.has(place))).toEqual([]);
+  });
+
+  it('npm ls --omit=dev and npm audit --omit=dev see all of it, but for the few lines that the bundler adds', () => {
+    const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
+    expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
   });
 
   it('it has nothing that the release is only built and tested with', () => {
@@ -125,7 +122,7 @@ describe('of this project', () => {
 
   it('it has version, hash and licence of each, as package-lock.json has them', () => {
     for (const component of sbom.components) {
-      const { name, version, integrity, license } = locked.get(placeOf(component)) ?? {};
+      const { name, version, integrity, license } = locked.get(component['bom-ref']) ?? {};
       const { purl, hashes, licenses } = component;
       expect({
         ...{ name: component.name, version: component.version, purl: decodeURIComponent(purl) },
@@ -142,10 +139,11 @@ describe('of this project', () => {
     const [root, ...edges] = sbom.dependencies;
     expect(edges.map(({ ref }) => ref)).toEqual([...refs.keys()]);
     for (const { ref, dependsOn } of edges) {
-      const { dependencies = {} } = locked.get(placeOf(refs.get(ref) as Component)) ?? {};
+      const { dependencies, peerDependencies } = locked.get(ref) ?? {};
       const needed = dependsOn.map((one) => refs.get(one)?.name ?? one);
       const known = new Set(sbom.components.map(({ name }) => name));
-      expect([ref, needed]).toEqual([ref, Object.keys(dependencies).filter((name) => known.has(name))]);
+      const stated = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => known.has(name));
+      expect([ref, needed.toSorted()]).toEqual([ref, stated.toSorted()]);
     }
     const used = new Set(sbom.dependencies.flatMap(({ dependsOn }) => dependsOn));
     expect([...refs.keys()].filter((ref) => !used.has(ref))).toEqual([]);
@@ -156,7 +154,7 @@ describe('of this project', () => {
 
   it('the list of licences has each of them, and texts', () => {
     for (const component of sbom.components) {
-      const { name, version, license } = locked.get(placeOf(component)) ?? {};
+      const { name, version, license } = locked.get(component['bom-ref']) ?? {};
       expect(licences).toContain(`\n${name} ${version}: ${license}\n`);
       expect(licences).toContain(`\n${'='.repeat(80)}\n${name} ${version}\n\n`);
     }
@@ -169,20 +167,34 @@ describe('of this project', () => {
   });
 });
 
-describe('of a project with one package', () => {
-  function project(name: string, license: unknown): string {
+describe('of a project with packages of its own', () => {
+  const LICENSES: Readonly<Record<string, unknown>> = { one: 'MIT', two: 'ISC', shaken: 'MIT', tool: 'GPL-3.0-only' };
+
+  /** `one` needs `two`; of `shaken` nothing is left; nobody imports `tool`. */
+  function project(name: string, licenses = LICENSES): string {
     const root = path.join(folder, name);
-    mkdirSync(path.join(root, 'node_modules/one'), { recursive: true });
-    const write = (file: string, value: unknown) => writeFileSync(path.join(root, file), JSON.stringify(value));
-    const dependencies = { one: '1.0.0' };
-    write('package.json', { name: 'project', version: '1.0.0', dependencies });
-    write('node_modules/one/package.json', { name: 'one', version: '1.0.0', license });
-    write('package-lock.json', {
-      name: 'project',
-      version: '1.0.0',
-      lockfileVersion: 3,
-      packages: { '': { name: 'project', version: '1.0.0', dependencies }, 'node_modules/one': { version: '1.0.0' } },
-    });
+    const write = (file: string, text: string) => {
+      mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      writeFileSync(path.join(root, file), text);
+    };
+    const [dependencies, devDependencies] = [{ one: '1.0.0' }, { shaken: '1.0.0', tool: '1.0.0' }];
+    const needs: Readonly<Record<string, object>> = { one: { two: '1.0.0', shaken: '1.0.0' } };
+    const manifest = { name: 'project', version: '1.0.0', dependencies, devDependencies };
+    write('package.json', JSON.stringify({ ...manifest, type: 'module' }));
+    write('rolldown.config.js', "export default { input: 'main.js', output: { dir: 'dist' } };");
+    write('main.js', "import { unused } from 'shaken';\nimport { one } from 'one';\nglobalThis.one = one;\n");
+    write('node_modules/one/index.js', "import { two } from 'two';\nexport const one = [two];\n");
+    write('node_modules/two/index.js', 'export const two = () => globalThis.one;\n');
+    write('node_modules/shaken/index.js', 'export const unused = () => globalThis.one;\n');
+    write('node_modules/tool/index.js', 'export const tool = 4;\n');
+    write('node_modules/other/index.js', 'export const other = () => globalThis.one;\n');
+    const packages: Record<string, object> = { '': manifest };
+    for (const [one, license] of Object.entries({ ...licenses, other: 'MIT' })) {
+      const described = { name: one, version: '1.0.0', type: 'module', main: 'index.js', sideEffects: false, license };
+      write(`node_modules/${one}/package.json`, JSON.stringify(described));
+      if (one !== 'other') packages[`node_modules/${one}`] = { version: '1.0.0', dependencies: needs[one] };
+    }
+    write('package-lock.json', JSON.stringify({ name: 'project', version: '1.0.0', lockfileVersion: 3, packages }));
     return root;
   }
 
@@ -195,76 +207,50 @@ describe('of a project with one package', () => {
     ['an old form', { type: 'MIT' }],
     ['an empty one', ' '],
   ])('%s is refused, and nothing is written', (name, license) => {
-    const root = project(name, license);
+    const root = project(name, { ...LICENSES, one: license });
     const { status, stderr } = run(root, 'out');
     expect(stderr).toMatch(/^one 1\.0\.0: .*, which is not permitted\n$/);
     expect(status).toBe(1);
     expect(existsSync(path.join(root, 'out'))).toBe(false);
   });
 
+  it('a package that another one needs is refused as well', () => {
+    const { status, stderr } = run(project('needed-copyleft', { ...LICENSES, two: 'GPL-3.0-only' }), 'out');
+    expect([status, stderr]).toEqual([1, 'two 1.0.0: GPL-3.0-only, which is not permitted\n']);
+  });
+
   it('a permitted expression is taken', () => {
-    expect(run(project('permitted', '(MIT AND Zlib)'), 'out')).toMatchObject({ status: 0 });
+    expect(run(project('permitted', { ...LICENSES, one: '(MIT AND Zlib)' }), 'out')).toMatchObject({ status: 0 });
   });
 
   it('without a folder it says how it is used', () => {
     expect(run(ROOT)).toMatchObject({ status: 64, stderr: 'usage: npm run sbom -- FOLDER\n' });
   });
-});
-
-describe('of a project whose packages are all for development, and bundled', () => {
-  const LICENSES: Readonly<Record<string, string>> = { one: 'MIT', two: 'ISC', shaken: 'MIT', tool: 'GPL-3.0-only' };
-
-  /** `one` needs `two`; of `shaken` nothing is left; nobody imports `tool`. */
-  function project(name: string, licenses = LICENSES): string {
-    const root = path.join(folder, name);
-    const write = (file: string, text: string) => {
-      mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
-      writeFileSync(path.join(root, file), text);
-    };
-    const devDependencies = { one: '1.0.0', shaken: '1.0.0', tool: '1.0.0' };
-    const needs: Readonly<Record<string, object>> = { one: { two: '1.0.0', shaken: '1.0.0' } };
-    write('package.json', JSON.stringify({ name: 'project', version: '1.0.0', type: 'module', devDependencies }));
-    write('rolldown.config.js', "export default { input: 'main.js', output: { dir: 'dist' } };");
-    write('main.js', "import { unused } from 'shaken';\nimport { one } from 'one';\nglobalThis.one = one;\n");
-    write('node_modules/one/index.js', "import { two } from 'two';\nexport const one = [two];\n");
-    write('node_modules/two/index.js', 'export const two = () => globalThis.one;\n');
-    write('node_modules/shaken/index.js', 'export const unused = () => globalThis.one;\n');
-    write('node_modules/tool/index.js', 'export const tool = 4;\n');
-    const packages: Record<string, object> = { '': { name: 'project', version: '1.0.0', devDependencies } };
-    for (const [one, license] of Object.entries(licenses)) {
-      const manifest = { name: one, version: '1.0.0', type: 'module', main: 'index.js', sideEffects: false, license };
-      write(`node_modules/${one}/package.json`, JSON.stringify(manifest));
-      packages[`node_modules/${one}`] = { version: '1.0.0', dev: true, dependencies: needs[one] };
-    }
-    write('package-lock.json', JSON.stringify({ name: 'project', version: '1.0.0', lockfileVersion: 3, packages }));
-    return root;
-  }
 
   it('it has what is in the bundle, with what needs what, and nothing else', () => {
     const root = project('bundled');
     expect(run(root, 'out')).toMatchObject({ status: 0, stderr: '' });
     const sbom = JSON.parse(readFileSync(path.join(root, 'out/sbom.cdx.json'), 'utf8')) as Sbom;
-    expect(sbom.components.map(({ name }) => name)).toEqual(['one', 'two']);
-    expect(sbom.dependencies.map(({ dependsOn }) => dependsOn)).toEqual([
-      ['pkg:npm/one@1.0.0'],
-      ['pkg:npm/two@1.0.0'],
-      [],
-    ]);
+    expect(sbom.metadata.component.name).toBe('project');
+    expect(sbom.components.map(({ purl }) => purl)).toEqual(['pkg:npm/one@1.0.0', 'pkg:npm/two@1.0.0']);
+    expect(sbom.dependencies.map(({ dependsOn }) => dependsOn)).toEqual([['one@1.0.0'], ['two@1.0.0'], []]);
     expect(existsSync(path.join(root, 'dist'))).toBe(false);
   });
 
-  it('a licence that is not permitted is refused there, too', () => {
-    const { status, stderr } = run(project('bundled-copyleft', { ...LICENSES, two: 'GPL-3.0-only' }), 'out');
-    expect([status, stderr]).toEqual([1, 'two 1.0.0: GPL-3.0-only, which is not permitted\n']);
+  it('made again, it is the same to the byte', () => {
+    const root = project('again');
+    const [first, second] = ['first', 'second'].map((name) => {
+      expect(run(root, name)).toMatchObject({ status: 0 });
+      return ['sbom.cdx.json', 'licences.txt'].map((file) => readFileSync(path.join(root, name, file), 'utf8'));
+    });
+    expect(second).toEqual(first);
   });
 
   it('what is bundled, and is not in package-lock.json, is an error', () => {
     const root = project('bundled-unlocked');
-    mkdirSync(path.join(root, 'node_modules/other'));
-    writeFileSync(path.join(root, 'node_modules/other/index.js'), 'export const other = () => globalThis.one;\n');
     writeFileSync(path.join(root, 'main.js'), "import { other } from 'other';\nglobalThis.one = other;\n");
     const { status, stderr } = run(root, 'out');
     expect(status).toBe(1);
-    expect(stderr).toContain('node_modules/other is in the bundle, and not in package-lock.json');
+    expect(stderr).toContain('node_modules/other is in the bundle, and other@1.0.0 is not in package-lock.json');
   });
 });

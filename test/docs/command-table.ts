@@ -70,7 +70,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     /^npm run pictures$/,
     elsewhere(['package.json', 'node scripts/pictures.mjs'], ['test/page/pictures.test.ts', "'scripts/pictures.mjs'"]),
   ],
-  [/^npm (?:run )?audit$/, elsewhere(['package.json', '"audit": "node scripts/audit.mjs"'], ['.ci/run', 'npm run audit'])],
+  [
+    /^npm (?:run )?audit$/,
+    elsewhere(['package.json', '"audit": "node scripts/audit.mjs"'], ['.ci/run', 'npm run audit']),
+  ],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
   [/^npm pack$/, elsewhere(['test/install/installed-package.ts', "'npm', ['pack'"])],
   [

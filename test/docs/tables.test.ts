@@ -115,7 +115,10 @@ function importedPackages(): readonly string[] {
 
 describe('the packages in docs/architecture.md', () => {
   const text = read('docs/architecture.md');
-  const { devDependencies, overrides } = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
+  const { dependencies, devDependencies, overrides } = JSON.parse(read('package.json')) as Record<
+    string,
+    Record<string, string>
+  >;
 
   it('are first those that the program is built from', () => {
     const [, ...rows] = tablesOf(text, 'Dependencies')[0] ?? [];
@@ -123,8 +126,16 @@ describe('the packages in docs/architecture.md', () => {
     expect(rows.filter(([, use = '', reason = '']) => use.length < 3 || reason.length < 10)).toEqual([]);
   });
 
+  it('are dependencies of package.json where the program or the page is built from them', () => {
+    const listed = (tablesOf(text, 'Dependencies').slice(0, 2) as readonly (readonly string[][])[])
+      .flatMap(([, ...rows]) => rows)
+      .map(([name = '']) => name.replaceAll('`', ''));
+    const names = Object.keys(dependencies ?? {}).map((name) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'));
+    expect(listed.sort()).toEqual([...new Set(names)].sort());
+  });
+
   it('are all of package.json, but for types', () => {
-    const others = Object.keys({ ...devDependencies, ...overrides }).filter(
+    const others = Object.keys({ ...dependencies, ...devDependencies, ...overrides }).filter(
       (name) => !/^@(?:types|opentelemetry)\//.test(name),
     );
     expect(others.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);

@@ -40,6 +40,8 @@ export class InstalledPackage {
   files: readonly string[] = [];
   /** Those of the project that it was made of, without its tests. */
   sources: ReadonlySet<string> = new Set();
+  /** The project's package.json after it was packed. */
+  packedFrom = '';
   readonly #children: ChildProcess[] = [];
 
   async install(): Promise<void> {
@@ -47,6 +49,7 @@ export class InstalledPackage {
     await copyProject(copy);
     // No --json: it would be mixed with what prepack prints.
     await succeed('npm', ['pack', '--pack-destination', this.folder, ...NPM], copy);
+    this.packedFrom = readFileSync(path.join(copy, 'package.json'), 'utf8');
     rmSync(path.join(copy, 'node_modules'), { recursive: true, force: true });
     this.sources = new Set(readdirSync(copy, { recursive: true, encoding: 'utf8' }));
     rmSync(copy, { recursive: true, force: true });
