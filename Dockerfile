@@ -2,7 +2,7 @@
 #
 # The image holds the sidecar, Node.js and the libraries that Node.js is linked with. It has no shell and no package manager: what a
 # container needs beside the server itself is a subcommand (health, drain, reload, check). docs/install.md has how to build and run it;
-# `node scripts/container.mjs` runs these very steps without a container engine, twice, and then the result.
+# `node scripts/container.mjs` builds it with buildah, which needs no container engine, twice, and then runs the result.
 
 # Also by digest: --build-arg NODE_IMAGE=node@sha256:...
 ARG NODE_IMAGE=node:26.10.0-bookworm-slim

@@ -1,21 +1,20 @@
 #!/usr/bin/env node
 /**
- * `node scripts/container.mjs [--file FILE] [--once]`, as root on Linux: builds the image of the Dockerfile by running its very steps, without a
- * container engine; builds it a second time, and compares; then starts the result as the user that it names, on a read-only tree, and asks,
- * drains and stops it. Exit code 0 if all of that holds, 1 with the reason if not. --once leaves out the second build.
+ * `node scripts/container.mjs [--file FILE] [--context FOLDER] [--once]`, as root on Debian: builds the image of the Dockerfile with buildah, without a container
+ * engine; builds it a second time, and compares; then starts the result as the user that it names, on a read-only tree, and asks, drains
+ * and stops it. Exit code 0 if all of that holds, 1 with the reason if not. --once leaves out the second build.
  *
- * It takes namespaces of its own for mounts and processes (unshare(1)), so whatever it makes ends with it. The base image is this machine
- * with the Node.js that runs this script; the packages come from where npm gets them here.
+ * It takes namespaces of its own for mounts and processes (unshare(1)), so whatever it makes ends with it. The base image is made of this
+ * machine and the Node.js that runs this script (container/base-image.mjs); the packages come from where npm gets them here.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { build, takeContext } from './container/build.mjs';
-import { parseDockerfile } from './container/dockerfile.mjs';
+import { Buildah } from './container/buildah.mjs';
 import { mount } from './container/mounts.mjs';
 import { compareTrees, listFaults, listTree } from './container/tree.mjs';
 import { tryOut } from './container/trial.mjs';
@@ -25,13 +24,14 @@ const CONTEXT = path.resolve(path.dirname(SCRIPT), '..');
 const INSIDE = 'CONTAINER_FOLDER';
 const COMMIT = '0123456789ab';
 const BYTES_PER_MB = 1_000_000;
-const PROGRAMS = ['unshare', 'mount', 'setpriv', 'chroot'];
+const PROGRAMS = ['buildah', 'dpkg', 'unshare', 'mount', 'setpriv', 'chroot'];
 
 const say = (line) => void process.stdout.write(`${line}\n`);
 
 const { values } = parseArgs({
   options: {
     file: { type: 'string', default: path.join(CONTEXT, 'Dockerfile') },
+    context: { type: 'string', default: CONTEXT },
     once: { type: 'boolean', default: false },
   },
 });
@@ -73,31 +73,26 @@ function findObstacle() {
   const missing = PROGRAMS.filter((program) => spawnSync(program, ['--version']).error !== undefined);
   return missing.length === 0
     ? undefined
-    : `not found: ${missing.join(', ')} (of Debian's util-linux, mount and coreutils)`;
+    : `not found: ${missing.join(', ')} (of Debian's buildah, dpkg, util-linux, mount and coreutils)`;
 }
 
 async function main(folder) {
   try {
-    // Before anything costs time; build() reads it for itself.
-    parseDockerfile(readFileSync(values.file, 'utf8'));
+    // buildah would remember the layers of any image there.
+    mount(['--bind', '/var', '/var']);
+    mount(['-o', 'remount,bind,ro', '/var']);
     mount(['-t', 'tmpfs', 'none', folder]);
-    const context = path.join(folder, 'context');
-    takeContext(CONTEXT, context);
-    const args = new Map([
-      ['BUILD_COMMIT', COMMIT],
-      ['SOURCE_DATE_EPOCH', '1700000000'],
-    ]);
-    const make = (name) => {
-      mkdirSync(path.join(folder, name));
-      return build({ file: values.file, context, project: CONTEXT, folder: path.join(folder, name), args, say });
-    };
-    const image = make('first');
+    const buildah = new Buildah(path.join(folder, 'images'));
+    const args = { BUILD_COMMIT: COMMIT, SOURCE_DATE_EPOCH: '1700000000' };
+    if (/^ARG NODE_IMAGE=/m.test(readFileSync(values.file, 'utf8'))) args.NODE_IMAGE = buildah.makeBase();
+    const make = () => buildah.build({ file: values.file, context: values.context, args });
+    const image = make();
     const tree = listTree(image.root);
     refuse(listFaults(tree));
     const bytes = tree.reduce((sum, one) => sum + one.bytes, 0);
     say(`${tree.length} entries, ${Math.round(bytes / BYTES_PER_MB)} MB`);
     if (!values.once) {
-      refuse(compareTrees(tree, listTree(make('second').root)));
+      refuse(compareTrees(tree, listTree(make().root)));
       say('a second build gives the same, to the byte and the second');
     }
     const guide = readFileSync(path.join(CONTEXT, 'docs/install.md'), 'utf8');

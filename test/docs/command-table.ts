@@ -26,7 +26,7 @@ const RUN: Way = { kind: 'run' };
 const SERVE: Way = { kind: 'serve', end: 'SIGTERM' };
 const elsewhere = (...evidence: (readonly [string, string])[]): Way => ({ kind: 'elsewhere', evidence });
 
-const NO_ENGINE = 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile without one';
+const NO_ENGINE = 'no container engine is at hand; scripts/container.mjs builds the image by buildah';
 const NO_CLUSTER = 'no cluster is at hand; test/kubernetes/ checks the manifests and runs the commands in them';
 const NO_SYSTEMD =
   'it would change the machine; test/install/debian.sh does it by dpkg and as systemd would, in namespaces of its own';
