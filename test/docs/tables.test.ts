@@ -127,9 +127,9 @@ describe('the packages in docs/architecture.md', () => {
   });
 
   it('are dependencies of package.json where the program or the page is built from them', () => {
-    const listed = (tablesOf(text, 'Dependencies').slice(0, 2) as readonly (readonly string[][])[])
-      .flatMap(([, ...rows]) => rows)
-      .map(([name = '']) => name.replaceAll('`', ''));
+    const listed = tablesOf(text, 'Dependencies')
+      .slice(0, 2)
+      .flatMap(([, ...rows]) => rows.map(([name = '']) => name.replaceAll('`', '')));
     const names = Object.keys(dependencies ?? {}).map((name) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'));
     expect(listed.sort()).toEqual([...new Set(names)].sort());
   });
