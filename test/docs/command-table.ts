@@ -74,6 +74,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     /^npm (?:run )?audit$/,
     elsewhere(['package.json', '"audit": "node scripts/audit.mjs"'], ['.ci/run', 'npm run audit']),
   ],
+  [/^npm (?:ls|audit) --omit=dev$/, elsewhere(['test/sbom.test.ts', 'npm ls --omit=dev and npm audit --omit=dev see'])],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
   [/^npm pack$/, elsewhere(['test/install/installed-package.ts', "'npm', ['pack'"])],
   [
