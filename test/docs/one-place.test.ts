@@ -8,7 +8,7 @@ const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 const { version, engines } = JSON.parse(read('package.json')) as { version: string; engines: { node: string } };
 /** The past has its own numbers. */
 const documents = listDocuments().filter(({ file }) => file !== 'CHANGELOG.md');
-const configuration = ['config', '.ci']
+const configuration = ['config', 'scripts', '.ci']
   .flatMap((folder) =>
     readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true }).flatMap((entry) =>
       entry.isFile() ? [path.relative(ROOT, path.join(entry.parentPath ?? entry.path, entry.name))] : [],
