@@ -6,7 +6,7 @@ Usage
              [--config FILE]
   d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
   d2-sidecar learn [--minutes 5]     takes the same flags and passes traffic on as well; listens to Comet messages,
-                                     and prints the channels that it heard, and rules for them, as YAML
+                                     and prints as YAML what it heard, and rules to fill in
   d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
   d2-sidecar health [--ready]        whether a running sidecar lives, or is ready: exit code 0 or 1, for probes
   d2-sidecar drain [--wait 20s]      a running sidecar turns not ready and lets its clients go; it keeps on serving

@@ -1,4 +1,4 @@
-/** `d2-sidecar learn` before a real CometD server whose channels nobody has told us, and what its proposals make of them. */
+/** `d2-sidecar learn` before a real CometD server whose channels no rule knows, and what its rules make of them once they are filled in. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,7 +8,7 @@ import { CometD, type Message, type SubscriptionHandle } from 'cometd';
 import { adapt } from 'cometd-nodejs-client';
 import cometdServer, { type ServerMessage, type ServerSession } from 'cometd-nodejs-server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { COMET_PATH } from '../comet/login-desk.ts';
 import { listen } from '../comet/plant.ts';
 import { StatisticsReader } from '../comet/statistics.ts';
@@ -135,13 +135,44 @@ function runLearn(args: readonly string[]) {
   return { child, output, exited: exitOf(child) };
 }
 
+/** What an operator fills in, by the channel; null: deletes. */
+const FILLED_IN: Readonly<Record<string, object | null>> = {
+  '/service/werk/beobachte': { kind: 'object', action: 'subscribe', name: '{/tag}' },
+  '/service/werk/lassen': { kind: 'object', action: 'unsubscribe', name: '{/tag}' },
+  '/service/werk/messwert': { name: '{/tag}' },
+  '/service/werk/ruf': { name: '{/task}[.{/iface}].{/procedure}', reply: { error: '/data/error' } },
+  // The rule for the calls names it.
+  '/service/werk/sbaAntwort': null,
+  '/service/werk/sbaRuf': {
+    kind: 'sba',
+    action: 'call',
+    name: '{/component}.{/method}',
+    reply: { channel: '/service/werk/sbaAntwort', id: '/data/callId' },
+  },
+};
+
+function fillIn(report: string, filledIn: Readonly<Record<string, object | null>>): string {
+  const { comet } = parse(report) as { comet: { rules: { channel: string }[] } };
+  const rules = comet.rules.filter(({ channel }) => filledIn[channel] !== null);
+  return stringify({ comet: { rules: rules.map((rule) => ({ ...rule, ...filledIn[rule.channel] })) } });
+}
+
+/** The exit code of `d2-sidecar check` for these rules. */
+async function check(upstream: string, rules: string): Promise<number | null> {
+  writeFileSync(path.join(folder, 'sidecar.yaml'), `upstream: { url: '${upstream}' }\n${rules}`);
+  const args = ['check', '--config', path.join(folder, 'sidecar.yaml')];
+  return await exitOf(spawn(process.execPath, [MAIN_PATH, ...args], { stdio: 'ignore' }));
+}
+
 async function addressOf({ stderr }: { stderr: string }): Promise<string> {
   const line = stderr.split('\n').find((text) => text.includes('"msg":"listening"'));
   expect(line).toBeDefined();
   return `http://${(JSON.parse(line ?? '') as { listen: string }).listen}`;
 }
 
-it('proposes rules with which a sidecar counts what it would not have counted', { timeout: 60_000 }, async () => {
+it('prints rules with which a sidecar counts what it did not count, once they are filled in', {
+  timeout: 60_000,
+}, async () => {
   const werk = await startWerk();
   const { child, output, exited } = runLearn(['--upstream', werk.upstream, ...FREE]);
   await expect.poll(() => output.stderr, { timeout: 10_000 }).toContain('"msg":"listening"');
@@ -158,34 +189,30 @@ it('proposes rules with which a sidecar counts what it would not have counted', 
     expect([secret, stdout.includes(secret), stderr.includes(secret)]).toEqual([secret, false, false]);
   }
   const messung = { channel: '/werk/messung/{name}', kind: 'object', name: '{name}' };
-  const publish = { when: 'publish', kind: 'object', name: '{/tag}' };
-  const call = {
-    kind: 'rpc',
-    action: 'call',
-    name: '{/task}[.{/iface}].{/procedure}',
-    reply: { error: '/data/error' },
-  };
-  const sba = { kind: 'sba', action: 'call', name: '{/component}.{/method}' };
+  const open = { when: 'publish', kind: 'FILL_IN', action: 'FILL_IN', name: '{FILL_IN}' };
   expect(parse(stdout)).toEqual({
     comet: {
       rules: [
-        { channel: '/service/werk/ruf', ...call },
-        { channel: '/service/werk/sbaRuf', ...sba, reply: { channel: '/service/werk/sbaAntwort', id: '/data/callId' } },
-        { channel: '/service/werk/beobachte', ...publish, action: 'subscribe' },
-        { channel: '/service/werk/lassen', ...publish, action: 'unsubscribe' },
-        { channel: '/service/werk/messwert', kind: 'object', action: 'value', name: '{/tag}' },
+        { channel: '/service/werk/beobachte', ...open },
+        { channel: '/service/werk/lassen', ...open },
+        { channel: '/service/werk/messwert', kind: 'object', action: 'value', name: '{FILL_IN}' },
+        { channel: '/service/werk/ruf', kind: 'rpc', name: '{FILL_IN}' },
+        { channel: '/service/werk/sbaAntwort', kind: 'object', action: 'value', name: '{FILL_IN}' },
+        { channel: '/service/werk/sbaRuf', ...open },
         { ...messung, action: 'subscribe' },
         { ...messung, action: 'unsubscribe' },
         { ...messung, action: 'value' },
       ],
     },
   });
+  expect(stdout).toContain('such as {/task}, {/procedure}');
 
-  const file = path.join(folder, 'sidecar.yaml');
-  writeFileSync(file, `upstream: { url: '${werk.upstream}' }\n${stdout}`);
-  const check = spawn(process.execPath, [MAIN_PATH, 'check', '--config', file], { stdio: 'ignore' });
-  expect(await exitOf(check)).toBe(0);
-  const sidecar = await startSidecarProcess(['--config', file, ...FREE], { TMPDIR: folder });
+  expect(await check(werk.upstream, stdout)).toBe(64);
+  const filledIn = fillIn(stdout, FILLED_IN);
+  expect(await check(werk.upstream, filledIn)).toBe(0);
+  const sidecar = await startSidecarProcess(['--config', path.join(folder, 'sidecar.yaml'), ...FREE], {
+    TMPDIR: folder,
+  });
   cleanUps.push(() => sidecar.stop('SIGKILL'));
   await work(`http://${sidecar.listen}`, werk.push);
   const once = (names: readonly string[], count: number) => Object.fromEntries(names.map((name) => [name, count]));
@@ -207,7 +234,7 @@ it('ends by itself when the time is over, with a document also when nobody came'
   const { output, exited } = runLearn(['--upstream', 'http://127.0.0.1:1/smartWeb', ...FREE, '--minutes', '0.01']);
   expect(await exited).toBe(0);
   expect(parse(output.stdout)).toEqual({ comet: { rules: [] } });
-  expect(output.stdout).toContain('# Nothing was heard on any channel.');
+  expect(output.stdout).toContain('# No channel was used.');
   expect(output.stderr).toContain('"reason":"the time to learn is over"');
   expect(output.stderr).not.toContain('SIGTERM');
 });

@@ -1,43 +1,44 @@
-/** How much a survey keeps. What comes beyond a bound is passed over, and counted here, so that a report can say so. */
-
-/** All counts are of things passed over. */
-export interface BoundsHit {
-  /** Messages on channels that there was no place for. */
-  channels: number;
-  /** Fields that there was no place for. */
-  fields: number;
-  /** Parts of a message that were nested too deep, or came too late in it. */
-  parts: number;
-  /** Questions that were forgotten before anything answered them. */
-  questions: number;
-}
-
+/** How much a survey keeps. It skips what exceeds a bound, and counts it for the report. */
 export class Bounds {
-  readonly hit: BoundsHit = { channels: 0, fields: 0, parts: 0, questions: 0 };
-  #fields = 0;
+  readonly skipped = new Map<Bound, number>();
+  readonly #taken = new Map<Bound, number>();
 
-  /** A place for one more field, of all shapes together; false when there is none. */
-  takeField(): boolean {
-    if (this.#fields < MAX_FIELDS) {
-      this.#fields += 1;
-      return true;
-    }
-    this.hit.fields += 1;
-    return false;
+  /** Takes room for one more; false, and counted, if there is none. */
+  take(bound: Bound, most: number): boolean {
+    const taken = this.#taken.get(bound) ?? 0;
+    if (taken < most) this.#taken.set(bound, taken + 1);
+    else this.skip(bound);
+    return taken < most;
+  }
+
+  skip(bound: Bound): void {
+    this.skipped.set(bound, (this.skipped.get(bound) ?? 0) + 1);
   }
 }
 
-/** A field takes at most about 4 KB, with the hashes of values told apart. */
+export type Bound = keyof typeof SKIPPED_WORDS;
+export const SKIPPED_WORDS = {
+  channels: 'messages on channels for which there was no room',
+  fields: 'fields for which there was no room',
+  parts: 'messages with parts that were nested too deep or came too late',
+  questions: 'messages of clients that were forgotten before an answer came',
+} as const;
+
+/** Channels and the segments that lead to them. */
+export const MAX_CHANNELS = 1_000;
+/** Segments of one channel. */
+export const MAX_SEGMENTS = 12;
+/** Fields in the data of all channels. */
 export const MAX_FIELDS = 10_000;
-/** Of one object; with more, its keys are taken for data. */
+/** Keys of one object. With more, all its keys are data. */
 export const MAX_KEYS = 40;
-/** Nesting of data that is looked at. */
+/** Levels of nesting of data. */
 export const MAX_DEPTH = 8;
-/** Entries of one list that are looked at. */
+/** Entries of one list. */
 export const MAX_ITEMS = 20;
-/** Fields and entries of one message that are looked at. */
+/** Fields and entries of one message. */
 export const MAX_PARTS = 500;
-/** Channels and families of channels. */
-export const MAX_CHANNELS = 500;
-/** Calls, and subscriptions by a message, whose answers are waited for. */
+/** Published messages whose answers may still come. */
 export const MAX_QUESTIONS = 20_000;
+/** Texts of handshakes and ids of clients, which are never shown. */
+export const MAX_KNOWN_DATA = 100_000;

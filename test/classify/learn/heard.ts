@@ -20,11 +20,11 @@ export class Heard {
     for (const parsed of parse1(message)) this.survey.onUpstreamMessage(parsed, client);
   }
 
-  /** A call with its acknowledgement, and an answer with data later; `on`: the channel of it. */
-  call(client: object, channel: string, id: string, data: object, answer: object, on = channel): void {
+  /** A call with its acknowledgement, and an answer with data later. */
+  call(client: object, channel: string, id: string, data: object, answer: object): void {
     this.client(client, { channel, id, data });
     this.upstream(client, { channel, id, successful: true });
-    this.upstream(client, { channel: on, id, data: answer });
+    this.upstream(client, { channel, id, data: answer });
   }
 
   report(): string {
@@ -34,6 +34,14 @@ export class Heard {
   rules(): CometRule[] {
     return toRules(this.report());
   }
+}
+
+/** What an operator makes of a report: each message subscribes, and each name is `x`. */
+export function filledIn(report: string): string {
+  return report
+    .replaceAll('kind: FILL_IN', 'kind: object')
+    .replaceAll('action: FILL_IN', 'action: subscribe')
+    .replaceAll('{FILL_IN}', 'x');
 }
 
 export function toRules(report: string): CometRule[] {

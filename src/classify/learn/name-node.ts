@@ -1,0 +1,80 @@
+/**
+ * A tree of names: keys of objects, or segments of channels. Names that look like data are folded into one branch,
+ * `VARIABLE`, so that no report can show them. When in doubt, a name is data.
+ */
+import { withoutNumbers } from './looks.ts';
+
+/** The branch of all names that are data. No name that may be shown has braces or asterisks. */
+export const VARIABLE = '{}';
+
+export class NameNode<Value extends { add(other: Value): void }> {
+  value: Value | undefined;
+  readonly children = new Map<string, NameNode<Value>>();
+  /** A special name such as `VARIABLE`, or the name without its numbers: `Tank#`. */
+  readonly key: string;
+  /** `Tank1`; undefined if there is also a `Tank2`: then both are data. */
+  name: string | undefined;
+  /** There were too many names: all of them are data. */
+  #isVaried = false;
+
+  constructor(key = '', name = key) {
+    this.key = key;
+    this.name = name;
+  }
+
+  /** Children with a name that may be shown. */
+  get named(): NameNode<Value>[] {
+    return [...this.children.values()].filter(({ key }) => !/^[{*]/.test(key));
+  }
+
+  /** The child for a name that may be shown if it is not one of too many; undefined if `take` finds no room. */
+  childOf(name: string, maxNames: number, take: () => boolean): NameNode<Value> | undefined {
+    const key = withoutNumbers(name);
+    if (!this.children.has(key) && this.children.size >= maxNames) {
+      this.#isVaried = true;
+      return this.place(VARIABLE, take);
+    }
+    const child = this.place(key, take, name);
+    if (child !== undefined && child.name !== name) child.name = undefined;
+    return child;
+  }
+
+  /** The child of exactly that key; undefined if there is no room. */
+  place(key: string, take: () => boolean, name = key): NameNode<Value> | undefined {
+    const known = this.children.get(key);
+    if (known !== undefined || !take()) return known;
+    const made = new NameNode<Value>(copyOf(key), copyOf(name));
+    this.children.set(made.key, made);
+    return made;
+  }
+
+  /** Moves children to `VARIABLE`: those for which `isData` holds, and those whose names are too many or alike. */
+  fold(maxNames: number, isData: (name: string, child: NameNode<Value>) => boolean): void {
+    const { named } = this;
+    const areAll = this.#isVaried || named.length > maxNames;
+    for (const child of named) {
+      if (!areAll && child.name !== undefined && !isData(child.name, child)) continue;
+      this.children.delete(child.key);
+      const variable = this.children.get(VARIABLE) ?? new NameNode<Value>(VARIABLE);
+      this.children.set(VARIABLE, variable);
+      variable.add(child);
+    }
+  }
+
+  add(other: NameNode<Value>): void {
+    this.#isVaried ||= other.#isVaried;
+    if (this.name !== other.name) this.name = undefined;
+    if (this.value === undefined) this.value = other.value;
+    else if (other.value !== undefined) this.value.add(other.value);
+    for (const [key, child] of other.children) {
+      const own = this.children.get(key);
+      if (own === undefined) this.children.set(key, child);
+      else own.add(child);
+    }
+  }
+}
+
+/** A slice would keep the text of the whole message in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8');
+}

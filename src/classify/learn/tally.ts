@@ -1,0 +1,86 @@
+/** How often something happened on a channel, and the shape of its data: keys and types, never values. */
+import { type Bounds, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
+import { looksLikeField } from './looks.ts';
+import { NameNode, VARIABLE } from './name-node.ts';
+
+export type DataType = 'text' | 'number' | 'boolean' | 'null' | 'object' | 'list';
+
+/** A place in the data: the data itself, a field of an object, or any entry of a list. */
+export class Field {
+  times = 0;
+  readonly types = new Set<DataType>();
+
+  add(other: Field): void {
+    this.times += other.times;
+    for (const type of other.types) this.types.add(type);
+  }
+}
+
+export class Tally {
+  count = 0;
+  /** How many of them a rule of the configuration, or a built-in one, reads. */
+  read = 0;
+  readonly root = new NameNode<Field>();
+
+  /** `data` of one message; undefined where it has none. */
+  see(data: unknown, bounds: Bounds): void {
+    this.count += 1;
+    if (data === undefined) return;
+    let parts = 0;
+    const take = () => bounds.take('fields', MAX_FIELDS);
+    const visit = (value: unknown, node: NameNode<Field>, depth: number): void => {
+      parts += 1;
+      node.value ??= new Field();
+      node.value.times += 1;
+      node.value.types.add(typeOf(value));
+      if (typeof value !== 'object' || value === null) return;
+      const isList = Array.isArray(value);
+      if (isList && value.length > MAX_ITEMS) bounds.skip('parts');
+      const inner = (isList ? value.slice(0, MAX_ITEMS) : value) as Readonly<Record<string, unknown>>;
+      for (const key in inner) {
+        if (depth >= MAX_DEPTH || parts >= MAX_PARTS) {
+          bounds.skip('parts');
+          return;
+        }
+        const isName = !isList && looksLikeField(key);
+        const child = isName ? node.childOf(key, MAX_KEYS, take) : node.place(isList ? ITEM : VARIABLE, take);
+        if (child !== undefined) visit(inner[key], child, depth + 1);
+      }
+    };
+    visit(data, this.root, 0);
+  }
+
+  add(other: Tally): void {
+    this.count += other.count;
+    this.read += other.read;
+    this.root.add(other.root);
+  }
+
+  /** Folds the keys that turn out to be data, once all of them are known. */
+  settle(isKnownData: (text: string) => boolean, node = this.root): void {
+    const isAny = isMap(node);
+    node.fold(MAX_KEYS, (key) => isAny || isKnownData(key));
+    for (const child of node.children.values()) this.settle(isKnownData, child);
+  }
+}
+
+/** Whether an object's keys are data: several, each in few messages, all for the same, as in `{ "smith": {…} }`. */
+function isMap({ named, value }: NameNode<Field>): boolean {
+  if (named.length < MIN_MAP_KEYS || named.some((field) => (field.value?.times ?? 0) * 2 > (value?.times ?? 0))) {
+    return false;
+  }
+  const outlines = named.map((field) => [...(field.value?.types ?? []), ...field.children.keys()].sort().join());
+  return new Set(outlines).size === 1;
+}
+
+function typeOf(value: unknown): DataType {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'list';
+  if (typeof value === 'string') return 'text';
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'boolean' ? 'boolean' : 'object';
+}
+
+/** The branch of all entries of a list. */
+const ITEM = '{n}';
+const MIN_MAP_KEYS = 3;
