@@ -63,6 +63,9 @@ mount --bind "$checkout" root/d2-sidecar
 # Other services of this machine do not start.
 rm -rf etc/systemd/system/*.wants var/lib/prometheus/metrics2/* var/log/tomcat10/*
 ip link set lo up
+# The name of the machine in the guides, with an address that is not loopback: whoever uses it counts as a client of another machine.
+ip address add 192.0.2.10/32 dev lo
+echo '192.0.2.10 plant.example' >> etc/hosts
 
 mkdir run/old
 pivot_root . run/old

@@ -85,6 +85,9 @@ describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () 
     const metrics = await read();
     expect(metrics).toMatch(/^d2_sidecar_exchanges_total\{.*\} [1-9]/m);
     expect(metrics).not.toMatch(/^d2_sidecar_upstream_failures_total\{.*\} [1-9]/m);
+    const manager =
+      "curl --silent --output /dev/null --write-out '%{http_code}' http://plant.example:8081/manager/html";
+    expect(await machine.succeed(manager)).toBe('403');
   });
 
   it.each(USERS)('gives Prometheus a token, and the service goes on as the user %s', async (user) => {
