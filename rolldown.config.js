@@ -53,7 +53,7 @@ function readBuild() {
 const build = {
   name: 'build',
   load: (id) =>
-    id.endsWith('/src/commands/build.ts') ? `export const BUILD = ${JSON.stringify(readBuild())};` : undefined,
+    id.endsWith('/src/base/build.ts') ? `export const BUILD = ${JSON.stringify(readBuild())};` : undefined,
 };
 
 /** What the live page has beside its script; of styles first those of the charts, which ours may change. */
@@ -106,7 +106,7 @@ const server = {
     chunkFileNames: 'parts/[name]-[hash].js',
     // V8 keeps what it took to read the largest file: 4 MB less memory with packages in files of their own.
     codeSplitting: { groups: [{ name: 'packages', test: /node_modules/, entriesAware: true }] },
-    // Compressing would go further, and may drop names that are asked for: gateway/proxy.ts takes out a function by its name.
+    // Compressing would go further, and may drop names that are asked for: proxy/gateway/proxy.ts takes out a function by its name.
     minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: false } },
   },
 };

@@ -1,16 +1,16 @@
 #!/usr/bin/env node
 /** The command line: which command, and the exit code. What a command does is in commands/. */
-import { BUILD } from './commands/build.ts';
-import { type Command, parseCommandLine } from './commands/command-line.ts';
-import { describeError, guardCrashes } from './commands/crash.ts';
-import { processOutput } from './commands/output.ts';
-import type { ServiceManager } from './commands/service-manager.ts';
-import { describeVersion, readVersion } from './commands/version.ts';
+import { BUILD } from './base/build.ts';
+import { ConfigError, SidecarError } from './base/errors.ts';
+import type { Logger } from './base/logger.ts';
+import { describeVersion, readVersion } from './base/version.ts';
+import { type Command, parseCommandLine } from './cli/command-line.ts';
+import { describeError, guardCrashes } from './cli/crash.ts';
+import { processOutput } from './cli/output.ts';
+import type { ServiceManager } from './cli/service-manager.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import type { ConfigFlags } from './config/flags.ts';
-import { ConfigError, SidecarError } from './errors.ts';
-import type { Logger } from './logger.ts';
 
 /** sysexits.h, EX_USAGE. */
 const EXIT_USAGE = 64;
@@ -31,7 +31,7 @@ async function run(argv: readonly string[], env: Environment): Promise<number> {
 async function runCommand(command: Command, env: Environment): Promise<number> {
   switch (command.kind) {
     case 'help': {
-      const { HELP } = await import('./commands/help.ts');
+      const { HELP } = await import('./cli/help.ts');
       processOutput.out(HELP);
       return 0;
     }
@@ -39,7 +39,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       processOutput.out(`${describeVersion()}\n`);
       return 0;
     case 'check': {
-      const { check } = await import('./commands/check.ts');
+      const { check } = await import('./cli/check.ts');
       const isRoot = process.getuid?.() === 0;
       return await check({ flags: command.flags, env }, processOutput, { as: command.as, isRoot });
     }
@@ -50,27 +50,27 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await runDemo();
     }
     case 'health': {
-      const { health } = await import('./commands/health.ts');
+      const { health } = await import('./cli/health.ts');
       return await health(command, env, processOutput);
     }
     case 'drain': {
-      const { drain } = await import('./commands/drain.ts');
+      const { drain } = await import('./cli/drain.ts');
       return await drain(command, env, processOutput);
     }
     case 'reload': {
-      const { reload } = await import('./commands/reload.ts');
+      const { reload } = await import('./cli/reload.ts');
       return await reload(command, env, processOutput);
     }
     case 'report': {
-      const { report } = await import('./commands/report.ts');
+      const { report } = await import('./cli/report.ts');
       return await report(command, env, processOutput);
     }
     case 'shutdown': {
-      const { shutdown } = await import('./commands/drain.ts');
+      const { shutdown } = await import('./cli/drain.ts');
       return await shutdown(command, env, processOutput);
     }
     case 'passwd': {
-      const { passwd } = await import('./commands/passwd.ts');
+      const { passwd } = await import('./cli/passwd.ts');
       return await passwd(command, process.stdin, processOutput);
     }
     case 'serve':
@@ -83,16 +83,16 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   const { loadConfig } = await import('./config/load-config.ts');
   const load = () => loadConfig({ flags, env });
   const { config, parsed, warnings } = await load();
-  const { createLogger, standardOutput } = await import('./logger.ts');
+  const { createLogger, standardOutput } = await import('./base/logger.ts');
   const output = standardOutput();
   const logger = createLogger(config.log.level, output);
   const announce = () => {
     logger.info({ version: readVersion(), build: BUILD, node: process.version }, 'starting');
     for (const warning of warnings) logger.warn(warning);
   };
-  const { serve } = await import('./commands/serve.ts');
-  const { Sidecar } = await import('./sidecar.ts');
-  const { Reloader } = await import('./reload.ts');
+  const { serve } = await import('./cli/serve.ts');
+  const { Sidecar } = await import('./sidecar/sidecar.ts');
+  const { Reloader } = await import('./sidecar/reload.ts');
   outliveSignals();
   try {
     return await serve({
@@ -127,20 +127,20 @@ function outliveSignals(): void {
 /** What speaks to it is not loaded where nobody listens. */
 async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
   if (!env.NOTIFY_SOCKET) return undefined;
-  const { ServiceManager } = await import('./commands/service-manager.ts');
+  const { ServiceManager } = await import('./cli/service-manager.ts');
   return ServiceManager.find(env, logger);
 }
 
 async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {
   const { loadConfig } = await import('./config/load-config.ts');
   const { config, warnings } = await loadConfig({ flags, env });
-  const { createLogger, standardError } = await import('./logger.ts');
+  const { createLogger, standardError } = await import('./base/logger.ts');
   // What is printed on standard output is a document.
   const logger = createLogger(config.log.level, standardError());
   for (const warning of warnings) logger.warn(warning);
-  const { learn } = await import('./commands/learn.ts');
-  const { systemClock } = await import('./clock.ts');
-  const { Sidecar } = await import('./sidecar.ts');
+  const { learn } = await import('./cli/learn.ts');
+  const { systemClock } = await import('./base/clock.ts');
+  const { Sidecar } = await import('./sidecar/sidecar.ts');
   outliveSignals();
   return await learn({
     config,

@@ -4,64 +4,61 @@ import { describe, expect, it } from 'vitest';
 
 const SRC = path.resolve(import.meta.dirname, '../src');
 
-/**
- * Which room may import which, as docs/architecture.md argues. Rooms not named here (`sidecar`) may import all. Single
- * files that everybody may import are in `COMMON`.
- */
-const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  main: ['sidecar', 'config', 'commands', 'demo', 'reload'],
-  commands: ['config', 'control', 'classify', 'access', 'access-log', 'tls', 'state', 'reload', 'lifecycle'],
-  config: [],
-  // Compares keys, whatever they switch; what it makes of them is the sidecar's matter.
-  reload: ['config'],
-  // From the configuration to the options of the data plane.
-  'live-options': ['dispatch', 'gateway', 'relay'],
-  control: [],
-  // The order of states; what is done in each is the sidecar's matter.
-  lifecycle: [],
-  http1: [],
-  // Bytes of tables: whoever has some to save writes them himself.
-  archive: [],
-  state: ['archive'],
-  metrics: ['archive'],
-  limits: [],
-  exchange: ['limits'],
-  // Files that hold as they are at any time.
-  'file-watch': [],
-  tls: ['exchange', 'file-watch'],
-  upstream: ['exchange', 'tls'],
-  relay: ['upstream', 'exchange', 'http1', 'tls', 'limits'],
-  gateway: ['upstream', 'exchange', 'http1', 'tls', 'websocket', 'limits'],
-  dispatch: ['relay', 'gateway', 'exchange', 'http1', 'tls', 'limits'],
-  bayeux: [],
-  websocket: ['limits'],
-  classify: ['http1', 'bayeux'],
-  sessions: ['metrics', 'archive', 'limits'],
-  // Shows what the monitoring port shows, by its means.
-  report: ['monitor', 'jvm', 'sessions', 'config'],
-  // One of the observers of calls that have ended.
-  'access-log': ['record'],
-  record: ['exchange', 'classify', 'sessions', 'metrics', 'limits', 'http1', 'bayeux', 'websocket', 'archive'],
-  jvm: ['metrics'],
-  access: ['limits', 'file-watch'],
-  // Reads what others count; draws nothing, and knows nothing of who asks.
-  history: ['metrics', 'jvm'],
-  monitor: ['metrics', 'sessions', 'jvm', 'access', 'tls', 'limits', 'history'],
-  // Sends what the monitor shows, from the same tables, and is told of calls; nobody imports it but the sidecar, and only when it is configured.
-  otlp: ['monitor', 'metrics', 'record', 'http1'],
-  demo: ['sidecar', 'config'],
-  // Runs in the browser: what it knows of the server is what the monitoring port answers.
-  page: [],
+/** From top to bottom: a room may import the rooms below it, and none above it. docs/architecture.md says what each is. */
+const ROOMS = [
+  'main.ts',
+  'cli',
+  'demo',
+  'sidecar',
+  'export',
+  'monitor',
+  'measure',
+  'proxy',
+  'protocol',
+  'limits',
+  'jvm',
+  'metrics',
+  'tls',
+  'state',
+  'config',
+  'base',
+];
+
+/** Runs in a browser: imports no room, and no room imports it. */
+const PAGE = 'page';
+
+/** Folders of one room that keep order among themselves: what each may import of the others. */
+const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  'cli/control': [],
+  'cli/learn': [],
+  'export/otlp': [],
+  'export/access-log': [],
+  'monitor/access': [],
+  'measure/record': ['measure/classify', 'measure/sessions'],
+  'measure/history': [],
+  'measure/classify': [],
+  'measure/sessions': [],
+  'proxy/listener': ['proxy/relay', 'proxy/gateway', 'proxy/exchange'],
+  'proxy/relay': ['proxy/upstream', 'proxy/exchange'],
+  'proxy/gateway': ['proxy/upstream', 'proxy/exchange'],
+  'proxy/upstream': ['proxy/exchange'],
+  'proxy/exchange': [],
+  'protocol/http1': [],
+  'protocol/websocket': [],
+  'protocol/bayeux': [],
+  'state/archive': [],
 };
-const COMMON = [
-  'config/config.ts',
-  'errors.ts',
-  'clock.ts',
-  'logger.ts',
-  'log-output.ts',
-  'log-ring.ts',
-  'shown-text.ts',
-  'trusted-file.ts',
+
+/** Rooms that the order allows, and a design decision does not. */
+const NEVER: readonly { room: string; not: readonly string[]; why: string }[] = [
+  {
+    room: 'proxy',
+    not: ['jvm', 'metrics', 'state'],
+    why: 'the data plane does not know that it is measured',
+  },
+  { room: 'protocol', not: ['jvm', 'metrics', 'tls', 'state'], why: 'it reads bytes, without sockets or a clock' },
+  { room: 'limits', not: ['jvm', 'metrics', 'tls', 'state'], why: 'it counts what others tell it' },
+  { room: 'metrics', not: ['tls'], why: 'it is a library and knows no HTTP' },
 ];
 
 interface Import {
@@ -69,109 +66,121 @@ interface Import {
   readonly to: string;
 }
 
-function sourceFiles(): string[] {
-  return readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
-}
-
-function roomOf(file: string): string {
-  const [first = ''] = file.split(path.sep);
-  return first.replace(/\.tsx?$/, '');
-}
+const FILES = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+const IMPORTS = FILES.flatMap(importsOf);
 
 function importsOf(file: string): Import[] {
-  const text = readFileSync(path.join(SRC, file), 'utf8');
-  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string);
+  const specifiers = [...read(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string);
   return specifiers.map((specifier) => {
-    const to = specifier.startsWith('.')
-      ? path.relative(SRC, path.join(SRC, path.dirname(file), specifier))
-      : specifier;
+    const to = specifier.startsWith('.') ? path.join(path.dirname(file), specifier) : specifier;
     return { from: file, to };
   });
 }
 
-/** Room, what it is, and what it may import, as docs/architecture.md has them. */
-function documentedRooms(): readonly (readonly [room: string, is: string, mayImport: string])[] {
+function read(file: string): string {
+  return readFileSync(path.join(SRC, file), 'utf8');
+}
+
+/** Of `proxy/relay/messages.ts`: `proxy`. */
+function roomOf(file: string): string {
+  return file.split('/')[0] ?? file;
+}
+
+/** Of `proxy/relay/messages.ts`: `proxy/relay`; of a file without a folder in its room, the room. */
+function folderOf(file: string): string {
+  return file
+    .split('/')
+    .slice(0, 2)
+    .join('/')
+    .replace(/\/[^/]*\.tsx?$/, '');
+}
+
+/** Imports of our own files. */
+function within(): readonly Import[] {
+  return IMPORTS.filter(({ to }) => FILES.includes(to));
+}
+
+/** Rows of the table of rooms in docs/architecture.md: room or folder, and what it is. */
+function documentedRooms(): readonly (readonly [name: string, is: string])[] {
   const text = readFileSync(path.join(SRC, '../docs/architecture.md'), 'utf8');
-  const [, table = ''] = /\n## Rooms\n\n\|.*\n\|.*\n((?:\|.*\n)+)/.exec(text) ?? [];
+  const [, table = ''] = /\n## Rooms\n[^|]*\|.*\n\|.*\n((?:\|.*\n)+)/.exec(text) ?? [];
   return table
     .trim()
     .split('\n')
     .map((row) => row.split('|').map((cell) => cell.trim()))
-    .map(([, room = '', is = '', mayImport = '']) => [room.replace(/^`|(?:\/|\.ts)?`$/g, ''), is, mayImport] as const);
+    .map(([, name = '', is = '']) => [name.replace(/^`|\/?`$/g, ''), is] as const);
 }
 
 describe('the rooms of src', () => {
-  const imports = sourceFiles().flatMap(importsOf);
-
   it('are all known here', () => {
-    const rooms = new Set(sourceFiles().map(roomOf));
-    const known = new Set([
-      ...Object.keys(ARROWS),
-      'sidecar',
-      ...COMMON.map((file) => file.replace(/\.ts$/, '').split('/')[0]),
-    ]);
-    expect([...rooms].filter((room) => !known.has(room))).toEqual([]);
+    expect([...new Set(FILES.map(roomOf))].sort()).toEqual([...ROOMS, PAGE].sort());
   });
 
-  it('import only along the arrows', () => {
-    const wrong = imports.filter(({ from, to }) => {
-      if (!/\.tsx?$/.test(to) || COMMON.includes(to)) return false;
-      const [room, other] = [roomOf(from), roomOf(to)];
-      const allowed = ARROWS[room];
-      return room !== other && room !== 'sidecar' && !(allowed?.includes(other) ?? false);
-    });
-    const told = wrong.map(
-      ({ from, to }) =>
-        `${from} must not import ${to}: ${roomOf(from)} may only import ${ARROWS[roomOf(from)]?.join(', ')}`,
+  it('import only rooms below them', () => {
+    const upwards = within().filter(({ from, to }) => ROOMS.indexOf(roomOf(from)) > ROOMS.indexOf(roomOf(to)));
+    expect(upwards.map(({ from, to }) => `${from} must not import ${to}, which is above it`)).toEqual([]);
+  });
+
+  it('do not import what a design decision keeps from them', () => {
+    const told = NEVER.flatMap(({ room, not, why }) =>
+      within()
+        .filter(({ from, to }) => roomOf(from) === room && not.includes(roomOf(to)))
+        .map(({ from, to }) => `${from} must not import ${to}: ${why}`),
     );
     expect(told).toEqual([]);
   });
 
-  it('go along every arrow', () => {
-    const gone = new Set(imports.map(({ from, to }) => `${roomOf(from)} -> ${roomOf(to)}`));
-    const arrows = Object.entries(ARROWS).flatMap(([room, others]) => others.map((other) => `${room} -> ${other}`));
+  it('keep order among their folders', () => {
+    const wrong = within().filter(({ from, to }) => {
+      const [folder, other] = [folderOf(from), folderOf(to)];
+      const allowed = FOLDERS[folder];
+      return allowed !== undefined && roomOf(from) === roomOf(to) && folder !== other && !allowed.includes(other);
+    });
+    expect(wrong.map(({ from, to }) => `${from} must not import ${to}`)).toEqual([]);
+    // A folder that is gone would be held by nothing.
+    const folders = new Set(FILES.map(folderOf));
+    expect(Object.keys(FOLDERS).filter((folder) => !folders.has(folder))).toEqual([]);
+  });
+
+  it('go along every arrow between folders', () => {
+    const gone = new Set(within().map(({ from, to }) => `${folderOf(from)} -> ${folderOf(to)}`));
+    const arrows = Object.entries(FOLDERS).flatMap(([folder, others]) =>
+      others.map((other) => `${folder} -> ${other}`),
+    );
     expect(arrows.filter((arrow) => !gone.has(arrow))).toEqual([]);
   });
 
-  it('are those of docs/architecture.md, with the same arrows', () => {
+  it('are those of docs/architecture.md, in the same order', () => {
     const rooms = documentedRooms();
-    const named = (text: string) => [...text.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name).sort();
-    expect(Object.fromEntries(rooms.map(([room, , mayImport]) => [room, named(mayImport)]))).toEqual({
-      ...Object.fromEntries(Object.entries(ARROWS).map(([room, others]) => [room, [...others].sort()])),
-      // All.
-      sidecar: [],
-    });
-    expect(rooms.filter(([, is, mayImport]) => is.length < 20 && mayImport !== 'all')).toEqual([]);
+    const names = rooms.map(([name]) => name);
+    expect([...new Set(names.map((name) => roomOf(name)))]).toEqual([...ROOMS, PAGE]);
+    expect(names.filter((name) => name.includes('/'))).toEqual(Object.keys(FOLDERS));
+    expect(rooms.filter(([, is]) => is.length < 15)).toEqual([]);
   });
 
   it('leave the page to itself, with two packages that run in a browser', () => {
-    const ofPage = imports.filter(({ from }) => roomOf(from) === 'page').map(({ to }) => to);
+    const ofPage = IMPORTS.filter(({ from }) => roomOf(from) === PAGE).map(({ to }) => to);
     const foreign = ofPage.filter((to) => !to.startsWith('page/') && !['preact', 'preact/hooks', 'uplot'].includes(to));
     expect(ofPage.length).toBeGreaterThan(20);
     expect(foreign).toEqual([]);
-    const others = imports.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== 'page');
+    const others = IMPORTS.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== PAGE);
     expect(others).toEqual([]);
   });
 
   it('leave http-proxy to the gateway', () => {
-    const importers = imports.filter(({ to }) => to === 'http-proxy').map(({ from }) => roomOf(from));
-    expect(new Set(importers)).toEqual(new Set(['gateway']));
+    const importers = IMPORTS.filter(({ to }) => to === 'http-proxy').map(({ from }) => folderOf(from));
+    expect(new Set(importers)).toEqual(new Set(['proxy/gateway']));
   });
 
-  it('read the wall clock in clock.ts only', () => {
-    const readers = sourceFiles().filter((file) =>
-      /\bDate\.now\b|new Date\(\)/.test(readFileSync(path.join(SRC, file), 'utf8')),
-    );
-    expect(readers).toEqual(['clock.ts']);
+  it('read the wall clock in base/clock.ts only', () => {
+    expect(FILES.filter((file) => /\bDate\.now\b|new Date\(\)/.test(read(file)))).toEqual(['base/clock.ts']);
   });
 
   it('hold no file of more than 500 lines', () => {
-    const long = sourceFiles().filter((file) => readFileSync(path.join(SRC, file), 'utf8').split('\n').length > 500);
-    expect(long).toEqual([]);
+    expect(FILES.filter((file) => read(file).split('\n').length > 500)).toEqual([]);
   });
 
   it('pass no stream on with pipe, which drops errors', () => {
-    const users = sourceFiles().filter((file) => readFileSync(path.join(SRC, file), 'utf8').includes('.pipe('));
-    expect(users).toEqual([]);
+    expect(FILES.filter((file) => read(file).includes('.pipe('))).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { toChoice } from './schema-keys.ts';
 /** Every message that no earlier rule takes is compared with all of them. */
 export const MAX_COMET_RULES = 200;
 
-// As in classify/comet-rule-compiler.ts, which this folder may not know: what passes here has to pass there.
+// As in measure/classify/comet-rule-compiler.ts, which this folder may not know: what passes here has to pass there.
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 const TEXT_SEGMENT = /^[^\s\p{Cc}{}]+$/u;
 const POINTER = /^(?:\/(?:[^~/]|~[01])*){1,32}$/;

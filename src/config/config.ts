@@ -2,9 +2,9 @@
  * The effective configuration: parsed once, frozen, with every default filled in. `schema.ts` says how it is written in a
  * file; times there may be `30s` or a number of seconds, here they are milliseconds.
  */
-import type { LogLevel } from '../logger.ts';
+import type { LogLevel } from '../base/logger.ts';
 
-/** One way to read calls out of request lines; see `classify/rules.ts`. */
+/** One way to read calls out of request lines; see `measure/classify/rules.ts`. */
 export interface RestRule {
   /** Upper-case methods that the rule takes, e.g. `['GET', 'POST']`; GET takes HEAD as well. */
   readonly methods: readonly string[];
@@ -16,7 +16,7 @@ export interface RestRule {
   readonly name: string;
 }
 
-/** One way to read calls, monitorings and values out of Comet messages; see `classify/comet-rules.ts`. */
+/** One way to read calls, monitorings and values out of Comet messages; see `measure/classify/comet-rules.ts`. */
 export interface CometRule {
   /** Channel with captures: `/d2/object/{name}`. A capture takes exactly one segment. */
   readonly channel: string;
@@ -176,7 +176,7 @@ export interface Config {
   readonly rest: {
     /** Path below the application, without slashes at its ends: `api/rest/v0`. */
     readonly prefix: string;
-    /** The user's own rules. They are tried before the built-in ones of `classify/rules.ts`; the first match counts. */
+    /** The user's own rules. They are tried before the built-in ones of `measure/classify/rules.ts`; the first match counts. */
     readonly rules: readonly RestRule[];
     /** Whether the built-in rules follow the user's own. */
     readonly defaultRules: boolean;

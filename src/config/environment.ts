@@ -2,7 +2,7 @@
  * Configuration from environment variables: `D2_SIDECAR_` and the key's path. Kubernetes puts variables of the same prefix
  * into every Pod of a namespace that has a Service called d2-sidecar or d2-sidecar-monitor; those are told apart here.
  */
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../base/errors.ts';
 import type { Problem } from './explain.ts';
 import { nearest } from './nearest.ts';
 import { type Key, listKeys, VARIABLE_PREFIX } from './schema-walk.ts';

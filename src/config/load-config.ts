@@ -2,8 +2,8 @@
  * The configuration, from where people write it: flag before environment before file before default. The folder knows keys
  * and values, and nothing of what they switch; the rest of the program sees `config.ts` only.
  */
-import { ConfigError, StartError } from '../errors.ts';
-import { readRegularFile, toFileReason } from '../trusted-file.ts';
+import { ConfigError, StartError } from '../base/errors.ts';
+import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { buildConfig, findConflicts } from './build-config.ts';
 import { findStopConflicts } from './build-stop.ts';
 import type { Config } from './config.ts';

@@ -1,6 +1,6 @@
 /** A configuration that was read again, beside the one that a sidecar runs with: what of it can hold at once, and what cannot. */
 import { isDeepStrictEqual } from 'node:util';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../base/errors.ts';
 import { buildConfig, findConflicts } from './build-config.ts';
 import type { Config } from './config.ts';
 import { RESTART_KEYS } from './live-keys.ts';

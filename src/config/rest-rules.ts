@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { toChoice } from './schema-keys.ts';
 import { type Parsed, parseContextPath } from './upstream-url.ts';
 
-// As in classify/rule-compiler.ts, which this folder may not know: what passes here has to pass there.
+// As in measure/classify/rule-compiler.ts, which this folder may not know: what passes here has to pass there.
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 const METHOD = /^[A-Z][A-Z0-9_-]*$/;
 const TEXT_SEGMENT = /^(?!\.{1,2}$)[^\s{}?;#]+$/;

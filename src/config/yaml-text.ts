@@ -1,6 +1,6 @@
 /** Reads YAML 1.2 (JSON is part of it), and says what is wrong with it without quoting it: the text may hold secrets. */
 import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
-import { ConfigError } from '../errors.ts';
+import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
 import { toKeyText } from './written.ts';
 

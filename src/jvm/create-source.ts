@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
-import type { Logger } from '../logger.ts';
 import { AttachOverlay } from './attach/attach-overlay.ts';
 import { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmSource } from './jvm-source.ts';

@@ -2,8 +2,8 @@
  * Reads the JVM's condition from one source on a timer of its own, never on request: whoever asks gets the last reading with
  * its age. A source that hangs, fails or disappears costs nothing but its answers.
  */
-import { type Clock, NS_PER_MS } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
 import { type JvmGauges, toJvmGauges } from './gauges.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from './jvm-source.ts';

@@ -1,5 +1,5 @@
-import { type ErrorCode, SidecarError } from '../errors.ts';
-import { toShownText } from '../shown-text.ts';
+import { type ErrorCode, SidecarError } from '../base/errors.ts';
+import { toShownText } from '../base/shown-text.ts';
 import type { JvmReading } from './jvm-reading.ts';
 
 /** One way to learn of the JVM's condition. One file (or folder) for each; all fill the same reading. */

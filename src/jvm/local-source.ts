@@ -1,4 +1,4 @@
-import type { Logger } from '../logger.ts';
+import type { Logger } from '../base/logger.ts';
 import type { AttachOverlay } from './attach/attach-overlay.ts';
 import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from './jvm-reading.ts';

@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_S } from '../clock.ts';
+import { type Clock, NS_PER_S } from '../base/clock.ts';
 import { toAddressKey } from './address-key.ts';
 
 const MINUTE_NS = 60 * NS_PER_S;

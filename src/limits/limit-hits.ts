@@ -2,8 +2,8 @@
  * What was refused, cut off or given up because it had reached one of the limits of the configuration: counted by the key that
  * sets it, so that whoever sees the number knows what to change. Knows neither sockets nor HTTP. docs/limits.md lists all limits.
  */
-import { type Clock, NS_PER_S } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+import { type Clock, NS_PER_S } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
 
 /** At most one line for each limit in that time, however many run into it. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;

@@ -5,7 +5,7 @@
  * its client, so that all that one client sends is read in the order in which it passed, and the lanes take turns. What there is no
  * memory for while it would have to wait passes unread (`giveUp`).
  */
-import { type Clock, NS_PER_MS } from '../clock.ts';
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { RecentTime } from './recent-time.ts';
 
 /** Of any 100 ms. */

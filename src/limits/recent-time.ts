@@ -1,4 +1,4 @@
-import { NS_PER_MS } from '../clock.ts';
+import { NS_PER_MS } from '../base/clock.ts';
 
 const SLOT_NS = 10 * NS_PER_MS;
 /** One more than 100 ms have, so that no 100 ms are looked at in part. */

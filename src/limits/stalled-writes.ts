@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_S } from '../clock.ts';
+import { type Clock, NS_PER_S } from '../base/clock.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 /** At the bound, only a connection that has taken nothing for that long is reset. */

@@ -8,8 +8,8 @@
  * is `count * 4096 + bucket`; elements are sorted by bucket, the unused ones at the end are `UNUSED`. The array is one of
  * doubles, whose low 12 bits `&` reads, however high the count is.
  */
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;

@@ -1,5 +1,5 @@
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import { DurationBuckets, type DurationBucketsReading } from './duration-buckets.ts';
 import type { Timer } from './timer.ts';
 

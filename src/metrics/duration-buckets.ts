@@ -2,9 +2,10 @@
  * A histogram of fixed buckets that only ever grows, as Prometheus reads one: unlike a window's percentiles, its counts can be
  * added up over processes and compared over time. Costs a few nanoseconds for each duration (test/bench/metrics.bench.ts).
  */
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import { NS_PER_S } from '../clock.ts';
+
+import { NS_PER_S } from '../base/clock.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import { MAX_DURATION_NS } from './timer.ts';
 
 /** Upper bounds of buckets, ascending, in seconds; a bucket without bound follows the last. */

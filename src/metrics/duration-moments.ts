@@ -7,8 +7,8 @@
  * Algorithm for Computing Sample Variances, 1979). A sum of squares would be shorter, but cancels: a hundred equal
  * durations would have a spread.
  */
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 
 const COUNT = 0;
 const SUM = 1;

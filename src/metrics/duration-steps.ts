@@ -1,4 +1,4 @@
-import { NS_PER_US } from '../clock.ts';
+import { NS_PER_US } from '../base/clock.ts';
 import { middleOf } from './bucket-counts.ts';
 import { HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 

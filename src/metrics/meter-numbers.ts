@@ -5,9 +5,10 @@
  *
  * A meter is `METER_LENGTH` numbers of an array of doubles, from `at` on, for the reason that duration-moments.ts gives.
  */
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import { NS_PER_S } from '../clock.ts';
+
+import { NS_PER_S } from '../base/clock.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 
 const TICK_NS = 5 * NS_PER_S;
 const M1_ALPHA = 1 - Math.exp(-5 / 60 / 1);

@@ -1,6 +1,6 @@
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import {
   createMeter,
   loadMeter,

@@ -37,7 +37,7 @@ export class NameBudget {
 /**
  * The names that have been admitted, each with its entry. Names come from the wire, so they are bounded in number by the
  * budget and in length by `MAX_NAME_CHARS`; names are never taken out. `(other)`, also when the wire says so, is one shared
- * entry outside the budget. Names must own their memory (`detached` in http1/text.ts).
+ * entry outside the budget. Names must own their memory (`detached` in protocol/http1/text.ts).
  */
 export class NameTable<Entry> {
   readonly #budget: NameBudget;

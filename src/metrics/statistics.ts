@@ -3,10 +3,11 @@
  * names, statuses and durations, but neither HTTP nor JSON. Time comes from an injected clock. Everything named by the wire
  * goes through a `NameTable`, which bounds it.
  */
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import { type Clock, NS_PER_MS } from '../clock.ts';
+
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config, MaxNames } from '../config/config.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import { AnswerLog, type TimedCall } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { DurationBuckets } from './duration-buckets.ts';

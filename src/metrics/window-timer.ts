@@ -1,7 +1,7 @@
 import type { Histogram } from 'hdr-histogram-js';
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import { type Clock, NS_PER_US } from '../clock.ts';
+import { type Clock, NS_PER_US } from '../base/clock.ts';
+import type { ArchiveReader } from '../state/archive/archive-reader.ts';
+import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import {
   type BucketCounts,
   bucketOf,

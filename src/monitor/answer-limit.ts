@@ -4,8 +4,8 @@
  * a minute gets 507 with the reason, and the answer is not even begun.
  */
 import { Readable } from 'node:stream';
-import type { Clock } from '../clock.ts';
-import { NS_PER_S } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { NS_PER_S } from '../base/clock.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
 import { ProblemError } from './problem.ts';
 

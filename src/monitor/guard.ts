@@ -4,10 +4,10 @@
  */
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
-import { AccessClosed } from '../access/access-closed.ts';
-import type { AccessControl } from '../access/access-control.ts';
-import { covers, type Reader, type Role } from '../access/reader.ts';
 import { clientCertificateOf } from '../tls/client-certificate.ts';
+import { AccessClosed } from './access/access-closed.ts';
+import type { AccessControl } from './access/access-control.ts';
+import { covers, type Reader, type Role } from './access/reader.ts';
 import type { HostCheck } from './host-check.ts';
 import { ProblemError } from './problem.ts';
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { NS_PER_MS } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { NS_PER_MS } from '../base/clock.ts';
 import { DurationBuckets, type DurationBucketsReading, toBounds } from '../metrics/duration-buckets.ts';
 
 const INTERVAL_MS = 20;

@@ -1,7 +1,7 @@
 /** What the live page reads beside what everything else reads. */
-import type { Clock } from '../clock.ts';
-import type { History } from '../history/history.ts';
-import type { SessionEntry } from '../sessions/session.ts';
+import type { Clock } from '../base/clock.ts';
+import type { History } from '../measure/history/history.ts';
+import type { SessionEntry } from '../measure/sessions/session.ts';
 
 /** One session, read when it is taken. */
 export interface LiveSession {

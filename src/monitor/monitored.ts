@@ -1,11 +1,11 @@
 /** What the monitoring server reads: the rest of the program as it needs to see it. */
 import type { JvmState } from '../jvm/jvm-monitor.ts';
+import type { ConnectionType, SessionEntry } from '../measure/sessions/session.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
 import type { DurationBucketsReading } from '../metrics/duration-buckets.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
 import type { TimerReading } from '../metrics/timer.ts';
-import type { ConnectionType, SessionEntry } from '../sessions/session.ts';
 import type { MonitoredLive } from './monitored-live.ts';
 import type { MonitoredSecurity } from './monitored-security.ts';
 import type { ProcessReading } from './process-reading.ts';

@@ -23,14 +23,16 @@
  * health and the page need nothing, everything else the role `metrics`, and `/live/<application>/sessions` `sessions`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Clock, systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { toShownText } from '../base/shown-text.ts';
 import type { Config } from '../config/config.ts';
 import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
-import { toShownText } from '../shown-text.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
-import { addLiveRoutes } from './live-routes.ts';
+import { addLiveRoutes } from './live/live-routes.ts';
+import type { PageFolder } from './live/page-files.ts';
+import { addPageRoutes } from './live/page-routes.ts';
 import type {
   Monitored,
   MonitoredApplication,
@@ -38,8 +40,6 @@ import type {
   MonitoredSession,
   MonitoredStatistics,
 } from './monitored.ts';
-import type { PageFolder } from './page-files.ts';
-import { addPageRoutes } from './page-routes.ts';
 import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';

@@ -1,4 +1,4 @@
-import type { SessionEntry } from '../sessions/session.ts';
+import type { SessionEntry } from '../measure/sessions/session.ts';
 
 /** A JSON array of sessions, in pieces of one session each; joined, it is what `JSON.stringify` gives, indented by two blanks if `pretty`. */
 export function* renderSessions(entries: Iterable<SessionEntry>, pretty: boolean): Generator<string, void, undefined> {

@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_MS, NS_PER_US } from '../clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_US } from '../base/clock.ts';
 
 /**
  * What all answers together may take of one turn of the event loop: as much as everything else took of it, between these two. A

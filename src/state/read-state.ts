@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { access, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { Clock } from '../clock.ts';
-import { findFolderObstacle, openTrusted, UntrustedFileError } from '../trusted-file.ts';
+import type { Clock } from '../base/clock.ts';
+import { findFolderObstacle, openTrusted, UntrustedFileError } from '../base/trusted-file.ts';
+import type { ArchiveReader } from './archive/archive-reader.ts';
 import { openState, type Refusal } from './state-format.ts';
 
 /** Many times what full tables take; more is read into memory by mistake only. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ArchiveWriter } from '../archive/archive-writer.ts';
-import type { Clock } from '../clock.ts';
-import { NS_PER_MS } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { NS_PER_MS } from '../base/clock.ts';
+import { ArchiveWriter } from './archive/archive-writer.ts';
 import { toTrailer } from './state-format.ts';
 
 /** How long one slice keeps the event loop. What is written at one moment may add a few milliseconds to the last one. */

@@ -14,9 +14,9 @@
  * The version counts up whenever what any room writes changes its form; there is no reading of other versions.
  */
 import { createHash } from 'node:crypto';
-import { ArchiveReader, type Passed } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import { type Clock, NS_PER_MS } from '../clock.ts';
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import { ArchiveReader, type Passed } from './archive/archive-reader.ts';
+import type { ArchiveWriter } from './archive/archive-writer.ts';
 
 export const FORMAT_VERSION = 2;
 

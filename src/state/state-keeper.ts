@@ -5,10 +5,11 @@
  *
  * Nothing here ever keeps the sidecar from serving: a file that cannot be used is set aside, a save that fails is tried again.
  */
-import type { ArchiveReader } from '../archive/archive-reader.ts';
-import type { ArchiveWriter } from '../archive/archive-writer.ts';
-import { type Clock, NS_PER_MS, NS_PER_S } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+
+import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { ArchiveReader } from './archive/archive-reader.ts';
+import type { ArchiveWriter } from './archive/archive-writer.ts';
 import { toErrno } from './read-state.ts';
 import { writeInSlices } from './sliced-write.ts';
 import { type Header, type Refusal, writeHeader } from './state-format.ts';

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { openTrusted } from '../trusted-file.ts';
+import { openTrusted } from '../base/trusted-file.ts';
 import { HEADER_BYTES, type Header, peekHeader } from './state-format.ts';
 
 /** A file by what changes when it is written anew. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
-import { NS_PER_MS } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+import type { Clock } from '../base/clock.ts';
+import { NS_PER_MS } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
 import { findObstacle, type Read, readState, setAside } from './read-state.ts';
 import type { Header, Refusal } from './state-format.ts';
 import { type Savable, StateKeeper } from './state-keeper.ts';

@@ -1,7 +1,7 @@
 /** TLS on one of the listeners: what its server is made with, its handshakes that fail, and new certificates while it runs. */
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
+import type { SidecarError } from '../base/errors.ts';
 import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
-import type { SidecarError } from '../errors.ts';
 import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import type { TlsFiles } from './tls-files.ts';

@@ -4,7 +4,7 @@
  * DER (RFC 5280 §4.1).
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 
 export interface StandIn {
   /** Both PEM. */

@@ -1,9 +1,9 @@
 /** PEM files with certificates and keys: reads them, and says which one is wrong and how. Never shows what is in them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../clock.ts';
-import { ConfigError, StartError } from '../errors.ts';
-import { readRegularFile, toFileReason } from '../trusted-file.ts';
+import type { Clock } from '../base/clock.ts';
+import { ConfigError, StartError } from '../base/errors.ts';
+import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { TLS_POLICY } from './policy.ts';
 
 /** Which files, and the keys of the configuration that name them. */

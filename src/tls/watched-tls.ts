@@ -3,10 +3,10 @@
  * touches a connection that stands.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../clock.ts';
-import { SidecarError } from '../errors.ts';
-import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../file-watch.ts';
-import type { Logger } from '../logger.ts';
+import type { Clock } from '../base/clock.ts';
+import { SidecarError } from '../base/errors.ts';
+import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../base/file-watch.ts';
+import type { Logger } from '../base/logger.ts';
 import { TLS_POLICY } from './policy.ts';
 import { createStandIn } from './stand-in-certificate.ts';
 import { readTlsFiles, type TlsFiles, type TlsMaterial, type TlsTexts, toTlsMaterial } from './tls-files.ts';

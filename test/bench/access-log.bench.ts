@@ -3,15 +3,15 @@
  * of 1.5 ms is 1.5 µs for a call. The first line is without it, the second with one that takes no call; lines go to /dev/null.
  */
 import { bench, describe } from 'vitest';
-import { toAccessLine } from '../../src/access-log/access-line.ts';
-import { AccessLogging } from '../../src/access-log/access-logging.ts';
-import { systemClock } from '../../src/clock.ts';
-import { COMPLETED } from '../../src/exchange/exchange.ts';
-import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
-import { parseRequestHead } from '../../src/http1/request-head.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { toAccessLine } from '../../src/export/access-log/access-line.ts';
+import { AccessLogging } from '../../src/export/access-log/access-logging.ts';
+import { createRecorder } from '../../src/measure/record/create-recorder.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { createRecorder } from '../../src/record/create-recorder.ts';
-import { endedCall } from '../access-log/ended-call.ts';
+import { parseRequestHead } from '../../src/protocol/http1/request-head.ts';
+import { COMPLETED } from '../../src/proxy/exchange/exchange.ts';
+import { ExchangeReporter } from '../../src/proxy/exchange/exchange-reporter.ts';
+import { endedCall } from '../export/access-log/ended-call.ts';
 import { testConfig } from '../wire/test-config.ts';
 
 const CALLS = 1_000;

@@ -4,10 +4,10 @@
  * that was hashed before would make every map look faster. So subtract the first line of each group.
  */
 import { bench, describe } from 'vitest';
-import { parseMessages } from '../../src/bayeux/message.ts';
-import { MessageBatches } from '../../src/bayeux/message-batches.ts';
-import { parseCallbackQuery, toRequestTexts } from '../../src/bayeux/request-body.ts';
-import { CometClassifier } from '../../src/classify/comet-classifier.ts';
+import { CometClassifier } from '../../src/measure/classify/comet-classifier.ts';
+import { parseMessages } from '../../src/protocol/bayeux/message.ts';
+import { MessageBatches } from '../../src/protocol/bayeux/message-batches.ts';
+import { parseCallbackQuery, toRequestTexts } from '../../src/protocol/bayeux/request-body.ts';
 
 const COUNT = 1_000;
 const classifier = new CometClassifier({ rules: [], defaultRules: true });

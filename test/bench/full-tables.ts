@@ -2,9 +2,9 @@
  * Full tables, for what they cost: 2,000 RPCs, 2,000 SBA methods and 10,000 objects, each with a full window; 10,000 sessions with
  * 10 RPCs each, a fifth of them of Comet with 10 monitorings.
  */
-import { type Clock, NS_PER_MS, systemClock } from '../../src/clock.ts';
+import { type Clock, NS_PER_MS, systemClock } from '../../src/base/clock.ts';
+import { createRecording, type RecorderConfig, type Recording } from '../../src/measure/record/create-recorder.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { createRecording, type RecorderConfig, type Recording } from '../../src/record/create-recorder.ts';
 import type { StateKeeper } from '../../src/state/state-keeper.ts';
 import { takeUp } from '../../src/state/take-up.ts';
 import { Random } from '../fuzz/random.ts';

@@ -3,11 +3,11 @@
  * `npx vitest bench --run test/bench/http1.bench.ts`. A mean of 1.5 ms is 1.5 µs for a message.
  */
 import { bench, describe } from 'vitest';
-import { PayloadReader } from '../../src/http1/payload-reader.ts';
-import { parseRequestHead } from '../../src/http1/request-head.ts';
-import { RequestReader } from '../../src/http1/request-reader.ts';
-import { parseResponseHead } from '../../src/http1/response-head.ts';
-import { ResponseReader } from '../../src/http1/response-reader.ts';
+import { PayloadReader } from '../../src/protocol/http1/payload-reader.ts';
+import { parseRequestHead } from '../../src/protocol/http1/request-head.ts';
+import { RequestReader } from '../../src/protocol/http1/request-reader.ts';
+import { parseResponseHead } from '../../src/protocol/http1/response-head.ts';
+import { ResponseReader } from '../../src/protocol/http1/response-reader.ts';
 
 const MESSAGES = 1_000;
 const MAX_HEAD_BYTES = 16 * 1024;

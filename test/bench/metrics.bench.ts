@@ -1,5 +1,5 @@
 import { bench, describe } from 'vitest';
-import { type Clock, NS_PER_S, systemClock } from '../../src/clock.ts';
+import { type Clock, NS_PER_S, systemClock } from '../../src/base/clock.ts';
 import { DurationBuckets } from '../../src/metrics/duration-buckets.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';

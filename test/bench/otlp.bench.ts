@@ -8,12 +8,12 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { MetricData, ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { bench, describe } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { CallSpans } from '../../src/export/otlp/call-spans.ts';
+import { collectMetrics } from '../../src/export/otlp/metric-data.ts';
+import type { EndedCall } from '../../src/measure/record/call-observer.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { toTables } from '../../src/monitor/prometheus/tables.ts';
-import { CallSpans } from '../../src/otlp/call-spans.ts';
-import { collectMetrics } from '../../src/otlp/metric-data.ts';
-import type { EndedCall } from '../../src/record/call-observer.ts';
 import { createPlant } from '../monitor/prometheus/plant.ts';
 
 await initMetrics();

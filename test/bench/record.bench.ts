@@ -5,12 +5,18 @@
  */
 import { hash } from 'node:crypto';
 import { bench, describe } from 'vitest';
-import { Classifier } from '../../src/classify/classifier.ts';
-import { systemClock } from '../../src/clock.ts';
-import { CANCELLED, COMPLETED, type Ending, Exchange, type ExchangeObserver } from '../../src/exchange/exchange.ts';
-import { type Http1RequestHead, parseRequestHead } from '../../src/http1/request-head.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { Classifier } from '../../src/measure/classify/classifier.ts';
+import { createRecorder, type RecorderConfig } from '../../src/measure/record/create-recorder.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { createRecorder, type RecorderConfig } from '../../src/record/create-recorder.ts';
+import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
+import {
+  CANCELLED,
+  COMPLETED,
+  type Ending,
+  Exchange,
+  type ExchangeObserver,
+} from '../../src/proxy/exchange/exchange.ts';
 import { testComet, testSessions } from '../wire/test-config.ts';
 
 const CALLS = 1_000;

@@ -3,8 +3,9 @@
  * objects, 10,000 sessions of 10 RPCs each. `npx vitest bench --run test/bench/render.bench.ts`.
  */
 import { bench, describe } from 'vitest';
-import { NS_PER_MS } from '../../src/clock.ts';
+import { NS_PER_MS } from '../../src/base/clock.ts';
 import { AddressRate } from '../../src/limits/address-rate.ts';
+import { SessionTable } from '../../src/measure/sessions/session-table.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
 import { createSessionStatistics } from '../../src/metrics/statistics.ts';
@@ -13,7 +14,6 @@ import { MetricsRenderer } from '../../src/monitor/dropwizard/render.ts';
 import { type ExpositionFormat, renderTables } from '../../src/monitor/prometheus/exposition.ts';
 import { toTables } from '../../src/monitor/prometheus/tables.ts';
 import { renderSessions } from '../../src/monitor/session-list.ts';
-import { SessionTable } from '../../src/sessions/session-table.ts';
 import { createPlant } from '../monitor/prometheus/plant.ts';
 
 const RPCS = 2_000;

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, bench, describe } from 'vitest';
-import { NS_PER_MS, systemClock } from '../../src/clock.ts';
+import { NS_PER_MS, systemClock } from '../../src/base/clock.ts';
 import { openFullState, openState } from './full-tables.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-bench-'));

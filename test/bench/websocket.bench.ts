@@ -10,10 +10,10 @@
 import { constants, createDeflateRaw, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
 import { MemoryBudget } from '../../src/limits/memory-budget.ts';
-import { WebSocketMessageReader } from '../../src/websocket/message-reader.ts';
-import { copyUnmasked } from '../../src/websocket/unmask.ts';
+import { WebSocketMessageReader } from '../../src/protocol/websocket/message-reader.ts';
+import { copyUnmasked } from '../../src/protocol/websocket/unmask.ts';
 import { Random } from '../fuzz/random.ts';
-import { compressed, MASK, text } from '../websocket/frames.ts';
+import { compressed, MASK, text } from '../protocol/websocket/frames.ts';
 
 const MESSAGES = 4_096;
 const random = new Random(1);

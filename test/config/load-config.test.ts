@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
+import { StartError } from '../../src/base/errors.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, loadControlSocket } from '../../src/config/load-config.ts';
-import { StartError } from '../../src/errors.ts';
-import { useFolder } from '../access-log/folder.ts';
+import { useFolder } from '../export/access-log/folder.ts';
 import { giveToOther } from '../other-user.ts';
 
 const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';

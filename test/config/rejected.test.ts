@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { ConfigError } from '../../src/errors.ts';
 
 const FIXTURES = path.join(import.meta.dirname, '../fixtures/config');
 

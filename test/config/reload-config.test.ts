@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../../src/base/errors.ts';
 import { LIVE_KEYS, RESTART_KEYS } from '../../src/config/live-keys.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { toReloadedConfig } from '../../src/config/reload-config.ts';
 import { listKeys } from '../../src/config/schema-walk.ts';
-import { ConfigError } from '../../src/errors.ts';
 
 const UPSTREAM = { url: 'http://127.0.0.1:8080/smartWeb' };
 

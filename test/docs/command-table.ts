@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { parseCommandLine } from '../../src/commands/command-line.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseOptions as parseAbuse } from '../abuse/options.ts';
 import { parseOptions as parseBench } from '../bench/load/options.ts';
 import { parseOptions as parseChaos } from '../chaos/options.ts';

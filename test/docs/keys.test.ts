@@ -8,11 +8,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseCommandLine } from '../../src/commands/command-line.ts';
-import { HELP } from '../../src/commands/help.ts';
+import { ERROR_CODES } from '../../src/base/errors.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { HELP } from '../../src/cli/help.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { knownNamesAt, listKeys } from '../../src/config/schema-walk.ts';
-import { ERROR_CODES } from '../../src/errors.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { toTables } from '../../src/monitor/prometheus/tables.ts';
 import { createPlant } from '../monitor/prometheus/plant.ts';
@@ -79,7 +79,10 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
   [/^(?:rpc|sba|object|sessions|session)\.[\w<>*.-]+$/, 'statistics of docs/statistics.md'],
   [/^(?:jvm\.)?(?:memory|classloader|garbagecollector)\./, 'gauges of docs/jvm.md'],
   [/^[\w$]+\.[\w$.']+\[/, 'a JSONPath'],
-  [/^(?:d2|service|url|http|server|client|network|user_agent|error)\./, 'attributes of OpenTelemetry, in src/otlp'],
+  [
+    /^(?:d2|service|url|http|server|client|network|user_agent|error)\./,
+    'attributes of OpenTelemetry, in src/export/otlp',
+  ],
   [/^(?:timers|counters|gauges|meters)[./]/, 'paths in an answer, in docs/consumers.md'],
   [/^data\.|^host\.name$|^inputs\.http$|^timers-/, 'fields of messages, OpenTelemetry, Telegraf and collectd'],
   [/^[\w.-]+\.(?:example|invalid)$/, 'hosts that are nobody’s (RFC 2606)'],

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DEFINITIONS } from '../../src/page/definitions.ts';
-import { Folder, tokenLine } from '../access/access-files.ts';
+import { Folder, tokenLine } from '../monitor/access/access-files.ts';
 import { type SidecarProcess, startSidecarProcess } from '../system/sidecar-process.ts';
 import { CertificateFolder } from '../tls/certificates.ts';
 import { ROOT, readDocument } from './documents.ts';

@@ -13,7 +13,7 @@ import { request } from 'undici';
 import { parse } from 'yaml';
 import { SampleControlSystem } from '../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../src/demo/plant.ts';
-import { tokenLine, userLine } from '../access/access-files.ts';
+import { tokenLine, userLine } from '../monitor/access/access-files.ts';
 import { MAIN_PATH, stopProcess } from '../system/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../tls/certificates.ts';
 import { toUnusedPort } from '../wire/unused-port.ts';

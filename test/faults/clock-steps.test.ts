@@ -1,6 +1,6 @@
 /** The wall clock is set, forwards and backwards, while calls run: only labels may move. */
 import { afterEach, expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { atHeads, FaultStand, OK } from './fault-stand.ts';
 
 const DAY_MS = 86_400_000;

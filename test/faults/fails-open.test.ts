@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import type { Recorder } from '../../src/record/recorder.ts';
+import type { Recorder } from '../../src/measure/record/recorder.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
 import type { DataPathCase } from '../wire/data-path-case.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { FailureRecord } from '../../src/exchange/failure-record.ts';
+import { FailureRecord } from '../../src/proxy/exchange/failure-record.ts';
 import {
   reasonOf,
   toUpstreamFailure,
   UPSTREAM_FAILURE_CODES,
   UpstreamFailure,
-} from '../../src/exchange/upstream-failure.ts';
+} from '../../src/proxy/exchange/upstream-failure.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
 import { type LoggedLine, recordingLogger } from './fault-stand.ts';
 

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/logger.ts';
 import type { Config } from '../../src/config/config.ts';
-import type { Logger } from '../../src/logger.ts';
-import { Sidecar } from '../../src/sidecar.ts';
+import { Sidecar } from '../../src/sidecar/sidecar.ts';
 import { samplesOf } from '../monitor/prometheus/plant.ts';
 import { type Pair, textOf } from '../tls/certificates.ts';
 import { testConfig } from '../wire/test-config.ts';

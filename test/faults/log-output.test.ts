@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { LogOutput } from '../../src/log-output.ts';
-import { createLogger } from '../../src/logger.ts';
+import { LogOutput } from '../../src/base/log-output.ts';
+import { createLogger } from '../../src/base/logger.ts';
 
 /** A pipe whose reader takes nothing until it is told to. */
 class SlowReader extends Writable {

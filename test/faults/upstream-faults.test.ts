@@ -3,7 +3,7 @@ import dns from 'node:dns';
 import type net from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import type { UpstreamFailureCode } from '../../src/exchange/upstream-failure.ts';
+import type { UpstreamFailureCode } from '../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder, type Pair } from '../tls/certificates.ts';
 import { answering, atHeads, type FaultClient, type FaultScript, FaultStand, OK, reset } from './fault-stand.ts';
 

@@ -4,9 +4,9 @@ import net from 'node:net';
 import { Duplex } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { RelayConnection } from '../../src/relay/relay-connection.ts';
-import type { RelayContext } from '../../src/relay/relay-context.ts';
-import type { UpstreamListener } from '../../src/upstream/upstream.ts';
+import { RelayConnection } from '../../src/proxy/relay/relay-connection.ts';
+import type { RelayContext } from '../../src/proxy/relay/relay-context.ts';
+import type { UpstreamListener } from '../../src/proxy/upstream/upstream.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
 import { atHeads, FaultStand, OK, sound } from './fault-stand.ts';
 

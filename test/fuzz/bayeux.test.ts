@@ -1,10 +1,10 @@
 import vm from 'node:vm';
 import { expect, it } from 'vitest';
-import { parseError } from '../../src/bayeux/error.ts';
-import type { BayeuxMessage } from '../../src/bayeux/message.ts';
-import { CometClassifier, type CometWhen } from '../../src/classify/comet-classifier.ts';
-import { isFailedReply, toReplyId } from '../../src/classify/comet-reply.ts';
-import { parseCallbackMessages, parseRequestText, parseResponseText } from '../bayeux/read-all.ts';
+import { CometClassifier, type CometWhen } from '../../src/measure/classify/comet-classifier.ts';
+import { isFailedReply, toReplyId } from '../../src/measure/classify/comet-reply.ts';
+import { parseError } from '../../src/protocol/bayeux/error.ts';
+import type { BayeuxMessage } from '../../src/protocol/bayeux/message.ts';
+import { parseCallbackMessages, parseRequestText, parseResponseText } from '../protocol/bayeux/read-all.ts';
 import { CALLBACK, mutatedText, type WireText } from './bayeux-corpus.ts';
 import { Random } from './random.ts';
 

@@ -1,4 +1,4 @@
-import { RequestReader } from '../../src/http1/request-reader.ts';
+import { RequestReader } from '../../src/protocol/http1/request-reader.ts';
 import type { ParsedRequest } from './reference-parser.ts';
 
 export interface RelayReading {

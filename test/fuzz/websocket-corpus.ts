@@ -1,5 +1,5 @@
-import { OPCODE } from '../../src/websocket/frame-reader.ts';
-import { converse, createUtterances } from '../websocket/conversation.ts';
+import { OPCODE } from '../../src/protocol/websocket/frame-reader.ts';
+import { converse, createUtterances } from '../protocol/websocket/conversation.ts';
 import { Random } from './random.ts';
 
 /** One direction of a real conversation, frame by frame. */

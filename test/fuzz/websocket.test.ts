@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { expect, it } from 'vitest';
-import { Listener, type Told } from '../websocket/frames.ts';
+import { Listener, type Told } from '../protocol/websocket/frames.ts';
 import { Random } from './random.ts';
 import { mutated, recordCorpus, type Said } from './websocket-corpus.ts';
 import { type Heard, readWithWs } from './websocket-reference.ts';

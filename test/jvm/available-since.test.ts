@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../src/base/logger.ts';
 import { JvmMonitor } from '../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../src/jvm/jvm-source.ts';
-import { createLogger } from '../../src/logger.ts';
-import { ManualClock } from '../record/manual-clock.ts';
+import { ManualClock } from '../measure/record/manual-clock.ts';
 
 const READING: JvmReading = {
   ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'live' },

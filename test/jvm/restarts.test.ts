@@ -9,7 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Clock, NS_PER_MS } from '../../src/clock.ts';
+import { type Clock, NS_PER_MS } from '../../src/base/clock.ts';
 import { JvmMonitor, type JvmState } from '../../src/jvm/jvm-monitor.ts';
 import type { SourceName } from './truth/exceptions.ts';
 import { ATTACH_TIMEOUT_MS, openSource, READ_TIMEOUT_MS, type Where } from './truth/sources.ts';

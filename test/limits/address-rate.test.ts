@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { AddressRate } from '../../src/limits/address-rate.ts';
-import { ManualClock } from '../record/manual-clock.ts';
+import { ManualClock } from '../measure/record/manual-clock.ts';
 
 it('an address has its number within any minute, and not one more', () => {
   const clock = new ManualClock();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { NS_PER_S } from '../../src/clock.ts';
+import { NS_PER_S } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/logger.ts';
 import { LimitHits } from '../../src/limits/limit-hits.ts';
-import type { Logger } from '../../src/logger.ts';
 
 function started() {
   const lines: unknown[][] = [];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { NS_PER_MS, NS_PER_S } from '../../src/clock.ts';
+import { NS_PER_MS, NS_PER_S } from '../../src/base/clock.ts';
 import type { TimedCall } from '../../src/metrics/answer-log.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ArchiveReader } from '../../src/archive/archive-reader.ts';
-import { ArchiveWriter } from '../../src/archive/archive-writer.ts';
-import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../src/clock.ts';
+import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../src/base/clock.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
+import { ArchiveReader } from '../../src/state/archive/archive-reader.ts';
+import { ArchiveWriter } from '../../src/state/archive/archive-writer.ts';
 import { Random } from '../fuzz/random.ts';
 import { NsClock } from './ns-clock.ts';
 

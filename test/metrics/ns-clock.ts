@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_S } from '../../src/clock.ts';
+import { type Clock, NS_PER_S } from '../../src/base/clock.ts';
 
 /** A clock that stands still until it is told to go on, in nanoseconds. */
 export class NsClock implements Clock {

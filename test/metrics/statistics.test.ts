@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { NS_PER_MS } from '../../src/clock.ts';
+import { NS_PER_MS } from '../../src/base/clock.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { Meter } from '../../src/metrics/meter.ts';
 import { type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NS_PER_S, NS_PER_US } from '../../src/clock.ts';
+import { NS_PER_S, NS_PER_US } from '../../src/base/clock.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import type { Timer, TimerSnapshot } from '../../src/metrics/timer.ts';

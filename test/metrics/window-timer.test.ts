@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../src/clock.ts';
+import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../src/base/clock.ts';
 import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { Random } from '../fuzz/random.ts';

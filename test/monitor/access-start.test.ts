@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Folder, tokenLine } from '../access/access-files.ts';
 import { startStand } from '../wire/stand.ts';
+import { Folder, tokenLine } from './access/access-files.ts';
 
 const READER = tokenLine('prometheus', 'sessions');
 

@@ -2,8 +2,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createLogger } from '../../src/base/logger.ts';
 import { AddressRate } from '../../src/limits/address-rate.ts';
-import { createLogger } from '../../src/logger.ts';
+import type { SessionEntry } from '../../src/measure/sessions/session.ts';
+import { SessionTable } from '../../src/measure/sessions/session-table.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet, type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';
@@ -19,8 +21,6 @@ import { Guard } from '../../src/monitor/guard.ts';
 import { HostCheck } from '../../src/monitor/host-check.ts';
 import { Monitor } from '../../src/monitor/monitor.ts';
 import type { Monitored } from '../../src/monitor/monitored.ts';
-import type { SessionEntry } from '../../src/sessions/session.ts';
-import { SessionTable } from '../../src/sessions/session-table.ts';
 import { createPlant, piecesOf } from './prometheus/plant.ts';
 import { createWork, longestTurn } from './work.ts';
 

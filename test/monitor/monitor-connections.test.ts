@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { NS_PER_MS } from '../../src/clock.ts';
+import { NS_PER_MS } from '../../src/base/clock.ts';
+import { createLogger } from '../../src/base/logger.ts';
 import { LimitHits } from '../../src/limits/limit-hits.ts';
-import { createLogger } from '../../src/logger.ts';
 import { MonitorConnections } from '../../src/monitor/monitor-connections.ts';
 import { Turns } from '../../src/monitor/turns.ts';
-import { StillClock } from '../access/access-files.ts';
+import { StillClock } from './access/access-files.ts';
 
 /** A server whose requests are all accepted, and answered when the test says so. */
 class Stand {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { SessionEntry } from '../../src/measure/sessions/session.ts';
 import { renderSessions } from '../../src/monitor/session-list.ts';
-import type { SessionEntry } from '../../src/sessions/session.ts';
 
 const ENTRY: SessionEntry = {
   id: '0d9c6d3a-1b7e-4b5e-9a55-2f1c7f1d0c11',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { NS_PER_US, systemClock } from '../../src/clock.ts';
+import { NS_PER_US, systemClock } from '../../src/base/clock.ts';
 import { SlicedAnswer } from '../../src/monitor/sliced-answer.ts';
 import { Turns } from '../../src/monitor/turns.ts';
 import { NsClock } from '../metrics/ns-clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NS_PER_US } from '../../src/clock.ts';
+import { NS_PER_US } from '../../src/base/clock.ts';
 import { Turns } from '../../src/monitor/turns.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
 

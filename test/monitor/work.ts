@@ -1,5 +1,6 @@
 /** Full tables whose reading takes time on a clock of its own: as much as was measured for the real ones, whatever the machine does. */
-import { NS_PER_US } from '../../src/clock.ts';
+import { NS_PER_US } from '../../src/base/clock.ts';
+import type { SessionEntry } from '../../src/measure/sessions/session.ts';
 import type { CallCountsReading } from '../../src/metrics/call-counts.ts';
 import type { CounterReading } from '../../src/metrics/counter.ts';
 import { UNMARKED_SNAPSHOT } from '../../src/metrics/meter-numbers.ts';
@@ -7,7 +8,6 @@ import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts'
 import type { ObservedObjectReading } from '../../src/metrics/object-statistics.ts';
 import type { TimerReading } from '../../src/metrics/timer.ts';
 import type { MonitoredApplication } from '../../src/monitor/monitored.ts';
-import type { SessionEntry } from '../../src/sessions/session.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
 
 /** What reading one of each takes, its share of sorting and writing included. */

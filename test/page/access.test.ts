@@ -1,7 +1,7 @@
 /** The live page of a monitoring port that asks who reads it: signing in, what each role sees, and nothing kept anywhere. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { Folder, tokenLine, userLine } from '../access/access-files.ts';
+import { Folder, tokenLine, userLine } from '../monitor/access/access-files.ts';
 import { violationsOf } from './axe.ts';
 import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';

@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CallRow } from '../../src/page/live-data.ts';
-import { Folder, tokenLine, userLine } from '../access/access-files.ts';
+import { Folder, tokenLine, userLine } from '../monitor/access/access-files.ts';
 import { violationsOf } from './axe.ts';
 import { describeInChromium, launchBrowser, openPage } from './browser.ts';
 import { unexplainedNumbers } from './explained.ts';

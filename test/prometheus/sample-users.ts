@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { request } from 'undici';
 import WebSocket from 'ws';
-import { basic } from '../access/access-files.ts';
+import { basic } from '../monitor/access/access-files.ts';
 
 const REST = '/smartWeb/api/rest/v0/d2';
 const COMET = '/smartWeb/api/cometd';

@@ -6,7 +6,7 @@ import { copyFileSync } from 'node:fs';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { FORMAT_VERSION } from '../../src/state/state-format.ts';
-import { BASE, CANCELLED, FAILED, RPC } from '../record/traffic.ts';
+import { BASE, CANCELLED, FAILED, RPC } from '../measure/record/traffic.ts';
 import { type Life, StateFolder } from './restart.ts';
 
 const FIXTURE = new URL(`../fixtures/state/format-${FORMAT_VERSION}.state`, import.meta.url);

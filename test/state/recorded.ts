@@ -2,7 +2,7 @@
 import type { MetricSet } from '../../src/metrics/metric-set.ts';
 import { unionOf } from '../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../src/metrics/statistics.ts';
-import type { Traffic } from '../record/traffic.ts';
+import type { Traffic } from '../measure/record/traffic.ts';
 
 export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
   const { statistics, sessions } = traffic.application(name);

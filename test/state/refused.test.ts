@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { openState } from '../../src/state/state-format.ts';
-import { CometTraffic } from '../record/comet/comet-traffic.ts';
-import { RPC } from '../record/traffic.ts';
+import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { RPC } from '../measure/record/traffic.ts';
 import { StateFolder } from './restart.ts';
 
 let folder: StateFolder;

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { RecorderConfig } from '../../src/record/create-recorder.ts';
+import type { RecorderConfig } from '../../src/measure/record/create-recorder.ts';
 import type { StateKeeper } from '../../src/state/state-keeper.ts';
 import { takeUp } from '../../src/state/take-up.ts';
-import { CometTraffic } from '../record/comet/comet-traffic.ts';
-import { ManualClock } from '../record/manual-clock.ts';
+import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { ManualClock } from '../measure/record/manual-clock.ts';
 
 export interface Life {
   readonly traffic: CometTraffic;

@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ArchiveWriter } from '../../src/archive/archive-writer.ts';
-import { type Clock, NS_PER_MS } from '../../src/clock.ts';
+import { type Clock, NS_PER_MS } from '../../src/base/clock.ts';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { BASE, RPC } from '../record/traffic.ts';
+import type { ArchiveWriter } from '../../src/state/archive/archive-writer.ts';
+import { BASE, RPC } from '../measure/record/traffic.ts';
 import { StateFolder } from './restart.ts';
 
 beforeAll(initMetrics);

@@ -7,7 +7,7 @@ import type net from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../fuzz/random.ts';
-import { clientText, compressed, deflated, text } from '../websocket/frames.ts';
+import { clientText, compressed, deflated, text } from '../protocol/websocket/frames.ts';
 import { type Stand, startStand } from '../wire/stand.ts';
 
 const STREAMS = Number(process.env.MUTATED_STREAMS ?? 60);

@@ -5,9 +5,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { Folder, tokenLine } from '../access/access-files.ts';
+import { OtlpReceiver } from '../export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../grafana/dashboard.ts';
-import { OtlpReceiver } from '../otlp/otlp-receiver.ts';
+import { Folder, tokenLine } from '../monitor/access/access-files.ts';
 import { readRuleGroups, readRules } from '../prometheus/rules-file.ts';
 import { JVM_PATH, type SamplePlant, startSamplePlant } from '../prometheus/sample-plant.ts';
 import { SampleUsers } from '../prometheus/sample-users.ts';

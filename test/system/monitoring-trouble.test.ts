@@ -7,7 +7,7 @@ import type net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { tokenLine } from '../access/access-files.ts';
+import { tokenLine } from '../monitor/access/access-files.ts';
 import { CertificateFolder, type Pair } from '../tls/certificates.ts';
 import { listening } from '../tls/secure-stand.ts';
 import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';

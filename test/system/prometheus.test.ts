@@ -7,7 +7,7 @@ import net from 'node:net';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { basic, Folder, tokenLine } from '../access/access-files.ts';
+import { basic, Folder, tokenLine } from '../monitor/access/access-files.ts';
 import { createPlant, MS, samplesOf } from '../monitor/prometheus/plant.ts';
 import {
   isPrometheusInstalled,

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { basic, Folder, tokenLine } from '../access/access-files.ts';
+import { basic, Folder, tokenLine } from '../monitor/access/access-files.ts';
 import { CertificateFolder, type Pair, textOf } from './certificates.ts';
 import { connected, get, listenerTls, listening, mirror, type SecureStand, startSecureStand } from './secure-stand.ts';
 

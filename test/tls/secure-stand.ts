@@ -4,9 +4,9 @@ import http from 'node:http';
 import https from 'node:https';
 import type net from 'node:net';
 import tls from 'node:tls';
+import type { Logger } from '../../src/base/logger.ts';
 import type { Config, ListenerTls } from '../../src/config/config.ts';
-import type { Logger } from '../../src/logger.ts';
-import { Sidecar } from '../../src/sidecar.ts';
+import { Sidecar } from '../../src/sidecar/sidecar.ts';
 import { testConfig } from '../wire/test-config.ts';
 import { type Pair, textOf } from './certificates.ts';
 

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { SidecarError } from '../../src/errors.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { SidecarError } from '../../src/base/errors.ts';
 import { readTlsFiles, type TlsFiles, toTlsMaterial } from '../../src/tls/tls-files.ts';
 import { CertificateFolder, openssl, textOf } from './certificates.ts';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { Logger } from '../../src/logger.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/logger.ts';
 import { WatchedTls } from '../../src/tls/watched-tls.ts';
 import { CertificateFolder, type Pair, textOf } from './certificates.ts';
 

@@ -1,6 +1,6 @@
+import { createLogger } from '../../src/base/logger.ts';
 import type { Config, ListenerTls, UpstreamTls } from '../../src/config/config.ts';
-import { createLogger } from '../../src/logger.ts';
-import { Sidecar } from '../../src/sidecar.ts';
+import { Sidecar } from '../../src/sidecar/sidecar.ts';
 import { testConfig } from './test-config.ts';
 
 export interface SidecarOptions {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Exchange } from '../../src/exchange/exchange.ts';
+import type { Exchange } from '../../src/proxy/exchange/exchange.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases, splitHandoverCases } from './cases/splits.ts';
 import type { DataPathCase } from './data-path-case.ts';

@@ -1,6 +1,6 @@
 /**
  * The suite's own reading of HTTP/1.1 messages (RFC 9112), as both ends of a case see them. Deliberately independent of
- * `src/http1`: a mistake there must not hide itself. Reads a stream of requests or of responses, at any split points.
+ * `src/protocol/http1`: a mistake there must not hide itself. Reads a stream of requests or of responses, at any split points.
  */
 import { createHash, type Hash } from 'node:crypto';
 

@@ -1,16 +1,16 @@
-import { type Clock, systemClock } from '../../src/clock.ts';
-import { Dispatcher } from '../../src/dispatch/dispatcher.ts';
-import type { ExchangeObserver } from '../../src/exchange/exchange.ts';
-import { ExchangeReporter } from '../../src/exchange/exchange-reporter.ts';
-import { Gateway } from '../../src/gateway/gateway.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/logger.ts';
 import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../src/limits/request-memory.ts';
 import { StalledWrites } from '../../src/limits/stalled-writes.ts';
-import type { Logger } from '../../src/logger.ts';
-import { SilenceWatch } from '../../src/relay/silence-watch.ts';
-import { WriteBatch } from '../../src/relay/write-batch.ts';
-import { ReadBuffers } from '../../src/upstream/read-buffer.ts';
-import { Upstream } from '../../src/upstream/upstream.ts';
+import type { ExchangeObserver } from '../../src/proxy/exchange/exchange.ts';
+import { ExchangeReporter } from '../../src/proxy/exchange/exchange-reporter.ts';
+import { Gateway } from '../../src/proxy/gateway/gateway.ts';
+import { Dispatcher } from '../../src/proxy/listener/dispatcher.ts';
+import { SilenceWatch } from '../../src/proxy/relay/silence-watch.ts';
+import { WriteBatch } from '../../src/proxy/relay/write-batch.ts';
+import { ReadBuffers } from '../../src/proxy/upstream/read-buffer.ts';
+import { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import type { SidecarOptions } from './data-paths.ts';
 import { turns } from './split-writer.ts';
 

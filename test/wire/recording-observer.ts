@@ -5,7 +5,7 @@ import type {
   ExchangeObserver,
   ResponseHeadView,
   TunnelObserver,
-} from '../../src/exchange/exchange.ts';
+} from '../../src/proxy/exchange/exchange.ts';
 import { BodySeen } from './message-reader.ts';
 
 /** What was observed, one letter each; bytes in a row are one. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import { createLogger } from '../../src/base/logger.ts';
 import type { Config } from '../../src/config/config.ts';
-import { createLogger } from '../../src/logger.ts';
-import { Sidecar } from '../../src/sidecar.ts';
+import { Sidecar } from '../../src/sidecar/sidecar.ts';
 import { testConfig } from './test-config.ts';
 
 /** A sidecar in this process in front of an upstream whose every connection the test speaks for. */

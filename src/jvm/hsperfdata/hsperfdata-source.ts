@@ -2,7 +2,7 @@
  * The default source: HotSpot's counters file, which every JVM keeps without being asked. Needs nothing of the application
  * server, and reads nothing but that file and /proc.
  */
-import { type Clock, systemClock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import type { Candidate } from './candidates.ts';

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../errors.ts';
+import { ConfigError } from '../../base/errors.ts';
 import { KEYS } from './keys.ts';
 
 /** Where a source is read, fixed for the life of the process: nothing of a request or of an answer goes into it. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
-import type { Logger } from '../../logger.ts';
 import type { JvmSource } from '../jvm-source.ts';
 import { createCredentialsReader } from './credentials.ts';
 import type { HttpSourceOptions } from './http-client.ts';

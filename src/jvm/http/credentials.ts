@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import type { Logger } from '../../logger.ts';
-import { readRegularFile, toFileReason, UntrustedFileError } from '../../trusted-file.ts';
+import type { Logger } from '../../base/logger.ts';
+import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
 

@@ -3,8 +3,8 @@
  * names; takes nothing from a caller, follows no redirect, and gives up on whatever is too late or too large.
  */
 import { Client, type Dispatcher } from 'undici';
-import type { Clock } from '../../clock.ts';
-import { readRegularFile, toFileReason } from '../../trusted-file.ts';
+import type { Clock } from '../../base/clock.ts';
+import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import type { Address } from './address.ts';
 import type { Credentials, CredentialsReader } from './credentials.ts';

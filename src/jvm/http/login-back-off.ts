@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_MS, NS_PER_S } from '../../clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { type Credentials, isSame } from './credentials.ts';
 import { KEYS } from './keys.ts';

@@ -1,4 +1,4 @@
-import { toShownText } from '../../shown-text.ts';
+import { toShownText } from '../../base/shown-text.ts';
 import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 import { fieldOf } from './json.ts';

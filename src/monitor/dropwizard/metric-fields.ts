@@ -2,7 +2,7 @@
  * The fields of each kind of metric, in the order in which Dropwizard's `MetricsModule` writes them. Values are JSON already.
  * Types belong to fields, not to values: a rate of 1 is `1.0`, since consumers derive a column's type from the first value.
  */
-import { NS_PER_MS, NS_PER_S } from '../../clock.ts';
+import { NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { CounterReading } from '../../metrics/counter.ts';
 import type { Gauge } from '../../metrics/gauge.ts';
 import type { MeterReading } from '../../metrics/meter.ts';

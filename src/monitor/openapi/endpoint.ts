@@ -1,5 +1,5 @@
 /** How one endpoint of the monitoring port is described: enough of OpenAPI 3.1 for what we answer, with names for what is shared. */
-import type { Role } from '../../access/reader.ts';
+import type { Role } from '../access/reader.ts';
 import type { ExampleName } from './examples.ts';
 import type { ParameterName } from './parameters.ts';
 import type { SchemaName } from './schemas.ts';

@@ -2,14 +2,14 @@
  * The examples of the document, made by what makes the answers: a few calls on a clock that stands still. Texts of JSON stay what
  * they are, since a number that is read and written again would lose its fraction (`1.0`).
  */
-import { type Clock, NS_PER_MS, NS_PER_S } from '../../clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { toJvmGauges, toMetricSet } from '../../jvm/gauges.ts';
 import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import type { SessionEntry } from '../../measure/sessions/session.ts';
 import { initMetrics } from '../../metrics/histogram-pool.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import { type ApplicationStatistics, createStatistics } from '../../metrics/statistics.ts';
 import type { Timer } from '../../metrics/timer.ts';
-import type { SessionEntry } from '../../sessions/session.ts';
 import type { DurationUnit } from '../dropwizard/metric-fields.ts';
 import { MetricsRenderer } from '../dropwizard/render.ts';
 import type { MonitoredApplication } from '../monitored.ts';

@@ -1,7 +1,7 @@
 /** What the answers to the live page look like. They follow the page, and change with it. */
-import { MAX_STEPS, STEP_SECONDS } from '../../history/columns.ts';
-import { MARK_KINDS } from '../../history/marks.ts';
-import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../history/spark-lines.ts';
+import { MAX_STEPS, STEP_SECONDS } from '../../measure/history/columns.ts';
+import { MARK_KINDS } from '../../measure/history/marks.ts';
+import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
 import type { Schema } from './endpoint.ts';
 import { dateTime, exactly } from './schema-parts.ts';
 

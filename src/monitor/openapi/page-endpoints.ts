@@ -2,7 +2,7 @@
  * What is said of the live page and of what it reads. The page is no interface: what it reads follows
  * what it shows, and may change with it.
  */
-import { PAGE_POLICY } from '../page-routes.ts';
+import { PAGE_POLICY } from '../live/page-routes.ts';
 import type { Answer, AnswerFields, Endpoint } from './endpoint.ts';
 import type { SchemaName } from './schemas.ts';
 

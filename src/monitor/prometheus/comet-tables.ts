@@ -1,4 +1,4 @@
-import { NS_PER_S } from '../../clock.ts';
+import { NS_PER_S } from '../../base/clock.ts';
 import type { MonitoredComet } from '../monitored.ts';
 import { labelled, single, type Table } from './table.ts';
 

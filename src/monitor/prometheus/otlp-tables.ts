@@ -1,4 +1,4 @@
-import { NS_PER_S } from '../../clock.ts';
+import { NS_PER_S } from '../../base/clock.ts';
 import type { MonitoredOtlp, MonitoredSignal } from '../monitored.ts';
 import { type Sample, single, type Table } from './table.ts';
 

@@ -1,4 +1,4 @@
-import { NS_PER_S } from '../../clock.ts';
+import { NS_PER_S } from '../../base/clock.ts';
 import type { MonitoredState } from '../monitored.ts';
 import { single, type Table } from './table.ts';
 

@@ -5,7 +5,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { AttachOverlay } from '../../../src/jvm/attach/attach-overlay.ts';
 import { HsperfdataSource } from '../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import { SEARCH_LIMITS, type SearchBound } from '../../../src/jvm/hsperfdata/search-bounds.ts';

@@ -1,6 +1,6 @@
 /** What the tests of the sources over HTTP share: making one, and looking at what it says. */
 import { inspect } from 'node:util';
-import type { Clock } from '../../../src/clock.ts';
+import type { Clock } from '../../../src/base/clock.ts';
 import { toJvmGauges, toMetricSet } from '../../../src/jvm/gauges.ts';
 import type { Credentials } from '../../../src/jvm/http/credentials.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { request } from 'undici';
 import { expect, vi } from 'vitest';
-import { basic, Folder, userLine } from '../../access/access-files.ts';
+import { basic, Folder, userLine } from '../../monitor/access/access-files.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
 /** Repository root, for the configurations that are shipped. */

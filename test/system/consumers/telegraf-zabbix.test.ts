@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { basic } from '../../access/access-files.ts';
+import { basic } from '../../monitor/access/access-files.ts';
 import {
   type ConsumedSidecar,
   PASSWORD,

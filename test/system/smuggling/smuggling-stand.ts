@@ -1,6 +1,6 @@
 import net from 'node:net';
 import type { Config } from '../../../src/config/config.ts';
-import type { Ending, Exchange, ExchangeObserver } from '../../../src/exchange/exchange.ts';
+import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
 import { ObservedPlane } from '../../wire/observed-plane.ts';
 import { turns } from '../../wire/split-writer.ts';
 import { Tap, type TappedConnection } from './tap.ts';

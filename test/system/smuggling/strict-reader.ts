@@ -1,5 +1,5 @@
 /**
- * A strict reading of a client's bytes as RFC 9112 has it, written apart from `src/http1` and from every server: what it
+ * A strict reading of a client's bytes as RFC 9112 has it, written apart from `src/protocol/http1` and from every server: what it
  * refuses may be refused, what it takes must be read like this or not at all.
  */
 

@@ -1,6 +1,6 @@
 /** Where the sidecar itself has to answer, or to be better than the upstream: nothing to compare with, so each says what holds. */
 import { expect } from 'vitest';
-import type { ProxyErrorType } from '../../../src/exchange/upstream-failure.ts';
+import type { ProxyErrorType } from '../../../src/proxy/exchange/upstream-failure.ts';
 import { asking, OK, request, requestWith, response, responseWith, WEBSOCKET } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
 import type { MessageSeen } from '../observation.ts';

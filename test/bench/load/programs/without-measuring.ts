@@ -6,12 +6,12 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT_FOLDER } from '../folders.ts';
 
-/** What is needed of src/record/recorder.ts. */
+/** What is needed of src/measure/record/recorder.ts. */
 interface RecorderModule {
   readonly Recorder: { readonly prototype: { onBegin: unknown; onEnd: unknown } };
 }
 
-const url = pathToFileURL(path.join(ROOT_FOLDER, 'dist-bench/sidecar/record/recorder.js')).href;
+const url = pathToFileURL(path.join(ROOT_FOLDER, 'dist-bench/sidecar/measure/record/recorder.js')).href;
 const { Recorder } = (await import(url)) as RecorderModule;
 for (const name of ['onBegin', 'onEnd'] as const) {
   // Else measuring would go on under another name, and its cost come out as nothing.

@@ -1,0 +1,94 @@
+/** Looks at every file and folder that a configuration names, as a start and the time after it would. */
+import path from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { SidecarError, StartError } from '../base/errors.ts';
+import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import type { Config } from '../config/config.ts';
+import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
+import { AccessList, type ListedReader } from '../monitor/access/access-list.ts';
+import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
+import { findObstacle } from '../state/read-state.ts';
+import { ListenerTls } from '../tls/listener-tls.ts';
+import { checkPrivateFolder, isErrno } from './control/socket-folder.ts';
+
+export interface Findings {
+  /** What keeps the sidecar from starting, or the monitoring port from letting anybody in. */
+  readonly errors: readonly SidecarError[];
+  /** What it goes on without, beginning with the key. */
+  readonly warnings: readonly string[];
+  /** Who may read on the monitoring port. */
+  readonly readers: readonly ListedReader[];
+}
+
+const MAX_BYTES = 1024 * 1024;
+
+export async function checkFiles(config: Config): Promise<Findings> {
+  const errors: SidecarError[] = [];
+  const warnings: string[] = [];
+  const collect = async (look: () => Promise<unknown>) => {
+    try {
+      await look();
+    } catch (error) {
+      if (!(error instanceof SidecarError)) throw error;
+      errors.push(error);
+    }
+  };
+  let readers: readonly ListedReader[] = [];
+  const { auth } = config.monitor;
+  for (const look of tlsLooks(config, (warning) => warnings.push(String(warning)))) await collect(look);
+  await collect(async () => {
+    if (typeof auth === 'object') readers = (await AccessList.open(auth)).readers;
+  });
+  await collect(async () => checkControlFolder(config));
+  warnings.push(...(await findUnwritable(config)), ...(await findUnreadable(config)));
+  return { errors, warnings, readers };
+}
+
+function tlsLooks({ listen, monitor, upstream }: Config, warn: (warning: unknown) => void) {
+  const silent = () => undefined;
+  const parts = { clock: systemClock, logger: { debug: silent, info: silent, warn, error: warn } };
+  return [
+    async () => listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
+    async () => monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts)),
+    async () => upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
+  ];
+}
+
+/** Root is not asked: it may look at the folder of another user's socket. An absent folder is made at the start. */
+function checkControlFolder({ control: { socket } }: Config): void {
+  if (socket === undefined || process.getuid?.() === 0) return;
+  try {
+    checkPrivateFolder(path.dirname(socket));
+  } catch (error) {
+    if (!(error instanceof SidecarError) || isErrno(error.cause, 'ENOENT')) return;
+    throw new StartError('D2S_ERR_CONTROL', `control.socket: ${error.message}`, { cause: error });
+  }
+}
+
+/** A start goes on without them, so that a volume that is missing does not stop traffic. */
+async function findUnwritable({ state, accessLog }: Config): Promise<readonly string[]> {
+  const ofState = state.file === undefined ? undefined : await findObstacle(state.file);
+  const ofLog = accessLog.file === undefined ? undefined : await findLogObstacle(accessLog.file);
+  return [
+    ...(ofState === undefined ? [] : [`state.file: cannot be kept: ${ofState}`]),
+    ...(ofLog === undefined ? [] : [`accessLog.file: cannot be written: ${ofLog}`]),
+  ];
+}
+
+/** Read again and again while the sidecar runs, which tells in its log what is wrong with what is in them. */
+async function findUnreadable({ jvm, otlp }: Config): Promise<readonly string[]> {
+  const files = {
+    'jvm.http.passwordFile': jvm.http?.passwordFile,
+    'jvm.http.caFile': jvm.http?.caFile,
+    'otlp.headersFile': otlp.headersFile,
+    'otlp.caFile': otlp.caFile,
+  };
+  const warnings: string[] = [];
+  for (const [key, file] of Object.entries(files)) {
+    if (file === undefined) continue;
+    await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
+      warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
+    });
+  }
+  return warnings;
+}

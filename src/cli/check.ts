@@ -1,0 +1,101 @@
+/** `d2-sidecar check`: says what a start would work with, and starts nothing. */
+
+import { ConfigError, StartError } from '../base/errors.ts';
+import { toFileReason } from '../base/trusted-file.ts';
+import { toYaml } from '../config/effective.ts';
+import { CONFIG_VARIABLE } from '../config/environment.ts';
+import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
+import { checkRestRules } from '../measure/classify/classifier.ts';
+import { checkCometRules } from '../measure/classify/comet-classifier.ts';
+import { becomeUser } from './become-user.ts';
+import { checkFiles } from './check-files.ts';
+import type { Output } from './output.ts';
+import { findServiceUser } from './service-user.ts';
+
+/** As whom files are looked at. */
+export interface CheckUser {
+  /** `--as`: undefined is the user of the installed unit where root checks, else the one who does. */
+  readonly as?: string | undefined;
+  readonly isRoot: boolean;
+  /** `become` is for good: what has to be read as root has to be read before. */
+  readonly find?: typeof findServiceUser;
+  readonly become?: typeof becomeUser;
+}
+
+/**
+ * Throws what a start would throw for its configuration, and for what keeps the monitoring port from letting anybody in; an
+ * AggregateError where there is more than one. Warnings go to standard error, so that the output stays a configuration.
+ */
+export async function check(sources: ConfigSources, output: Output, user: CheckUser): Promise<number> {
+  const { config, warnings } = await loadConfig(sources);
+  // The classifier has the last word on rules at a start, so it has it here.
+  checkRestRules(config.rest.rules);
+  checkCometRules(config.comet.rules);
+  const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
+  warnings.forEach(warn);
+  const yaml = await toYaml(config);
+  const who = await takeUser(user, warn);
+  const unreadable = who === undefined ? [] : await findUnreadable(sources);
+  const found = await checkFiles(config);
+  found.warnings.forEach(warn);
+  const errors = [...unreadable, ...found.errors];
+  if (who !== undefined && errors.length + found.warnings.length > 0) output.err(`d2-sidecar: checked as ${who}\n`);
+  if (errors.length > 1) throw new AggregateError(errors);
+  for (const error of errors) throw error;
+  output.out(yaml);
+  // As comments, so that what is printed stays a configuration.
+  for (const { name, role, kind } of found.readers) output.out(`# monitor.auth: ${name}, ${role}, by ${kind}\n`);
+  return 0;
+}
+
+/** Goes on as the user of the service. What is said of that user; undefined: this process checks as it is. */
+async function takeUser(
+  { as, isRoot, find = findServiceUser, become = becomeUser }: CheckUser,
+  warn: (warning: string) => void,
+): Promise<string | undefined> {
+  if (as === undefined) return isRoot ? await takeServiceUser(find, become, warn) : undefined;
+  const got = `--as: got ${JSON.stringify(as)}, expected`;
+  if (!isRoot) throw new ConfigError(`${got} it from root, who alone can look as another user`);
+  if (as === 'root') return undefined;
+  try {
+    become(as);
+  } catch (cause) {
+    throw new ConfigError(`${got} a user of this machine${toWhy(cause)}`, { cause });
+  }
+  return `the user ${as}`;
+}
+
+async function takeServiceUser(
+  find: typeof findServiceUser,
+  become: typeof becomeUser,
+  warn: (warning: string) => void,
+): Promise<string | undefined> {
+  const service = await find();
+  if (service === undefined) return undefined;
+  const { name, group, unit } = service;
+  try {
+    become(name, group);
+  } catch (cause) {
+    warn(`${unit}: cannot look as its user ${name}${toWhy(cause)}: checked as root, who may read everything`);
+    return undefined;
+  }
+  return `the user ${name} of ${unit}; --as root checks as root`;
+}
+
+/** ` (EPERM)`, or nothing where no code says why. */
+function toWhy(cause: unknown): string {
+  const reason = toFileReason(cause);
+  return /^E[A-Z_]+$/.test(reason) ? ` (${reason})` : '';
+}
+
+/** The file that root has read. */
+async function findUnreadable({ flags, env }: ConfigSources): Promise<readonly StartError[]> {
+  const file = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
+  if (file === undefined) return [];
+  try {
+    await readConfigFile(file);
+    return [];
+  } catch (cause) {
+    return [new StartError('D2S_ERR_CONFIG_FILE', `${file} cannot be read: ${toFileReason(cause)}`, { cause })];
+  }
+}

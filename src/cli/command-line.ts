@@ -1,0 +1,256 @@
+/** Reads the command line (contract: scripts rely on these words) into one of the things that can be asked for. */
+import { parseArgs } from 'node:util';
+import { ConfigError } from '../base/errors.ts';
+import type { HostPort } from '../config/config.ts';
+import { toDurationMs } from '../config/duration.ts';
+import type { ConfigFlags } from '../config/flags.ts';
+import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
+import { nearest } from '../config/nearest.ts';
+import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
+
+/** Which running sidecar is meant; see cli/control/find-sidecar.ts. */
+export interface TargetFlags extends ConfigFlags {
+  readonly control?: string;
+  readonly pid?: number;
+}
+
+/** What is asked about its health; see health.ts. */
+export interface HealthFlags {
+  readonly target: TargetFlags;
+  /** Whether it is ready, and not only alive. */
+  readonly isReadyAsked: boolean;
+  /** The monitoring port to ask, instead of the control socket. */
+  readonly monitor: HostPort | undefined;
+}
+
+/** What is to be reported, and where; see report.ts. */
+export interface ReportFlags {
+  readonly flags: TargetFlags;
+  /** Path of a new file; undefined: the report is printed. */
+  readonly file: string | undefined;
+  /** With names of users and addresses. */
+  readonly hasUsers: boolean;
+}
+
+/** Whose credential is to be made; see passwd.ts. */
+export interface PasswdFlags {
+  readonly name: string;
+  readonly role: Role;
+  /** A random token instead of a password. */
+  readonly isToken: boolean;
+  /** The file to put the line into; undefined: the line is printed. */
+  readonly file: string | undefined;
+}
+
+export type Command =
+  | { readonly kind: 'help' | 'version' | 'demo' }
+  | { readonly kind: 'serve'; readonly flags: ConfigFlags }
+  | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined }
+  | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
+  | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
+  | { readonly kind: 'reload' | 'shutdown'; readonly flags: TargetFlags }
+  | ({ readonly kind: 'health' } & HealthFlags)
+  | ({ readonly kind: 'report' } & ReportFlags)
+  | ({ readonly kind: 'passwd' } & PasswdFlags);
+
+const OPTIONS = {
+  upstream: { type: 'string' },
+  listen: { type: 'string' },
+  monitor: { type: 'string' },
+  config: { type: 'string' },
+  control: { type: 'string' },
+  pid: { type: 'string' },
+  as: { type: 'string' },
+  wait: { type: 'string' },
+  ready: { type: 'boolean' },
+  out: { type: 'string' },
+  'with-users': { type: 'boolean' },
+  minutes: { type: 'string' },
+  role: { type: 'string' },
+  file: { type: 'string' },
+  token: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const;
+
+type OptionName = keyof typeof OPTIONS;
+
+const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
+
+/** The options of each command, besides --help and --version. */
+const TAKES: Readonly<
+  Record<
+    'serve' | 'check' | 'learn' | 'demo' | 'health' | 'report' | 'drain' | 'reload' | 'shutdown' | 'passwd',
+    readonly OptionName[]
+  >
+> = {
+  serve: SERVE_OPTIONS,
+  check: [...SERVE_OPTIONS, 'as'],
+  learn: [...SERVE_OPTIONS, 'minutes'],
+  demo: [],
+  health: ['ready', 'control', 'pid', 'config', 'monitor'],
+  report: ['out', 'with-users', 'control', 'pid', 'config'],
+  drain: ['control', 'pid', 'config', 'wait'],
+  reload: ['control', 'pid', 'config'],
+  shutdown: ['control', 'pid', 'config'],
+  passwd: ['role', 'file', 'token'],
+};
+
+type CommandName = keyof typeof TAKES;
+
+/** How long `learn` listens. The most is a week. */
+const DEFAULT_MINUTES = 5;
+const MAX_MINUTES = 10_080;
+
+/** The least, so that more has to be asked for. */
+const DEFAULT_ROLE: Role = 'metrics';
+
+/** `argv` without node and script. Throws ConfigError for what is not in the help. */
+export function parseCommandLine(argv: readonly string[]): Command {
+  const { words, values, wantsHelp, wantsVersion } = readTokens(argv);
+  if (wantsHelp) return { kind: 'help' };
+  if (wantsVersion) return { kind: 'version' };
+  const [word, ...rest] = words;
+  if (word === 'help' && rest.length === 0) return { kind: 'help' };
+  const name = word === undefined ? 'serve' : toCommandName(word);
+  if (rest.length > 0 && name !== 'passwd')
+    throw new ConfigError(`${name}: got another word, ${quote(rest[0] ?? '')}, expected flags only`);
+  const taken = TAKES[name];
+  const odd = [...values.keys()].find((option) => !taken.includes(option));
+  if (odd !== undefined) {
+    const where = Object.entries(TAKES).filter(([, options]) => options.includes(odd));
+    throw new ConfigError(
+      `--${odd}: not a flag of ${name === 'serve' ? 'd2-sidecar without a command' : name}, expected it with ${where
+        .map(([other]) => (other === 'serve' ? 'no command' : other))
+        .join(' or ')}`,
+    );
+  }
+  return name === 'passwd' ? { kind: name, ...toPasswdFlags(rest, values) } : toCommand(name, values);
+}
+
+/** Never repeats a word: one too many may be the password. */
+function toPasswdFlags(words: readonly string[], values: ReadonlyMap<OptionName, string>): PasswdFlags {
+  const [name, ...rest] = words;
+  if (name === undefined || rest.length > 0 || !isName(name)) {
+    throw new ConfigError(`passwd: expected ${NAME_FORM}, and nothing else; the password comes from standard input`);
+  }
+  const role = values.get('role') ?? DEFAULT_ROLE;
+  if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
+  return { name, role, isToken: values.has('token'), file: values.get('file') };
+}
+
+function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<OptionName, string>): Command {
+  const flags = Object.fromEntries(
+    SERVE_OPTIONS.flatMap((option) => (values.has(option) ? [[option, values.get(option)]] : [])),
+  );
+  if (name === 'demo') return { kind: 'demo' };
+  if (name === 'serve') return { kind: name, flags };
+  if (name === 'check') return { kind: name, flags, as: values.get('as') };
+  if (name === 'health') return { kind: name, ...toHealthFlags(values) };
+  if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
+  const target = toTargetFlags(values);
+  if (name === 'reload' || name === 'shutdown') return { kind: name, flags: target };
+  if (name === 'report')
+    return { kind: name, flags: target, file: values.get('out'), hasUsers: values.has('with-users') };
+  return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
+}
+
+function toTargetFlags(values: ReadonlyMap<OptionName, string>): TargetFlags {
+  const [control, pid, config] = [values.get('control'), values.get('pid'), values.get('config')];
+  if (control !== undefined && pid !== undefined)
+    throw new ConfigError('--control and --pid: got both, expected one of them');
+  return {
+    ...(config === undefined ? {} : { config }),
+    ...(control === undefined ? {} : { control }),
+    ...(pid === undefined ? {} : { pid: toPid(pid) }),
+  };
+}
+
+function toHealthFlags(values: ReadonlyMap<OptionName, string>): HealthFlags {
+  const target = toTargetFlags(values);
+  const text = values.get('monitor');
+  const flags = { target, isReadyAsked: values.has('ready') };
+  if (text === undefined) return { ...flags, monitor: undefined };
+  if (Object.keys(target).length > 0)
+    throw new ConfigError('--monitor: asks over HTTP, expected it without --control, --pid and --config');
+  const address = parseHostPort(text);
+  if (address === undefined) throw new ConfigError(`--monitor: got ${quote(text)}, expected ${HOST_PORT_FORMS}`);
+  const { host = '127.0.0.1', port } = address;
+  return { ...flags, monitor: { host, port } };
+}
+
+function readTokens(argv: readonly string[]) {
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: OPTIONS,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const words: string[] = [];
+  const values = new Map<OptionName, string>();
+  let wantsHelp = false;
+  let wantsVersion = false;
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, value, inlineValue, rawName } = token;
+    if (!isOptionName(name)) {
+      const near = nearest(name, Object.keys(OPTIONS));
+      throw new ConfigError(
+        `${quote(rawName)}: unknown flag${near === undefined ? ', --help lists them all' : `, did you mean --${near}?`}`,
+      );
+    }
+    if (OPTIONS[name].type === 'boolean') {
+      if (value !== undefined) throw new ConfigError(`--${name}: takes no value`);
+      if (name === 'help') wantsHelp = true;
+      else if (name === 'version') wantsVersion = true;
+      else values.set(name, '');
+      continue;
+    }
+    // --listen --monitor :1 would otherwise listen on "--monitor".
+    if (value === undefined || value === '' || (value.startsWith('-') && inlineValue !== true)) {
+      throw new ConfigError(`--${name}: missing value`);
+    }
+    if (values.has(name)) throw new ConfigError(`--${name}: given twice, expected once`);
+    values.set(name, value);
+  }
+  return { words, values, wantsHelp, wantsVersion };
+}
+
+function isOptionName(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name);
+}
+
+function toCommandName(word: string): CommandName {
+  if (word !== 'serve' && Object.hasOwn(TAKES, word)) return word as CommandName;
+  const known = Object.keys(TAKES).filter((name) => name !== 'serve');
+  const near = nearest(word, known);
+  const hint = near === undefined ? `expected one of ${known.join(', ')}, or flags only` : `did you mean ${near}?`;
+  throw new ConfigError(`${quote(word)}: unknown command, ${hint}`);
+}
+
+function toPid(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
+  throw new ConfigError(
+    `--pid: got ${quote(text)}, expected the process id of a running sidecar, a whole number from 1`,
+  );
+}
+
+function toWaitMs(text: string): number {
+  const ms = toDurationMs(text);
+  if (ms !== undefined) return ms;
+  throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
+}
+
+function toMinutes(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_MINUTES;
+  const minutes = /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : 0;
+  if (minutes > 0 && minutes <= MAX_MINUTES) return minutes;
+  throw new ConfigError(`--minutes: got ${quote(text)}, expected a number such as 5 or 0.5, of at most ${MAX_MINUTES}`);
+}
+
+/** What was typed, on one line; never the part of an address that may be a password. */
+function quote(text: string): string {
+  return JSON.stringify(text.replace(/^.*@/s, '[hidden]@').slice(0, 80));
+}

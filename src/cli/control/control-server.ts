@@ -1,0 +1,248 @@
+/**
+ * The local control socket of a running sidecar: how `d2-sidecar drain`, `reload` and `shutdown` reach it. It is the only way to change
+ * anything in a running sidecar, so only its own user can connect (mode 0600 in a folder of mode 0700). Knows nothing of
+ * traffic: what a command does is the target's matter.
+ */
+import { chmodSync, lstatSync, rmSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { pipeline, type Readable } from 'node:stream';
+import { SidecarError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { isListening } from './control-client.ts';
+import {
+  type ControlAnswer,
+  type ControlStatus,
+  isControlCommand,
+  MAX_COMMAND_BYTES,
+  type ReloadAnswer,
+} from './protocol.ts';
+import { isErrno, makePrivateFolder, toErrno } from './socket-folder.ts';
+
+/** What is controlled. */
+export interface ControlTarget {
+  status(): ControlStatus;
+  /** As `/readyz` says it. Never rejects. */
+  isReady(): Promise<boolean>;
+  /** One line with its line feed. Absent: there are no reports of this one. */
+  readonly report?: ((hasUsers: boolean) => Promise<Readable>) | undefined;
+  drain(): void;
+  /** Never rejects. */
+  reload(): Promise<ReloadAnswer>;
+  shutdown(): void;
+}
+
+/** A client says its word at once; one that does not is not one of ours. */
+const IDLE_TIMEOUT_MS = 5_000;
+/** Files of the configuration may be on a slow file system. */
+const RELOAD_TIMEOUT_MS = 60_000;
+/** Of what is wrong with a configuration; the log has all of it. */
+const MAX_PROBLEM_CHARS = 8_192;
+/** Somebody draining, somebody shutting down, and a few that look on. More are turned away, and counted. */
+const MAX_CLIENTS = 16;
+/** sockaddr_un holds 104 bytes on some systems, 108 on others; Node would bind a longer path cut short. */
+const MAX_PATH_BYTES = 103;
+const SOCKET_UMASK = 0o177;
+const SOCKET_MODE = 0o600;
+
+export class ControlServer {
+  readonly path: string;
+  readonly #target: ControlTarget;
+  readonly #logger: Logger;
+  readonly #idleTimeoutMs: number;
+  readonly #server: net.Server;
+  readonly #clients = new Set<net.Socket>();
+  #turnedAway = 0;
+
+  /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be made, or if somebody already listens there. */
+  static async open(
+    socketPath: string,
+    target: ControlTarget,
+    logger: Logger,
+    idleTimeoutMs: number = IDLE_TIMEOUT_MS,
+  ): Promise<ControlServer> {
+    if (Buffer.byteLength(socketPath, 'utf8') > MAX_PATH_BYTES) {
+      throw new SidecarError(
+        'D2S_ERR_CONTROL',
+        `${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`,
+      );
+    }
+    makePrivateFolder(path.dirname(path.resolve(socketPath)));
+    await removeStale(socketPath);
+    const control = new ControlServer(socketPath, target, logger, idleTimeoutMs);
+    await control.#listen();
+    return control;
+  }
+
+  private constructor(socketPath: string, target: ControlTarget, logger: Logger, idleTimeoutMs: number) {
+    this.path = socketPath;
+    this.#target = target;
+    this.#logger = logger;
+    this.#idleTimeoutMs = idleTimeoutMs;
+    this.#server = net.createServer((socket) => this.#accept(socket));
+    this.#server.maxConnections = MAX_CLIENTS;
+    this.#server.on('drop', () => {
+      this.#turnedAway += 1;
+      // Once: a client that keeps knocking must not fill the log.
+      if (this.#turnedAway === 1) this.#logger.warn({ clients: MAX_CLIENTS }, 'control socket turns clients away');
+    });
+  }
+
+  /** Clients turned away because too many were connected. */
+  get turnedAway(): number {
+    return this.#turnedAway;
+  }
+
+  /** Takes no more commands and removes the socket. Who waits for the end of the process keeps waiting for just that. */
+  close(): void {
+    this.#server.close();
+  }
+
+  /** Also ends who waits; for tests, where the process goes on. */
+  destroy(): void {
+    this.close();
+    for (const client of this.#clients) client.destroy();
+  }
+
+  async #listen(): Promise<void> {
+    // The socket is never open to others, not even between its making and the chmod: bind happens within listen().
+    const umask = process.umask(SOCKET_UMASK);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#server.once('error', reject);
+        this.#server.listen(this.path, () => {
+          this.#server.off('error', reject);
+          resolve();
+        });
+        // Already here, not after the wait: until then other files may be made.
+        process.umask(umask);
+      });
+      chmodSync(this.path, SOCKET_MODE);
+    } catch (cause) {
+      this.#server.close();
+      throw new SidecarError('D2S_ERR_CONTROL', `${this.path} cannot be opened: ${toErrno(cause)}`, { cause });
+    } finally {
+      process.umask(umask);
+    }
+    this.#server.on('error', (error) => this.#logger.warn({ reason: toErrno(error) }, 'control socket failed'));
+    // Waiting for commands is no reason to live on.
+    this.#server.unref();
+  }
+
+  #accept(socket: net.Socket): void {
+    this.#clients.add(socket);
+    let text = '';
+    socket.unref();
+    socket.setEncoding('latin1');
+    socket.setTimeout(this.#idleTimeoutMs, () => socket.destroy());
+    // A client that went away has taken its answer, or does not want it.
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#clients.delete(socket));
+    socket.on('data', (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf('\n');
+      if (end >= 0 && end < MAX_COMMAND_BYTES) {
+        socket.removeAllListeners('data').resume();
+        this.#obey(text.slice(0, end).trim(), socket);
+      } else if (text.length >= MAX_COMMAND_BYTES) {
+        socket.destroy();
+      }
+    });
+  }
+
+  async #reload(socket: net.Socket): Promise<void> {
+    socket.setTimeout(RELOAD_TIMEOUT_MS);
+    const reload = shortened(await this.#target.reload());
+    socket.end(toLine({ kind: 'ok', status: this.#target.status(), reload }));
+  }
+
+  async #report(socket: net.Socket, hasUsers: boolean): Promise<void> {
+    const target = this.#target;
+    if (target.report === undefined) {
+      socket.end(toLine({ kind: 'refused', reason: 'this sidecar gives no reports' }));
+      return;
+    }
+    try {
+      const report = await target.report(hasUsers);
+      socket.write(toLine({ kind: 'ok', status: target.status() }));
+      // Without its line feed at the end, a report is known to be none. Who does not read is silent, and let go of for that.
+      pipeline(report, socket, (cause) => {
+        if (cause != null && !isErrno(cause, 'ERR_STREAM_PREMATURE_CLOSE')) this.#reportFailed(cause);
+      });
+    } catch (cause) {
+      this.#reportFailed(cause);
+      socket.destroy();
+    }
+  }
+
+  #reportFailed(cause: unknown): void {
+    this.#logger.warn({ error: cause instanceof Error ? cause.name : typeof cause }, 'a report was broken off');
+  }
+
+  async #tellHealth(socket: net.Socket): Promise<void> {
+    const isReady = await this.#target.isReady();
+    socket.end(toLine({ kind: 'ok', status: this.#target.status(), isReady }));
+  }
+
+  #obey(command: string, socket: net.Socket): void {
+    if (!isControlCommand(command)) {
+      socket.end(toLine({ kind: 'refused', reason: 'not a command that this sidecar knows' }));
+      return;
+    }
+    if (command === 'reload') {
+      void this.#reload(socket);
+      return;
+    }
+    if (command === 'health') {
+      void this.#tellHealth(socket);
+      return;
+    }
+    if (command === 'report' || command === 'report-with-users') {
+      void this.#report(socket, command === 'report-with-users');
+      return;
+    }
+    if (command === 'drain') this.#target.drain();
+    const answer = toLine({ kind: 'ok', status: this.#target.status() });
+    if (command !== 'shutdown') {
+      socket.end(answer);
+      return;
+    }
+    // The connection stays until the process ends: its closing is what tells the client that the sidecar has gone.
+    socket.setTimeout(0);
+    socket.write(answer);
+    this.#target.shutdown();
+  }
+}
+
+/** The first lines of what is wrong, so that the answer keeps its bound. */
+function shortened(answer: ReloadAnswer): ReloadAnswer {
+  if (answer.kind === 'applied') return answer;
+  const problems: string[] = [];
+  let left = MAX_PROBLEM_CHARS;
+  for (const problem of answer.problems) {
+    left -= problem.length;
+    if (left >= 0) problems.push(problem);
+  }
+  const more = answer.problems.length - problems.length;
+  if (more > 0) problems.push(`${more} more, which the log of the sidecar tells`);
+  return { ...answer, problems };
+}
+
+/** A socket whose process has died without removing it is in the way of the next one. */
+async function removeStale(socketPath: string): Promise<void> {
+  let isSocket: boolean;
+  try {
+    isSocket = lstatSync(socketPath).isSocket();
+  } catch (cause) {
+    if (isErrno(cause, 'ENOENT')) return;
+    throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} cannot be looked at: ${toErrno(cause)}`, { cause });
+  }
+  if (!isSocket) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is there and is not a socket`);
+  if (await isListening(socketPath))
+    throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is in use by another process`);
+  rmSync(socketPath, { force: true });
+}
+
+function toLine(answer: ControlAnswer): string {
+  return `${JSON.stringify(answer)}\n`;
+}

@@ -1,0 +1,86 @@
+/** Which of the sidecars of this user a command is meant for. */
+import { readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { ConfigError, SidecarError } from '../../base/errors.ts';
+import { isListening, sendCommand } from './control-client.ts';
+import type { ControlStatus } from './protocol.ts';
+import { checkPrivateFolder, defaultFolder, defaultSocketPath, isErrno } from './socket-folder.ts';
+
+export interface Wanted {
+  /** Path of its control socket. */
+  readonly socket?: string | undefined;
+  readonly pid?: number | undefined;
+  /** Where sockets without a configured path are. */
+  readonly folder?: string;
+}
+
+/** Sockets asked at a time: killed processes may have left any number behind, and file descriptors are few. */
+const ASKED_AT_A_TIME = 50;
+
+/**
+ * Path of the control socket. Without a path and a pid it is that of the only sidecar of this user. Throws D2S_ERR_CONTROL if
+ * there is none; ConfigError with the list if there are several.
+ */
+export async function findSidecar({ socket, pid, folder = defaultFolder() }: Wanted): Promise<string> {
+  if (socket !== undefined) return socket;
+  const live = await listLive(folder);
+  if (pid !== undefined) {
+    const wanted = defaultSocketPath(pid, folder);
+    if (live.some((one) => one.path === wanted)) return wanted;
+    throw new SidecarError(
+      'D2S_ERR_CONTROL',
+      `no running sidecar of this user has the process id ${pid} (looked in ${folder})`,
+    );
+  }
+  const [only, ...others] = live;
+  if (only === undefined) {
+    throw new SidecarError(
+      'D2S_ERR_CONTROL',
+      `no running sidecar of this user found in ${folder}; --control names its socket`,
+    );
+  }
+  if (others.length === 0) return only.path;
+  const list = live.map(
+    ({ status }) => `  --pid ${status.pid}  listens on ${status.listen}, monitor on ${status.monitor}`,
+  );
+  throw new ConfigError([`${live.length} sidecars are running, expected --pid to say which one:`, ...list].join('\n'));
+}
+
+interface Live {
+  readonly path: string;
+  readonly status: ControlStatus;
+}
+
+async function listLive(folder: string): Promise<readonly Live[]> {
+  let names: string[];
+  try {
+    checkPrivateFolder(folder);
+    names = readdirSync(folder);
+  } catch (error) {
+    const cause = error instanceof SidecarError ? error.cause : error;
+    if (isErrno(cause, 'ENOENT')) return [];
+    throw error;
+  }
+  const sockets = names
+    .filter((name) => /^\d+\.sock$/.test(name))
+    .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10));
+  const live: Live[] = [];
+  for (let first = 0; first < sockets.length; first += ASKED_AT_A_TIME) {
+    const batch = sockets.slice(first, first + ASKED_AT_A_TIME);
+    const asked = await Promise.all(batch.map((name) => ask(path.join(folder, name))));
+    live.push(...asked.filter((one) => one !== undefined));
+  }
+  return live;
+}
+
+async function ask(socketPath: string): Promise<Live | undefined> {
+  try {
+    return { path: socketPath, status: await sendCommand(socketPath, 'status') };
+  } catch (error) {
+    // Left behind by a process that was killed: nobody else will ever remove it.
+    if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED') && !(await isListening(socketPath))) {
+      rmSync(socketPath, { force: true });
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Where control sockets are. Whoever can write into the folder of a socket can put another in its place, so the folder has to
+ * be ours alone; the socket's own mode then keeps others from connecting.
+ */
+import { lstatSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { SidecarError } from '../../base/errors.ts';
+
+const PRIVATE_FOLDER_MODE = 0o700;
+const GROUP_OR_OTHERS_WRITE = 0o022;
+
+/** `/tmp/d2-sidecar-1000`: one for each user, for all of his sidecars. */
+export function defaultFolder(): string {
+  return path.join(tmpdir(), `d2-sidecar-${userId() ?? 'user'}`);
+}
+
+/** `/tmp/d2-sidecar-1000/4711.sock` */
+export function defaultSocketPath(pid: number, folder: string = defaultFolder()): string {
+  return path.join(folder, `${pid}.sock`);
+}
+
+/** Makes the folder if it is absent (its parent is not made). Throws D2S_ERR_CONTROL unless it then is ours alone. */
+export function makePrivateFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: PRIVATE_FOLDER_MODE });
+  } catch (cause) {
+    if (!isErrno(cause, 'EEXIST')) {
+      throw new SidecarError('D2S_ERR_CONTROL', `${folder} cannot be made: ${toErrno(cause)}`, { cause });
+    }
+  }
+  checkPrivateFolder(folder);
+}
+
+/** Throws D2S_ERR_CONTROL, with ENOENT as its cause's code if there is no such folder. */
+export function checkPrivateFolder(folder: string): void {
+  let found: ReturnType<typeof lstatSync>;
+  try {
+    // lstat: a link, even to a folder of ours, is a way for whoever owns it to lead us elsewhere later.
+    found = lstatSync(folder);
+  } catch (cause) {
+    throw new SidecarError('D2S_ERR_CONTROL', `${folder} cannot be looked at: ${toErrno(cause)}`, { cause });
+  }
+  const owner = userId();
+  if (!found.isDirectory())
+    throw new SidecarError('D2S_ERR_CONTROL', `${folder} is not a folder (links are not followed)`);
+  const isOurs = owner === undefined || found.uid === owner;
+  if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
+  throw new SidecarError(
+    'D2S_ERR_CONTROL',
+    `${folder} has to belong to user ${owner} and be closed to others (mode 0700); a folder that is absent is made so`,
+  );
+}
+
+export function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** `EACCES`, or what there is. */
+export function toErrno(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+}
+
+function userId(): number | undefined {
+  return process.getuid?.();
+}

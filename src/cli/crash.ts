@@ -1,0 +1,64 @@
+/**
+ * What is told of a mistake in this program. The message of an error that nobody expected is never shown, nor its other members:
+ * parsers put what they were given into them, and that may be a client's password. Its kind and its place are what helps.
+ */
+import { LogOutput } from '../base/log-output.ts';
+
+const STANDARD_ERROR = 2;
+const EXIT_FAILED = 1;
+
+const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+/** A line of `Error.stack`: function, file, line and column, as V8 writes it. */
+const FRAME =
+  /^ {4}at (?:[\w$.#<>[\] -]{1,200} \()?(?:(?:file:|node:|\/|[A-Z]:\\)[^\s()]{1,400}:\d+:\d+|<anonymous>|index \d+)\)?$/;
+
+const MAX_FRAMES = 20;
+const MAX_WARNING_FRAMES = 3;
+const MAX_CAUSES = 3;
+
+/**
+ * Of whatever was thrown, without what it says:
+ * `TypeError ERR_INVALID_ARG_TYPE, caused by SyntaxError`, and below it the lines of where it was thrown.
+ */
+export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
+  return [describeKinds(thrown), ...toFrames(thrown).slice(0, maxFrames)].join('\n');
+}
+
+/** From now on, errors and warnings that nobody handles are told without their messages; an error ends the process with 1. */
+export function guardCrashes(): void {
+  // Neither a full pipe nor a closed one may keep the process from ending, nor a warning end it.
+  const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
+  process.on('uncaughtException', (thrown: unknown) => {
+    output.write(`d2-sidecar: ended by an error that nobody expected: ${describeError(thrown)}\n`);
+    process.exit(EXIT_FAILED);
+  });
+  // Node's own listener prints messages: a deprecated call may be shown with the URL that it was given.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    output.write(`d2-sidecar: warning: ${describeError(warning, MAX_WARNING_FRAMES)}\n`);
+  });
+}
+
+function describeKinds(thrown: unknown): string {
+  const kinds: string[] = [];
+  for (let one = thrown; kinds.length <= MAX_CAUSES; one = one.cause) {
+    if (!(one instanceof Error)) {
+      if (kinds.length === 0) kinds.push(`a value of the type ${typeof one}`);
+      break;
+    }
+    const name = NAME.test(one.name) ? one.name : 'Error';
+    const code = 'code' in one && typeof one.code === 'string' && CODE.test(one.code) ? ` ${one.code}` : '';
+    kinds.push(`${name}${code}`);
+  }
+  return kinds.join(', caused by ');
+}
+
+function toFrames(thrown: unknown): string[] {
+  if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return [];
+  const { message, stack } = thrown;
+  // A message may have lines that look like frames; it stands before them.
+  const messageAt = stack.indexOf(message);
+  const frames = messageAt < 0 ? stack : stack.slice(messageAt + message.length);
+  return frames.split('\n').filter((line) => FRAME.test(line));
+}

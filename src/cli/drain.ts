@@ -1,0 +1,96 @@
+/** `d2-sidecar drain` and `d2-sidecar shutdown`: from a preStop hook or a person to a running sidecar. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
+import { SidecarError } from '../base/errors.ts';
+import type { Environment } from '../config/environment.ts';
+import { loadControlSocket } from '../config/load-config.ts';
+import type { TargetFlags } from './command-line.ts';
+import { requestShutdown, sendCommand } from './control/control-client.ts';
+import { findSidecar } from './control/find-sidecar.ts';
+import type { ControlStatus } from './control/protocol.ts';
+import type { Output } from './output.ts';
+
+const POLL_MS = 200;
+const PROGRESS_MS = 2_000;
+/** After stop.deadline the sidecar destroys what is left, which takes no time; so long it may take all the same. */
+const SHUTDOWN_GRACE_MS = 10_000;
+
+/** Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. Time over is no failure: exit code 0. */
+export async function drain(
+  { flags, waitMs }: { readonly flags: TargetFlags; readonly waitMs: number },
+  env: Environment,
+  output: Output,
+  clock: Clock = systemClock,
+): Promise<number> {
+  const socket = await findSocket(flags, env);
+  let status = await sendCommand(socket, 'drain');
+  output.out(`d2-sidecar ${status.pid} drains: not ready any more, ${toOpen(status)} open\n`);
+  const startedNs = clock.nowNs();
+  let reportedMs = 0;
+  for (;;) {
+    const elapsedMs = (clock.nowNs() - startedNs) / NS_PER_MS;
+    if (isEmpty(status) || elapsedMs >= waitMs) break;
+    if (elapsedMs - reportedMs >= PROGRESS_MS) {
+      reportedMs = elapsedMs;
+      const leftS = Math.round(((waitMs - elapsedMs) * NS_PER_MS) / NS_PER_S);
+      output.out(`${toOpen(status)} open, waiting ${leftS} s more\n`);
+    }
+    await delay(Math.min(POLL_MS, waitMs - elapsedMs));
+    const next = await statusOrGone(socket);
+    if (next === undefined) {
+      output.out('the sidecar has ended\n');
+      return 0;
+    }
+    status = next;
+  }
+  if (waitMs > 0) output.out(isEmpty(status) ? 'drained\n' : `time is over, ${toOpen(status)} still open\n`);
+  return 0;
+}
+
+/** Exit code 1 if the sidecar was asked and has not ended in its time. Throws as `drain`. */
+export async function shutdown(
+  { flags }: { readonly flags: TargetFlags },
+  env: Environment,
+  output: Output,
+): Promise<number> {
+  const { status, gone } = await requestShutdown(await findSocket(flags, env), SHUTDOWN_GRACE_MS);
+  output.out(`d2-sidecar ${status.pid} stops, ${toOpen(status)} open\n`);
+  if (await gone) {
+    output.out('stopped\n');
+    return 0;
+  }
+  output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended in time\n`);
+  return 1;
+}
+
+/** The control socket of the sidecar that the flags mean. Throws ConfigError if several run, D2S_ERR_CONTROL if none does. */
+export async function findSocket(flags: TargetFlags, env: Environment): Promise<string> {
+  const { control, pid } = flags;
+  if (control !== undefined) return control;
+  // A process id on the command line says more than a socket's path that is set for everybody.
+  return await findSidecar({ pid, socket: pid === undefined ? await loadControlSocket({ flags, env }) : undefined });
+}
+
+async function statusOrGone(socket: string): Promise<ControlStatus | undefined> {
+  try {
+    return await sendCommand(socket, 'status');
+  } catch (error) {
+    // It was there a moment ago: whoever waits for its exchanges has nothing more to wait for.
+    if (error instanceof SidecarError) return undefined;
+    throw error;
+  }
+}
+
+function isEmpty({ openExchanges, openWebSockets }: ControlStatus): boolean {
+  return openExchanges === 0 && openWebSockets === 0;
+}
+
+/** `1 exchange`, or `3 exchanges and 12 WebSockets`. */
+function toOpen({ openExchanges, openWebSockets }: ControlStatus): string {
+  const exchanges = toCount(openExchanges, 'exchange');
+  return openWebSockets === 0 ? exchanges : `${exchanges} and ${toCount(openWebSockets, 'WebSocket')}`;
+}
+
+function toCount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,64 @@
+/**
+ * `d2-sidecar health`: the probe of a container that has neither a shell nor curl. It asks over the control socket, where a sidecar is
+ * found whatever its flags, ports, certificates and users are; with `--monitor` over HTTP, as anybody else would.
+ */
+import http from 'node:http';
+import { SidecarError } from '../base/errors.ts';
+import type { HostPort } from '../config/config.ts';
+import type { Environment } from '../config/environment.ts';
+import { toHostPortText } from '../config/host-port.ts';
+import type { HealthFlags } from './command-line.ts';
+import { requestHealth } from './control/control-client.ts';
+import { findSocket } from './drain.ts';
+import type { Output } from './output.ts';
+
+const EXIT_FAILED = 1;
+/** As long as the control socket gets; probes of containers give up earlier. */
+const ANSWER_TIMEOUT_MS = 5_000;
+
+/**
+ * Exit code 0 if it lives, or with `isReadyAsked` if it is ready, as `/livez` and `/readyz` say it; 1 if not. A sidecar that still starts is
+ * not found. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does or it does not answer.
+ */
+export async function health(flags: HealthFlags, env: Environment, output: Output): Promise<number> {
+  const { monitor, isReadyAsked } = flags;
+  const answer = monitor === undefined ? await askSocket(flags, env) : await askMonitor(monitor, isReadyAsked);
+  if (isReadyAsked && !answer.isReady) {
+    output.err(`d2-sidecar: ${answer.who} is not ready: ${answer.state}\n`);
+    return EXIT_FAILED;
+  }
+  output.out(`${answer.who} ${isReadyAsked ? 'is ready' : 'lives'}: ${answer.state}\n`);
+  return 0;
+}
+
+interface Answer {
+  readonly who: string;
+  readonly state: string;
+  readonly isReady: boolean;
+}
+
+async function askSocket({ target }: HealthFlags, env: Environment): Promise<Answer> {
+  const { status, isReady } = await requestHealth(await findSocket(target, env));
+  const { pid, state } = status;
+  // It serves and is not ready: monitor.readyWithUpstream is on.
+  const isWaiting = state === 'serving' && !isReady;
+  return { who: `d2-sidecar ${pid}`, state: isWaiting ? 'its upstream cannot be reached' : state, isReady };
+}
+
+function askMonitor(address: HostPort, isReadyAsked: boolean): Promise<Answer> {
+  const who = toHostPortText(address);
+  const path = isReadyAsked ? '/readyz' : '/livez';
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string, cause?: unknown) =>
+      reject(new SidecarError('D2S_ERR_CONTROL', `${who}${path}: ${reason}`, { cause }));
+    const request = http.get({ ...address, path, agent: false, timeout: ANSWER_TIMEOUT_MS }, (response) => {
+      response.resume();
+      const { statusCode = 0 } = response;
+      if (statusCode === 200 || statusCode === 503)
+        resolve({ who, state: String(statusCode), isReady: statusCode === 200 });
+      else fail(`answered ${statusCode}, which is not the answer of a sidecar`);
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer')));
+    request.on('error', (error) => fail(`cannot be reached: ${'code' in error ? error.code : error.message}`, error));
+  });
+}

@@ -1,0 +1,94 @@
+/**
+ * What `d2-sidecar learn` prints: a YAML document of rules to fill in, with what was heard in its comments. It has no
+ * values; names in it have passed looks.ts.
+ */
+import { toShownText } from '../../base/shown-text.ts';
+import { SKIPPED_WORDS } from './bounds.ts';
+import type { ChannelEvent, HeardChannel } from './heard-channels.ts';
+import { toRuleLines } from './rule-lines.ts';
+import { toFields } from './shown-field.ts';
+import type { Findings } from './survey.ts';
+import type { Tally } from './tally.ts';
+
+/** `elapsedS`: how long learn listened, in seconds. */
+export function toReport(findings: Findings, elapsedS: number): string {
+  const rules = new Map(findings.channels.map((channel) => [channel, toRuleLines(channel)]));
+  const open = findings.channels.filter((channel) => rules.get(channel)?.length !== 0).slice(0, MAX_OPEN_CHANNELS);
+  const done = findings.channels.filter((channel) => !open.includes(channel));
+  const lines = [...toComments('', toSummary(findings, elapsedS)), ''];
+  if (done.length > 0) lines.push('# Channels with nothing to fill in:', '#');
+  lines.push(...done.flatMap((channel) => [...toComments('', toChannelLines(channel)), '']));
+  if (open.length > 0) lines.push(...toComments('', HOW_TO_FILL_IN), 'comet:', '  rules:');
+  else lines.push('comet:', '  rules: []', '');
+  for (const channel of open) {
+    lines.push(...toComments('    ', toChannelLines(channel)));
+    lines.push(...(rules.get(channel) ?? []).map((line) => `    ${line}`), '');
+  }
+  return lines.join('\n');
+}
+
+function toSummary({ channels, skipped, ...numbers }: Findings, elapsedS: number): string[] {
+  const { clientMessages, upstreamMessages, failures } = numbers;
+  const lines = [
+    `d2-sidecar learn: ${Math.round(elapsedS)} s, messages from clients: ${clientMessages}, from the server: ${upstreamMessages}, channels: ${channels.length}.`,
+    'Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. A field that is there',
+    'always is in every object at its place. No values are shown.',
+  ];
+  if (channels.length === 0) {
+    lines.push('No channel was used. Clients have to connect through the sidecar (--listen), to an application of its');
+    lines.push('configuration, on the path comet.path.');
+  }
+  for (const [bound, count] of skipped) lines.push(`A bound was hit: ${count} ${SKIPPED_WORDS[bound]}.`);
+  if (failures > 0) lines.push(`${failures} messages could not be read because of a bug in the sidecar.`);
+  return lines;
+}
+
+function toChannelLines({ pattern, record }: HeardChannel): string[] {
+  const events = Object.entries(EVENT_WORDS).flatMap(([event, word]) => {
+    const tally = record.tallies.get(event as ChannelEvent);
+    return tally === undefined ? [] : [{ tally, word }];
+  });
+  return [
+    pattern,
+    ...events.flatMap(({ tally, word }) => {
+      const read = tally.read === 0 ? '' : `, ${tally.read} of them read by a rule`;
+      return [`  ${word}: ${tally.count}${read}`, ...toShapeLines(tally)];
+    }),
+    ...(pattern.includes('*') ? ['  A wildcard stands for several channels: rules are for each of these.'] : []),
+  ];
+}
+
+function toShapeLines(tally: Tally): string[] {
+  const fields = toFields(tally);
+  const width = Math.min(MAX_WIDTH, Math.max(0, ...fields.map(({ pointer }) => pointer.length)));
+  const lines = fields.slice(0, MAX_FIELDS_SHOWN).map(({ pointer, types, isAlways, isName }) => {
+    const often = `${isAlways ? 'always' : 'sometimes'}${isName ? ', a name by its key' : ''}`;
+    return `    ${(pointer || '(data)').padEnd(width)}  ${types.join(' or ')}, ${often}`;
+  });
+  return lines.length < fields.length ? [...lines, `    and ${fields.length - lines.length} more`] : lines;
+}
+
+/** Each line a comment; no text can break out of it. */
+function toComments(indent: string, lines: readonly string[]): string[] {
+  return lines.map((line) => `${indent}# ${toShownText(line)}`.trimEnd());
+}
+
+const EVENT_WORDS: Readonly<Record<ChannelEvent, string>> = {
+  subscribe: 'subscribed by clients',
+  forbidden: 'subscriptions refused by the server',
+  unsubscribe: 'unsubscribed by clients',
+  publish: 'published by clients',
+  acknowledged: 'acknowledged by the server without data',
+  refused: 'refused by the server',
+  answer: 'answered by the server with the same id',
+  delivery: 'delivered by the server',
+};
+const HOW_TO_FILL_IN = [
+  'Channels that no rule reads. Replace each FILL_IN, delete the rules that you do not need, run `d2-sidecar check`.',
+  'docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for a field that',
+  'is there sometimes. Add reply: { error: /data/... } to a call if a field of its answer says that it has failed.',
+];
+/** With at most four rules for each, about what a configuration may have (200). */
+const MAX_OPEN_CHANNELS = 60;
+const MAX_FIELDS_SHOWN = 60;
+const MAX_WIDTH = 40;

@@ -1,0 +1,58 @@
+import { isService } from '../../protocol/bayeux/channel.ts';
+import type { HeardChannel } from './heard-channels.ts';
+import { toFields } from './shown-field.ts';
+import type { Tally } from './tally.ts';
+
+/**
+ * Rules of `comet.rules` for what no rule reads, as lines of YAML; none for a channel without that, or that no rule can be
+ * for. `FILL_IN` is what only a person can know: `d2-sidecar check` refuses a rule that still has it.
+ */
+export function toRuleLines({ pattern, captures, record }: HeardChannel): string[] {
+  if (pattern.includes('*') || pattern.length > MAX_CHANNEL_CHARS) return [];
+  const channel = JSON.stringify(pattern);
+  const lines: string[] = [];
+  const calls = toExamples(captures, record.tallies.get('publish'));
+  // On channels that clients subscribe, messages come back to their sender.
+  if (record.isUnread('publish') && record.has('answer') && isService(pattern)) {
+    lines.push(
+      `- channel: ${channel}`,
+      '  kind: rpc # answered, so a call; or sba',
+      `  name: "{FILL_IN}" # what is called${calls}`,
+    );
+  } else if (record.isUnread('publish')) {
+    lines.push(
+      `- channel: ${channel}`,
+      '  when: publish',
+      '  kind: FILL_IN # object if the message subscribes or unsubscribes one; rpc or sba if it is a call',
+      '  action: FILL_IN # subscribe or unsubscribe; call for a call',
+      `  name: "{FILL_IN}" # of the object, or what is called${calls}`,
+      '  # For a call that is answered on another channel: that channel, and the id in both messages, such as /data/callId.',
+      '  # reply: { channel: FILL_IN, id: FILL_IN }',
+    );
+  }
+  const isSubscribed = record.isUnread('subscribe');
+  const values = toExamples([], record.tallies.get('delivery'));
+  for (const [action, isOpen] of [
+    ['subscribe', isSubscribed],
+    ['unsubscribe', isSubscribed || record.isUnread('unsubscribe')],
+    ['value', record.isUnread('delivery')],
+  ] as const) {
+    if (!isOpen) continue;
+    const isNamed = captures.length > 0;
+    const name = isNamed ? captures.map((capture) => `{${capture}}`).join('.') : '{FILL_IN}';
+    const help = isNamed ? '' : ` # a fixed name${action === 'value' ? `, or the object's${values}` : ''}`;
+    lines.push(`- { channel: ${channel}, kind: object, action: ${action}, name: "${name}" }${help}`);
+  }
+  return lines;
+}
+
+/** `, such as {/task}, {/procedure}` */
+function toExamples(captures: readonly string[], tally: Tally | undefined): string {
+  const fields = tally === undefined ? [] : toFields(tally).filter(({ isName }) => isName);
+  const names = [...captures, ...fields.slice(0, MAX_EXAMPLES).map(({ pointer }) => pointer)];
+  return names.length === 0 ? '' : `, such as ${names.map((name) => `{${name}}`).join(', ')}`;
+}
+
+const MAX_EXAMPLES = 6;
+/** As in the configuration. */
+const MAX_CHANNEL_CHARS = 256;

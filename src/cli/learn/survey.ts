@@ -1,0 +1,134 @@
+/**
+ * Listens to the Comet messages of a server whose channels are not known, and keeps channels, counts and shapes of data.
+ * It keeps no values; texts that must not be shown are kept as hashes.
+ *
+ * This folder is pure: messages in, a report out. Only `d2-sidecar learn` uses it, never a serving sidecar.
+ */
+import { createHash } from 'node:crypto';
+import { CometClassifier, type CometClassifierConfig } from '../../measure/classify/comet-classifier.ts';
+import type { CometWhen } from '../../measure/classify/comet-rule-compiler.ts';
+import { isMeta, META_HANDSHAKE, META_SUBSCRIBE, META_UNSUBSCRIBE } from '../../protocol/bayeux/channel.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { Bounds, MAX_KNOWN_DATA, MAX_QUESTIONS } from './bounds.ts';
+import { type ChannelEvent, type HeardChannel, HeardChannels } from './heard-channels.ts';
+
+/** What was heard, for a report. */
+export interface Findings {
+  readonly clientMessages: number;
+  readonly upstreamMessages: number;
+  /** Messages that could not be read because of a bug in here. */
+  readonly failures: number;
+  readonly channels: readonly HeardChannel[];
+  readonly skipped: Bounds['skipped'];
+}
+
+export class Survey {
+  clientMessages = 0;
+  upstreamMessages = 0;
+  readonly #bounds = new Bounds();
+  readonly #channels = new HeardChannels(this.#bounds);
+  readonly #rules: CometClassifier;
+  /** Channels on which a rule finds the answers of its calls. */
+  readonly #replyChannels: ReadonlySet<string | undefined>;
+  readonly #clientNumbers = new WeakMap<object, number>();
+  /** Hashes of client, channel and id of published messages that may still be answered; oldest first. */
+  readonly #questions = new Set<string>();
+  /** Hashes of texts in handshakes and of ids of clients: a name that is one of these is data. */
+  readonly #knownData = new Set<string>();
+  #clients = 0;
+  #failures = 0;
+
+  /** `config`: the rules in force. Throws `D2S_ERR_CONFIG` for a rule that cannot be used. */
+  constructor(config: CometClassifierConfig) {
+    this.#rules = new CometClassifier(config);
+    this.#replyChannels = new Set(config.rules.map(({ reply }) => reply?.channel));
+  }
+
+  /** Channels and templates of channels so far. */
+  get channels(): number {
+    return this.#channels.size;
+  }
+
+  /** `client`: the same object for all messages of one client; undefined if the client is not known. */
+  onClientMessage(message: BayeuxMessage, client: object | undefined): void {
+    const { channel, clientId, subscription = [], ext, id, data } = message;
+    this.clientMessages += 1;
+    this.#remember(clientId, 0);
+    if (channel === META_HANDSHAKE) this.#remember(ext, 0);
+    else if (channel === META_SUBSCRIBE) for (const each of subscription) this.#see('subscribe', each, undefined);
+    else if (channel === META_UNSUBSCRIBE) for (const each of subscription) this.#see('unsubscribe', each, undefined);
+    if (isMeta(channel)) return;
+    this.#see('publish', channel, data);
+    const question = this.#toQuestion(client, channel, id);
+    if (question !== undefined) this.#questions.add(question);
+    if (this.#questions.size <= MAX_QUESTIONS) return;
+    const [oldest = ''] = this.#questions;
+    this.#questions.delete(oldest);
+    this.#bounds.skip('questions');
+  }
+
+  onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void {
+    const { channel, clientId, subscription = [], successful, id, data } = message;
+    this.upstreamMessages += 1;
+    this.#remember(clientId, 0);
+    if (channel === META_SUBSCRIBE && successful === false) {
+      for (const each of subscription) this.#see('forbidden', each, undefined);
+    }
+    if (isMeta(channel)) return;
+    if (successful === false) this.#see('refused', channel, undefined);
+    else if (data === undefined) this.#see('acknowledged', channel, undefined);
+    else if (this.#questions.delete(this.#toQuestion(client, channel, id) ?? '')) this.#see('answer', channel, data);
+    else this.#see('delivery', channel, data);
+  }
+
+  onFailure(): void {
+    this.#failures += 1;
+  }
+
+  /** Ends the survey: call it once. */
+  finish(): Findings {
+    return {
+      clientMessages: this.clientMessages,
+      upstreamMessages: this.upstreamMessages,
+      failures: this.#failures,
+      channels: this.#channels.settle((text) => this.#knownData.has(hashOf(text))),
+      skipped: this.#bounds.skipped,
+    };
+  }
+
+  #see(event: ChannelEvent, channel: string, data: unknown): void {
+    const tally = isMeta(channel) ? undefined : this.#channels.recordOf(channel)?.tallyOf(event);
+    if (tally === undefined) return;
+    tally.see(data, this.#bounds);
+    if (this.#isRead(event, channel, data)) tally.read += 1;
+  }
+
+  #isRead(event: ChannelEvent, channel: string, data: unknown): boolean {
+    if (event === 'delivery' && this.#replyChannels.has(channel)) return true;
+    return RULE_EVENTS.has(event) && this.#rules.classify(event as CometWhen, channel, data) !== undefined;
+  }
+
+  /** Ids are unique within a client only. Undefined without an id, or for an unknown client. */
+  #toQuestion(client: object | undefined, channel: string, id: string | undefined): string | undefined {
+    if (client === undefined || id === undefined) return undefined;
+    const known = this.#clientNumbers.get(client);
+    if (known === undefined) this.#clientNumbers.set(client, ++this.#clients);
+    return hashOf(`${known ?? this.#clients} ${channel} ${id}`);
+  }
+
+  /** Remembers the texts in `value` as data. */
+  #remember(value: unknown, depth: number): void {
+    if (typeof value === 'string' && this.#knownData.size < MAX_KNOWN_DATA) this.#knownData.add(hashOf(value));
+    if (typeof value !== 'object' || value === null || depth >= MAX_EXT_DEPTH) return;
+    for (const inner of Object.values(value).slice(0, MAX_EXT_FIELDS)) this.#remember(inner, depth + 1);
+  }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}
+
+/** What rules can be for. */
+const RULE_EVENTS: ReadonlySet<ChannelEvent> = new Set<CometWhen>(['subscribe', 'unsubscribe', 'publish', 'delivery']);
+const MAX_EXT_DEPTH = 4;
+const MAX_EXT_FIELDS = 20;

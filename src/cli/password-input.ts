@@ -1,0 +1,101 @@
+/** Reads a password from standard input: its first line, or twice from a terminal without showing it. */
+
+import { ConfigError } from '../base/errors.ts';
+import { toPasswordText } from '../monitor/access/presented.ts';
+import type { Output } from './output.ts';
+
+/** `process.stdin`, or a test's. */
+export interface PasswordInput extends AsyncIterable<unknown> {
+  readonly isTTY?: boolean;
+  setRawMode?(isRaw: boolean): unknown;
+}
+
+/** Shorter ones are guessed; NIST SP 800-63B asks for no more than length. */
+const MIN_CHARACTERS = 8;
+const MAX_BYTES = 1024;
+
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+const CTRL_C = 0x03;
+const CTRL_D = 0x04;
+const CTRL_U = 0x15;
+const BACKSPACES: ReadonlySet<number> = new Set([0x08, 0x7f]);
+
+/** Throws ConfigError without what was read. */
+export async function readPassword(name: string, input: PasswordInput, output: Output): Promise<string> {
+  const bytes = new ByteReader(input);
+  if (input.isTTY !== true || input.setRawMode === undefined) return toPassword(await readLine(bytes));
+  input.setRawMode(true);
+  try {
+    const first = toPassword(await prompt(`Password for ${name}: `, bytes, output));
+    const again = toPassword(await prompt('The same again: ', bytes, output));
+    if (first !== again) throw new ConfigError('the two passwords differ, expected the same one twice');
+    return first;
+  } finally {
+    input.setRawMode(false);
+  }
+}
+
+function toPassword(bytes: readonly number[]): string {
+  const password = toPasswordText(Uint8Array.from(bytes));
+  if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {
+    throw new ConfigError(
+      `the password: expected at least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, none of them a control character, on one line of standard input`,
+    );
+  }
+  return password;
+}
+
+/** Up to the end of the line, which is none of the password, or of the input. */
+async function readLine(bytes: ByteReader): Promise<readonly number[]> {
+  const line: number[] = [];
+  for (let byte = await bytes.next(); byte !== undefined && byte !== NEWLINE; byte = await bytes.next()) {
+    line.push(byte);
+    if (line.length > MAX_BYTES + 1) break;
+  }
+  if (line.at(-1) === RETURN) line.pop();
+  return line;
+}
+
+/** With the keys that a terminal in raw mode leaves to us. */
+async function prompt(text: string, bytes: ByteReader, output: Output): Promise<readonly number[]> {
+  output.err(text);
+  const line: number[] = [];
+  try {
+    for (let byte = await bytes.next(); byte !== undefined; byte = await bytes.next()) {
+      if (byte === NEWLINE || byte === RETURN) return line;
+      if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('given up, nothing is changed');
+      if (byte === CTRL_U) line.length = 0;
+      else if (BACKSPACES.has(byte)) removeCharacter(line);
+      else if (line.length <= MAX_BYTES) line.push(byte);
+    }
+    return line;
+  } finally {
+    output.err('\n');
+  }
+}
+
+/** The last character with all of its bytes: those that follow the first are 10xxxxxx in UTF-8. */
+function removeCharacter(line: number[]): void {
+  for (let byte = line.pop(); byte !== undefined && (byte & 0xc0) === 0x80; byte = line.pop());
+}
+
+class ByteReader {
+  readonly #chunks: AsyncIterator<unknown>;
+  #chunk: Uint8Array = new Uint8Array();
+  #index = 0;
+
+  constructor(input: AsyncIterable<unknown>) {
+    this.#chunks = input[Symbol.asyncIterator]();
+  }
+
+  async next(): Promise<number | undefined> {
+    while (this.#index >= this.#chunk.length) {
+      const { value, done } = await this.#chunks.next();
+      if (done === true) return undefined;
+      this.#chunk = typeof value === 'string' ? Buffer.from(value, 'utf8') : (value as Uint8Array);
+      this.#index = 0;
+    }
+    return this.#chunk[this.#index++];
+  }
+}

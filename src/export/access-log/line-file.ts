@@ -1,0 +1,384 @@
+/**
+ * Writes lines into a file, a FIFO or a device behind the back of the traffic: they wait in a bounded queue and are written in
+ * batches, one at a time, by Node's threads. Nobody ever waits for it, and nothing that becomes of the file ends anything else.
+ *
+ * | What happens | Answer |
+ * |---|---|
+ * | it cannot be opened, disk full, other errors | told once in the log; what waits is tried again each second |
+ * | it is another user's, or reached by another user's link, or all may write it | the same: it is not written |
+ * | the reader of a FIFO is slow, or there is none | the same, without a word until a line is lost |
+ * | too much waits | further lines are lost, and counted |
+ * | a line was written in part | its rest goes first, or the file is left at it: no two lines become one |
+ * | a crash, or the end, has cut the last line short | that one is ended before the first is added |
+ */
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from '../../base/logger.ts';
+import {
+  isTrustedOwner,
+  openTrusted,
+  toFileReason,
+  trustedOwners,
+  UntrustedFileError,
+} from '../../base/trusted-file.ts';
+import { endsWithLine } from './line-end.ts';
+import { shiftFiles } from './shift-files.ts';
+
+/** Some 10,000 lines: seconds of traffic. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** What is written at once, and under heavy traffic as soon as it is full. */
+const BATCH_BYTES = 64 * 1024;
+/** Of one UTF-16 unit in UTF-8. */
+const MOST_BYTES = 3;
+const FLUSH_MS = 100;
+const RETRY_MS = 1_000;
+/** A FIFO is full: its reader needs some time, and nobody tells when he has read. */
+const FULL_RETRY_MS = 10;
+const FILE_MODE = 0o600;
+const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
+const OTHERS_WRITE = 0o002;
+const LINE_FEED = 0x0a;
+/** What passes by itself, and is the same file afterwards. */
+const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
+
+export interface LineFileOptions {
+  readonly path: string;
+  /** Size from which the file is set aside; 0: never. Without effect on what is no regular file. */
+  readonly maxBytes: number;
+  /** Files set aside that are kept: `path.1` is the youngest. */
+  readonly keep: number;
+}
+
+/** Since the start. */
+export interface LineCounts {
+  /** Lines that are in the file. */
+  written: number;
+  /** Lines that never will be. */
+  lost: number;
+  /** Times that it could not be opened, written or set aside. */
+  failures: number;
+  /** Times that it was set aside for its size. */
+  rotations: number;
+}
+
+export function createLineCounts(): LineCounts {
+  return { written: 0, lost: 0, failures: 0, rotations: 0 };
+}
+
+/** For tests: how long a failure is waited for, and how much may wait. */
+export interface LineFileLimits {
+  readonly retryMs?: number;
+  readonly maxWaitingBytes?: number;
+}
+
+export class LineFile {
+  readonly #counts: LineCounts;
+  readonly #logger: Logger;
+  readonly #retryMs: number;
+  readonly #maxWaitingBytes: number;
+  #options: LineFileOptions;
+  #handle: FileHandle | undefined;
+  #isRegular = false;
+  #bytes = 0;
+  /** Size at which it is set aside next. */
+  #rotateAtBytes = Number.POSITIVE_INFINITY;
+  #isReopenDue = false;
+  /** Lines as bytes, since texts of many pieces cost more the longer they live: those that are full, and the one that is being filled. */
+  #full: Buffer[] = [];
+  #fullBytes = 0;
+  #batch: Buffer | undefined;
+  #batchBytes = 0;
+  /** What of a batch has not been written, and whether the first line of it has been in part. */
+  #rest: Buffer | undefined;
+  #isTorn = false;
+  #work: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The timer waits for what is in the way to pass. */
+  #isRetryDue = false;
+  #isTroubled = false;
+  /** `lost` when all was well last. */
+  #toldLost: number;
+  #isClosed = false;
+  /** Nobody waits for the last lines any more. */
+  #isOver = false;
+
+  constructor(options: LineFileOptions, counts: LineCounts, logger: Logger, limits: LineFileLimits = {}) {
+    this.#options = options;
+    this.#counts = counts;
+    this.#toldLost = counts.lost;
+    this.#logger = logger;
+    this.#retryMs = limits.retryMs ?? RETRY_MS;
+    this.#maxWaitingBytes = limits.maxWaitingBytes ?? MAX_WAITING_BYTES;
+    // At once, so that a file that cannot be opened is told at the start.
+    this.#begin();
+  }
+
+  get waitingBytes(): number {
+    return this.#fullBytes + this.#batchBytes + (this.#rest?.length ?? 0);
+  }
+
+  /** Never throws and never waits. `line` ends with its line feed. */
+  write(line: string): void {
+    if (this.#isClosed || this.waitingBytes + line.length > this.#maxWaitingBytes) {
+      this.#lose(1);
+      return;
+    }
+    this.#append(line);
+    if (this.#work !== undefined) return;
+    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
+    // Under heavy traffic sooner, but not while there is something in the way.
+    else if (this.#full.length > 0 && !this.#isRetryDue) this.#begin();
+  }
+
+  #append(line: string): void {
+    const mostBytes = line.length * MOST_BYTES;
+    if (this.#batchBytes + mostBytes > BATCH_BYTES) this.#endBatch();
+    this.#batch ??= Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, mostBytes));
+    this.#batchBytes += this.#batch.write(line, this.#batchBytes, 'utf8');
+  }
+
+  #endBatch(): void {
+    if (this.#batch === undefined || this.#batchBytes === 0) return;
+    this.#full.push(this.#batch.subarray(0, this.#batchBytes));
+    this.#fullBytes += this.#batchBytes;
+    this.#batch = undefined;
+    this.#batchBytes = 0;
+  }
+
+  /** The file has been moved away: from the next batch on there is a new one. No line is lost for it. */
+  reopen(): void {
+    this.#isReopenDue = true;
+    this.#begin();
+  }
+
+  /** Another place or size from the next batch on. */
+  reconfigure(options: LineFileOptions): void {
+    const isElsewhere = options.path !== this.#options.path;
+    this.#options = options;
+    this.#planRotation();
+    if (isElsewhere) this.reopen();
+  }
+
+  /** Writes what waits, for up to `limitMs`; what is left then is lost. Takes no more lines. */
+  async close(limitMs: number): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const isLate = new Promise<void>((resolve) => setTimeout(resolve, limitMs).unref());
+    await Promise.race([this.#finish(), isLate]);
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#endBatch();
+    for (const bytes of [...this.#full, this.#rest]) this.#lose(countLines(bytes));
+    this.#full = [];
+    this.#fullBytes = 0;
+    this.#rest = undefined;
+    const handle = this.#handle;
+    this.#handle = undefined;
+    // Closing may wait for the same as writing.
+    await Promise.race([handle?.close().catch(() => undefined), isLate]);
+  }
+
+  async #finish(): Promise<void> {
+    await this.#work;
+    this.#begin();
+    await this.#work;
+    // A full FIFO has a reader who may be at it.
+    while (this.waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
+      await new Promise((resolve) => setTimeout(resolve, FULL_RETRY_MS));
+      await this.#work;
+    }
+  }
+
+  /** Works off what waits, unless that is being done already. */
+  #begin(): void {
+    if (this.#work !== undefined || this.#isOver) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#work = this.#workOff().then((retryMs) => {
+      this.#work = undefined;
+      if (this.#isOver) return;
+      this.#isRetryDue = retryMs !== undefined;
+      const waitMs = retryMs ?? (this.waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
+      if (waitMs !== undefined) this.#timer = setTimeout(() => this.#begin(), waitMs).unref();
+    });
+  }
+
+  /** Resolves to when to try again; undefined: there is nothing left to do. Never rejects. */
+  async #workOff(): Promise<number | undefined> {
+    for (;;) {
+      if (this.#isReopenDue || this.#handle === undefined) {
+        if (!(await this.#open())) return this.#retryMs;
+      }
+      if (this.#bytes >= this.#rotateAtBytes && !(await this.#rotate())) return this.#retryMs;
+      this.#rest ??= this.#takeBatch();
+      if (this.#rest === undefined) {
+        this.#recovered();
+        return undefined;
+      }
+      const failure = await this.#put(this.#rest);
+      if (failure !== undefined) return failure === 'EAGAIN' ? FULL_RETRY_MS : this.#retryMs;
+    }
+  }
+
+  /** False if there is no file to write into. One that is open stays in use where a new one cannot be had, or is the same. */
+  async #open(): Promise<boolean> {
+    const old = this.#handle;
+    let handle: FileHandle | undefined;
+    this.#isReopenDue = false;
+    try {
+      const opened = await openTrusted(this.#options.path, OPEN_FLAGS, FILE_MODE);
+      handle = opened.handle;
+      const [stats, before] = await Promise.all([handle.stat(), old?.stat()]);
+      const isSame = before !== undefined && before.ino === stats.ino && before.dev === stats.dev;
+      if (!opened.isDescriptor) await checkOwner(opened.realPath, stats);
+      const isCutShort = !isSame && stats.isFile() && !(await endsWithLine(opened.realPath, stats.size));
+      if (isCutShort) await handle.write('\n');
+      if (this.#isOver || isSame) {
+        await handle.close();
+        return !this.#isOver;
+      }
+      if (old !== undefined) this.#leaveTornLine();
+      this.#handle = handle;
+      this.#isRegular = stats.isFile();
+      this.#bytes = stats.size + Number(isCutShort);
+      this.#planRotation();
+      await old?.close().catch(() => undefined);
+      return true;
+    } catch (cause) {
+      await handle?.close().catch(() => undefined);
+      this.#failed(toFileReason(cause));
+      return old !== undefined;
+    }
+  }
+
+  #planRotation(): void {
+    const { maxBytes } = this.#options;
+    this.#rotateAtBytes = this.#isRegular && maxBytes > 0 ? maxBytes : Number.POSITIVE_INFINITY;
+  }
+
+  /** Sets the file aside and opens a new one; false as `#open`. Where it cannot be set aside, it grows by as much again. */
+  async #rotate(): Promise<boolean> {
+    const { path, maxBytes, keep } = this.#options;
+    try {
+      const { size } = (await this.#handle?.stat()) ?? { size: 0 };
+      if (size < maxBytes) {
+        // Somebody else has cut it.
+        this.#bytes = size;
+        return true;
+      }
+      await shiftFiles(path, keep);
+    } catch (cause) {
+      this.#rotateAtBytes = this.#bytes + maxBytes;
+      this.#failed(toErrno(cause));
+      return true;
+    }
+    this.#counts.rotations += 1;
+    await this.#letGo();
+    return await this.#open();
+  }
+
+  #takeBatch(): Buffer | undefined {
+    if (this.#full.length === 0) this.#endBatch();
+    const bytes = this.#full.shift();
+    this.#fullBytes -= bytes?.length ?? 0;
+    return bytes;
+  }
+
+  /** Writes what it can of `bytes`, all of which is `#rest`; the code of what was in the way, or undefined. */
+  async #put(bytes: Buffer): Promise<string | undefined> {
+    let at = 0;
+    try {
+      while (at < bytes.length) {
+        const { bytesWritten } = (await this.#handle?.write(bytes, at)) ?? { bytesWritten: 0 };
+        at += bytesWritten;
+      }
+    } catch (cause) {
+      this.#wrote(bytes, at);
+      const code = toErrno(cause);
+      // A slow reader is no failure as long as there is room for what he has not read.
+      if (code !== 'EAGAIN') this.#failed(code);
+      if (!PASSING.has(code)) {
+        this.#leaveTornLine();
+        await this.#letGo();
+      }
+      return code;
+    }
+    this.#wrote(bytes, at);
+    return undefined;
+  }
+
+  #wrote(bytes: Buffer, written: number): void {
+    this.#bytes += written;
+    this.#counts.written += countLines(bytes.subarray(0, written));
+    if (written > 0) this.#isTorn = bytes[written - 1] !== LINE_FEED;
+    this.#rest = written === bytes.length ? undefined : bytes.subarray(written);
+  }
+
+  /** The rest of a line whose beginning is in a file that is left. */
+  #leaveTornLine(): void {
+    if (!this.#isTorn || this.#rest === undefined) return;
+    this.#isTorn = false;
+    const end = this.#rest.indexOf(LINE_FEED) + 1;
+    this.#rest = end === this.#rest.length ? undefined : this.#rest.subarray(end);
+    this.#lose(1);
+  }
+
+  async #letGo(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close().catch(() => undefined);
+  }
+
+  #lose(lines: number): void {
+    this.#counts.lost += lines;
+    if (lines > 0 && !this.#isTroubled && !this.#isClosed) this.#tell('its reader is too slow');
+  }
+
+  #failed(reason: string): void {
+    this.#counts.failures += 1;
+    if (!this.#isTroubled) this.#tell(reason);
+  }
+
+  /** Once, until all is well again. */
+  #tell(reason: string): void {
+    this.#isTroubled = true;
+    const fields = { code: 'D2S_ERR_ACCESS_LOG', file: this.#options.path, reason };
+    this.#logger.warn(fields, 'the access log cannot be written: what does not fit into memory is lost');
+  }
+
+  #recovered(): void {
+    if (!this.#isTroubled) return;
+    this.#isTroubled = false;
+    const lost = this.#counts.lost - this.#toldLost;
+    this.#toldLost = this.#counts.lost;
+    this.#logger.info({ file: this.#options.path, lost }, 'the access log is written again');
+  }
+}
+
+/**
+ * Rejects with UntrustedFileError for a file that another user could have left to be written: they would read who calls what, or change
+ * it. A FIFO may be its reader's, unless it lies where all may put one.
+ */
+export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
+  if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
+    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+    throw new UntrustedFileError(`every user of this machine may write it (mode ${mode}), expected 0600 or 0640`);
+  }
+  if (isTrustedOwner(stats.uid)) return;
+  const isOpenFolder = ((await stat(path.dirname(realPath))).mode & OTHERS_WRITE) !== 0;
+  if (stats.isFile() || (stats.isFIFO() && isOpenFolder))
+    throw new UntrustedFileError(`it belongs to uid ${stats.uid}, expected ${trustedOwners()}`);
+}
+
+function countLines(bytes: Buffer | undefined): number {
+  let count = 0;
+  if (bytes === undefined) return count;
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1;
+  return count;
+}
+
+/** `ENOSPC`, or what there is. */
+function toErrno(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+}

@@ -1,0 +1,118 @@
+/**
+ * Makes a span of each sampled call. Told of calls when they have ended, so nothing waits for it; a call that is not sampled costs a
+ * look at its `traceparent`. The sidecar passes trace context on as it came and puts no span of its own into it: its span is a leaf
+ * beside the application server's, both children of the client's.
+ *
+ * Attributes are OpenTelemetry's conventions for HTTP servers, and `d2.*`. No path, query, address, session or user is among them.
+ */
+import { type Attributes, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
+import type { Resource } from '@opentelemetry/resources';
+import { RandomIdGenerator, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { type CallObserver, type EndedCall, toEpochMs } from '../../measure/record/call-observer.ts';
+import { detached } from '../../protocol/http1/text.ts';
+import { toHrTime } from './hr-time.ts';
+import { toWellFormed } from './metric-data.ts';
+
+export interface CallSpansParts {
+  readonly resource: Resource;
+  readonly scope: { readonly name: string; readonly version: string };
+  readonly sampleRatio: number;
+  readonly slowerThanMs: number;
+  readonly clock: Clock;
+  /** Takes a span, unless there are too many. */
+  readonly take: (createSpan: () => ReadableSpan) => void;
+  /** From 0 to 1 without 1; for tests. */
+  readonly random?: () => number;
+}
+
+/** RFC 9110 §9 and RFC 5789; anything else is `_OTHER`, so that nobody can make up values. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'] as const;
+const MAX_NAME_CHARS = 256;
+/** Of version 00 it is 55 characters; later ones may be longer. */
+const MAX_TRACEPARENT_CHARS = 256;
+const FIRST_SERVER_ERROR = 500;
+
+export class CallSpans implements CallObserver {
+  readonly wantsBytes = false;
+  readonly wantsOthers = false;
+  readonly #parts: CallSpansParts;
+  readonly #random: () => number;
+  readonly #ids = new RandomIdGenerator();
+
+  constructor(parts: CallSpansParts) {
+    this.#parts = parts;
+    this.#random = parts.random ?? Math.random;
+  }
+
+  callEnded(call: EndedCall): void {
+    const { slowerThanMs, take } = this.#parts;
+    if (slowerThanMs > 0 && call.endedNs - call.beganNs <= slowerThanMs * NS_PER_MS) return;
+    const parent = toParent(call.traceparent);
+    const isSampled = parent === undefined ? this.#random() < this.#parts.sampleRatio : isSampledBy(parent);
+    if (isSampled) take(() => this.#createSpan(call, parent));
+  }
+
+  #createSpan(call: EndedCall, parent: SpanContext | undefined): ReadableSpan {
+    const { resource, scope, clock } = this.#parts;
+    const context: SpanContext = {
+      traceId: parent?.traceId ?? this.#ids.generateTraceId(),
+      spanId: this.#ids.generateSpanId(),
+      traceFlags: TraceFlags.SAMPLED,
+    };
+    const durationMs = (call.endedNs - call.beganNs) / NS_PER_MS;
+    const endMs = toEpochMs(clock, call.endedNs);
+    return {
+      name: `${call.kind} ${toName(call)}`,
+      kind: SpanKind.SERVER,
+      spanContext: () => context,
+      ...(parent === undefined ? {} : { parentSpanContext: parent }),
+      startTime: toHrTime(endMs - durationMs),
+      endTime: toHrTime(endMs),
+      duration: toHrTime(durationMs),
+      status: { code: isError(call) ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+      attributes: toAttributes(call),
+      ...{ links: [], events: [], ended: true, resource, instrumentationScope: scope },
+      ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+    };
+  }
+}
+
+/** What a `traceparent` says (W3C Trace Context §3.2); one that cannot be read is as none. */
+function toParent(traceparent: string | undefined): SpanContext | undefined {
+  if (traceparent === undefined || traceparent.length > MAX_TRACEPARENT_CHARS) return undefined;
+  // A copy: what is found in it would keep the request's head alive until the span is sent.
+  const parent = parseTraceParent(detached(traceparent));
+  return parent === null ? undefined : { ...parent, isRemote: true };
+}
+
+function isSampledBy({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0;
+}
+
+function isError({ outcome, status }: EndedCall): boolean {
+  return outcome === 'failed' || (outcome === 'answered' && status >= FIRST_SERVER_ERROR);
+}
+
+function toName({ name }: EndedCall): string {
+  return toWellFormed(name.length > MAX_NAME_CHARS ? detached(name.slice(0, MAX_NAME_CHARS)) : name);
+}
+
+function toAttributes(call: EndedCall): Attributes {
+  const { method, status, errorCode, application, isComet } = call;
+  const attributes: Attributes = {
+    'd2.application': toWellFormed(application ?? ''),
+    'd2.call.kind': call.kind,
+    'd2.call.name': toName(call),
+    'd2.call.outcome': call.outcome,
+    'd2.call.transport': isComet ? 'comet' : 'rest',
+    'd2.data_path': call.path,
+  };
+  if (isError(call)) attributes['error.type'] = errorCode ?? String(status);
+  // A Bayeux message has neither: the status is that of its answer.
+  if (isComet) return attributes;
+  attributes['http.request.method'] = METHODS.find((known) => known === method) ?? '_OTHER';
+  if (status > 0) attributes['http.response.status_code'] = status;
+  return attributes;
+}

@@ -1,0 +1,137 @@
+/**
+ * OpenTelemetry's exporter of OTLP over HTTP with protobuf, made from its own parts rather than taken whole: so nothing is read
+ * from variables of the environment that are meant for others, it is seen what the receiver rejects, and an end is set to a request
+ * that its own limit, which is one of silence, would let last.
+ */
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
+import { createOtlpHttpExportDelegate } from '@opentelemetry/otlp-exporter-base/node-http';
+import type { IExporterMetricsHelper, ISerializer } from '@opentelemetry/otlp-transformer';
+import type { Clock } from '../../base/clock.ts';
+import { OtlpFileError } from './fields.ts';
+import type { Receiver } from './receiver.ts';
+import type { Failure, SignalNumbers } from './signal-numbers.ts';
+
+/** The count in a partial success, by either signal's name; a string where it is more than a double holds. */
+interface PartialSuccess {
+  readonly rejectedDataPoints?: number | string | undefined;
+  readonly rejectedSpans?: number | string | undefined;
+}
+
+export interface CountedExporterParts<Items, Response> {
+  readonly serializer: ISerializer<Items, Response & { readonly partialSuccess?: PartialSuccess | undefined }>;
+  readonly counter: IExporterMetricsHelper<Items>;
+  readonly receiver: Receiver;
+  readonly numbers: SignalNumbers;
+  /** Requests at a time; more are refused. */
+  readonly concurrencyLimit: number;
+  readonly userAgent: string;
+  readonly clock: Clock;
+}
+
+export class CountedExporter<Items, Response> {
+  readonly #parts: CountedExporterParts<Items, Response>;
+  readonly #delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
+  /** What the answer that is being read says; the delegate passes on no more than that it came. */
+  #rejected = 0;
+  #isClosed = false;
+
+  constructor(parts: CountedExporterParts<Items, Response>) {
+    const { receiver, concurrencyLimit, userAgent, counter } = parts;
+    this.#parts = parts;
+    const options = {
+      ...{ url: receiver.url, timeoutMillis: receiver.timeoutMs, concurrencyLimit, userAgent },
+      compression: 'none' as const,
+      headers: () => receiver.headers(),
+      agentFactory: () => receiver.agent,
+    };
+    this.#delegate = createOtlpHttpExportDelegate(options, this.#watchedSerializer(), 'otlp', counter, undefined);
+  }
+
+  /** Calls `onResult` once, within `otlp.timeout`. */
+  export(items: Items, onResult: (result: ExportResult) => void): void {
+    const { counter, numbers, receiver } = this.#parts;
+    const count = counter.countItems(items);
+    let isOver = false;
+    const end = (result: ExportResult, failure?: Failure): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      if (result.code === ExportResultCode.SUCCESS) numbers.succeeded(count, Math.min(count, this.#takeRejected()));
+      else numbers.failed(count, failure ?? toFailure(result.error));
+      onResult(result);
+    };
+    const timer = setTimeout(() => {
+      end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
+      receiver.disconnect();
+    }, receiver.timeoutMs);
+    timer.unref();
+    if (this.#isClosed) end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
+    else this.#delegate.export(items, end);
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#delegate.forceFlush();
+  }
+
+  /** Waits for what is under way. */
+  async shutdown(): Promise<void> {
+    await this.#delegate.shutdown();
+  }
+
+  /** Sends nothing more, and waits for nothing. */
+  close(): void {
+    this.#isClosed = true;
+    this.#parts.receiver.disconnect();
+  }
+
+  /** Of the answer that has just been read; without a body there is none. */
+  #takeRejected(): number {
+    const rejected = this.#rejected;
+    this.#rejected = 0;
+    return rejected;
+  }
+
+  #watchedSerializer(): ISerializer<Items, Response> {
+    const { serializer, numbers, clock } = this.#parts;
+    return {
+      serializeRequest: (items) => {
+        const beganNs = clock.nowNs();
+        const bytes = serializer.serializeRequest(items);
+        numbers.longestSerializationNs = Math.max(numbers.longestSerializationNs, clock.nowNs() - beganNs);
+        return bytes;
+      },
+      deserializeResponse: (bytes) => {
+        const response = serializer.deserializeResponse(bytes);
+        const { rejectedDataPoints, rejectedSpans } = response.partialSuccess ?? {};
+        const rejected = Number(rejectedDataPoints ?? rejectedSpans ?? 0);
+        this.#rejected = rejected > 0 ? rejected : 0;
+        return response;
+      },
+    };
+  }
+}
+
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH', 'ENETDOWN'],
+  ...['EADDRNOTAVAIL', 'EMFILE', 'ENFILE'],
+]);
+const TLS_CODE = /^(?:ERR_(?:SSL|TLS)_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA)/;
+
+/** What lies behind a failed export. Nothing of the receiver's text gets any further: it may repeat what it was sent. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof OtlpFileError) return { reason: 'files', detail: error.message };
+  const code = (error as { code?: unknown } | undefined)?.code;
+  if (typeof code === 'number')
+    return { reason: code === 401 || code === 403 ? 'unauthorized' : 'refused', status: code };
+  if (typeof code === 'string') {
+    if (code === 'ETIMEDOUT') return { reason: 'timeout' };
+    if (TLS_CODE.test(code)) return { reason: 'tls', detail: code };
+    if (UNREACHABLE.has(code) || code.startsWith('HPE_')) return { reason: 'unreachable', detail: code };
+    return { reason: 'internal', detail: code };
+  }
+  const message = error instanceof Error ? error.message : '';
+  // The exporter's own words, of the one version that is built in; a test holds them.
+  if (message === 'Request timed out') return { reason: 'timeout' };
+  if (message === 'Export failed with retryable status') return { reason: 'unavailable' };
+  return { reason: 'internal' };
+}

@@ -1,0 +1,94 @@
+/** The fields that go along to the receiver, as a rule a credential: read for each request, so that a new one holds at once. */
+import { SidecarError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
+
+export type Fields = Readonly<Record<string, string>>;
+
+/** Rejects with OtlpFileError. */
+export type FieldsReader = () => Promise<Fields>;
+
+/** A file or variable that cannot be used. Its message has the key and where to look, and nothing of what is there. */
+export class OtlpFileError extends SidecarError {
+  constructor(message: string) {
+    super('D2S_ERR_OTLP', message);
+  }
+}
+
+export interface FieldsOptions {
+  readonly headersFile: string | undefined;
+  readonly headersEnv: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+const MAX_BYTES = 64 * 1024;
+const READABLE_BY_ALL = 0o004;
+/** RFC 9110 §5.1 and §5.5, without what would have to be bytes. */
+const LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x20-\x7e\t]*[\x21-\x7e])[ \t]*$/;
+/** Whoever sets these would break the request. */
+const RESERVED = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'host',
+  'transfer-encoding',
+]);
+
+export function createFieldsReader({ headersFile, headersEnv, env, logger }: FieldsOptions): FieldsReader {
+  if (headersFile !== undefined) {
+    let isWarned = false;
+    const warn = (): void => {
+      if (isWarned) return;
+      isWarned = true;
+      logger.warn({ file: headersFile }, 'everybody on this machine may read the file of otlp.headersFile: chmod 0400');
+    };
+    return async () => {
+      const where = `${headersFile} (otlp.headersFile)`;
+      return parseFields(await readKeyFile(headersFile, 'otlp.headersFile', MAX_BYTES, warn), where);
+    };
+  }
+  if (headersEnv === undefined) return async () => ({});
+  return async () => parseFields(env[headersEnv] ?? '', `the environment variable ${headersEnv} (otlp.headersEnv)`);
+}
+
+/** E.g. `Authorization: Bearer abc` as `{ authorization: 'Bearer abc' }`; blank lines and lines that begin with # say nothing. */
+export function parseFields(text: string, where: string): Fields {
+  const fields: Record<string, string> = {};
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const [, name = '', value = ''] = LINE.exec(line) ?? [];
+    if (name === '') throw new OtlpFileError(`Line ${index + 1} of ${where} is none; expected Name: value.`);
+    if (RESERVED.has(name.toLowerCase())) {
+      throw new OtlpFileError(
+        `Line ${index + 1} of ${where} sets ${name}, which the sidecar sets itself; take it out.`,
+      );
+    }
+    fields[name.toLowerCase()] = value;
+  }
+  if (Object.keys(fields).length === 0)
+    throw new OtlpFileError(`There is no line Name: value in ${where}; put it there.`);
+  return fields;
+}
+
+/** Text of a file that is neither a pipe, which would block, nor huge. `onOpen` is called where everybody may read it. */
+export async function readKeyFile(
+  file: string,
+  key: string,
+  maxBytes: number,
+  onOpen: () => void = () => undefined,
+): Promise<string> {
+  try {
+    const bytes = await readRegularFile(file, maxBytes, ({ mode }) => {
+      if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32') onOpen();
+    });
+    return bytes.toString('utf8');
+  } catch (cause) {
+    if (cause instanceof UntrustedFileError)
+      throw new OtlpFileError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
+    const code = toFileReason(cause);
+    const advice = code === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
+    throw new OtlpFileError(`The file ${file} (${key}) cannot be read (${code}); ${advice}.`);
+  }
+}

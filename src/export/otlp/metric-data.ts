@@ -1,0 +1,119 @@
+/** From the tables that `/metrics` renders to metrics of OpenTelemetry: same names, labels and values. Pure. */
+import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
+import { AggregationTemporality, type DataPoint, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
+import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
+import type { Family, Sample, Table } from '../../monitor/prometheus/table.ts';
+
+/** Seconds since 1970, and nanoseconds. */
+export interface CollectionTimes {
+  /** Since when the counters of a table count, e.g. `[1772352000, 5e8]`; `[0, 0]` where nobody knows it. */
+  readonly startOf: (table: Family) => HrTime;
+  /** When this is read. */
+  readonly end: HrTime;
+}
+
+type Histogram = Extract<MetricData, { dataPointType: DataPointType.HISTOGRAM }>['dataPoints'][number]['value'];
+
+/** Of a metric's name, as `/metrics` has it, the unit by UCUM (OpenTelemetry's convention); others have none. */
+const UNITS = [
+  [/_seconds(?:_total|_sum)?$/, 's'],
+  [/_bytes(?:_total)?$/, 'By'],
+] as const;
+
+/**
+ * Puts the metrics of `tables` into `into`, one sample for each step, each read at its step. A table without samples makes no
+ * metric. OTLP's summaries are not for what only has a count and a sum: these are two counters, `<name>_count` and `<name>_sum`.
+ */
+export function* collectMetrics(
+  tables: Iterable<Table>,
+  { startOf, end }: CollectionTimes,
+  into: MetricData[],
+): Generator<void, void, undefined> {
+  for (const table of tables) {
+    const found = new TableMetrics(table, startOf(table), end);
+    for (const sample of table.samples()) {
+      found.add(sample);
+      yield;
+    }
+    into.push(...found.metrics());
+  }
+}
+
+/** The metrics of one table; a summary is two. */
+class TableMetrics {
+  readonly #table: Table;
+  readonly #startTime: HrTime;
+  readonly #endTime: HrTime;
+  readonly #numbers: DataPoint<number>[] = [];
+  readonly #histograms: DataPoint<Histogram>[] = [];
+  readonly #counts: DataPoint<number>[] = [];
+  readonly #sums: DataPoint<number>[] = [];
+
+  constructor(table: Table, startTime: HrTime, endTime: HrTime) {
+    this.#table = table;
+    this.#startTime = startTime;
+    this.#endTime = endTime;
+  }
+
+  add(sample: Sample): void {
+    const { value } = sample;
+    const attributes = toAttributes(this.#table, sample);
+    if (typeof value === 'number') this.#numbers.push(this.#point(attributes, value));
+    else if ('cumulative' in value) this.#histograms.push(this.#point(attributes, toHistogram(value)));
+    else {
+      if (value.count !== undefined) this.#counts.push(this.#point(attributes, value.count));
+      if (value.sum !== undefined) this.#sums.push(this.#point(attributes, value.sum));
+    }
+  }
+
+  *metrics(): Generator<MetricData> {
+    const { name, type } = this.#table;
+    const common = { aggregationTemporality: AggregationTemporality.CUMULATIVE };
+    const sum = (of: string, dataPoints: DataPoint<number>[]): MetricData => ({
+      ...{ ...common, dataPointType: DataPointType.SUM, isMonotonic: true },
+      ...{ descriptor: this.#descriptor(of), dataPoints },
+    });
+    if (this.#histograms.length > 0) {
+      const dataPoints = this.#histograms;
+      yield { ...common, dataPointType: DataPointType.HISTOGRAM, descriptor: this.#descriptor(name), dataPoints };
+    }
+    if (this.#counts.length > 0) yield sum(`${name}_count`, this.#counts);
+    if (this.#sums.length > 0) yield sum(`${name}_sum`, this.#sums);
+    if (this.#numbers.length === 0) return;
+    if (type === 'counter') yield sum(name, this.#numbers);
+    else {
+      const dataPoints = this.#numbers;
+      yield { ...common, dataPointType: DataPointType.GAUGE, descriptor: this.#descriptor(name), dataPoints };
+    }
+  }
+
+  #descriptor(name: string): MetricData['descriptor'] {
+    const unit = UNITS.find(([ending]) => ending.test(name))?.[1] ?? '';
+    // Doubles hold every count that a process can reach.
+    return { name, description: this.#table.help, unit, valueType: ValueType.DOUBLE };
+  }
+
+  #point<Value>(attributes: Attributes, value: Value): DataPoint<Value> {
+    return { startTime: this.#startTime, endTime: this.#endTime, attributes, value };
+  }
+}
+
+function toAttributes({ labels }: Family, { labels: values }: Sample): Attributes {
+  const attributes: Attributes = {};
+  for (let i = 0; i < labels.length; i += 1) attributes[labels[i] as string] = toWellFormed(values[i] ?? '');
+  return attributes;
+}
+
+/** OTLP's buckets hold what fell into each alone. */
+function toHistogram(value: DurationBucketsReading): Histogram {
+  const cumulative = value.cumulative();
+  const counts = cumulative.map((count, i) => count - (cumulative[i - 1] ?? 0));
+  return { buckets: { boundaries: [...value.bounds], counts }, count: cumulative.at(-1) ?? 0, sum: value.sumSeconds };
+}
+
+const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** Half a surrogate pair has no UTF-8: written out as in `/metrics`, so that different names stay different. */
+export function toWellFormed(text: string): string {
+  return text.replace(HALF_PAIR, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+}

@@ -1,0 +1,168 @@
+/**
+ * Pushes, every `otlp.metrics.interval`, all that `/metrics` shows. The tables are read in turns of the event loop, as an answer of
+ * the monitoring port is; what was read is sent in requests of some hundred data points each, so that writing one is short as well.
+ */
+import type { HrTime } from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
+import { MetricsExporterMetricsHelper, ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
+import type { Resource } from '@opentelemetry/resources';
+import {
+  type CollectionResult,
+  type MetricData,
+  type MetricProducer,
+  PeriodicExportingMetricReader,
+  type PushMetricExporter,
+  type ResourceMetrics,
+} from '@opentelemetry/sdk-metrics';
+import type { Clock } from '../../base/clock.ts';
+import type { Monitored } from '../../monitor/monitored.ts';
+import type { Family } from '../../monitor/prometheus/table.ts';
+import { toTables } from '../../monitor/prometheus/tables.ts';
+import { type NextTurn, Turns } from '../../monitor/turns.ts';
+import { CountedExporter } from './counted-exporter.ts';
+import { toHrTime } from './hr-time.ts';
+import { collectMetrics } from './metric-data.ts';
+import type { Receiver } from './receiver.ts';
+import type { SignalNumbers } from './signal-numbers.ts';
+
+export interface MetricPushParts {
+  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>;
+  readonly resource: Resource;
+  readonly scope: { readonly name: string; readonly version: string };
+  readonly receiver: Receiver;
+  readonly numbers: SignalNumbers;
+  readonly userAgent: string;
+  readonly intervalMs: number;
+  readonly clock: Clock;
+  readonly nextTurn?: NextTurn | undefined;
+}
+
+/**
+ * Data points of one request. What OpenTelemetry's serializer takes for them cannot be cut into turns: about 1 ms
+ * (docs/opentelemetry.md says how that was measured).
+ */
+const POINTS_PER_REQUEST = 500;
+const UNKNOWN_START: HrTime = [0, 0];
+
+export class MetricPush implements MetricProducer, PushMetricExporter {
+  readonly #parts: MetricPushParts;
+  readonly #exporter: CountedExporter<ResourceMetrics, object>;
+  readonly #reader: PeriodicExportingMetricReader;
+  readonly #turns: Turns;
+  /** The first request of a push that fails ends the push: the next ones would wait for the same receiver. */
+  #hasFailed = false;
+  #isClosed = false;
+
+  constructor(parts: MetricPushParts) {
+    const { receiver, numbers, userAgent, clock, intervalMs, nextTurn } = parts;
+    this.#parts = parts;
+    this.#turns = new Turns(clock, nextTurn);
+    this.#exporter = new CountedExporter({
+      ...{ receiver, numbers, userAgent, clock, concurrencyLimit: 2 },
+      serializer: ProtobufMetricsSerializer,
+      counter: MetricsExporterMetricsHelper,
+    });
+    this.#reader = new PeriodicExportingMetricReader({
+      ...{ exporter: this, maxExportBatchSize: POINTS_PER_REQUEST },
+      // The limit of a request is the exporter's; this one is only for a mistake in it.
+      ...{ exportIntervalMillis: intervalMs, exportTimeoutMillis: intervalMs },
+    });
+  }
+
+  /** Begins; the first push is after one interval. */
+  start(): void {
+    this.#reader.setMetricProducer(this);
+  }
+
+  /** Pushes for the last time, within `limitMs`. */
+  async stop(limitMs: number): Promise<void> {
+    if (limitMs <= 0) this.close();
+    // Without a limit to wait for it only stops its timer.
+    await this.#reader.shutdown({ timeoutMillis: Math.max(1, limitMs) });
+  }
+
+  /** At once: nothing is read or sent any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#exporter.close();
+  }
+
+  /** One push now, beside the timer's. */
+  async push(): Promise<void> {
+    await this.#reader.forceFlush();
+  }
+
+  /** Reads all tables. Never rejects: what cannot be read is counted, and nothing is sent. */
+  async collect(): Promise<CollectionResult> {
+    this.#hasFailed = false;
+    const { resource, scope, numbers } = this.#parts;
+    const empty: CollectionResult = { resourceMetrics: { resource, scopeMetrics: [] }, errors: [] };
+    if (this.#isClosed) return empty;
+    try {
+      const metrics = await this.#read();
+      return { resourceMetrics: { resource, scopeMetrics: [{ scope, metrics }] }, errors: [] };
+    } catch {
+      if (!this.#isClosed) numbers.failed(0, { reason: 'internal' });
+      return empty;
+    }
+  }
+
+  export(batch: ResourceMetrics, onResult: (result: ExportResult) => void): void {
+    if (this.#hasFailed) {
+      this.#parts.numbers.lost(MetricsExporterMetricsHelper.countItems(batch));
+      onResult({ code: ExportResultCode.FAILED });
+      return;
+    }
+    this.#exporter.export(batch, (result) => {
+      this.#hasFailed = result.code !== ExportResultCode.SUCCESS;
+      onResult(result);
+    });
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#exporter.forceFlush();
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#exporter.shutdown();
+  }
+
+  async #read(): Promise<MetricData[]> {
+    const { monitored, clock } = this.#parts;
+    const process = await monitored.sidecar.readProcess();
+    const processStart = toHrTime(process.startTimeSeconds * 1e3);
+    const startOf = (table: Family) => (hasUnknownStart(table, monitored) ? UNKNOWN_START : processStart);
+    const metrics: MetricData[] = [];
+    const steps = collectMetrics(toTables(monitored, process), { startOf, end: toHrTime(clock.epochMs()) }, metrics);
+    await this.#inTurns(steps);
+    return metrics;
+  }
+
+  #inTurns(steps: Iterator<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const work = (): void => {
+        try {
+          do {
+            if (this.#isClosed) throw new Error('closed');
+            if (steps.next().done === true) {
+              resolve();
+              return;
+            }
+          } while (!this.#turns.isDue);
+          this.#turns.enter(work);
+        } catch (cause) {
+          reject(cause);
+        }
+      };
+      this.#turns.enter(work);
+    });
+  }
+}
+
+/**
+ * The JVM's counters are as old as the JVM; what the state file has kept has been counted before this process began. A start that is
+ * too late would tell the receiver that all of it happened since.
+ */
+function hasUnknownStart({ name }: Family, { sidecar }: MetricPushParts['monitored']): boolean {
+  return name.startsWith('jvm_') || (name.startsWith('d2_') && sidecar.state?.restored === 'restored');
+}

@@ -1,0 +1,174 @@
+import type { CallCountsReading } from '../../metrics/call-counts.ts';
+import type { DurationSteps } from '../../metrics/duration-steps.ts';
+import type { MeterReading } from '../../metrics/meter.ts';
+import type { MetricSet } from '../../metrics/metric-set.ts';
+import type { TimerReading } from '../../metrics/timer.ts';
+import { type Columns, createColumns, valueAt } from './columns.ts';
+import { MinuteCalls, type WorstCall } from './minute-calls.ts';
+import { isSparkStep, SparkLines } from './spark-lines.ts';
+
+/** What is read of one application. */
+export interface HistoryApplication {
+  readonly name: string;
+  readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
+  readonly sessions: { readonly size: number };
+}
+
+interface HistoryCalls {
+  metrics(): MetricSet;
+  /** By name, in the order in which names came. */
+  readonly counts: ReadonlyMap<string, CallCountsReading>;
+}
+
+/** The worst call, with its kind. */
+export interface WorstCallOfKind extends WorstCall {
+  readonly kind: 'rpc' | 'sba';
+}
+
+/** The calls of one step; durations in seconds, null when there was none. */
+export interface CallsPoint {
+  /** Answered calls. */
+  readonly count: number;
+  readonly errors: number;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
+
+export interface ApplicationPoint {
+  readonly rpc: CallsPoint;
+  readonly sba: CallsPoint;
+  /** Values received in the step. */
+  readonly values: number;
+  /** Sessions at its end. */
+  readonly sessions: number;
+}
+
+const NS_PER_S = 1e9;
+
+/** What has been counted since the start, as steps. */
+class CountSteps {
+  readonly #counted: { readonly count: number };
+  #last: number;
+
+  constructor(counted: { readonly count: number }) {
+    this.#counted = counted;
+    this.#last = counted.count;
+  }
+
+  take(): number {
+    const { count } = this.#counted;
+    const step = count - this.#last;
+    this.#last = count;
+    return step;
+  }
+}
+
+/** Calls of one kind. */
+class CallsHistory {
+  readonly #prefix: string;
+  readonly #metrics: () => MetricSet;
+  readonly #count: CountSteps;
+  readonly #errors: CountSteps;
+  readonly #durations: DurationSteps | undefined;
+  readonly #sparks: SparkLines;
+  readonly #minute: MinuteCalls;
+  readonly #columns: Columns<'count' | 'errors' | 'p50' | 'p95' | 'p99'>;
+
+  constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
+    this.#prefix = prefix;
+    this.#metrics = () => calls.metrics();
+    const { timers, meters } = calls.metrics();
+    const total = timers.get(prefix) as TimerReading;
+    this.#count = new CountSteps(total);
+    this.#errors = new CountSteps(meters.get(`${prefix}.errors`) as MeterReading);
+    this.#durations = total.openSteps?.();
+    this.#sparks = new SparkLines(this.#names());
+    this.#minute = new MinuteCalls(calls.counts);
+    this.#columns = createColumns(['count', 'errors', 'p50', 'p95', 'p99']);
+  }
+
+  sample(place: number, seq: number): void {
+    const { count, errors, p50, p95, p99 } = this.#columns;
+    const step = this.#durations?.take();
+    const toSeconds = (ns: number | undefined): number =>
+      step === undefined || step.count === 0 || ns === undefined ? Number.NaN : ns / NS_PER_S;
+    count[place] = this.#count.take();
+    errors[place] = this.#errors.take();
+    p50[place] = toSeconds(step?.p50);
+    p95[place] = toSeconds(step?.p95);
+    p99[place] = toSeconds(step?.p99);
+    if (isSparkStep(seq)) this.#sparks.take(this.#names());
+    this.#minute.take();
+  }
+
+  get worst(): WorstCall | undefined {
+    return this.#minute.worst;
+  }
+
+  at(place: number): CallsPoint {
+    const { count, errors, p50, p95, p99 } = this.#columns;
+    return {
+      count: count[place] as number,
+      errors: errors[place] as number,
+      p50: valueAt(p50, place),
+      p95: valueAt(p95, place),
+      p99: valueAt(p99, place),
+    };
+  }
+
+  lineOf(row: number): number[] {
+    return this.#sparks.lineOf(row);
+  }
+
+  /** Of each name, in the order of their coming: the totals are before all of them. */
+  *#names(): Generator<TimerReading> {
+    for (const [name, timer] of this.#metrics().timers) if (name !== this.#prefix) yield timer;
+  }
+}
+
+/** The last hour of one application, at 80 KB and 112 bytes for each name of an RPC. */
+export class ApplicationHistory {
+  readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
+  readonly #values: CountSteps;
+  readonly #sessions: HistoryApplication['sessions'];
+  readonly #columns: Columns<'values' | 'sessions'>;
+
+  constructor({ statistics, sessions }: HistoryApplication) {
+    this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
+    this.#values = new CountSteps(statistics.object.metrics().meters.get('object.newValues') as MeterReading);
+    this.#sessions = sessions;
+    this.#columns = createColumns(['values', 'sessions']);
+  }
+
+  /** For the `History`: ends a step. */
+  sample(place: number, seq: number): void {
+    const { values, sessions } = this.#columns;
+    this.#calls.rpc.sample(place, seq);
+    this.#calls.sba.sample(place, seq);
+    values[place] = this.#values.take();
+    sessions[place] = this.#sessions.size;
+  }
+
+  at(place: number): ApplicationPoint {
+    const { values, sessions } = this.#columns;
+    return {
+      rpc: this.#calls.rpc.at(place),
+      sba: this.#calls.sba.at(place),
+      values: values[place] as number,
+      sessions: sessions[place] as number,
+    };
+  }
+
+  /** The name with the most failed calls in the last 12 steps; undefined where none failed. */
+  get worstCall(): WorstCallOfKind | undefined {
+    const { rpc, sba } = this.#calls;
+    if (rpc.worst !== undefined && rpc.worst.failed >= (sba.worst?.failed ?? 0)) return { kind: 'rpc', ...rpc.worst };
+    return sba.worst && { kind: 'sba', ...sba.worst };
+  }
+
+  /** Calls of the `row`-th name, in the order of their coming, in each of the last 12 x 25 s; oldest first. */
+  lineOf(kind: 'rpc' | 'sba', row: number): number[] {
+    return this.#calls[kind].lineOf(row);
+  }
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '../../base/clock.ts';
+import type { JvmState } from '../../jvm/jvm-monitor.ts';
+import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import type { MarkKind, Marks } from './marks.ts';
+
+/** What is around the measuring, as it is at the moment of reading. */
+export interface ConditionSources {
+  readonly upstream: { readonly reachability: UpstreamCondition };
+  /** `failures`: readings that failed; absent where no source is configured. */
+  readonly jvm: { readonly state: JvmState; readonly failures?: number };
+  readonly lifecycle: { readonly state: string };
+  readonly reloads: { readonly lastAppliedEpochMs: number };
+}
+
+export type UpstreamCondition =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
+  | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly reason: string };
+
+/** Compares what is around with what it was at the last look, and marks what has changed. */
+export class Conditions {
+  readonly #sources: ConditionSources;
+  readonly #marks: Marks;
+  readonly #clock: Clock;
+  #upstream: UpstreamCondition;
+  /** Undefined until it is known: that it has not been read yet is no loss. */
+  #jvm: JvmState['kind'] | undefined;
+  #loadedClasses = 0;
+  #collections = 0;
+  #isServing = false;
+  #reloadedEpochMs: number;
+
+  constructor(sources: ConditionSources, marks: Marks, clock: Clock) {
+    this.#sources = sources;
+    this.#marks = marks;
+    this.#clock = clock;
+    this.#upstream = sources.upstream.reachability;
+    this.#reloadedEpochMs = sources.reloads.lastAppliedEpochMs;
+  }
+
+  look(): void {
+    this.#lookAtUpstream();
+    this.#lookAtJvm();
+    this.#lookAtSidecar();
+  }
+
+  #lookAtUpstream(): void {
+    const before = this.#upstream;
+    const now = this.#sources.upstream.reachability;
+    this.#upstream = now;
+    if (now.kind === 'unreachable') {
+      const isSame = before.kind === 'unreachable' && before.sinceEpochMs === now.sinceEpochMs;
+      if (!isSame) this.#mark('upstreamLost', `The upstream takes no connections: ${now.reason}.`, now.sinceEpochMs);
+      return;
+    }
+    // Also when it was lost and came back between two looks.
+    if (now.kind === 'reachable' && before.kind !== 'unknown' && before.sinceEpochMs !== now.sinceEpochMs)
+      this.#mark('upstreamBack', 'The upstream takes connections again.', now.sinceEpochMs);
+  }
+
+  #lookAtJvm(): void {
+    const { state, failures = 0 } = this.#sources.jvm;
+    const before = this.#jvm;
+    if (state.kind === 'unavailable') {
+      if (before === undefined && failures === 0) return;
+      this.#jvm = 'unavailable';
+      if (before === 'available') this.#mark('jvmLost', `The JVM cannot be read: ${state.reason}`, state.sinceEpochMs);
+      return;
+    }
+    this.#jvm = 'available';
+    if (before === 'unavailable') this.#mark('jvmBack', 'The JVM can be read.', state.sinceEpochMs);
+    this.#lookForRestart(state.reading);
+  }
+
+  /** What only rises has fallen: no source tells when its JVM started. */
+  #lookForRestart({ classes, collectors }: JvmReading): void {
+    const loadedClasses = classes.loaded ?? 0;
+    const collections = [...collectors.values()].reduce((sum, { count = 0 }) => sum + count, 0);
+    const isAnother = loadedClasses < this.#loadedClasses || collections < this.#collections;
+    this.#loadedClasses = loadedClasses;
+    this.#collections = collections;
+    if (isAnother) this.#mark('jvmRestart', 'The JVM has restarted.');
+  }
+
+  #lookAtSidecar(): void {
+    const isServing = this.#sources.lifecycle.state === 'serving';
+    if (this.#isServing && !isServing) this.#mark('drain', 'The sidecar has begun to let its clients go.');
+    this.#isServing = isServing;
+    const { lastAppliedEpochMs } = this.#sources.reloads;
+    if (lastAppliedEpochMs === this.#reloadedEpochMs) return;
+    this.#reloadedEpochMs = lastAppliedEpochMs;
+    this.#mark('reload', 'The configuration was reloaded.', lastAppliedEpochMs);
+  }
+
+  #mark(kind: MarkKind, text: string, epochMs = this.#clock.epochMs()): void {
+    this.#marks.add({ epochMs, kind, text });
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * The last hour in steps of 5 s, for the live page: what was counted in each, and what happened around it. Of fixed size, and
+ * gone with the process. Reads what others count anyway, so that no call costs more for it; knows no HTTP.
+ *
+ * A step ends when the timer fires. When the process stood still, or was stopped, a step is as long as that: `seconds` tells.
+ */
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import {
+  ApplicationHistory,
+  type ApplicationPoint,
+  type HistoryApplication,
+  type WorstCallOfKind,
+} from './application-history.ts';
+import { type Columns, createColumns, MAX_STEPS, placeOf, STEP_SECONDS } from './columns.ts';
+import { type ConditionSources, Conditions } from './conditions.ts';
+import { JvmHistory, type JvmPoint } from './jvm-history.ts';
+import { type Mark, Marks } from './marks.ts';
+import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
+
+export interface HistorySources extends ConditionSources {
+  readonly applications: readonly HistoryApplication[];
+  readonly own: { read(): OwnCounts };
+  /** Counters that the page shows by what they gained. */
+  readonly counters: ReadCounters;
+  /** Counts of before a restart have been taken up. */
+  readonly isRestored: boolean;
+}
+
+interface OwnCounts {
+  readonly aborted: CallsOfKinds;
+  readonly failed: CallsOfKinds;
+  readonly comet: { readonly holds: { readonly now: number } };
+}
+
+type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
+
+/** One step of one application; `aborted`, `unanswered`, `holds` and the JVM are those of all applications together. */
+export interface HistoryPoint extends ApplicationPoint, JvmPoint {
+  /** 1 for the first step, without gaps. */
+  readonly seq: number;
+  /** Its end, in milliseconds since 1970. */
+  readonly epochMs: number;
+  /** Its length. */
+  readonly seconds: number;
+  /** RPC and SBA calls whose client left in the step. */
+  readonly aborted: number;
+  /** RPC and SBA calls that the upstream did not answer: those errors that are not among the answered calls. */
+  readonly unanswered: number;
+  /** Comet polls held at its end. */
+  readonly holds: number;
+}
+
+export class History {
+  /** When the measuring of this process began. */
+  readonly startedEpochMs: number;
+  readonly #sources: HistorySources;
+  readonly #clock: Clock;
+  readonly #marks = new Marks();
+  readonly #conditions: Conditions;
+  readonly #applications: ReadonlyMap<string, ApplicationHistory>;
+  readonly #jvm = new JvmHistory();
+  readonly #recent: RecentCounts;
+  readonly #columns: Columns<'epochMs' | 'seconds' | 'aborted' | 'unanswered' | 'holds'>;
+  #seq = 0;
+  #sampledNs: number;
+  #aborted: number;
+  #unanswered: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** To be made when what was saved has been loaded. */
+  constructor(sources: HistorySources, clock: Clock) {
+    this.#sources = sources;
+    this.#clock = clock;
+    this.startedEpochMs = clock.epochMs();
+    this.#conditions = new Conditions(sources, this.#marks, clock);
+    this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
+    this.#columns = createColumns(['epochMs', 'seconds', 'aborted', 'unanswered', 'holds']);
+    this.#recent = new RecentCounts(sources.counters);
+    this.#sampledNs = clock.nowNs();
+    const { aborted, failed } = sources.own.read();
+    this.#aborted = sumOf(aborted);
+    this.#unanswered = sumOf(failed);
+    const epochMs = this.startedEpochMs;
+    this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
+    if (!sources.isRestored) return;
+    this.#marks.add({ epochMs, kind: 'restored', text: 'What was counted before the restart has been taken up.' });
+  }
+
+  /** Ends a step every 5 s until `stop`; `guard` calls it, and keeps what it throws. */
+  start(guard: (work: () => void) => void): void {
+    this.#timer = setInterval(() => guard(() => this.sample()), STEP_SECONDS * 1_000).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The number of the newest step; 0 before the first. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** At most 200, in the order of their coming; what has changed since the last step is among them. */
+  get marks(): readonly Mark[] {
+    this.#conditions.look();
+    return this.#marks.all;
+  }
+
+  /** Marks that had to go for later ones. */
+  get droppedMarks(): number {
+    return this.#marks.dropped;
+  }
+
+  /** What the counters of `HistorySources` gained, by key. */
+  recentCounts(): ReadonlyMap<string, RecentCount> {
+    return this.#recent.read();
+  }
+
+  /** The RPC or SBA RPC with the most failed calls in the last 12 steps; undefined where none failed. */
+  worstCallOf(application: string): WorstCallOfKind | undefined {
+    return this.#applications.get(application)?.worstCall;
+  }
+
+  /** Ends a step. */
+  sample(): void {
+    const nowNs = this.#clock.nowNs();
+    const elapsedNs = nowNs - this.#sampledNs;
+    if (elapsedNs <= 0) return;
+    this.#sampledNs = nowNs;
+    const seq = this.#seq + 1;
+    const place = placeOf(seq);
+    const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
+    epochMs[place] = this.#clock.epochMs();
+    seconds[place] = elapsedNs / NS_PER_S;
+    const own = this.#sources.own.read();
+    const [abortedNow, unansweredNow] = [sumOf(own.aborted), sumOf(own.failed)];
+    aborted[place] = abortedNow - this.#aborted;
+    unanswered[place] = unansweredNow - this.#unanswered;
+    this.#aborted = abortedNow;
+    this.#unanswered = unansweredNow;
+    holds[place] = own.comet.holds.now;
+    this.#jvm.sample(place, this.#sources.jvm.state);
+    for (const application of this.#applications.values()) application.sample(place, seq);
+    this.#recent.take();
+    this.#conditions.look();
+    this.#seq = seq;
+  }
+
+  /**
+   * Steps later than `since`, oldest first, each read when it is taken. All of them where `since` is beyond the newest: whoever asks saw
+   * another process.
+   */
+  *points(application: string, since = 0): Generator<HistoryPoint> {
+    const history = this.#applications.get(application);
+    if (history === undefined) return;
+    const after = since > this.#seq ? 0 : since;
+    const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
+    for (let next = after + 1; next <= this.#seq; next += 1) {
+      // Each time: whoever reads slowly is overtaken by later steps.
+      next = Math.max(next, this.#seq - MAX_STEPS + 1);
+      const seq = next;
+      const place = placeOf(seq);
+      yield {
+        seq,
+        epochMs: epochMs[place] as number,
+        seconds: seconds[place] as number,
+        ...history.at(place),
+        aborted: aborted[place] as number,
+        unanswered: unanswered[place] as number,
+        holds: holds[place] as number,
+        ...this.#jvm.at(place),
+      };
+    }
+  }
+
+  /** Calls of the `row`-th name of an application, in the order of their coming, in each of the last 12 x 25 s; oldest first. */
+  lineOf(application: string, kind: 'rpc' | 'sba', row: number): number[] {
+    return this.#applications.get(application)?.lineOf(kind, row) ?? [];
+  }
+}
+
+function sumOf({ rpc, sba }: CallsOfKinds): number {
+  return rpc + sba;
+}

@@ -1,0 +1,63 @@
+import type { JvmState } from '../../jvm/jvm-monitor.ts';
+import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import { type Columns, createColumns, valueAt } from './columns.ts';
+
+/** Null: not known. Bytes, and milliseconds of the step. */
+export interface JvmPoint {
+  readonly heapUsed: number | null;
+  /** What the last collections left of each pool of the heap. */
+  readonly heapAfterGc: number | null;
+  /** As many as the readings that came in the step tell. */
+  readonly gcPauseMs: number | null;
+}
+
+/** Counts what its collector does beside the running program, not pauses. */
+const CONCURRENT = /^ZGC$| Cycles$/;
+
+export class JvmHistory {
+  readonly #columns: Columns<keyof JvmPoint> = createColumns(['heapUsed', 'heapAfterGc', 'gcPauseMs']);
+  /** Undefined where the last reading did not tell, or there was none. */
+  #pausesMs: number | undefined;
+
+  sample(place: number, state: JvmState): void {
+    const { heapUsed, heapAfterGc, gcPauseMs } = this.#columns;
+    const reading = state.kind === 'available' ? state.reading : undefined;
+    const pausesMs = reading && sumOfPauses(reading);
+    const before = this.#pausesMs;
+    this.#pausesMs = pausesMs;
+    heapUsed[place] = reading?.memory === 'live' ? (reading.heap.used ?? Number.NaN) : Number.NaN;
+    heapAfterGc[place] = (reading && toHeapAfterGc(reading)) ?? Number.NaN;
+    // Less than before: another JVM, whose pauses are all new.
+    if (pausesMs === undefined || before === undefined) gcPauseMs[place] = Number.NaN;
+    else gcPauseMs[place] = pausesMs < before ? pausesMs : pausesMs - before;
+  }
+
+  at(place: number): JvmPoint {
+    const { heapUsed, heapAfterGc, gcPauseMs } = this.#columns;
+    return {
+      heapUsed: valueAt(heapUsed, place),
+      heapAfterGc: valueAt(heapAfterGc, place),
+      gcPauseMs: valueAt(gcPauseMs, place),
+    };
+  }
+}
+
+function sumOfPauses({ collectors }: JvmReading): number | undefined {
+  const times = Array.from(collectors, ([name, { timeMs }]) => (CONCURRENT.test(name) ? undefined : timeMs));
+  return sumOf(times);
+}
+
+function toHeapAfterGc({ pools, heap, memory }: JvmReading): number | undefined {
+  return sumOf(Array.from(pools.values(), ({ usedAfterGc }) => usedAfterGc)) ?? afterGc(memory, heap.used);
+}
+
+/** Some sources know the heap only as the last collection left it. */
+function afterGc(memory: JvmReading['memory'], used: number | undefined): number | undefined {
+  return memory === 'after-gc' ? used : undefined;
+}
+
+/** Undefined when all are. */
+function sumOf(numbers: readonly (number | undefined)[]): number | undefined {
+  const known = numbers.filter((number) => number !== undefined);
+  return known.length === 0 ? undefined : known.reduce((sum, number) => sum + number, 0);
+}

@@ -1,0 +1,76 @@
+/** What a client has asked of the server in one conversation and the server has not answered yet, calls aside. */
+
+import type { MemoryBudget } from '../../../limits/memory-budget.ts';
+import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import type { CometClient } from './comet-client.ts';
+import type { Handshake } from './registration.ts';
+
+export type Asked =
+  | ({ readonly kind: 'handshake' } & Handshake)
+  | { readonly kind: 'disconnect'; readonly client: CometClient }
+  /** `monitorings`: from what was said to the object's name. */
+  | {
+      readonly kind: 'subscribe' | 'unsubscribe';
+      readonly client: CometClient;
+      readonly monitorings: ReadonlyMap<string, string>;
+    };
+
+/** More than any client has under way. The oldest is given up: its answer changes nothing then. */
+const MAX_ASKED = 1_000;
+
+/** What one question, and one name in it, take beside their texts. */
+const QUESTION_BYTES = 400;
+const NAME_BYTES = 150;
+
+export class AskedTable {
+  readonly #memory: MemoryBudget;
+  readonly #byKey = new Map<string, { readonly asked: Asked; readonly bytes: number }>();
+
+  /** The names that it holds are taken from `memory`. */
+  constructor(memory: MemoryBudget) {
+    this.#memory = memory;
+  }
+
+  /** False when one is lost: this one, for which there is no memory, or the oldest. */
+  add(message: BayeuxMessage, asked: Asked): boolean {
+    const key = toKey(message);
+    const bytes = toBytes(key, asked);
+    if (!this.#memory.take('names', bytes)) return false;
+    this.#delete(key);
+    this.#byKey.set(key, { asked, bytes });
+    if (this.#byKey.size <= MAX_ASKED) return true;
+    const [oldest] = this.#byKey.keys();
+    if (oldest !== undefined) this.#delete(oldest);
+    return false;
+  }
+
+  /** What `message` answers, by its channel and its id. */
+  take(message: BayeuxMessage): Asked | undefined {
+    return this.#delete(toKey(message));
+  }
+
+  /** Nobody will answer what is left. */
+  clear(): void {
+    for (const key of this.#byKey.keys()) this.#delete(key);
+  }
+
+  #delete(key: string): Asked | undefined {
+    const entry = this.#byKey.get(key);
+    if (entry === undefined) return undefined;
+    this.#byKey.delete(key);
+    this.#memory.give('names', entry.bytes);
+    return entry.asked;
+  }
+}
+
+function toBytes(key: string, asked: Asked): number {
+  let bytes = QUESTION_BYTES + key.length;
+  if (!('monitorings' in asked)) return bytes;
+  for (const [said, name] of asked.monitorings) bytes += NAME_BYTES + said.length + name.length;
+  return bytes;
+}
+
+/** Servers leave the id out where the client did. */
+function toKey({ channel, id = '' }: BayeuxMessage): string {
+  return `${channel}\n${id}`;
+}

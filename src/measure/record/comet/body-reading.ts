@@ -1,0 +1,171 @@
+import { KeptBytes } from '../../../limits/kept-bytes.ts';
+import type { Reading } from '../../../limits/reading-share.ts';
+import type { Unfinished, UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
+import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
+import { decodeContent } from '../../../protocol/websocket/content-coding.ts';
+import type { BodyObserver } from '../../../proxy/exchange/exchange.ts';
+import type { UnreadReason } from './comet-metrics.ts';
+
+/** What a waiting body takes beside its bytes: its exchange is kept as well. */
+const OVERHEAD_BYTES = 2_048;
+/** How much of a body is looked at for the client that it is of. */
+const PEEKED_BYTES = 8_192;
+const MAX_CLIENT_ID_CHARS = 256;
+
+export interface BodyReadingParts {
+  readonly maxBodyBytes: number;
+  readonly maxInflatedBytes: number;
+  /** `Content-Encoding` of the message. */
+  readonly coding: string | undefined;
+  readonly bodies: UnfinishedBodies;
+  /** The JSON texts in the body; empty: none. */
+  toTexts(body: string): readonly string[];
+  /** All of the body has come. */
+  onWhole(): void;
+  /** Some of its messages, in order. */
+  onMessages(messages: readonly BayeuxMessage[]): void;
+  /** All that can be read has been. */
+  onRead?(): void;
+  onUnread(reason: UnreadReason): void;
+}
+
+/**
+ * The body of a Comet request or response: collected while it passes, and read in steps once somebody says so (`ReadingShare.read`). Until
+ * then it is bytes that nobody has looked into.
+ */
+export class BodyReading implements BodyObserver, Reading, Unfinished {
+  readonly #parts: BodyReadingParts;
+  readonly #kept: KeptBytes;
+  #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
+  #texts: readonly string[] = [];
+  #batches: MessageBatches | undefined;
+  /** Of the texts, taken from the budget. */
+  #textBytes = 0;
+
+  constructor(parts: BodyReadingParts) {
+    this.#parts = parts;
+    this.#kept = new KeptBytes(parts.maxBodyBytes, parts.bodies, this);
+  }
+
+  /** Its end has not come yet. */
+  get isCollecting(): boolean {
+    return this.#state === 'collecting';
+  }
+
+  /** It has come to its end, and has not been given up. */
+  get isWhole(): boolean {
+    return this.#state === 'whole';
+  }
+
+  onBytes(bytes: Buffer): void {
+    if (this.#state !== 'collecting') return;
+    if (this.#kept.length + bytes.length > this.#parts.maxBodyBytes) {
+      this.#giveUp('body-too-large');
+      return;
+    }
+    const target = this.#kept.extend(bytes.length, bytes.length);
+    if (target === undefined) this.#giveUp('budget');
+    else bytes.copy(target);
+  }
+
+  onEnd(): void {
+    if (this.#state !== 'collecting') return;
+    this.#state = 'whole';
+    this.#parts.onWhole();
+  }
+
+  /** The `clientId` of its first message, as far as one can be seen without parsing; undefined where there is none. */
+  peekClientId(): string | undefined {
+    const start = this.#kept.view().toString('latin1', 0, PEEKED_BYTES);
+    const at = start.indexOf('clientId');
+    return at < 0 ? undefined : CLIENT_ID.exec(start.slice(at, at + MAX_CLIENT_ID_CHARS))?.[1];
+  }
+
+  step(): boolean {
+    if (this.#state === 'ended') return false;
+    let isMore = false;
+    try {
+      isMore = this.#state === 'whole' ? this.#open() : this.#readBatch();
+    } finally {
+      if (!isMore) this.drop();
+    }
+    return isMore;
+  }
+
+  /** Its bytes are its own already. */
+  keep(): number {
+    return this.#kept.heldBytes + this.#textBytes + OVERHEAD_BYTES;
+  }
+
+  /** Nobody will read it. */
+  drop(): void {
+    this.#state = 'ended';
+    this.#kept.release();
+    this.#parts.bodies.give(this.#textBytes);
+    this.#textBytes = 0;
+    this.#texts = [];
+    this.#batches = undefined;
+  }
+
+  /** Not whole and its room is needed for others, or whole and there is no time for it. */
+  giveUp(): void {
+    this.#giveUp(this.#state === 'collecting' ? 'budget' : 'time');
+  }
+
+  #giveUp(reason: UnreadReason): void {
+    if (this.#state === 'ended') return;
+    this.drop();
+    this.#parts.onUnread(reason);
+  }
+
+  #open(): boolean {
+    this.#state = 'reading';
+    const { coding, maxInflatedBytes } = this.#parts;
+    const body = this.#kept.view();
+    // Servers that look at no coding of requests read it as it is; so it cannot be hidden by one that it does not have.
+    const content = decodeContent(body, coding, maxInflatedBytes) ?? (isJson(body) ? body : undefined);
+    if (content === undefined) {
+      this.#parts.onUnread('content-coding');
+      return false;
+    }
+    const text = content.toString('utf8');
+    this.#kept.release();
+    this.#textBytes = text.length;
+    this.#parts.bodies.takeAnyway(text.length);
+    this.#texts = this.#parts.toTexts(text);
+    if (this.#texts.length === 0) {
+      this.#parts.onUnread('not-bayeux');
+      return false;
+    }
+    return this.#readBatch();
+  }
+
+  #readBatch(): boolean {
+    this.#batches ??= this.#nextText();
+    const batch = this.#batches?.next();
+    if (typeof batch === 'string') this.#parts.onUnread(batch);
+    else if (batch !== undefined) this.#parts.onMessages(batch);
+    if (this.#batches?.isDone === true) this.#batches = this.#nextText();
+    if (this.#batches === undefined) this.#parts.onRead?.();
+    return this.#batches !== undefined;
+  }
+
+  #nextText(): MessageBatches | undefined {
+    const [text, ...others] = this.#texts;
+    this.#texts = others;
+    return text === undefined ? undefined : new MessageBatches(text);
+  }
+}
+
+/** Whether it begins with an array or object. */
+function isJson(body: Buffer): boolean {
+  const first = body.find((byte) => !BLANKS.includes(byte));
+  return first === OPEN_BRACKET || first === OPEN_BRACE;
+}
+
+const BLANKS: readonly number[] = [0x20, 0x09, 0x0d, 0x0a];
+const OPEN_BRACKET = 0x5b;
+const OPEN_BRACE = 0x7b;
+/** As JSON, or as JSON in a form or query. */
+const CLIENT_ID = /^clientId(?:"|%22)\s*(?::|%3A)\s*(?:"|%22)([^"\\%]+)(?:"|%22)/i;

@@ -1,0 +1,352 @@
+/**
+ * The Bayeux clients of one application and their logins: who belongs to which session, what each of them monitors and waits
+ * for, and what becomes of that when a client, its connections or its session end.
+ *
+ * | Event | Client | Session |
+ * |---|---|---|
+ * | `/meta/disconnect`, 402 | ends | without a cookie: ends; else it is gone once this was its last client |
+ * | last connection gone | ends after `sessions.cometGone` unless it is back | gone once none of its clients has a connection |
+ * | logout, idle, gone for too long | all its clients end | ends |
+ */
+
+import { type Clock, NS_PER_MS } from '../../../base/clock.ts';
+import type { Config } from '../../../config/config.ts';
+import type { MemoryBudget } from '../../../limits/memory-budget.ts';
+import type { ApplicationStatistics } from '../../../metrics/statistics.ts';
+import type { UpstreamFailureCode } from '../../../proxy/exchange/upstream-failure.ts';
+import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
+import { CallCache } from '../../classify/call-cache.ts';
+import type { Session } from '../../sessions/session.ts';
+import type { SessionTable } from '../../sessions/session-table.ts';
+import type { CallObservers } from '../call-observer.ts';
+import { CometClient } from './comet-client.ts';
+import type { CometMetrics } from './comet-metrics.ts';
+import { EndedMessage } from './ended-message.ts';
+import type { PendingCall } from './pending-calls.ts';
+import { type SavedClient, type SavedLogin, saveClient, saveLogin } from './saved-login.ts';
+
+export interface CometClientsParts {
+  readonly clock: Clock;
+  readonly statistics: Pick<ApplicationStatistics, 'rpc' | 'sba' | 'object'>;
+  readonly sessions: SessionTable;
+  readonly metrics: CometMetrics;
+  readonly observers: CallObservers;
+  /** For the names of what is monitored, and of calls that wait. */
+  readonly memory: MemoryBudget;
+  readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
+}
+
+interface Login {
+  readonly session: Session;
+  readonly clients: Set<CometClient>;
+  /** Tied together by a cookie, which outlives its clients. */
+  readonly hasCookie: boolean;
+  /** Since when none of its clients has a connection; infinity while one has, and before the first client. */
+  goneSinceNs: number;
+}
+
+/** How a client's end came: one that left on its own is not taken for another one that was there before the sidecar. */
+type Leaving = 'left' | 'idle';
+
+/** Tabs of one login that are expected at most, on average. */
+const CLIENTS_PER_SESSION = 4;
+/** Clients that have ended and are remembered for it. */
+const REMEMBERED_ENDS = 8_192;
+const TOKEN_CHARS = 64;
+
+/** What a monitoring takes beside its texts. */
+const MONITORING_BYTES = 100;
+
+/** How a call ended, as `CallStatistics` counts it. */
+export type CallResult =
+  | { readonly kind: 'answered'; readonly status: number }
+  /** Answered with an error that a stranger could provoke, so it makes no name. `status`: 400 to 499. */
+  | { readonly kind: 'refused'; readonly status: number }
+  | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
+  | { readonly kind: 'aborted' };
+
+export class CometClients {
+  readonly #byToken = new Map<string, CometClient>();
+  readonly #logins = new Map<Session, Login>();
+  readonly #ended = new CallCache<Leaving>(REMEMBERED_ENDS, TOKEN_CHARS);
+  #parts: CometClientsParts;
+  #times: Times;
+  #maxClients: number;
+
+  constructor(parts: CometClientsParts) {
+    this.#parts = parts;
+    this.#times = toTimes(parts.config);
+    this.#maxClients = toMaxClients(parts.config);
+  }
+
+  /** Other times and bounds from now on, but for the calls that a client which is there may have waiting. Nobody is put out. */
+  reconfigure(config: CometClientsParts['config']): void {
+    this.#parts = { ...this.#parts, config };
+    this.#times = toTimes(config);
+    this.#maxClients = toMaxClients(config);
+  }
+
+  /** The client of that token, or one that is not kept before the server has been seen to know it (`know`). */
+  findOrCreate(token: string, atNs: number): CometClient {
+    return this.#byToken.get(token) ?? this.#create(token, atNs);
+  }
+
+  #create(token: string, atNs: number): CometClient {
+    const { config, memory } = this.#parts;
+    return new CometClient(token, { max: config.comet.maxPendingCalls, memory }, atNs);
+  }
+
+  /** Whether the server has been seen to know the client of that token. */
+  isKnown(token: string): boolean {
+    return this.#byToken.has(token);
+  }
+
+  /** How a client of that token has ended lately. */
+  endingOf(token: string): Leaving | undefined {
+    return this.#ended.get(token);
+  }
+
+  /** Keeps a client that the server knows, with the session it belongs to; false, and counted, when there are too many. */
+  know(client: CometClient, session: Session | undefined, hasCookie: boolean): boolean {
+    if (client.isKnown) return true;
+    if (this.#byToken.size >= this.#maxClients) {
+      this.#parts.metrics.tableFull('clients');
+      return false;
+    }
+    client.isKnown = true;
+    client.session = session;
+    this.#byToken.set(client.token, client);
+    if (session !== undefined) {
+      this.login(session, hasCookie).clients.add(client);
+      this.#updateGone(client);
+    }
+    return true;
+  }
+
+  /** The login of a session that Comet began; its end ends the clients that it has then. */
+  login(session: Session, hasCookie: boolean): Login {
+    const present = this.#logins.get(session);
+    if (present !== undefined) return present;
+    const login: Login = { session, clients: new Set(), hasCookie, goneSinceNs: Number.POSITIVE_INFINITY };
+    this.#logins.set(session, login);
+    session.whenEnded(() => this.#endLogin(login));
+    return login;
+  }
+
+  connected(client: CometClient): void {
+    client.connections += 1;
+    client.goneSinceNs = Number.POSITIVE_INFINITY;
+    this.#updateGone(client);
+  }
+
+  disconnected(client: CometClient, atNs: number): void {
+    client.connections -= 1;
+    if (client.connections > 0) return;
+    client.goneSinceNs = atNs;
+    this.#updateGone(client);
+  }
+
+  /** The client has left, or the server does not know it any more. */
+  end(client: CometClient): void {
+    if (!this.#remove(client, 'left')) return;
+    const login = client.session && this.#logins.get(client.session);
+    if (login === undefined || !login.clients.delete(client)) return;
+    if (login.clients.size === 0 && !login.hasCookie) this.#parts.sessions.end(login.session);
+    else this.#updateLogin(login);
+  }
+
+  /** A monitoring of `name` begins, by what the client said (`key`); once for each key. */
+  subscribe(client: CometClient, key: string, name: string): void {
+    if (client.monitorings.has(key)) return;
+    const { config, memory } = this.#parts;
+    const isFull = client.monitorings.size >= config.comet.maxSubscriptions;
+    if (isFull || !memory.take('names', toBytes(key, name))) {
+      this.#parts.metrics.tableFull('subscriptions');
+      return;
+    }
+    client.monitorings.set(key, name);
+    this.#parts.statistics.object.subscribe(name);
+    client.session?.statistics.object.subscribe(name);
+  }
+
+  unsubscribe(client: CometClient, key: string): void {
+    const name = client.monitorings.get(key);
+    if (name === undefined) return;
+    client.monitorings.delete(key);
+    this.#unsubscribe(client, key, name);
+  }
+
+  /** A value came for the client, if it is known whose it was. */
+  received(client: CometClient | undefined, name: string): void {
+    this.#parts.statistics.object.recordValue(name);
+    client?.session?.statistics.object.recordValue(name);
+  }
+
+  /** A call has ended at `atNs`. It must not be among the client's pending ones any more. */
+  callEnded(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
+    const { beganNs, session: atBegin } = pending;
+    const session = atBegin ?? client.session;
+    if (atBegin === undefined) session?.callBegan(beganNs);
+    session?.callEnded(atNs);
+    if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
+    const { observers } = this.#parts;
+    if (observers.isWanted) observers.tell(new EndedMessage(pending, result, atNs, session));
+  }
+
+  #count(
+    { call, beganNs }: PendingCall,
+    session: Session | undefined,
+    result: Exclude<CallResult, { kind: 'aborted' }>,
+    atNs: number,
+  ): void {
+    for (const statistics of [this.#parts.statistics, session?.statistics]) {
+      const calls = statistics?.[call.kind];
+      if (result.kind === 'failed') calls?.recordFailed(call.name);
+      else if (result.kind === 'refused') calls?.recordRefused(call.name, atNs - beganNs);
+      else calls?.recordAnswered(call.name, result.status, atNs - beganNs);
+    }
+  }
+
+  /** Writes the login of `session` with its clients, if it has one. All at one moment. */
+  save(session: Session, out: ArchiveWriter): void {
+    const login = this.#logins.get(session);
+    out.flag(login !== undefined);
+    if (login !== undefined) saveLogin(out, login);
+  }
+
+  /** Writes the clients that belong to no session, with a pause after each. */
+  *saveStrays(out: ArchiveWriter): Generator<void> {
+    for (const client of this.#byToken.values()) {
+      if (client.session !== undefined) continue;
+      out.flag(true);
+      saveClient(out, client);
+      yield;
+    }
+    out.flag(false);
+  }
+
+  /** Takes up a login of before a restart. None of its clients has a connection yet; what they monitor is monitored again. */
+  restore(session: Session, { hasCookie, goneSinceNs, clients }: SavedLogin): void {
+    const login = this.login(session, hasCookie);
+    login.goneSinceNs = goneSinceNs;
+    for (const saved of clients) login.clients.add(this.restoreClient(saved, session));
+    if (clients.length > 0) this.#updateLogin(login);
+  }
+
+  restoreClient(saved: SavedClient, session: Session | undefined): CometClient {
+    const { token, monitorings, goneSinceNs } = saved;
+    const client = this.#create(token, goneSinceNs);
+    client.isKnown = true;
+    client.session = session;
+    client.couldUseWebSocket = saved.couldUseWebSocket;
+    client.hasFallenBack = saved.hasFallenBack;
+    client.adviceIntervalMs = saved.adviceIntervalMs;
+    for (const [key, name] of monitorings) {
+      client.monitorings.set(key, name);
+      this.#parts.memory.takeAnyway('names', toBytes(key, name));
+      this.#parts.statistics.object.resubscribe(name);
+      session?.resubscribe(name);
+    }
+    this.#byToken.set(token, client);
+    return client;
+  }
+
+  /** Ends what waits for too long. For a timer of seconds. */
+  sweep(): void {
+    const nowNs = this.#parts.clock.nowNs();
+    for (const client of this.#byToken.values()) {
+      if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
+      if (nowNs - client.goneSinceNs >= this.#times.goneNs) this.end(client);
+    }
+  }
+
+  #sweepCalls(client: CometClient, nowNs: number): void {
+    const { ackWaitNs, callTimeoutNs } = this.#times;
+    for (const pending of client.calls.takeExpired(nowNs, ackWaitNs, callTimeoutNs)) {
+      if (pending.ackedNs > 0) {
+        this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
+      } else {
+        this.#parts.metrics.timedOut += 1;
+        this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
+      }
+    }
+  }
+
+  #endLogin(login: Login): void {
+    this.#logins.delete(login.session);
+    for (const client of login.clients) this.#remove(client, 'idle');
+    login.clients.clear();
+  }
+
+  #remove(client: CometClient, leaving: Leaving): boolean {
+    if (!this.#byToken.delete(client.token)) return false;
+    client.isKnown = false;
+    this.#ended.set(client.token, leaving);
+    for (const [key, name] of client.monitorings) this.#unsubscribe(client, key, name);
+    client.monitorings.clear();
+    const nowNs = this.#parts.clock.nowNs();
+    for (const pending of client.calls.takeAll()) {
+      // An acknowledgement was the answer if none is to come any more.
+      if (pending.ackedNs > 0) {
+        this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
+      } else {
+        this.#parts.metrics.abandoned += 1;
+        this.callEnded(client, pending, { kind: 'aborted' }, nowNs);
+      }
+    }
+    return true;
+  }
+
+  #unsubscribe(client: CometClient, key: string, name: string): void {
+    this.#parts.memory.give('names', toBytes(key, name));
+    this.#parts.statistics.object.unsubscribe(name);
+    client.session?.statistics.object.unsubscribe(name);
+  }
+
+  #updateGone(client: CometClient): void {
+    const login = client.session && this.#logins.get(client.session);
+    if (login !== undefined) this.#updateLogin(login);
+  }
+
+  #updateLogin(login: Login): void {
+    const { session, clients } = login;
+    if (clients.size > 0) login.goneSinceNs = latestGone(clients);
+    // Its last client has left, or ended since it was gone: then the session is gone for as long.
+    else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
+    if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.sessions.back(session);
+    else this.#parts.sessions.gone(session, login.goneSinceNs);
+  }
+}
+
+interface Times {
+  readonly goneNs: number;
+  readonly ackWaitNs: number;
+  readonly callTimeoutNs: number;
+}
+
+/** What a monitoring takes, with its texts. */
+function toBytes(key: string, name: string): number {
+  return MONITORING_BYTES + key.length + name.length;
+}
+
+function toTimes({ comet, sessions }: CometClientsParts['config']): Times {
+  return {
+    goneNs: sessions.cometGoneMs * NS_PER_MS,
+    ackWaitNs: comet.ackWaitMs * NS_PER_MS,
+    callTimeoutNs: comet.callTimeoutMs * NS_PER_MS,
+  };
+}
+
+function toMaxClients({ sessions }: CometClientsParts['config']): number {
+  return sessions.max * CLIENTS_PER_SESSION;
+}
+
+/** Infinity as soon as one of them has a connection. */
+function latestGone(clients: Iterable<CometClient>): number {
+  let latestNs = Number.NEGATIVE_INFINITY;
+  for (const { goneSinceNs } of clients) {
+    if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;
+    latestNs = Math.max(latestNs, goneSinceNs);
+  }
+  return latestNs;
+}

@@ -1,0 +1,194 @@
+import { toAddressKey } from '../../../limits/address-key.ts';
+import type { ClientReadings } from '../../../limits/reading-share.ts';
+import { parseCallbackQuery, toRequestTexts } from '../../../protocol/bayeux/request-body.ts';
+import { toResponseText } from '../../../protocol/bayeux/response-body.ts';
+import { detached } from '../../../protocol/http1/text.ts';
+import type { Ending, Exchange, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
+import { BodyReading } from './body-reading.ts';
+import type { CometApplication } from './comet-application.ts';
+import type { CallResult } from './comet-clients.ts';
+import { CometTunnel } from './comet-tunnel.ts';
+import { Conversation } from './conversation.ts';
+import type { ExchangeReading } from './exchange-reading.ts';
+
+const SWITCHING_PROTOCOLS = 101;
+
+/**
+ * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
+ *
+ * What a stranger sends is not looked into before the server has accepted it (2xx), so that nobody makes work for us by requests that
+ * are refused. A client that the server has accepted before, by its cookie or its `clientId`, is read at once: its calls and held polls
+ * have to be known while they are under way.
+ */
+export class CometExchange implements ExchangeReading {
+  readonly #application: CometApplication;
+  readonly #readings: ClientReadings;
+  readonly #conversation: Conversation;
+  readonly #isKnown: boolean;
+  /** Of a POST, or of the query of a GET. */
+  #request: BodyReading | undefined;
+  #response: BodyReading | undefined;
+  #isAccepted = false;
+  /** Of a client that the server has been seen to know. */
+  #clientToken: string | undefined;
+  /** The request has been, or will be, read. */
+  #isRead = false;
+  /** Something has been, or will be, told to the conversation. */
+  #isOpen = false;
+  #callback: string | undefined;
+  /** The response's body has been read and understood. */
+  #isHeard = false;
+
+  constructor(application: CometApplication, exchange: Exchange) {
+    const { credentials, sessions } = application;
+    const { request, client, beganNs } = exchange;
+    this.#application = application;
+    const cookieToken = credentials.cookieTokenOf(request);
+    this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
+    // So that users behind one address do not wait for each other.
+    this.#readings = application.reading.of(
+      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? toAddressKey(client.remoteAddress),
+    );
+    this.#conversation = new Conversation(application, {
+      connectionType: 'COMET_LONG_POLLING',
+      path: exchange.path,
+      remoteAddress: client.remoteAddress,
+      traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
+      stated: credentials.statedNameOf(request, client),
+      cookieToken,
+    });
+    exchange.wantsResponse = true;
+    if (request.method === 'POST') this.#collectRequest(exchange);
+    else if (request.method === 'GET') this.#takeQuery(exchange);
+  }
+
+  #collectRequest(exchange: Exchange): void {
+    const { request, beganNs } = exchange;
+    const type = detached(request.field('content-type') ?? '');
+    const reading = this.#readingOf(copied(request.field('content-encoding')), beganNs, (body) =>
+      toRequestTexts(type, body),
+    );
+    this.#request = reading;
+    exchange.requestObserver = reading;
+  }
+
+  #takeQuery({ request, beganNs }: Exchange): void {
+    const queryAt = request.target.indexOf('?');
+    // Most GETs are upgrades to a WebSocket.
+    if (queryAt < 0 || !request.target.includes('message=', queryAt)) return;
+    this.#request = this.#readingOf(undefined, beganNs, (query) => {
+      const asked = parseCallbackQuery(query);
+      this.#callback = asked && detached(asked.callback);
+      return asked?.texts ?? [];
+    });
+    this.#request.onBytes(Buffer.from(request.target.slice(queryAt + 1), 'latin1'));
+    this.#request.onEnd();
+  }
+
+  #readingOf(coding: string | undefined, beganNs: number, toTexts: (body: string) => readonly string[]): BodyReading {
+    return this.#createReading(coding, {
+      toTexts,
+      onWhole: () => this.#onRequestWhole(),
+      onMessages: (messages) => this.#conversation.onClientMessages(messages, beganNs),
+      onUnread: (reason) => this.#application.metrics.passedUnread(reason),
+    });
+  }
+
+  #onRequestWhole(): void {
+    if (this.#isKnown || this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
+  }
+
+  #isOfKnownClient(): boolean {
+    const { clients, credentials } = this.#application;
+    const clientId = this.#request?.peekClientId();
+    const token = clientId === undefined ? undefined : credentials.clientTokenOf(clientId);
+    if (token === undefined || !clients.isKnown(token)) return false;
+    this.#clientToken = token;
+    return true;
+  }
+
+  #readRequest(): void {
+    if (this.#request?.isWhole !== true || this.#isRead) return;
+    this.#isRead = true;
+    this.#isOpen = true;
+    this.#readings.read(this.#request, this.#application.clock.nowNs());
+  }
+
+  onResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const { status } = response;
+    if (status === SWITCHING_PROTOCOLS) {
+      this.#request?.drop();
+      exchange.tunnelObserver = new CometTunnel(this.#application, exchange, response);
+      return;
+    }
+    this.#isAccepted = status >= 200 && status <= 299;
+    if (this.#isAccepted) this.#readRequest();
+    else if (!this.#isRead) this.#request?.drop();
+    if (this.#request === undefined || !(this.#isAccepted || this.#isRead)) return;
+    this.#collectResponse(exchange, response);
+  }
+
+  #collectResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const { clock, metrics, credentials } = this.#application;
+    const { status } = response;
+    const setCookieToken = credentials.setCookieTokenOf(response.fields('set-cookie'));
+    let atNs = 0;
+    let isEmpty = false;
+    const body = this.#createReading(copied(response.field('content-encoding')), {
+      toTexts: (text) => {
+        isEmpty = text === '';
+        return [toResponseText(text, this.#callback)];
+      },
+      onWhole: () => {
+        atNs = clock.nowNs();
+        this.#readings.read(body, atNs);
+      },
+      onMessages: (messages) => {
+        this.#isHeard = true;
+        this.#conversation.onUpstreamMessages(messages, atNs, setCookieToken);
+      },
+      onRead: () => this.#conversation.onUpstreamEnd(atNs),
+      // Pages of errors are no Bayeux, and need none.
+      onUnread: (reason) => {
+        if (reason !== 'not-bayeux' || (status < 400 && !isEmpty)) metrics.passedUnread(reason);
+      },
+    });
+    this.#isOpen = true;
+    this.#response = body;
+    exchange.responseObserver = body;
+  }
+
+  onEnd(exchange: Exchange, ending: Ending): void {
+    if (!this.#isRead) this.#request?.drop();
+    // One that was broken off is never whole.
+    if (this.#response?.isCollecting === true) this.#response.drop();
+    if (!this.#isOpen) return;
+    const { endedNs } = exchange;
+    this.#readings.runAfter(() => {
+      this.#conversation.onClosed(endedNs, this.#resultOfUnheard(exchange, ending));
+    });
+  }
+
+  /** What a call gets that went with this request and of which the response said nothing. */
+  #resultOfUnheard({ status }: Exchange, ending: Ending): CallResult | undefined {
+    if (ending.kind === 'failed') return { kind: 'failed', code: ending.failure.code };
+    // Another exchange may bring the answer: of a client that left, and where this one was not understood.
+    return ending.kind === 'completed' && !this.#isHeard && status >= 400 ? { kind: 'answered', status } : undefined;
+  }
+
+  #createReading(coding: string | undefined, parts: ReadingParts): BodyReading {
+    const { bodies, config } = this.#application;
+    const { maxBodyBytes, maxInflatedBytes } = config;
+    return new BodyReading({ ...parts, coding, bodies, maxBodyBytes, maxInflatedBytes });
+  }
+}
+
+type ReadingParts = Omit<
+  ConstructorParameters<typeof BodyReading>[0],
+  'coding' | 'bodies' | 'maxBodyBytes' | 'maxInflatedBytes'
+>;
+
+/** Without the head that it was read from. */
+function copied(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : detached(value);
+}

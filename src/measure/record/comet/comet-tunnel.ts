@@ -1,0 +1,100 @@
+import type { ClientReadings, Reading } from '../../../limits/reading-share.ts';
+import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
+import { parseExtensions } from '../../../protocol/websocket/extensions.ts';
+import { type MessageHandler, WebSocketMessageReader } from '../../../protocol/websocket/message-reader.ts';
+import type { FurtherSteps } from '../../../protocol/websocket/message-reading.ts';
+import type { Exchange, ResponseHeadView, TunnelObserver } from '../../../proxy/exchange/exchange.ts';
+import type { CometApplication } from './comet-application.ts';
+import { Conversation } from './conversation.ts';
+
+/** What is done with the messages of one text: some at a time, and then the end. */
+interface TextReader {
+  onMessages(messages: readonly BayeuxMessage[], atNs: number): void;
+  onEnd?(atNs: number): void;
+}
+
+/** A WebSocket that carries Bayeux messages, both directions. */
+export class CometTunnel implements TunnelObserver {
+  readonly #application: CometApplication;
+  readonly #readings: ClientReadings;
+  readonly #conversation: Conversation;
+  /** Undefined where an extension was agreed that nobody here can read. */
+  readonly #client: WebSocketMessageReader | undefined;
+  readonly #upstream: WebSocketMessageReader | undefined;
+
+  constructor(application: CometApplication, { request, client, path }: Exchange, response: ResponseHeadView) {
+    const { credentials, sessions, config, metrics, memory, bodies, reading, frameRate, clock } = application;
+    this.#application = application;
+    const cookieToken =
+      credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
+    const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
+    // A lane of its own: the server has accepted it, and others behind its address are not to wait for it.
+    this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
+    this.#conversation = new Conversation(application, {
+      connectionType: 'COMET_WEBSOCKET',
+      path,
+      remoteAddress: client.remoteAddress,
+      traceparent: undefined,
+      stated: credentials.statedNameOf(request, client),
+      cookieToken,
+    });
+    const extensions = parseExtensions(response.fields('sec-websocket-extensions'));
+    if (extensions === 'unknown') {
+      metrics.passedUnread('extension');
+      return;
+    }
+    const { maxBodyBytes: maxMessageBytes, maxInflatedBytes } = config;
+    const nowNs = () => clock.nowNs();
+    const read = (message: Reading, atNs: number) => this.#readings.read(message, atNs);
+    const hasRoom = () => this.#readings.hasRoom;
+    const limits = { maxMessageBytes, maxInflatedBytes, budget: memory, bodies, read, nowNs, frameRate, hasRoom };
+    this.#client = new WebSocketMessageReader(
+      { from: 'client', deflate: extensions.deflate?.client, ...limits },
+      this.#handler({ onMessages: (messages, atNs) => this.#conversation.onClientMessages(messages, atNs) }),
+    );
+    this.#upstream = new WebSocketMessageReader(
+      { from: 'upstream', deflate: extensions.deflate?.upstream, ...limits },
+      this.#handler({
+        onMessages: (messages, atNs) => this.#conversation.onUpstreamMessages(messages, atNs),
+        onEnd: (atNs) => this.#conversation.onUpstreamEnd(atNs),
+      }),
+    );
+  }
+
+  onClientBytes(bytes: Buffer): void {
+    this.#client?.push(bytes);
+  }
+
+  onUpstreamBytes(bytes: Buffer): void {
+    this.#upstream?.push(bytes);
+  }
+
+  onClosed(): void {
+    const closedNs = this.#application.clock.nowNs();
+    this.#client?.close();
+    this.#upstream?.close();
+    this.#readings.runAfter(() => this.#conversation.onClosed(closedNs));
+  }
+
+  #handler(reader: TextReader): MessageHandler {
+    const { metrics } = this.#application;
+    return {
+      onText: (text, atNs) => this.#readText(new MessageBatches(text), reader, atNs),
+      onBinary: () => metrics.passedUnread('binary'),
+      onUnread: (reason) => metrics.passedUnread(reason),
+    };
+  }
+
+  /** Reads the first messages of a text; what it returns reads the next ones. */
+  #readText(batches: MessageBatches, reader: TextReader, atNs: number): FurtherSteps | undefined {
+    const readBatch = (): boolean => {
+      const batch = batches.next();
+      if (typeof batch === 'string') this.#application.metrics.passedUnread(batch);
+      else if (batch !== undefined) reader.onMessages(batch, atNs);
+      if (batches.isDone) reader.onEnd?.(atNs);
+      return !batches.isDone;
+    };
+    return readBatch() ? readBatch : undefined;
+  }
+}

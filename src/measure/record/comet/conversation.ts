@@ -1,0 +1,308 @@
+/**
+ * What the messages of one exchange, or of one WebSocket, mean: sessions that begin and end, monitorings, values, calls and
+ * holds. Told of messages in the order in which they passed; sees no bytes.
+ */
+
+import { NS_PER_MS } from '../../../base/clock.ts';
+import { toErrorCode } from '../../../protocol/bayeux/error.ts';
+import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import { detached } from '../../../protocol/http1/text.ts';
+import { isFailedReply, toReplyId } from '../../classify/comet-reply.ts';
+import { type Asked, AskedTable } from './asked.ts';
+import type { CometApplication } from './comet-application.ts';
+import type { CometClient } from './comet-client.ts';
+import type { CallResult } from './comet-clients.ts';
+import type { HoldEnding } from './comet-metrics.ts';
+import type { CallOrigin, PendingCall } from './pending-calls.ts';
+import { Registration, type Speaker } from './registration.ts';
+
+/** What a connect may be late beyond the advised interval: clients and networks take their time. */
+const CONNECT_GRACE_NS = 1_000 * NS_PER_MS;
+/** In front of an object's name, for a monitoring that was asked for by a message and not by a channel. */
+const SAID = 'said:';
+
+export class Conversation {
+  readonly #application: CometApplication;
+  readonly #origin: CallOrigin;
+  readonly #who: Registration;
+  readonly #asked: AskedTable;
+  /** The calls of this exchange. Empty for a WebSocket: there, nothing but their answers tells how they end. */
+  readonly #calls: { readonly client: CometClient; readonly pending: PendingCall }[] = [];
+  /** Clients with calls that the server had not been seen to know when they called. */
+  readonly #strangers = new Set<CometClient>();
+  /** The `/meta/connect` that the server holds. */
+  #hold: { readonly client: CometClient; readonly beganNs: number } | undefined;
+  /** Of the response, or text, that is being read. */
+  #connectReply: BayeuxMessage | undefined;
+  #hasDelivery = false;
+
+  constructor(application: CometApplication, speaker: Speaker) {
+    this.#application = application;
+    this.#asked = new AskedTable(application.memory);
+    const { path, remoteAddress, traceparent } = speaker;
+    this.#origin = { application: application.name, path, remoteAddress, traceparent };
+    this.#who = new Registration(application, speaker);
+  }
+
+  // ---- from the client
+
+  onClientMessages(messages: readonly BayeuxMessage[], atNs: number): void {
+    this.#application.metrics.clientMessages += messages.length;
+    for (const message of messages) {
+      this.#onClientMessage(message, atNs);
+      this.#application.listener?.onClientMessage(message, this.#who.current);
+    }
+  }
+
+  #onClientMessage(message: BayeuxMessage, atNs: number): void {
+    if (message.channel === '/meta/handshake') {
+      this.#onHandshake(message, atNs);
+      return;
+    }
+    const client = this.#who.clientOf(message, atNs);
+    if (client === undefined) return;
+    this.#who.current = client;
+    switch (message.channel) {
+      case '/meta/connect':
+        this.#onConnect(client, atNs);
+        return;
+      case '/meta/disconnect':
+        this.#ask(message, { kind: 'disconnect', client });
+        return;
+      case '/meta/subscribe':
+        this.#onSubscription('subscribe', client, message, atNs);
+        return;
+      case '/meta/unsubscribe':
+        this.#onSubscription('unsubscribe', client, message, atNs);
+        return;
+      default:
+        if (!message.channel.startsWith('/meta/')) this.#onPublish(client, message, atNs);
+    }
+  }
+
+  #onHandshake(message: BayeuxMessage, askedNs: number): void {
+    this.#application.metrics.handshakeAsked(askedNs);
+    const userName = this.#application.userOf(message);
+    const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
+    this.#ask(message, { kind: 'handshake', askedNs, userName, offersWebSocket });
+  }
+
+  #onConnect(client: CometClient, atNs: number): void {
+    const { metrics } = this.#application;
+    const lateNs = atNs - client.lastConnectedNs - client.adviceIntervalMs * NS_PER_MS;
+    if (client.lastConnectedNs > 0 && lateNs > CONNECT_GRACE_NS) metrics.connectGaps += 1;
+    if (this.#who.isWebSocket) {
+      client.couldUseWebSocket = true;
+    } else if (client.couldUseWebSocket && !client.hasFallenBack) {
+      client.hasFallenBack = true;
+      metrics.fallbacks += 1;
+    }
+    this.#endHold('broken', atNs);
+    this.#hold = { client, beganNs: atNs };
+    metrics.holdBegan();
+    this.#who.connecting(client);
+  }
+
+  #onSubscription(kind: 'subscribe' | 'unsubscribe', client: CometClient, message: BayeuxMessage, atNs: number): void {
+    client.session?.touch(atNs);
+    const monitorings = new Map<string, string>();
+    for (const channel of message.subscription ?? []) {
+      const meaning = this.#application.classifier.classify(kind, channel, undefined);
+      if (meaning?.kind === 'object') monitorings.set(channel, meaning.name);
+    }
+    if (monitorings.size > 0) this.#ask(message, { kind, client, monitorings });
+  }
+
+  #onPublish(client: CometClient, message: BayeuxMessage, atNs: number): void {
+    client.session?.touch(atNs);
+    const meaning = this.#application.classifier.classify('publish', message.channel, message.data);
+    if (meaning === undefined || meaning.action === 'value') return;
+    if (meaning.action === 'call') {
+      const id = toReplyId(meaning.reply, message);
+      // Without an id nobody could tell its answer, the client included.
+      if (id === undefined) return;
+      const channel = meaning.reply.channel ?? detached(message.channel);
+      const { session } = client;
+      this.#beginCall(client, {
+        ...{ call: meaning, channel, id, origin: this.#origin },
+        ...{ beganNs: atNs, session, ackedNs: 0 },
+      });
+      return;
+    }
+    const monitorings = new Map([[`${SAID}${meaning.name}`, meaning.name]]);
+    if (message.id !== undefined) this.#ask(message, { kind: meaning.action, client, monitorings });
+    // A refusal of it could not be told either.
+    else this.#apply(meaning.action, client, monitorings);
+  }
+
+  #beginCall(client: CometClient, pending: PendingCall): void {
+    if (!client.calls.add(pending)) {
+      this.#application.metrics.tableFull('calls');
+      return;
+    }
+    if (!client.isKnown) this.#strangers.add(client);
+    pending.session?.callBegan(pending.beganNs);
+    if (!this.#who.isWebSocket) this.#calls.push({ client, pending });
+  }
+
+  #ask(message: BayeuxMessage, asked: Asked): void {
+    if (!this.#asked.add(message, asked)) this.#application.metrics.tableFull('requests');
+  }
+
+  // ---- from the server
+
+  /**
+   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken`: of the login's
+   * cookie, where the response sets it.
+   */
+  onUpstreamMessages(messages: readonly BayeuxMessage[], atNs: number, setCookieToken?: string): void {
+    this.#application.metrics.upstreamMessages += messages.length;
+    this.#who.setCookieToken = setCookieToken;
+    for (const message of messages) {
+      if (message.channel === '/meta/connect') this.#connectReply = message;
+      else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
+      else if (this.#onUpstreamData(message, atNs)) this.#hasDelivery = true;
+      this.#application.listener?.onUpstreamMessage(message, this.#who.current);
+    }
+  }
+
+  /** There is no more of this response, or text. */
+  onUpstreamEnd(atNs: number): void {
+    const reply = this.#connectReply;
+    const hasDelivery = this.#hasDelivery;
+    this.#connectReply = undefined;
+    this.#hasDelivery = false;
+    // Last, wherever it stands: the others say how the hold ended.
+    if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
+  }
+
+  #onMetaReply(message: BayeuxMessage, atNs: number): void {
+    const asked = this.#asked.take(message);
+    if (asked === undefined) {
+      this.#who.isUnknown(message, this.#who.current);
+    } else if (asked.kind === 'handshake') {
+      this.#onHandshakeReply(message, asked, atNs);
+    } else if (message.successful === true) {
+      this.#who.prove(asked.client, 'activity', atNs);
+      if (asked.kind === 'disconnect') this.#who.left(asked.client);
+      else this.#apply(asked.kind, asked.client, asked.monitorings);
+    } else {
+      this.#who.isUnknown(message, asked.client);
+    }
+  }
+
+  #onHandshakeReply(message: BayeuxMessage, asked: Extract<Asked, { kind: 'handshake' }>, atNs: number): void {
+    const { clientId, successful } = message;
+    if (successful !== true || clientId === undefined) {
+      this.#application.metrics.refused += 1;
+      return;
+    }
+    this.#application.metrics.accepted += 1;
+    this.#who.handshaken({ ...message, clientId }, asked, atNs);
+    takeAdvice(this.#who.current, message);
+  }
+
+  #onConnectReply(message: BayeuxMessage, hasDelivery: boolean, atNs: number): void {
+    const client = this.#hold?.client ?? this.#who.current;
+    this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
+    if (client === undefined) return;
+    takeAdvice(client, message);
+    client.lastConnectedNs = atNs;
+    if (message.successful === true) this.#who.prove(client, 'heartbeat', atNs);
+    else this.#who.isUnknown(message, client);
+  }
+
+  /** True for something delivered, false for an acknowledgement. */
+  #onUpstreamData(message: BayeuxMessage, atNs: number): boolean {
+    const client = this.#who.clientOf(message, atNs);
+    const pending = client?.calls.find(message);
+    if (client !== undefined && pending !== undefined) {
+      this.#onAnswer(client, pending, message, atNs);
+      return message.data !== undefined;
+    }
+    if (message.successful !== undefined && message.data === undefined) {
+      this.#onAcknowledged(client, message, atNs);
+      return false;
+    }
+    const meaning = this.#application.classifier.classify('delivery', message.channel, message.data);
+    if (meaning?.action === 'value') this.#application.clients.received(client, meaning.name);
+    return true;
+  }
+
+  #onAnswer(client: CometClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
+    if (message.successful === false) {
+      this.#endCall(client, pending, toRefusal(toErrorCode(message.error)), atNs);
+      this.#who.isUnknown(message, client);
+      return;
+    }
+    this.#who.prove(client, 'activity', atNs);
+    if (message.data !== undefined) {
+      const status = isFailedReply(pending.call.reply, message) ? 500 : 200;
+      this.#endCall(client, pending, { kind: 'answered', status }, atNs);
+    } else if (pending.ackedNs === 0) {
+      pending.ackedNs = atNs;
+    }
+  }
+
+  #onAcknowledged(client: CometClient | undefined, message: BayeuxMessage, atNs: number): void {
+    const asked = this.#asked.take(message);
+    if (message.successful !== true) {
+      this.#who.isUnknown(message, client);
+      return;
+    }
+    if (client !== undefined) this.#who.prove(client, 'activity', atNs);
+    if (asked?.kind === 'subscribe' || asked?.kind === 'unsubscribe') {
+      this.#apply(asked.kind, asked.client, asked.monitorings);
+    }
+  }
+
+  // ---- the end
+
+  /**
+   * The exchange has ended, or the WebSocket is closed. `unheard`: what calls of this exchange get of which nothing was heard;
+   * undefined leaves them waiting, since their answers may come in another exchange.
+   */
+  onClosed(atNs: number, unheard?: CallResult): void {
+    this.#endHold('broken', atNs);
+    this.#who.closed(atNs);
+    this.#asked.clear();
+    if (unheard !== undefined) {
+      for (const { client, pending } of this.#calls) {
+        if (pending.ackedNs === 0) this.#endCall(client, pending, unheard, atNs);
+      }
+    }
+    // Nothing else leads to a client that the server has never been seen to know.
+    for (const client of this.#strangers) if (!client.isKnown) client.calls.takeAll();
+  }
+
+  #endHold(ending: HoldEnding, atNs: number): void {
+    if (this.#hold === undefined) return;
+    this.#application.metrics.holdEnded(ending, atNs - this.#hold.beganNs, atNs);
+    this.#hold = undefined;
+  }
+
+  #endCall(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
+    if (client.calls.take(pending)) this.#application.clients.callEnded(client, pending, result, atNs);
+  }
+
+  #apply(kind: 'subscribe' | 'unsubscribe', client: CometClient, monitorings: ReadonlyMap<string, string>): void {
+    const { clients } = this.#application;
+    // Of a client that is not kept nobody could give them back.
+    if (!client.isKnown) return;
+    for (const [key, name] of monitorings) {
+      if (kind === 'subscribe') clients.subscribe(client, key, name);
+      else clients.unsubscribe(client, key);
+    }
+  }
+}
+
+function takeAdvice(client: CometClient | undefined, { advice }: BayeuxMessage): void {
+  if (client !== undefined && advice?.intervalMs !== undefined)
+    client.adviceIntervalMs = Math.max(0, advice.intervalMs);
+}
+
+/** What a refused call counts as: an error in any case, but what a stranger can provoke makes no name. */
+function toRefusal(code: number | undefined): CallResult {
+  const isStrangers = code !== undefined && code >= 400 && code < 500;
+  return isStrangers ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
+}

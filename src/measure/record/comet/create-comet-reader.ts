@@ -1,0 +1,85 @@
+import type { Clock } from '../../../base/clock.ts';
+import type { Config } from '../../../config/config.ts';
+import type { MemoryBudget } from '../../../limits/memory-budget.ts';
+import { ReadingShare } from '../../../limits/reading-share.ts';
+import { UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
+import { parsePointer, resolvePointer } from '../../../protocol/bayeux/json-pointer.ts';
+import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import { FrameRate } from '../../../protocol/websocket/frame-rate.ts';
+import { CometClassifier } from '../../classify/comet-classifier.ts';
+import { CometRoutes } from '../../classify/comet-route.ts';
+import { type Credentials, toShownName } from '../../sessions/credentials.ts';
+import type { CallObservers } from '../call-observer.ts';
+import type { ApplicationStatistics } from '../recorder.ts';
+import type { CometApplication } from './comet-application.ts';
+import { CometClients } from './comet-clients.ts';
+import { type CometListener, guarded } from './comet-listener.ts';
+import type { CometMetrics } from './comet-metrics.ts';
+import { CometReader, type CometReaderChanges } from './comet-reader.ts';
+
+/** In a second: a few percent of the loop to follow them. Thousands of users send less. */
+const FRAMES = { all: 10_000, ofOne: 2_000 };
+
+type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
+
+/** Who is told of what is read. */
+export interface CometHearers {
+  readonly metrics: CometMetrics;
+  readonly observers: CallObservers;
+  readonly listener: CometListener | undefined;
+  /** For what is kept of bodies and messages. */
+  readonly memory: MemoryBudget;
+}
+
+/** Throws `D2S_ERR_CONFIG` for a rule in `comet.rules` that cannot be used. */
+export function createCometReader(
+  config: CometConfig,
+  clock: Clock,
+  applications: readonly ApplicationStatistics[],
+  credentials: Credentials,
+  { metrics, observers, listener, memory }: CometHearers,
+): CometReader {
+  const { reading: configured, ...changes } = createCometChanges(config);
+  const reading = new ReadingShare({ clock, onFailure: (cause) => observers.onFailure(cause) });
+  const shared = {
+    metrics,
+    memory,
+    bodies: new UnfinishedBodies(memory),
+    reading,
+    frameRate: new FrameRate(clock, FRAMES),
+  };
+  const createApplication = ({ name, statistics, sessions }: ApplicationStatistics): CometApplication => {
+    const clients = new CometClients({ clock, statistics, sessions, metrics, observers, memory, config });
+    const services = { name, clock, credentials, sessions, clients, observers, ...shared };
+    return { ...configured, ...services, listener: listener && guarded(listener) };
+  };
+  return new CometReader({
+    routes: changes.routes,
+    userField: changes.userField,
+    applications: new Map(applications.map((application) => [application.name, createApplication(application)])),
+    reading,
+  });
+}
+
+/** What another configuration makes of a reader. Throws as `createCometReader`. */
+export function createCometChanges(config: CometConfig): CometReaderChanges {
+  const { applications, comet, sessions } = config;
+  const { path, userField } = sessions.formLogin;
+  return {
+    routes: new CometRoutes(applications, comet.path, path),
+    userField,
+    reading: { config: comet, classifier: new CometClassifier(comet), userOf: createUserOf(comet.userPointers) },
+    limits: config,
+  };
+}
+
+function createUserOf(userPointers: readonly string[]): (handshake: BayeuxMessage) => string | null {
+  const pointers = userPointers.map(parsePointer).filter((pointer) => pointer !== undefined);
+  return (handshake) => {
+    for (const pointer of pointers) {
+      const user = resolvePointer(handshake, pointer);
+      if (typeof user === 'string' && user !== '') return toShownName(user);
+    }
+    return null;
+  };
+}

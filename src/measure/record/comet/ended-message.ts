@@ -1,0 +1,65 @@
+import type { DataPath } from '../../../proxy/exchange/exchange.ts';
+import type { UpstreamFailureCode } from '../../../proxy/exchange/upstream-failure.ts';
+import type { CallKind } from '../../classify/classifier.ts';
+import type { CallOutcome, CallSession, EndedCall } from '../call-observer.ts';
+import type { CallResult } from './comet-clients.ts';
+import type { PendingCall } from './pending-calls.ts';
+
+/** A call that came as a Bayeux message, as observers are told of it. */
+export class EndedMessage implements EndedCall {
+  readonly isComet = true;
+  readonly method = undefined;
+  readonly requestBytes = undefined;
+  readonly responseBytes = undefined;
+  readonly endedNs: number;
+  readonly session: CallSession | undefined;
+  readonly #pending: PendingCall;
+  readonly #result: CallResult;
+
+  constructor(pending: PendingCall, result: CallResult, endedNs: number, session: CallSession | undefined) {
+    this.#pending = pending;
+    this.#result = result;
+    this.endedNs = endedNs;
+    this.session = session;
+  }
+
+  get kind(): CallKind {
+    return this.#pending.call.kind;
+  }
+
+  get name(): string {
+    return this.#pending.call.name;
+  }
+
+  get application(): string {
+    return this.#pending.origin.application;
+  }
+
+  get status(): number {
+    return this.#result.kind === 'answered' || this.#result.kind === 'refused' ? this.#result.status : 0;
+  }
+
+  get outcome(): CallOutcome {
+    return this.#result.kind === 'refused' ? 'answered' : this.#result.kind;
+  }
+
+  get errorCode(): UpstreamFailureCode | undefined {
+    return this.#result.kind === 'failed' ? this.#result.code : undefined;
+  }
+
+  get beganNs(): number {
+    return this.#pending.beganNs;
+  }
+
+  get path(): DataPath {
+    return this.#pending.origin.path;
+  }
+
+  get remoteAddress(): string {
+    return this.#pending.origin.remoteAddress;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#pending.origin.traceparent;
+  }
+}

@@ -1,0 +1,89 @@
+import type { ErrorCode } from '../../base/errors.ts';
+import type { Ending, Exchange } from '../../proxy/exchange/exchange.ts';
+import { bytesOf } from './byte-count.ts';
+import type { CallOutcome, CallSession, EndedCall, EndedKind } from './call-observer.ts';
+
+type What = Pick<EndedCall, 'kind' | 'name' | 'application'>;
+
+export const OF_COMET: What = { kind: 'comet', name: '', application: undefined };
+export const OTHER: What = { kind: 'other', name: '', application: undefined };
+
+const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
+  completed: 'answered',
+  failed: 'failed',
+  cancelled: 'aborted',
+  denied: 'denied',
+};
+
+/** An exchange that was a call, or none, as observers are told of it. */
+export class EndedExchange implements EndedCall {
+  readonly isComet = false;
+  readonly session: CallSession | undefined;
+  readonly #what: What;
+  readonly #exchange: Exchange;
+  readonly #ending: Ending;
+
+  constructor(what: What, exchange: Exchange, ending: Ending, session: CallSession | undefined) {
+    this.#what = what;
+    this.#exchange = exchange;
+    this.#ending = ending;
+    this.session = session;
+  }
+
+  get kind(): EndedKind {
+    return this.#what.kind;
+  }
+
+  get name(): string {
+    return this.#what.name;
+  }
+
+  get application(): string | undefined {
+    return this.#what.application;
+  }
+
+  get method(): string {
+    return this.#exchange.request.method;
+  }
+
+  get status(): number {
+    return this.#exchange.status;
+  }
+
+  get outcome(): CallOutcome {
+    return OUTCOMES[this.#ending.kind];
+  }
+
+  get errorCode(): ErrorCode | undefined {
+    if (this.#ending.kind === 'denied') return 'D2S_ERR_DENIED';
+    return this.#ending.kind === 'failed' ? this.#ending.failure.code : undefined;
+  }
+
+  get beganNs(): number {
+    return this.#exchange.beganNs;
+  }
+
+  get endedNs(): number {
+    return this.#exchange.endedNs;
+  }
+
+  get requestBytes(): number | undefined {
+    return bytesOf(this.#exchange.requestObserver);
+  }
+
+  get responseBytes(): number | undefined {
+    return bytesOf(this.#exchange.responseObserver);
+  }
+
+  get path(): Exchange['path'] {
+    return this.#exchange.path;
+  }
+
+  get remoteAddress(): string {
+    return this.#exchange.client.remoteAddress;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#exchange.request.field('traceparent');
+  }
+}

@@ -1,0 +1,136 @@
+/** Users and tokens files on disk. Hashes can be guessed at leisure by whoever reads them, so the files are closed to others. */
+import { randomBytes } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { ConfigError, StartError } from '../../base/errors.ts';
+import { openTrusted, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import { type LineMistake, nameOfLine } from './access-lines.ts';
+
+const OTHERS = 0o007;
+const PRIVATE_MODE = 0o600;
+/** Of a new file: its group is that of its folder, which is how the user of a service reads what root has made. */
+const NEW_MODE = 0o640;
+const MODE_BITS = 0o7777;
+/** A thousand entries are 150 KB. */
+const MAX_BYTES = 1024 * 1024;
+/** The first places tell enough. */
+const MAX_MISTAKES_SHOWN = 5;
+
+/**
+ * Throws StartError (D2S_ERR_ACCESS_FILE) if the file is absent, no plain file, too large, or open to everybody; group and owner may
+ * read, as Kubernetes mounts secrets with `defaultMode: 0440`. Follows no link of another user.
+ */
+export async function loadAccessFile(file: string): Promise<string> {
+  try {
+    return (await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found))).toString('utf8');
+  } catch (cause) {
+    throw toUnreadable(file, cause);
+  }
+}
+
+/** Throws ConfigError with line and expectation of the first mistakes. `file` names it, with its key before it. */
+export function checkMistakes(file: string, mistakes: readonly LineMistake[]): void {
+  if (mistakes.length === 0) return;
+  const shown = mistakes
+    .slice(0, MAX_MISTAKES_SHOWN)
+    .map(({ line, expected }) => `${file}:${line}: expected ${expected}`);
+  const more = mistakes.length - shown.length;
+  if (more > 0) shown.push(`${file}: ${more} more lines cannot be used`);
+  throw new ConfigError(shown.join('\n'));
+}
+
+/**
+ * Puts `line` in place of the one with its name, or at the end; everything else stays as it is. Written aside and renamed, so that a
+ * reader sees the old file or the new one. A file that is there keeps owner, group and mode; a new one gets the group of its folder and
+ * mode 0640, or 0600 where this user may not give it that group. Rejects as `loadAccessFile`, and with what `check` throws for the
+ * text that is there.
+ */
+export async function putAccessLine(
+  file: string,
+  line: string,
+  check: (text: string) => void,
+): Promise<'added' | 'replaced'> {
+  const present = await inspect(file);
+  const before = present === undefined ? '' : await loadAccessFile(file);
+  check(before);
+  const name = nameOfLine(line);
+  const lines = before.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const index = lines.findIndex((one) => nameOfLine(one) === name);
+  if (index === -1) lines.push(line);
+  else lines[index] = line;
+  await replaceFile(present?.realPath ?? file, `${lines.join('\n')}\n`, present?.owner);
+  return index === -1 ? 'added' : 'replaced';
+}
+
+async function replaceFile(file: string, text: string, before: Stats | undefined): Promise<void> {
+  const folder = path.dirname(file);
+  const aside = path.join(folder, `.${path.basename(file)}.${randomBytes(6).toString('hex')}`);
+  try {
+    const handle = await open(aside, 'wx', PRIVATE_MODE);
+    try {
+      await handle.writeFile(text);
+      if (before === undefined) await giveToGroup(handle, (await stat(folder)).gid);
+      else await makeLike(handle, before);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(aside, file);
+  } catch (cause) {
+    await rm(aside, { force: true });
+    throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be written: ${toFileReason(cause)}`, { cause });
+  }
+}
+
+/** Without that the sidecar could not read any more what another user, e.g. root, has changed. */
+async function makeLike(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
+  const own = await handle.stat();
+  if (own.uid !== uid || own.gid !== gid) await handle.chown(uid, gid);
+  // After chown, which may clear bits; and not by the umask, as at opening.
+  await handle.chmod(mode & MODE_BITS);
+}
+
+async function giveToGroup(handle: FileHandle, gid: number): Promise<void> {
+  const own = await handle.stat();
+  try {
+    if (own.gid !== gid) await handle.chown(own.uid, gid);
+  } catch (cause) {
+    // Only root, and who is in that group, may give files to it: then it stays this user's alone.
+    if (toFileReason(cause) === 'EPERM') return;
+    throw cause;
+  }
+  await handle.chmod(NEW_MODE);
+}
+
+/** Whose it is, and where a link leads, so that it is not the link that is replaced; undefined if nothing is there. */
+async function inspect(file: string): Promise<{ readonly realPath: string; readonly owner: Stats } | undefined> {
+  try {
+    const { handle, realPath } = await openTrusted(file, constants.O_RDONLY);
+    try {
+      return { realPath, owner: await handle.stat() };
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    if (toFileReason(cause) === 'ENOENT') return undefined;
+    throw toUnreadable(file, cause);
+  }
+}
+
+function toUnreadable(file: string, cause: unknown): StartError {
+  if (cause instanceof StartError) return cause;
+  return new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${toFileReason(cause)}`, { cause });
+}
+
+/** Of the open file, so that it is the one that is read. */
+function checkPrivate(file: string, found: Stats): void {
+  // Windows has no such bits: Node makes them up.
+  if (process.platform === 'win32' || (found.mode & OTHERS) === 0) return;
+  const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
+  throw new StartError(
+    'D2S_ERR_ACCESS_FILE',
+    `${file} is open to every user of this machine (mode ${mode}): expected 0600, or 0640 for a group; chmod o= closes it`,
+  );
+}

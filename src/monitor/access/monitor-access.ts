@@ -1,0 +1,144 @@
+/** Who may read on the monitoring port, as `monitor.auth` has it at any time: its files are watched, and it may become another. */
+import type { Clock } from '../../base/clock.ts';
+import { SidecarError } from '../../base/errors.ts';
+import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../../base/file-watch.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Config } from '../../config/config.ts';
+import { AccessClosed } from './access-closed.ts';
+import { AccessControl } from './access-control.ts';
+import { AccessList } from './access-list.ts';
+
+type Auth = Config['monitor']['auth'];
+
+export interface MonitorAccessParts extends FileWatchParts {
+  readonly clock: Clock;
+}
+
+const SECTION = 'monitor.auth';
+
+const CHANGED = {
+  taken: 'files of users or tokens have changed: who may read is who is in them now',
+  unusable: 'changed files of users or tokens cannot be used: the old ones hold',
+};
+const CLOSED = {
+  taken: 'files of users and tokens can be used now: the monitoring port lets in who is in them',
+  unusable:
+    'files of users or tokens cannot be used: the monitoring port refuses everybody until they can be; clients are served all the same',
+};
+
+export class MonitorAccess {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #watch: FileWatch;
+  /** From a start with files that cannot be used until they can be. */
+  #closed: { readonly auth: Auth; readonly access: AccessClosed } | undefined;
+  /** Kept when everybody may read from now on: its counters go on if that changes. */
+  #control: AccessControl | undefined;
+  #list: AccessList | undefined;
+
+  /** Never rejects for a file's sake: with files that cannot be used nobody is let in, and the log says why. */
+  static async open(auth: Auth, parts: MonitorAccessParts): Promise<MonitorAccess> {
+    const access = new MonitorAccess(parts);
+    try {
+      (await access.prepare(auth))();
+    } catch (error) {
+      if (!(error instanceof SidecarError)) throw error;
+      access.#close(auth, error);
+    }
+    return access;
+  }
+
+  private constructor(parts: MonitorAccessParts) {
+    this.#clock = parts.clock;
+    this.#logger = parts.logger;
+    const messages = () => (this.#closed === undefined ? CHANGED : CLOSED);
+    const files = {
+      section: SECTION,
+      get messages() {
+        return messages();
+      },
+      look: () => this.#look(),
+    };
+    this.#watch = new FileWatch(files, parts);
+  }
+
+  /** Undefined: everybody may read everything. */
+  get current(): AccessControl | AccessClosed | undefined {
+    return this.#closed?.access ?? (this.#list && this.#control);
+  }
+
+  /** Of all credentials since the start; undefined if none was ever needed. */
+  get counts(): AccessControl['counts'] | undefined {
+    return this.#control?.counts;
+  }
+
+  /** Of the files. */
+  get numbers(): FileWatchNumbers {
+    return this.#watch.numbers;
+  }
+
+  watch(): void {
+    this.#watch.watch();
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+
+  /** Looks at the files now. Never rejects: with anything wrong in them everything stays as it was. */
+  async poll(): Promise<void> {
+    await this.#watch.poll();
+  }
+
+  /** Reads the files of `auth`, and changes nothing; what it returns lets those in them read. Throws as `open`. */
+  async prepare(auth: Auth): Promise<() => void> {
+    if (typeof auth !== 'object') {
+      return () => {
+        this.#closed = undefined;
+        this.#list = undefined;
+      };
+    }
+    const list = this.#list;
+    if (list !== undefined) return await list.prepare(auth);
+    const opened = await AccessList.open(auth);
+    return () => {
+      this.#closed = undefined;
+      this.#list = opened;
+      if (this.#control === undefined) this.#control = new AccessControl(opened, this.#clock);
+      else this.#control.useList(opened);
+    };
+  }
+
+  #close(auth: Auth, error: SidecarError): void {
+    this.#closed = { auth, access: new AccessClosed(error) };
+    this.#logger.error({ section: SECTION, code: error.code, reason: error.message }, CLOSED.unusable);
+    this.#watch.told(error.message);
+  }
+
+  async #look(): Promise<(() => void) | undefined> {
+    if (this.#closed !== undefined) return await this.#lookClosed(this.#closed.auth);
+    const takeOver = await this.#list?.prepareChanged();
+    if (takeOver === undefined) return undefined;
+    return () => {
+      takeOver();
+      this.#watch.taken();
+    };
+  }
+
+  async #lookClosed(auth: Auth): Promise<() => void> {
+    try {
+      const takeOver = await this.prepare(auth);
+      return () => {
+        // A reload may have named others since.
+        if (this.#closed?.auth !== auth) return;
+        takeOver();
+        this.#watch.taken();
+      };
+    } catch (error) {
+      if (error instanceof SidecarError && this.#closed?.auth === auth) {
+        this.#closed = { auth, access: new AccessClosed(error) };
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** The counters that the live page shows by what they gained, under keys that only the page's answers know. */
+import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
+import type { MonitoredApplication, MonitoredNumbers, MonitoredSidecar } from '../monitored.ts';
+
+export interface LiveCounterSources {
+  readonly sidecar: Pick<MonitoredSidecar, 'limits'> & {
+    readonly own: { read(): Pick<MonitoredNumbers, 'exchanges' | 'sessionsUntracked'> };
+    readonly reporter: Pick<MonitoredSidecar['reporter'], 'failures' | 'observerErrors'>;
+    readonly dispatcher: Pick<MonitoredSidecar['dispatcher'], 'refusedConnections'>;
+  };
+  readonly applications: readonly Pick<MonitoredApplication, 'statistics'>[];
+  readonly outside: { readonly count: number };
+}
+
+export const LIMIT = 'limit ';
+export const FAILURE = 'failure ';
+export const PATH = 'path ';
+export const REFUSED = 'refused';
+export const OBSERVER_ERRORS = 'observerErrors';
+export const OUTSIDE = 'outside';
+
+/** At this moment, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. Limits of silence are left out. */
+export function readLiveCounters({ sidecar, applications, outside }: LiveCounterSources): ReadonlyMap<string, number> {
+  const { exchanges, sessionsUntracked } = sidecar.own.read();
+  const folded = (kind: 'rpc' | 'sba' | 'object') =>
+    applications.reduce((sum, { statistics }) => sum + statistics[kind].foldedCount, 0);
+  const limits = [
+    ...[...sidecar.limits.counts].filter(([key]) => !SILENCE_LIMITS.has(key)),
+    ['sessions.max', sessionsUntracked],
+    ['metrics.maxNames.rpc', folded('rpc')],
+    ['metrics.maxNames.sba', folded('sba')],
+    ['metrics.maxNames.object', folded('object')],
+  ] as const;
+  return new Map<string, number>([
+    ...limits.map(([key, hits]) => [LIMIT + key, hits] as const),
+    ...Array.from(sidecar.reporter.failures.counts, ([code, count]) => [FAILURE + code, count] as const),
+    ...Object.entries(exchanges).map(([path, counts]) => [PATH + path, sumOf(counts)] as const),
+    [REFUSED, sidecar.dispatcher.refusedConnections],
+    [OBSERVER_ERRORS, sidecar.reporter.observerErrors],
+    [OUTSIDE, outside.count],
+  ]);
+}
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,170 @@
+/** `/live`: what the live page shows at its top, and the last hour, in pieces. The form is told in docs/live-page.md. */
+
+import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
+import type { CallsPoint } from '../../measure/history/application-history.ts';
+import { STEP_SECONDS } from '../../measure/history/columns.ts';
+import type { HistoryPoint } from '../../measure/history/history.ts';
+import type { RecentCount } from '../../measure/history/recent-counts.ts';
+import type { Role } from '../access/reader.ts';
+import type {
+  Monitored,
+  MonitoredApplication,
+  MonitoredJvm,
+  MonitoredNumbers,
+  MonitoredSidecar,
+} from '../monitored.ts';
+import type { MonitoredLive } from '../monitored-live.ts';
+import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, PATH, REFUSED } from './live-counters.ts';
+
+export interface LiveQuestion {
+  readonly role: Role;
+  /** Only steps later than this one. */
+  readonly since: number;
+  /** What percentiles in the tables describe. */
+  readonly windowMs: number;
+}
+
+const MS_PER_S = 1_000;
+
+export function* renderLive(
+  { applications, sidecar, jvm }: Monitored,
+  live: MonitoredLive,
+  { role, since, windowMs }: LiveQuestion,
+): Generator<string, void, undefined> {
+  const numbers = sidecar.own.read();
+  const { history } = live;
+  const recent = history.recentCounts();
+  const head = {
+    version: sidecar.version,
+    now: toIso(live.clock.epochMs()),
+    startTime: toIso(history.startedEpochMs),
+    role,
+    ...toState(sidecar),
+    upstream: toUpstream(sidecar),
+    jvm: toJvm(jvm),
+    limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
+    failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
+    connections: { open: sidecar.dispatcher.openConnections, refused: countOf(recent, REFUSED) },
+    gatewayShare: toGatewayShare(recent),
+    observerErrors: countOf(recent, OBSERVER_ERRORS),
+    outside: toOutside(live, countOf(recent, OUTSIDE), role),
+    windowSeconds: windowMs / MS_PER_S,
+    seq: history.seq,
+    marks: history.marks.map(({ epochMs, kind, text }) => ({ t: epochMs / MS_PER_S, kind, text })),
+    droppedMarks: history.droppedMarks,
+  };
+  yield `${JSON.stringify(head).slice(0, -1)},"applications":[`;
+  let before = '';
+  for (const application of applications) {
+    yield before;
+    yield* renderApplication(application, numbers, live, since);
+    before = ',';
+  }
+  yield ']}';
+}
+
+function* renderApplication(
+  { name, sessions }: MonitoredApplication,
+  { comet }: MonitoredNumbers,
+  { history }: MonitoredLive,
+  since: number,
+): Generator<string, void, undefined> {
+  const head = {
+    name,
+    sessions: { ...sessions.countsByType(), created: sessions.created.count },
+    holds: { now: comet.holds.now },
+    worstCall: history.worstCallOf(name) ?? null,
+  };
+  yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
+  let before = '';
+  for (const point of history.points(name, since)) {
+    yield before + toPointText(point);
+    before = ',';
+  }
+  yield ']}}';
+}
+
+function toPointText(point: HistoryPoint): string {
+  const { seq, epochMs, seconds, rpc, sba, values, aborted, unanswered, sessions, holds, ...jvm } = point;
+  return JSON.stringify({
+    ...{ seq, t: epochMs / MS_PER_S, seconds: toShort(seconds), rpc: toCalls(rpc), sba: toCalls(sba) },
+    ...{ values, aborted, unanswered, sessions, holds },
+    ...{ heapUsed: jvm.heapUsed, heapAfterGc: jvm.heapAfterGc, gcPauseMs: jvm.gcPauseMs },
+  });
+}
+
+function toCalls({ count, errors, p50, p95, p99 }: CallsPoint): readonly (number | null)[] {
+  return [count, errors, toShort(p50), toShort(p99), toShort(p95)];
+}
+
+const DIGITS = 4;
+
+/** More digits would be more than is known. */
+export function toShort(value: number): number;
+export function toShort(value: number | null): number | null;
+export function toShort(value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(DIGITS));
+}
+
+function toState({ lifecycle }: MonitoredSidecar): object {
+  const { state, leftMs } = lifecycle;
+  return { state, stopLeftSeconds: leftMs === undefined ? null : Math.round(leftMs / 100) / 10 };
+}
+
+function toUpstream({ upstream }: MonitoredSidecar): object {
+  const { reachability } = upstream;
+  return {
+    state: reachability.kind,
+    since: reachability.kind === 'unknown' ? null : toIso(reachability.sinceEpochMs),
+    reason: reachability.kind === 'unreachable' ? reachability.reason : null,
+  };
+}
+
+function toJvm({ state, reads }: MonitoredJvm): object {
+  // Nothing is counted where no source is configured.
+  if (state.kind === 'unavailable' && reads === undefined) {
+    return { state: 'none', source: null, since: null, reason: state.reason, heapMax: null };
+  }
+  return {
+    state: state.kind,
+    source: state.kind === 'available' ? state.source : null,
+    since: toIso(state.sinceEpochMs),
+    reason: state.kind === 'available' ? null : state.reason,
+    heapMax: state.kind === 'available' ? toHeapMax(state.reading.heap) : null,
+  };
+}
+
+/** Bytes; null where the JVM has no limit (-1), or its source does not know it. */
+function toHeapMax({ max = -1 }: MemoryUsage): number | null {
+  return max > 0 ? max : null;
+}
+
+type Recent = ReadonlyMap<string, RecentCount>;
+
+/** Counters whose key begins with `prefix`, without it, that have risen since the start. */
+function keyed(recent: Recent, prefix: string): (readonly [string, RecentCount])[] {
+  return Array.from(recent, ([key, count]) => [key, count] as const)
+    .filter(([key, { sinceStart }]) => key.startsWith(prefix) && sinceStart > 0)
+    .map(([key, count]) => [key.slice(prefix.length), count]);
+}
+
+function countOf(recent: Recent, key: string): RecentCount {
+  return recent.get(key) ?? { sinceStart: 0, inMinute: 0 };
+}
+
+/** 0 to 1, of the exchanges that ended in the last minute. */
+function toGatewayShare(recent: Recent): number {
+  const gateway = countOf(recent, `${PATH}gateway`).inMinute;
+  const all = gateway + countOf(recent, `${PATH}relay`).inMinute;
+  return all === 0 ? 0 : toShort(gateway / all);
+}
+
+/** Segments are of paths that anybody can send, and may name a person: as names of users, they take the role `sessions`. */
+function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+  const { segments, other } = outside.read();
+  return { ...count, ...(role === 'sessions' ? { segments, other } : { segments: null, other: null }) };
+}
+
+function toIso(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

@@ -1,0 +1,89 @@
+/**
+ * What the live page reads, and nothing else should: its form follows the page (docs/live-page.md).
+ *
+ * | Path | Role | Answer |
+ * |---|---|---|
+ * | `/live` | `metrics` | conditions, the last hour in steps, marks; `?since=<seq>` gives later steps only |
+ * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | a row for each name |
+ * | `/live/<application>/sessions` | `sessions` | a row for each session |
+ *
+ * The application of the root context is `-`.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Monitored, MonitoredApplication } from '../monitored.ts';
+import type { MonitoredLive } from '../monitored-live.ts';
+import { NO_CACHE, notFound, ProblemError } from '../problem.ts';
+import { SlicedAnswer } from '../sliced-answer.ts';
+import type { Turns } from '../turns.ts';
+import { renderLive } from './live-document.ts';
+import { renderCalls, renderObjects, renderSessionRows } from './live-tables.ts';
+
+const NUMBERS = { config: { access: 'metrics' } } as const;
+const ALL = { config: { access: 'sessions' } } as const;
+
+/** In the path, for the application without a name. */
+const ROOT = '-';
+
+export interface LiveOptions {
+  readonly windowMs: number;
+  readonly turns: Turns;
+}
+
+export function addLiveRoutes(
+  server: FastifyInstance,
+  monitored: Monitored,
+  live: MonitoredLive,
+  { windowMs, turns }: LiveOptions,
+): void {
+  const { applications } = monitored;
+  server.get('/live', NUMBERS, (request, reply) => {
+    const role = request.reader?.role ?? 'metrics';
+    const since = toSince(request.query as Query);
+    if (request.method === 'GET') probeInDoubt(monitored, live);
+    return send(request, reply, renderLive(monitored, live, { role, since, windowMs }), turns);
+  });
+  const tables = {
+    rpc: (application: MonitoredApplication) => renderCalls('rpc', application, live),
+    sba: (application: MonitoredApplication) => renderCalls('sba', application, live),
+    objects: renderObjects,
+  } as const;
+  for (const [table, render] of Object.entries(tables)) {
+    server.get(`/live/:application/${table}`, NUMBERS, (request, reply) =>
+      send(request, reply, render(applicationOf(request, applications)), turns),
+    );
+  }
+  server.get('/live/:application/sessions', ALL, (request, reply) => {
+    const { name } = applicationOf(request, applications);
+    return send(request, reply, renderSessionRows(live.sessionsOf(name)), turns);
+  });
+}
+
+type Query = Readonly<Record<string, string | string[] | undefined>>;
+
+function toSince({ since = '0' }: Query): number {
+  if (typeof since === 'string' && /^\d{1,15}$/.test(since)) return Number(since);
+  throw new ProblemError({ status: 400, detail: 'The parameter "since" takes the number of a step, e.g. since=17.' });
+}
+
+/** Without traffic nobody would notice that the upstream is back; somebody who looks at the page should. */
+function probeInDoubt({ sidecar }: Monitored, live: MonitoredLive): void {
+  if (sidecar.upstream.reachability.kind !== 'reachable') void live.probe();
+}
+
+function applicationOf(
+  { params }: FastifyRequest,
+  applications: readonly MonitoredApplication[],
+): MonitoredApplication {
+  const { application: segment } = params as { application: string };
+  const named = (name: string) => applications.find((application) => application.name === name);
+  const found = named(segment) ?? (segment === ROOT ? named('') : undefined);
+  if (found !== undefined) return found;
+  const known = applications.map(({ name }) => `"${name === '' ? ROOT : name}"`).join(', ');
+  throw notFound(`There is no such application here; known: ${known}.`);
+}
+
+function send({ method }: FastifyRequest, reply: FastifyReply, pieces: Iterable<string>, turns: Turns): FastifyReply {
+  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
+  // Of the answer to a HEAD nothing is sent, and so nothing is written.
+  return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
+}

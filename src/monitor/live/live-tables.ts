@@ -1,0 +1,93 @@
+/** The tables of the live page, a row for each name or session, in pieces of one row each: compact, since there may be 10,000 of them. */
+
+import { STEP_SECONDS } from '../../measure/history/columns.ts';
+import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
+import type { MonitoredApplication } from '../monitored.ts';
+import type { LiveSession, MonitoredLive } from '../monitored-live.ts';
+import { toShort } from './live-document.ts';
+
+type Pieces = Generator<string, void, undefined>;
+
+const NS_PER_S = 1e9;
+
+/** Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 numbers of a spark line]`; durations in seconds, of the window. */
+export function* renderCalls(
+  kind: 'rpc' | 'sba',
+  { name, statistics }: MonitoredApplication,
+  live: MonitoredLive,
+): Pieces {
+  const sparks = { sparkPoints: SPARK_POINTS, sparkStepSeconds: STEPS_PER_SPARK_POINT * STEP_SECONDS };
+  yield* renderRows(rowsOfCalls(kind, { name, statistics }, live), sparks);
+}
+
+function* rowsOfCalls(
+  kind: 'rpc' | 'sba',
+  { name: application, statistics }: Pick<MonitoredApplication, 'name' | 'statistics'>,
+  { history }: MonitoredLive,
+): Generator<readonly unknown[]> {
+  const { timers, meters } = statistics[kind].metrics();
+  const { counts } = statistics[kind];
+  let row = 0;
+  for (const [metric, timer] of timers) {
+    // The totals are before all names.
+    if (metric === kind) continue;
+    const { count, rates, p50, p99 } = timer.snapshot();
+    const errors = meters.get(`${metric}.errors`)?.count ?? 0;
+    const durations = [toShort(p50 / NS_PER_S), toShort(p99 / NS_PER_S)];
+    const callName = metric.slice(kind.length + 1);
+    const { ok, clientErrors, errors: failed } = counts.get(callName) ?? { ok: 0, clientErrors: 0, errors };
+    yield [
+      callName,
+      ...[count, errors, toShort(rates.m1), ...durations, ok + clientErrors + failed],
+      ...history.lineOf(application, kind, row),
+    ];
+    row += 1;
+  }
+}
+
+/** Rows `[name, subscriptions, newValuesTotal, newValuesPerSecond]`. */
+export function* renderObjects({ statistics }: MonitoredApplication): Pieces {
+  yield* renderRows(rowsOfObjects(statistics));
+}
+
+function* rowsOfObjects({ object }: MonitoredApplication['statistics']): Generator<readonly unknown[]> {
+  for (const [name, { subscriptions, newValues }] of object.objects) {
+    const { count, m1 } = newValues.snapshot();
+    yield [name, subscriptions.count, count, toShort(m1)];
+  }
+}
+
+/** Rows `[id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests, errors]`, oldest first; `false` follows where nothing has proven the name. */
+export function* renderSessionRows(sessions: Iterable<LiveSession>): Pieces {
+  yield* renderRows(rowsOfSessions(sessions));
+}
+
+function* rowsOfSessions(sessions: Iterable<LiveSession>): Generator<readonly unknown[]> {
+  for (const session of sessions) {
+    const entry = session.toEntry();
+    const { id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests } = entry;
+    const row: unknown[] = [
+      id,
+      userName,
+      connectionType,
+      createTime,
+      lastActivityTime,
+      remoteAddress,
+      requests,
+      session.errors,
+    ];
+    if (entry.verified === false) row.push(false);
+    yield row;
+  }
+}
+
+function* renderRows(rows: Iterable<readonly unknown[]>, members: object = {}): Pieces {
+  const head = JSON.stringify(members).slice(0, -1);
+  yield `${head}${head === '{' ? '' : ','}"rows":[`;
+  let before = '';
+  for (const row of rows) {
+    yield before + JSON.stringify(row);
+    before = ',';
+  }
+  yield ']}';
+}

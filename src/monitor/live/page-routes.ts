@@ -1,0 +1,65 @@
+/**
+ * The live page itself: `/` and its script, style and icon under `/page/`. They hold no data, so that everybody gets them: the page
+ * has to be there to ask for a credential. What it shows it gets from live-routes.ts.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { negotiateCoding } from '../accept-encoding.ts';
+import { notFound, ProblemError } from '../problem.ts';
+import { PAGE, type PageFile, PageFolder } from './page-files.ts';
+
+/**
+ * Only what comes from here, nothing that is written into the page (`'unsafe-inline'`), and data from nowhere else. Charts set their
+ * styles through the CSSOM, which is the script's and not the page's.
+ */
+export const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const OPEN = { config: { access: 'open' } } as const;
+
+/** Kept by the browser, and asked about each time: an update of the sidecar is an update of the page. */
+export const REVALIDATE = 'no-cache';
+
+const NOT_BUILT =
+  'The live page is not in this installation: the folder "page" beside the program is missing. Install the package again, or, with ' +
+  'the sources, run "npm run build". Everything else on this port works without it.';
+
+export function addPageRoutes(server: FastifyInstance, folder = new PageFolder()): void {
+  server.get('/', OPEN, (request, reply) => send(request, reply, folder, PAGE));
+  server.get('/page/:file', OPEN, (request, reply) => {
+    const { file } = request.params as { file: string };
+    // The page has one address.
+    return send(request, reply, folder, file === PAGE ? '' : file);
+  });
+}
+
+async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  folder: PageFolder,
+  name: string,
+): Promise<FastifyReply> {
+  const files = await folder.files();
+  if (files === undefined) throw new ProblemError({ status: 503, detail: NOT_BUILT });
+  const file = files.get(name);
+  if (file === undefined) throw notFound('The live page has no such file.');
+  return sendFile(request, reply, file, name === PAGE);
+}
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile, isPage: boolean): FastifyReply {
+  const coding = negotiateCoding(request.headers['accept-encoding'], [...file.coded.keys()]);
+  // One of its own for each form, since they differ in their bytes (RFC 9110 §8.8.3.3).
+  const etag = `"${file.hash}${coding === undefined ? '' : `-${coding}`}"`;
+  reply.headers({ etag, vary: 'accept-encoding', 'cache-control': REVALIDATE });
+  if (isPage) reply.header('content-security-policy', PAGE_POLICY);
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  reply.header('content-type', file.mediaType);
+  if (coding === undefined) return reply.send(file.plain);
+  return reply.header('content-encoding', coding).send(file.coded.get(coding));
+}
+
+/** RFC 9110 §13.1.2: compared without regard to weakness. */
+function isKnown(field: string | undefined, etag: string): boolean {
+  if (field === undefined) return false;
+  return field.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
+}

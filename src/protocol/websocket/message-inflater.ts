@@ -1,0 +1,136 @@
+import { constants, inflateRawSync, type ZlibOptions } from 'node:zlib';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { DeflateParameters } from './extensions.ts';
+import { toMaxInflatedBytes } from './inflated-bound.ts';
+import { SlidingWindow } from './sliding-window.ts';
+
+/** zlib writes no window of 8 bits, it takes 9 instead; a larger window reads everything that a smaller one reads. */
+const MIN_WINDOW_BITS = 9;
+
+/**
+ * Follows each payload. First what the sender has taken off its end (RFC 7692 §7.2.2). Then a last block, stored, of four
+ * bytes: only if these come out at the end did the message end where a block ends, and zlib has no other way to tell. The
+ * four are no UTF-8, so no text ends with them by itself.
+ */
+const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff, 0x01, 0x04, 0x00, 0xfb, 0xff, 0xfe, 0xfd, 0xfc, 0xfb]);
+const MARK = TAIL.readUInt32BE(TAIL.length - 4);
+const MARK_BYTES = 4;
+
+/** Each stream costs 10 us, however short: a message made of thousands would hold up all traffic. */
+const MAX_STREAMS = 16;
+
+const MIN_CHUNK_BYTES = 1_024;
+const MAX_CHUNK_BYTES = 64 * 1_024;
+const EMPTY = Buffer.alloc(0);
+
+export type InflateFailure = 'malformed' | 'inflated-too-large' | 'budget';
+
+/** With `info: true` zlib tells also how much of the input it used; `@types/node` does not know it. */
+interface Inflated {
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
+}
+
+/**
+ * Inflates the compressed messages of one direction (RFC 7692 §7.2.2), each at once and by itself. With context takeover, what
+ * a message may refer back to is handed to zlib as its dictionary; so nothing of zlib's is held between messages, and no
+ * message waits for a thread. test/bench/websocket.bench.ts compares this with a zlib stream that is kept.
+ */
+export class MessageInflater {
+  readonly #windowBits: number;
+  readonly #maxInflatedBytes: number;
+  /** Only with context takeover. */
+  readonly #window: SlidingWindow | undefined;
+  #brokenBy: InflateFailure | undefined;
+
+  constructor(parameters: DeflateParameters, maxInflatedBytes: number, budget: MemoryBudget) {
+    this.#windowBits = Math.max(MIN_WINDOW_BITS, parameters.windowBits);
+    this.#maxInflatedBytes = maxInflatedBytes;
+    this.#window = parameters.contextTakeover ? new SlidingWindow(1 << this.#windowBits, budget) : undefined;
+  }
+
+  get heldBytes(): number {
+    return this.#window?.heldBytes ?? 0;
+  }
+
+  /** Why no later message can be inflated, although the last one could. */
+  get brokenBy(): InflateFailure | undefined {
+    return this.#brokenBy;
+  }
+
+  /** A whole message. After a failure, nothing more can be inflated where there is context takeover. */
+  inflate(payload: Buffer): Buffer | InflateFailure {
+    return payload.length === 0 ? this.#inflateNothing() : this.#inflateStreams(payload);
+  }
+
+  release(): void {
+    this.#window?.release();
+  }
+
+  /**
+   * Not how an empty message is sent (§7.2.3.6), but read as one. A receiver that feeds zlib is out of step after it, and
+   * without context takeover starts anew.
+   */
+  #inflateNothing(): Buffer {
+    if (this.#window !== undefined) this.#brokenBy = 'malformed';
+    return EMPTY;
+  }
+
+  /** Blocks with BFINAL set end a stream and its window; the message may go on with another (§7.2.1, §7.2.3.4). */
+  #inflateStreams(payload: Buffer): Buffer | InflateFailure {
+    const chunkSize = Math.min(MAX_CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, 4 * payload.length));
+    let input = Buffer.allocUnsafe(payload.length + TAIL.length);
+    input.set(payload);
+    input.set(TAIL, payload.length);
+    const outputs: Buffer[] = [];
+    let room = toMaxInflatedBytes(payload.length, this.#maxInflatedBytes);
+    for (let streams = 0; streams < MAX_STREAMS; streams += 1) {
+      const inflated = this.#inflateOnce(input, chunkSize, room + MARK_BYTES);
+      if (typeof inflated === 'string') return inflated;
+      const unused = input.length - inflated.engine.bytesWritten;
+      const isLast = unused === 0;
+      if (isLast ? !isMarked(inflated.buffer) : unused < TAIL.length) return 'malformed';
+      const output = isLast ? inflated.buffer.subarray(0, -MARK_BYTES) : inflated.buffer;
+      room -= output.length;
+      if (room < 0) return 'inflated-too-large';
+      outputs.push(output);
+      this.#remember(output, isLast);
+      if (unused <= TAIL.length) return outputs.length === 1 ? output : Buffer.concat(outputs);
+      input = input.subarray(-unused);
+    }
+    return 'malformed';
+  }
+
+  #inflateOnce(input: Buffer, chunkSize: number, maxOutputLength: number): Inflated | InflateFailure {
+    const options: ZlibOptions = {
+      windowBits: this.#windowBits,
+      // Without it, the stream of a message that is not the last one would count as cut off.
+      finishFlush: constants.Z_SYNC_FLUSH,
+      // The default of 16 KiB, allocated anew for each message, costs more than inflating it.
+      chunkSize,
+      maxOutputLength,
+      info: true,
+    };
+    const dictionary = this.#window?.view();
+    if (dictionary !== undefined) options.dictionary = dictionary;
+    try {
+      return inflateRawSync(input, options) as unknown as Inflated;
+    } catch (error) {
+      const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+      return isTooLarge ? 'inflated-too-large' : 'malformed';
+    }
+  }
+
+  #remember(output: Buffer, isStreamOpen: boolean): void {
+    if (this.#window === undefined) return;
+    if (!isStreamOpen) this.#window.clear();
+    // The message itself has been read; it is the next one that cannot be.
+    else if (!this.#window.append(output)) this.#brokenBy = 'budget';
+  }
+}
+
+/** A stored block that was cut off takes the tail for its content: then all of it comes out, not the mark alone. */
+function isMarked(output: Buffer): boolean {
+  if (output.length < MARK_BYTES || output.readUInt32BE(output.length - MARK_BYTES) !== MARK) return false;
+  return !output.subarray(-TAIL.length).equals(TAIL);
+}

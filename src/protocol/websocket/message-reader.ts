@@ -1,0 +1,275 @@
+/**
+ * The room that reads WebSocket messages and coded bodies out of bytes that pass: bytes in, messages out. It knows neither
+ * sockets nor what the messages mean, alters nothing and keeps none of the bytes that it is shown.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { Reading } from '../../limits/reading-share.ts';
+import { type Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import type { DeflateParameters } from './extensions.ts';
+import { DirectionRate, type FrameRate } from './frame-rate.ts';
+import { FrameReader, OPCODE } from './frame-reader.ts';
+import { MessageCollector } from './message-collector.ts';
+import { MessageInflater } from './message-inflater.ts';
+import { type FurtherSteps, type MessageContents, MessageReading, type WholeMessage } from './message-reading.ts';
+import { copyUnmasked } from './unmask.ts';
+
+/**
+ * Why something passed unread. `too-large`: the message on the wire; `inflated-too-large`: what comes out of it; `malformed`: it
+ * does not inflate, or the direction holds no frames; `text`: a text message that is no UTF-8; `budget`: no memory for it; `time`: no
+ * time for it; `extension` is for callers whose connection agreed on an extension that cannot be read, the reader never says it.
+ */
+export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'extension' | 'budget' | 'time' | 'text';
+
+/** Told what one direction says, in order: during `push`, or later if `read` puts it off. */
+export interface MessageHandler {
+  /** `atNs`: when the message's last byte passed. What it returns is called for further steps until it returns false. */
+  onText(text: string, atNs: number): FurtherSteps | undefined;
+  /** A binary message has passed; it was not read. */
+  onBinary?(): void;
+  /** A close frame; nothing comes after it. */
+  onClose?(): void;
+  /** One message, or with `isUnread` all that follow too. */
+  onUnread(reason: UnreadReason): void;
+}
+
+export interface MessageReaderOptions {
+  /** Clients mask what they send, upstreams must not (RFC 6455 §5.1). */
+  readonly from: 'client' | 'upstream';
+  /** Of a message as sent, all its fragments together. */
+  readonly maxMessageBytes: number;
+  /** Of a compressed message's content. */
+  readonly maxInflatedBytes: number;
+  /** `undefined` where permessage-deflate was not agreed. */
+  readonly deflate: DeflateParameters | undefined;
+  readonly budget: MemoryBudget;
+  /** Where messages that have come in part are kept; absent: nothing else is kept in the budget. */
+  readonly bodies?: UnfinishedBodies;
+  /** Runs the steps of a reading, now or later; absent: all of them now. */
+  readonly read?: (reading: Reading, nowNs: number) => void;
+  /** Absent: always 0. */
+  readonly nowNs?: () => number;
+  /** Shared by all WebSockets; absent: any number of frames is followed. */
+  readonly frameRate?: FrameRate;
+  /** Whether there is room for one more message to wait, if it has to; absent: always. */
+  readonly hasRoom?: () => boolean;
+}
+
+const MAX_UNCOUNTED_FRAMES = 1_000;
+/** Thousands of frames that have fewer bytes on average are no messages of Bayeux. */
+const MIN_FRAME_BYTES = 24;
+
+/** What becomes of the message at hand: `count` is a binary one, `told` and `lost` are done with before their last byte. */
+type Fate = 'read' | 'count' | 'told' | 'lost';
+
+/**
+ * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. What is not UTF-8 or too large is lost
+ * alone; a broken frame, or a compressed message that was not inflated where later ones refer to it (context takeover), leaves
+ * the direction unread for good, and `push` returns at once. A handler's exception passes through `push`; only `close` is of
+ * use then.
+ */
+export class WebSocketMessageReader implements MessageContents, Unfinished {
+  readonly #options: MessageReaderOptions;
+  readonly #read: (reading: Reading, nowNs: number) => void;
+  readonly #handler: MessageHandler;
+  readonly #frames: FrameReader;
+  readonly #collector: MessageCollector;
+  readonly #inflater: MessageInflater | undefined;
+  #fate: Fate = 'told';
+  #isText = false;
+  #isCompressed = false;
+  /** Of the message at hand: the payload of its frames that have begun. */
+  #messageBytes = 0;
+  #isOver = false;
+  #isUnread = false;
+  /** Messages whose reading has not ended. */
+  #waiting = 0;
+  readonly #rate = new DirectionRate();
+  #countedFrames = 0;
+  /** Of the bytes that are being pushed: their number, and the frames before them. */
+  #pushedBytes = 0;
+  #framesBefore = 0;
+
+  constructor(options: MessageReaderOptions, handler: MessageHandler) {
+    const { deflate, budget } = options;
+    this.#options = options;
+    this.#handler = handler;
+    this.#read = options.read ?? readNow;
+    this.#collector = new MessageCollector(
+      options.maxMessageBytes,
+      options.bodies ?? new UnfinishedBodies(budget),
+      this,
+    );
+    this.#inflater = deflate && new MessageInflater(deflate, options.maxInflatedBytes, budget);
+    this.#frames = new FrameReader(
+      { isMasked: options.from === 'client', allowsCompressed: deflate !== undefined },
+      {
+        onHead: () => this.#onHead(),
+        onPayload: (bytes, from, to) => this.#onPayload(bytes, from, to),
+        onFrameEnd: () => this.#onFrameEnd(),
+        onBroken: () => this.#giveUp('malformed'),
+      },
+    );
+  }
+
+  /** Something went wrong that leaves this direction unread for good. */
+  get isUnread(): boolean {
+    return this.#isUnread;
+  }
+
+  /** Memory held between two calls of `push`: a message that has come in part, and the window. All of it is in the budget. */
+  get heldBytes(): number {
+    return this.#collector.heldBytes + (this.#inflater?.heldBytes ?? 0);
+  }
+
+  /** The next bytes of this direction, in any pieces; they are needed during the call only. */
+  push(bytes: Buffer): void {
+    if (this.#isOver) return;
+    this.#pushedBytes = bytes.length;
+    this.#framesBefore = this.#frames.frames;
+    this.#frames.push(bytes);
+    if (!this.#isOver) this.#countFrames();
+  }
+
+  #countFrames(): void {
+    const { frames } = this.#frames;
+    const { frameRate } = this.#options;
+    const pushed = frames - this.#framesBefore;
+    const added = frames - this.#countedFrames;
+    this.#countedFrames = frames;
+    if (frameRate === undefined) return;
+    const areTiny = pushed > MAX_UNCOUNTED_FRAMES && pushed * MIN_FRAME_BYTES > this.#pushedBytes;
+    if (frameRate.isTooFast(this.#rate, added) || areTiny) this.#giveUp('time');
+  }
+
+  /** Takes no more bytes, and gives its memory back once the messages that wait have been read. May be called at any time. */
+  close(): void {
+    this.#isOver = true;
+    this.#frames.stop();
+    this.#collector.release();
+    if (this.#waiting === 0) this.#inflater?.release();
+  }
+
+  /** The room of the message that is coming is needed for others. */
+  giveUp(): void {
+    this.#lose('budget');
+  }
+
+  #onHead(): void {
+    const { opcode, payloadBytes, isCompressed, isControl, frames } = this.#frames;
+    // A single read may hold thousands.
+    if (frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
+      this.#countFrames();
+      if (this.#isOver) return;
+    }
+    if (isControl) return;
+    if (opcode !== OPCODE.continuation) {
+      this.#isText = opcode === OPCODE.text;
+      this.#isCompressed = isCompressed;
+      this.#messageBytes = 0;
+      // What later messages may refer back to has to be inflated, whatever it is.
+      this.#fate = this.#isText || this.#isNeededLater() ? 'read' : 'count';
+    }
+    this.#messageBytes += payloadBytes;
+    if (this.#fate === 'read' && this.#messageBytes > this.#options.maxMessageBytes) this.#lose('too-large');
+  }
+
+  #isNeededLater(): boolean {
+    return this.#isCompressed && this.#options.deflate?.contextTakeover === true;
+  }
+
+  #onPayload(bytes: Buffer, from: number, to: number): void {
+    const frame = this.#frames;
+    if (this.#fate !== 'read' || frame.isControl) return;
+    if (frame.isFinal && to - from === this.#messageBytes) {
+      if (this.#options.hasRoom?.() === false) {
+        this.#lose('time');
+        return;
+      }
+      this.#fate = 'told';
+      this.#tell(frame.mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, frame.mask));
+    } else if (!this.#collector.append(bytes, { from, to }, frame)) this.#lose('budget');
+  }
+
+  #onFrameEnd(): void {
+    const { opcode, isFinal, isControl } = this.#frames;
+    if (opcode === OPCODE.close) {
+      this.close();
+      this.#handler.onClose?.();
+    }
+    if (!isFinal || isControl) return;
+    if (this.#fate === 'count') this.#handler.onBinary?.();
+    if (this.#fate !== 'read') return;
+    this.#fate = 'told';
+    this.#tell(this.#collector.view());
+    this.#collector.release();
+  }
+
+  #tell(payload: Buffer): void {
+    const atNs = this.#options.nowNs?.() ?? 0;
+    const message = { payload, isText: this.#isText, isCompressed: this.#isCompressed, atNs };
+    this.#waiting += 1;
+    this.#read(new MessageReading(message, this, this.#options.budget), atNs);
+  }
+
+  /** For `MessageReading` only. */
+  readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
+    if (this.#isUnread) return undefined;
+    const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
+    if (content === undefined || typeof content === 'string') {
+      this.#passUnread(content ?? 'malformed', isCompressed);
+      return undefined;
+    }
+    const further = this.#tellContent(content, isText, atNs);
+    const brokenBy = this.#inflater?.brokenBy;
+    // No later message can be inflated; after the end, that matters only to those that wait.
+    if (brokenBy !== undefined && (!this.#isOver || this.#waiting > 1)) this.#giveUp(brokenBy);
+    return further;
+  }
+
+  /** For `MessageReading` only. */
+  passUnread(isContentLost: boolean): void {
+    if (!this.#isUnread) this.#passUnread('time', isContentLost);
+  }
+
+  /** For `MessageReading` only. */
+  messageEnded(): void {
+    this.#waiting -= 1;
+    if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
+  }
+
+  #tellContent(content: Buffer, isText: boolean, atNs: number): FurtherSteps | undefined {
+    if (!isText) this.#handler.onBinary?.();
+    else if (!isUtf8(content)) this.#handler.onUnread('text');
+    else return this.#handler.onText(content.toString('utf8'), atNs);
+    return undefined;
+  }
+
+  #passUnread(reason: UnreadReason, isCompressed: boolean): void {
+    if (isCompressed && this.#options.deflate?.contextTakeover === true) this.#giveUp(reason);
+    else this.#handler.onUnread(reason);
+  }
+
+  /** Gives up the message that is coming. */
+  #lose(reason: UnreadReason): void {
+    this.#fate = 'lost';
+    this.#collector.release();
+    this.#passUnread(reason, this.#isCompressed);
+  }
+
+  #giveUp(reason: UnreadReason): void {
+    this.#isUnread = true;
+    this.close();
+    this.#handler.onUnread(reason);
+  }
+}
+
+function readNow(reading: Reading): void {
+  while (reading.step());
+}
+
+function unmaskedCopy(bytes: Buffer, from: number, to: number, mask: number): Buffer {
+  const copy = Buffer.allocUnsafe(to - from);
+  copyUnmasked(bytes, { from, to }, copy, 0, mask, 0);
+  return copy;
+}

@@ -1,0 +1,87 @@
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { Reading } from '../../limits/reading-share.ts';
+
+/** The steps that follow the first one: false when it was the last. */
+export type FurtherSteps = () => boolean;
+
+/** One whole message, as sent. */
+export interface WholeMessage {
+  /** Unmasked, compressed or not. */
+  readonly payload: Buffer;
+  readonly isText: boolean;
+  readonly isCompressed: boolean;
+  /** When its last byte passed, on the clock. */
+  readonly atNs: number;
+}
+
+/** What reads messages. */
+export interface MessageContents {
+  /** Reads a message; undefined when that was all. */
+  readContent(message: WholeMessage): FurtherSteps | undefined;
+  /** There was no time for a message, or for the rest of it. `isContentLost`: it was not inflated, and a later one may refer to it. */
+  passUnread(isContentLost: boolean): void;
+  /** Once for each message, after all else of it, also when reading it has thrown. */
+  messageEnded(): void;
+}
+
+/** What a waiting message takes beside its bytes, and what it costs the garbage collector. */
+const OVERHEAD_BYTES = 1_024;
+
+/** The reading of one WebSocket message, now or later. */
+export class MessageReading implements Reading {
+  readonly #contents: MessageContents;
+  readonly #memory: MemoryBudget;
+  readonly #isCompressed: boolean;
+  #message: WholeMessage | undefined;
+  #further: FurtherSteps | undefined;
+  #keptBytes = 0;
+
+  /** `message.payload` needs to be valid only until `read` of the share has returned. */
+  constructor(message: WholeMessage, contents: MessageContents, memory: MemoryBudget) {
+    this.#isCompressed = message.isCompressed;
+    this.#message = message;
+    this.#contents = contents;
+    this.#memory = memory;
+  }
+
+  step(): boolean {
+    let isMore = false;
+    try {
+      isMore = this.#readOn();
+    } finally {
+      if (!isMore) this.#end();
+    }
+    return isMore;
+  }
+
+  #readOn(): boolean {
+    const message = this.#message;
+    this.#message = undefined;
+    if (message === undefined) return this.#further?.() === true;
+    this.#further = this.#contents.readContent(message);
+    return this.#further !== undefined;
+  }
+
+  keep(): number | undefined {
+    const message = this.#message;
+    const bytes = (message?.payload.length ?? 0) + OVERHEAD_BYTES;
+    if (!this.#memory.take('bodies', bytes)) return undefined;
+    this.#keptBytes = bytes;
+    if (message !== undefined) this.#message = { ...message, payload: Buffer.from(message.payload) };
+    return bytes;
+  }
+
+  giveUp(): void {
+    const isContentLost = this.#message !== undefined;
+    this.#message = undefined;
+    this.#further = undefined;
+    this.#contents.passUnread(isContentLost && this.#isCompressed);
+    this.#end();
+  }
+
+  #end(): void {
+    this.#memory.give('bodies', this.#keptBytes);
+    this.#keptBytes = 0;
+    this.#contents.messageEnded();
+  }
+}

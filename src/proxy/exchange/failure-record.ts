@@ -1,0 +1,57 @@
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { ERROR_CODES } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { DataPath } from './exchange.ts';
+import {
+  reasonOf,
+  UPSTREAM_FAILURE_CODES,
+  type UpstreamFailure,
+  type UpstreamFailureCode,
+} from './upstream-failure.ts';
+
+/** While an upstream is down every request fails alike: one line for each code in that time, with how many it stands for. */
+const LOG_INTERVAL_NS = 10 * NS_PER_S;
+
+/** Where more is known of them: at the limit itself (`limits.inFlight`), and where TLS is dialled. */
+const LOGGED_ELSEWHERE: ReadonlySet<UpstreamFailureCode> = new Set(['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS']);
+
+interface Entry {
+  count: number;
+  /** `count` when the last line of it was written. */
+  loggedCount: number;
+  loggedNs: number;
+}
+
+/** What the upstream did not answer, by code: for the log, and for whoever reads numbers. */
+export class FailureRecord {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  // All codes from the start, so that a first failure is a step and no new series.
+  readonly #entries = new Map<UpstreamFailureCode, Entry>(
+    UPSTREAM_FAILURE_CODES.map((code) => [code, { count: 0, loggedCount: 0, loggedNs: Number.NEGATIVE_INFINITY }]),
+  );
+
+  constructor(clock: Clock, logger: Logger) {
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** Since the start, e.g. `D2S_ERR_UPSTREAM_REFUSED` => 17; every code is there. */
+  get counts(): ReadonlyMap<UpstreamFailureCode, number> {
+    return new Map(Array.from(this.#entries, ([code, { count }]) => [code, count]));
+  }
+
+  /** To be called once for each exchange that failed. */
+  record(failure: UpstreamFailure, path: DataPath): void {
+    const entry = this.#entries.get(failure.code);
+    if (entry === undefined) return;
+    entry.count += 1;
+    if (LOGGED_ELSEWHERE.has(failure.code)) return;
+    const nowNs = this.#clock.nowNs();
+    if (nowNs - entry.loggedNs < LOG_INTERVAL_NS) return;
+    const failed = entry.count - entry.loggedCount;
+    entry.loggedNs = nowNs;
+    entry.loggedCount = entry.count;
+    this.#logger.warn({ code: failure.code, reason: reasonOf(failure), path, failed }, ERROR_CODES[failure.code]);
+  }
+}

@@ -1,0 +1,142 @@
+import { type ErrorCode, SidecarError } from '../../base/errors.ts';
+
+/** Error types of RFC 9209 §2.3 that the sidecar can name. */
+export type ProxyErrorType =
+  | 'connection_limit_reached'
+  | 'connection_refused'
+  | 'connection_terminated'
+  | 'connection_timeout'
+  | 'destination_ip_unroutable'
+  | 'dns_error'
+  | 'http_protocol_error'
+  | 'http_response_header_section_size'
+  | 'http_response_incomplete'
+  | 'http_response_timeout'
+  | 'http_upgrade_failed'
+  | 'tls_alert_received'
+  | 'tls_certificate_error'
+  | 'tls_protocol_error';
+
+interface FailureKind {
+  readonly status: 502 | 503 | 504;
+  readonly proxyError: ProxyErrorType;
+}
+
+const KINDS = {
+  D2S_ERR_UPSTREAM_REFUSED: { status: 502, proxyError: 'connection_refused' },
+  D2S_ERR_UPSTREAM_UNREACHABLE: { status: 502, proxyError: 'destination_ip_unroutable' },
+  D2S_ERR_UPSTREAM_DNS: { status: 502, proxyError: 'dns_error' },
+  D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: { status: 504, proxyError: 'connection_timeout' },
+  D2S_ERR_UPSTREAM_TLS: { status: 502, proxyError: 'tls_protocol_error' },
+  D2S_ERR_UPSTREAM_TERMINATED: { status: 502, proxyError: 'connection_terminated' },
+  D2S_ERR_UPSTREAM_INCOMPLETE: { status: 502, proxyError: 'http_response_incomplete' },
+  D2S_ERR_UPSTREAM_TIMEOUT: { status: 504, proxyError: 'http_response_timeout' },
+  D2S_ERR_UPSTREAM_PROTOCOL: { status: 502, proxyError: 'http_protocol_error' },
+  D2S_ERR_UPSTREAM_HEAD_TOO_LARGE: { status: 502, proxyError: 'http_response_header_section_size' },
+  D2S_ERR_UPSTREAM_UPGRADE: { status: 502, proxyError: 'http_upgrade_failed' },
+  D2S_ERR_UPSTREAM_RESOURCES: { status: 503, proxyError: 'connection_limit_reached' },
+  D2S_ERR_UPSTREAM_BUSY: { status: 503, proxyError: 'connection_limit_reached' },
+} as const satisfies Partial<Record<ErrorCode, FailureKind>>;
+
+export type UpstreamFailureCode = keyof typeof KINDS;
+
+export const UPSTREAM_FAILURE_CODES = Object.keys(KINDS) as readonly UpstreamFailureCode[];
+
+/** Why the upstream gave no (whole) answer. `status` and `proxyError` are what the client is told, if it can still be told. */
+export class UpstreamFailure extends SidecarError {
+  declare readonly code: UpstreamFailureCode;
+
+  constructor(code: UpstreamFailureCode, cause?: unknown) {
+    super(code, undefined, cause === undefined ? undefined : { cause });
+  }
+
+  /** 503 when it was not even asked, 504 when time ran out, else 502 (RFC 9110 §15.6). */
+  get status(): 502 | 503 | 504 {
+    return KINDS[this.code].status;
+  }
+
+  /** RFC 9209 §2.3. */
+  get proxyError(): ProxyErrorType {
+    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
+  }
+}
+
+/**
+ * The one place that maps a socket's error to a failure. `phase` says how far the exchange had come:
+ * `connect` before the connection stood, `handshake` before TLS stood on it, `wait` before the response began, `response` after that.
+ */
+export function toUpstreamFailure(
+  cause: unknown,
+  phase: 'connect' | 'handshake' | 'wait' | 'response',
+): UpstreamFailure {
+  if (cause instanceof UpstreamFailure) return cause;
+  if (phase === 'response') return new UpstreamFailure('D2S_ERR_UPSTREAM_INCOMPLETE', cause);
+  // An upstream that misses a certificate of ours says so only when we take the handshake for done (RFC 8446 §4.4.2.4).
+  if (phase === 'handshake' || isOpenSslCode(codeOf(cause))) return new UpstreamFailure('D2S_ERR_UPSTREAM_TLS', cause);
+  if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
+  return new UpstreamFailure(toConnectCode(cause), cause);
+}
+
+function toConnectCode(cause: unknown): UpstreamFailureCode {
+  // net.connect to a name with several addresses fails with an AggregateError that carries the last one's code.
+  switch (codeOf(cause)) {
+    case 'ECONNREFUSED':
+      return 'D2S_ERR_UPSTREAM_REFUSED';
+    case 'ETIMEDOUT':
+      return 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT';
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EAI_FAIL':
+    case 'EAI_NODATA':
+      return 'D2S_ERR_UPSTREAM_DNS';
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return 'D2S_ERR_UPSTREAM_TERMINATED';
+    // Of the process or the machine that the sidecar runs on: the upstream was not even asked.
+    case 'EMFILE':
+    case 'ENFILE':
+    case 'ENOBUFS':
+    case 'ENOMEM':
+    case 'EADDRNOTAVAIL':
+    case 'EAI_MEMORY':
+      return 'D2S_ERR_UPSTREAM_RESOURCES';
+    default:
+      return 'D2S_ERR_UPSTREAM_UNREACHABLE';
+  }
+}
+
+function codeOf(cause: unknown): string {
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+/**
+ * Why TLS failed, as a code of Node's, OpenSSL's or the system's, e.g. `CERT_HAS_EXPIRED`, `ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION`,
+ * `ECONNRESET`; `''` if there is none. None of them holds anything that the other side has written.
+ */
+export function tlsReasonOf(cause: unknown): string {
+  const code = codeOf(cause);
+  if (code !== 'EPROTO') return code;
+  // Found while writing, OpenSSL's error is in the message only: `...:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version:...`
+  const reason = /:SSL routines:\w*:([\w/ ]+):/.exec((cause as Error).message)?.[1];
+  return reason === undefined ? code : `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`;
+}
+
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+
+/** For the log: what lies behind a failure, as a code of the system or of Node, e.g. `ECONNRESET`; undefined if none does. */
+export function reasonOf(failure: UpstreamFailure): string | undefined {
+  const reason = codeOf(failure.cause);
+  return CODE.test(reason) ? reason : undefined;
+}
+
+/** OpenSSL's own errors, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */
+function isOpenSslCode(code: string): boolean {
+  return code.startsWith('ERR_SSL_') || code === 'EPROTO';
+}
+
+/** A system's error (`ECONNRESET`) has no underscore; what is left is what verification found, e.g. `CERT_HAS_EXPIRED`. */
+function toTlsError(reason: string): ProxyErrorType {
+  if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
+  return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
+}

@@ -1,0 +1,450 @@
+/**
+ * The complete path: Node's own HTTP server and http-proxy, for what the relay does not frame itself (HTTP/1.0, odd heads,
+ * absolute-form, upgrades), or with `dataPath: gateway` for everything. It gets sockets, never listens, and reports the same
+ * exchanges as the relay; it knows neither the relay nor metrics. Node's strict parser decides what is HTTP at all.
+ *
+ * What it cannot keep as it would be without the sidecar, since Node's parser or writer does not have it:
+ * - Requests reach the upstream as HTTP/1.1, responses the client; an HTTP/1.0 client gets Node's own Connection field, no
+ *   chunks and no interim responses, and one without Host gets the upstream's.
+ * - Request fields of one name stand together at the place of the first, in its letter case; several Cookie fields become one.
+ *   Blanks around values and folded lines are normalised. In responses lines stay as they came, but for the 101 of an upgrade,
+ *   which is grouped the same and gets the standard reason.
+ * - Chunks get other sizes, chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding` on
+ *   204 and 304. Content-Length moves behind Content-Disposition.
+ * - 100 loses its fields. A final response to a request that still waits for its 100 gains `Connection: keep-alive`.
+ * - Refused here: with 400 methods that Node's parser does not know, more than one Host, a fragment in the target, transfer
+ *   codings that are not plain tokens with one chunked at the end, any transfer coding in HTTP/1.0, trailers that belong in a
+ *   head (Connection, Upgrade); with 501 CONNECT; with 505 versions other than 1.0 and 1.1.
+ * - Request lines of RTSP/1.x (GET, POST, OPTIONS) and ICE/1.x (SOURCE) are read as HTTP/1.x: Node's parser does, and does not
+ *   tell. The relay refuses them before it hands over.
+ * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are taken out. A refused WebSocket request is
+ *   the last one on its connection.
+ * - A client that has sent nothing yet is given `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.
+ */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type net from 'node:net';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Config } from '../../config/config.ts';
+import { MemoryBudget } from '../../limits/memory-budget.ts';
+import { RequestAccount, RequestMemory } from '../../limits/request-memory.ts';
+import { StalledWrites } from '../../limits/stalled-writes.ts';
+import { withoutUpgrade } from '../../protocol/http1/upgrade.ts';
+import type { ClientConnection, Exchange } from '../exchange/exchange.ts';
+import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import type { RequestProblemStatus } from '../exchange/problem.ts';
+import { SharedLookup } from '../upstream/shared-lookup.ts';
+import type { UpstreamTls } from '../upstream/upstream-tls.ts';
+import { GatewayRequestHead, toLines, withoutUpgradeFields } from './fields.ts';
+import { OpenTunnels } from './open-tunnels.ts';
+import { PlainExchange } from './plain-exchange.ts';
+import { createProxy, type ProxyServer } from './proxy.ts';
+import { ReadAhead } from './read-ahead.ts';
+import { NO_SIZE, type RequestSize, toHeadProblem, toRequestSize } from './request-head.ts';
+import { ServedConnection } from './served-connection.ts';
+import type { GatewayServices } from './services.ts';
+import type { UpstreamReachability } from './upstream-watch.ts';
+import { hasBody, isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
+
+export interface GatewayOptions {
+  readonly upstreamHost: string;
+  readonly upstreamPort: number;
+  readonly forwarded: Config['forwarded'];
+  readonly headBytes: number;
+  /** Most fields in a request's head. */
+  readonly maxFields: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** 0: none. */
+  readonly responseTimeoutMs: number;
+  /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
+  readonly halfClosedTimeoutMs?: number;
+  /** For what waits for its turn; absent: a budget of its own. */
+  readonly memory?: RequestMemory;
+  /** Default: of its own. */
+  readonly stalled?: StalledWrites;
+  /** Undefined: plain TCP to the upstream. */
+  readonly upstreamTls?: UpstreamTls | undefined;
+  /** Told of connections to the upstream that stand, and of those that could not be opened. */
+  readonly reachability?: UpstreamReachability | undefined;
+}
+
+/** What may become another while it serves. */
+export type LiveGatewayOptions = Pick<
+  GatewayOptions,
+  | 'forwarded'
+  | 'headBytes'
+  | 'maxFields'
+  | 'headTimeoutMs'
+  | 'idleTimeoutMs'
+  | 'connectTimeoutMs'
+  | 'responseTimeoutMs'
+  | 'halfClosedTimeoutMs'
+>;
+
+/** Node 22.21, 24.9 and later; the types of Node 20 do not know it. */
+interface ShouldUpgrade {
+  readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
+}
+
+const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
+
+/** How precisely a head's time limit is kept: Node looks at all connections that often. */
+const MAX_CHECK_INTERVAL_MS = 1_000;
+const MIN_CHECK_INTERVAL_MS = 10;
+
+/** How often all connections are looked at, in ms. */
+const LOOK_MS = 250;
+
+/** A request's connection, and the request's size; `NO_SIZE` if it does not wait. */
+interface Admitted {
+  readonly connection: ServedConnection;
+  readonly size: RequestSize;
+}
+
+export class Gateway {
+  readonly #reporter: ExchangeReporter;
+  readonly #proxy: ProxyServer;
+  readonly #logger: Logger;
+  readonly #memory: RequestMemory;
+  readonly #stalled: StalledWrites;
+  #lookTimer: NodeJS.Timeout | undefined;
+  readonly #server: http.Server;
+  readonly #connections = new Map<net.Socket, ServedConnection>();
+  readonly #tunnels: OpenTunnels;
+  readonly #lookup = new SharedLookup().lookup;
+  #options: GatewayOptions;
+  #services: GatewayServices;
+  #isDraining = false;
+  #isDestroyed = false;
+  #overflowed = 0;
+
+  constructor(options: GatewayOptions, reporter: ExchangeReporter, clock: Clock, logger: Logger) {
+    this.#options = options;
+    this.#tunnels = new OpenTunnels(clock);
+    this.#logger = logger;
+    this.#memory = options.memory ?? new RequestMemory(new MemoryBudget());
+    this.#stalled = options.stalled ?? new StalledWrites(this.#memory.budget, clock);
+    this.#reporter = reporter;
+    this.#proxy = createProxy({ host: options.upstreamHost, port: options.upstreamPort });
+    this.#services = this.#createServices();
+    this.#server = this.#createServer();
+  }
+
+  /**
+   * Other limits from now on: time limits of the upstream and what is forwarded for the next requests, all else for the next
+   * connections. Node looks at heads as often as before, so a time limit below what it was may come up to a second late.
+   */
+  reconfigure(options: LiveGatewayOptions): void {
+    this.#options = { ...this.#options, ...options };
+    this.#services = this.#createServices();
+    const { headBytes, headTimeoutMs, idleTimeoutMs } = options;
+    this.#server.headersTimeout = headTimeoutMs;
+    this.#server.keepAliveTimeout = idleTimeoutMs;
+    this.#server.timeout = idleTimeoutMs;
+    // Node asks its server for it with each connection; its types only know it as an option.
+    (this.#server as unknown as { maxHeaderSize: number }).maxHeaderSize = headBytes;
+  }
+
+  /** Client connections open now, upgraded ones included. */
+  get openConnections(): number {
+    return this.#connections.size;
+  }
+
+  /** Of these, the ones that are WebSockets by now. */
+  get upgradedConnections(): number {
+    return this.#tunnels.size;
+  }
+
+  /** WebSockets that were let go, by how they ended. */
+  get tunnelsLetGo(): OpenTunnels['letGo'] {
+    return this.#tunnels.letGo;
+  }
+
+  /** Connections that were refused further requests since too many of theirs were waiting (`MAX_WAITING`). */
+  get overflowedConnections(): number {
+    return this.#overflowed;
+  }
+
+  /** Takes over a client's socket whose next unread byte is the first of a request head. Its listeners must be gone. */
+  take(socket: net.Socket, client: ClientConnection): void {
+    if (this.#isDestroyed) socket.destroy();
+    if (socket.destroyed) return;
+    const { idleTimeoutMs, halfClosedTimeoutMs = DEFAULT_HALF_CLOSED_TIMEOUT_MS } = this.#options;
+    const onHalfClosedTooLong = () => this.#reporter.hits.hit('timeouts.halfClosed');
+    const { upstreamTls } = this.#options;
+    const lookup = this.#lookup;
+    const { headBytes } = this.#options;
+    const account = new RequestAccount(this.#memory);
+    const onNoMemory = () => this.#reporter.hits.hit('limits.memoryBytes');
+    const stalled = this.#stalled;
+    const limits = { headBytes, account, onNoMemory, stalled, idleTimeoutMs, halfClosedTimeoutMs, onHalfClosedTooLong };
+    const options = { ...limits, upstreamTls, lookup };
+    const connection = new ServedConnection(socket, client, options, this.#isDraining);
+    this.#connections.set(socket, connection);
+    socket.on('close', () => this.#connections.delete(socket));
+    this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS).unref();
+    socket.setNoDelay(true);
+    socket.allowHalfOpen = true;
+    this.#serve(socket, connection);
+  }
+
+  /** From now on answers carry `Connection: close`. Idle and upgraded connections stay. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of this.#connections.values()) connection.announceEnd();
+  }
+
+  /** Client connections open now, upgraded ones included. */
+  connections(): IterableIterator<ServedConnection> {
+    return this.#connections.values();
+  }
+
+  /** Closes the WebSockets with 1001, spread over the time; a second call replaces the first. */
+  letTunnelsGo(overMs: number): void {
+    this.#tunnels.goAway(overMs);
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#isDestroyed = true;
+    for (const socket of this.#connections.keys()) socket.destroy();
+    this.#tunnels.stop();
+    clearInterval(this.#lookTimer);
+    // It has never listened: this only stops its interval.
+    this.#server.close();
+  }
+
+  #createServices(): GatewayServices {
+    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes, idleTimeoutMs, reachability } = this.#options;
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const [proxy, reporter, memory] = [this.#proxy, this.#reporter, this.#memory.budget];
+    return {
+      proxy,
+      reporter,
+      memory,
+      limits: this.#options,
+      reachability,
+      headBytes,
+      idleTimeoutMs,
+      forwarded,
+      authority,
+    };
+  }
+
+  #createServer(): http.Server {
+    const { headBytes, headTimeoutMs, idleTimeoutMs } = this.#options;
+    const interval = Math.min(Math.max(Math.floor(headTimeoutMs / 4), MIN_CHECK_INTERVAL_MS), MAX_CHECK_INTERVAL_MS);
+    const options: http.ServerOptions & ShouldUpgrade = {
+      // Newer Nodes ask. One with a body is best served as a request like any other; older ones raise 'upgrade' for it as well,
+      // with the body unread (`#ignoreUpgrade`).
+      shouldUpgradeCallback: (request) => isWebSocketRequest(request) || !hasBody(request),
+      maxHeaderSize: headBytes,
+      headersTimeout: headTimeoutMs,
+      // An upload may take its time, and an upgraded connection for ever (#1664).
+      requestTimeout: 0,
+      keepAliveTimeout: idleTimeoutMs,
+      connectionsCheckingInterval: interval,
+      insecureHTTPParser: false,
+      // Ours answers with a problem, and knows two Hosts from one.
+      requireHostHeader: false,
+    };
+    const server = http.createServer(options);
+    // Node drops fields past 2,000 in silence; ours refuses them (`#admit`).
+    server.maxHeadersCount = 0;
+    // A client that has closed its sending side still waits for its answer. Not documented, but Node's own since 0.8.
+    (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+    server.on('request', (request, response) => this.#onRequest(request, response, false));
+    server.on('checkContinue', (request, response) => this.#onRequest(request, response, true));
+    server.on('checkExpectation', (request, response) => this.#onRequest(request, response, false));
+    server.on('upgrade', (request, socket, leftover) => this.#onUpgrade(request, socket as net.Socket, leftover));
+    server.on('connect', (_request, socket) => this.#connections.get(socket as net.Socket)?.refuse(501));
+    // From one byte to the next, whichever way. Node gives it to each connection, and stretches it between two requests.
+    server.timeout = idleTimeoutMs;
+    server.on('timeout', (socket) => this.#onSilence(socket));
+    server.on('clientError', (error, socket) => this.#onClientError(error, socket as net.Socket));
+    // Node watches over heads only from this event on, and a server that never listens never sends it.
+    server.emit('listening');
+    return server;
+  }
+
+  /** For what no event tells: unfinished heads, tunnels that stand still, writes below the high-water mark. */
+  #look(): void {
+    if (this.#connections.size === 0) {
+      clearInterval(this.#lookTimer);
+      this.#lookTimer = undefined;
+      return;
+    }
+    const inMessage = socketsInMessage(this.#server);
+    for (const [socket, connection] of this.#connections) {
+      connection.lookForStall();
+      connection.lookForHead(inMessage?.has(socket) ?? !connection.isIdle);
+    }
+  }
+
+  #serve(socket: net.Socket, connection: ServedConnection): void {
+    if (socket.destroyed) return;
+    // Whoever had it before may have left a limit for idle connections on it.
+    socket.setTimeout(0);
+    this.#server.emit('connection', socket);
+    connection.onServed();
+    socket.resume();
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const admitted = this.#admit(request);
+    if (admitted === undefined) {
+      request.resume();
+      return;
+    }
+    const { connection, size } = admitted;
+    const isUpgradeIgnored = request.headers.upgrade !== undefined;
+    // What is served here is not upgraded, so the upstream is not asked to.
+    if (isUpgradeIgnored) request.rawHeaders = withoutUpgradeFields(request.rawHeaders);
+    const exchange = this.#begin(request, connection);
+    const turn = new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange);
+    connection.add(turn, size);
+    // Node's parser stops behind it, and drops what came in the same read: the client must know that it was not served.
+    if (isUpgradeIgnored) connection.endBehindLast();
+  }
+
+  #onUpgrade(request: IncomingMessage, socket: net.Socket, leftover: Buffer): void {
+    this.#connections.get(socket)?.onUpgrade();
+    const admitted = this.#admit(request);
+    if (admitted === undefined) return;
+    const { connection, size } = admitted;
+    if (!isWebSocketRequest(request)) {
+      this.#ignoreUpgrade(request, admitted, leftover);
+      return;
+    }
+    const ahead = this.#readAhead(connection, leftover);
+    if (ahead === undefined) return;
+    const onTunnel = (upstream: net.Socket) => this.#tunnels.add(socket, upstream);
+    const exchange = this.#begin(request, connection);
+    const turn = new WebSocketExchange(this.#services, connection, { request, ahead, onTunnel }, exchange);
+    connection.add(turn, size);
+  }
+
+  /** Undefined if memory has no room for `leftover`; the request is refused then. */
+  #readAhead(connection: ServedConnection, leftover: Buffer): ReadAhead | undefined {
+    const { memory, headBytes } = this.#services;
+    const onNoMemory = () => this.#reporter.hits.hit('limits.memoryBytes');
+    const ahead = ReadAhead.of(connection.socket, leftover, { memory, maxBytes: headBytes, onNoMemory });
+    if (ahead === undefined) connection.refuse(503);
+    return ahead;
+  }
+
+  /** The connection that takes this request; undefined when the request is refused or came too late. */
+  #admit(request: IncomingMessage): Admitted | undefined {
+    const connection = this.#connections.get(request.socket);
+    if (connection === undefined || connection.isClosing) return undefined;
+    const hasTooMany = request.rawHeaders.length > 2 * this.#options.maxFields;
+    if (hasTooMany) this.#reporter.hits.hit('limits.fields');
+    const problem = hasTooMany ? 431 : toHeadProblem(request);
+    if (problem !== undefined) {
+      connection.refuse(problem, request.method === 'HEAD');
+      return undefined;
+    }
+    if (connection.isFull) {
+      this.#overflowed += 1;
+      this.#logger.warn({ overflowed: this.#overflowed }, 'too many requests wait on one connection: refusing more');
+      connection.refuse(503, request.method === 'HEAD');
+      return undefined;
+    }
+    const size = connection.isBusy ? toRequestSize(request) : NO_SIZE;
+    if (!connection.hasRoomFor(size)) {
+      this.#reporter.hits.hit('limits.memoryBytes');
+      connection.refuse(503, request.method === 'HEAD');
+      return undefined;
+    }
+    return { connection, size };
+  }
+
+  #begin(request: IncomingMessage, connection: ServedConnection): Exchange {
+    return this.#services.reporter.begin(new GatewayRequestHead(request), connection.client, 'gateway');
+  }
+
+  /**
+   * Serves the request as if it did not ask (RFC 9110 §7.8). Node's server has left the connection and would not read the
+   * request's body: so the head is put back without its wish, and the connection begins anew.
+   */
+  #ignoreUpgrade(request: IncomingMessage, { connection, size }: Admitted, leftover: Buffer): void {
+    const { socket } = connection;
+    const head = `${request.method} ${request.url} HTTP/${request.httpVersion}\r\n${toLines(request.rawHeaders)}\r\n`;
+    const bytes = Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]);
+    const ahead = this.#readAhead(connection, bytes);
+    if (ahead === undefined) return;
+    const turn = {
+      begin: () => {
+        // As in the relay: a stream that has ended while others came first takes nothing back, so it cannot be read anew.
+        if (connection.hasClientEnded) {
+          ahead.drop();
+          connection.refuseNow(400, request.method === 'HEAD');
+          return;
+        }
+        ahead.giveBack();
+        connection.release(turn);
+        // Not from within Node's parser, which the new beginning would use again.
+        process.nextTick(() => this.#serve(socket, connection));
+      },
+      cancel: () => ahead.drop(),
+      onClientEnded: () => undefined,
+      isReceiving: false,
+      isHeld: true,
+      bodyBytes: 0,
+      hasAnswered: false,
+    };
+    connection.add(turn, size);
+  }
+
+  /** As the relay: a client that waits for an answer may be silent for as long as it takes, one that is waited for may not. */
+  #onSilence(socket: net.Socket): void {
+    const connection = this.#connections.get(socket);
+    // These have a limit of their own.
+    if (connection?.hasClientEnded === true || connection?.isClosing === true) return;
+    if (connection?.isHeld === true && socket.writableLength === 0) {
+      // As in the relay: one that is not read since the upstream does not read may have left.
+      socket.write('');
+      socket.setTimeout(this.#options.idleTimeoutMs);
+      return;
+    }
+    this.#reporter.hits.hit('timeouts.idle');
+    socket.destroy();
+  }
+
+  #onClientError(error: NodeJS.ErrnoException, socket: net.Socket): void {
+    const connection = this.#connections.get(socket);
+    const status = toStatus(error.code);
+    const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isIdle === true;
+    if (status === 408) this.#reporter.hits.hit('timeouts.head');
+    else if (status === 431) this.#reporter.hits.hit('limits.headBytes');
+    // Nobody there to be told, or nothing asked that could be answered.
+    if (connection === undefined || status === undefined || isUnused) socket.destroy();
+    else connection.refuse(status);
+  }
+}
+
+/** Node's list of a server's connections. */
+interface ConnectionsList {
+  active(): readonly { readonly socket?: net.Socket | null }[];
+}
+
+/**
+ * Sockets of which Node's parser has a part of a message. Undocumented, the same in Node 20 and 26: Node's own watch over heads uses
+ * the list. Undefined where it is not there.
+ */
+function socketsInMessage(server: http.Server): ReadonlySet<net.Socket> | undefined {
+  const key = Object.getOwnPropertySymbols(server).find(({ description }) => description === 'http.server.connections');
+  const list = key && (server as unknown as Record<symbol, Partial<ConnectionsList> | undefined>)[key];
+  const parsers = list?.active?.();
+  return parsers && new Set(parsers.flatMap(({ socket }) => socket ?? []));
+}
+
+/** What Node's parser or its clock found, as an answer; undefined for an error of the connection itself. */
+function toStatus(code: string | undefined): RequestProblemStatus | undefined {
+  if (code === 'HPE_HEADER_OVERFLOW') return 431;
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
+  return code?.startsWith('HPE_') === true ? 400 : undefined;
+}

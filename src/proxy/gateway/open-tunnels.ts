@@ -1,0 +1,80 @@
+import type { Socket } from 'node:net';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
+import { type Farewell, OpenTunnel } from './open-tunnel.ts';
+
+/** How often the next ones are let go: so many clients come again at the same moment. */
+const STEP_MS = 50;
+/** In a second: one percent of the loop to follow them. What is not followed is cut at the end, and not closed. */
+const FRAMES = { all: 200_000, ofOne: 10_000 };
+
+/** All WebSockets that are open, and how they are let go: one after another, so that their clients do not come again at once. */
+export class OpenTunnels {
+  readonly #clock: Clock;
+  readonly #frameRate: FrameRate;
+  readonly #open = new Set<OpenTunnel>();
+  readonly #staying = new Set<OpenTunnel>();
+  readonly #letGo: Record<Farewell, number> = { closed: 0, cut: 0 };
+  #windowEndNs = 0;
+  #steppedNs = 0;
+  /** Part of a tunnel whose turn has not come whole. */
+  #due = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#frameRate = new FrameRate(clock, FRAMES);
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Tunnels that were let go, by how they ended. */
+  get letGo(): Readonly<Record<Farewell, number>> {
+    return this.#letGo;
+  }
+
+  /** To be called right behind the pipes, in the same turn of the event loop. */
+  add(client: Socket, upstream: Socket): void {
+    const tunnel = new OpenTunnel(client, upstream, this.#frameRate);
+    this.#open.add(tunnel);
+    this.#staying.add(tunnel);
+    client.once('close', () => {
+      this.#open.delete(tunnel);
+      this.#staying.delete(tunnel);
+    });
+  }
+
+  /** Lets all go, those that come meanwhile included, evenly over the time; the longest open first. 0: all that are here, now. */
+  goAway(overMs: number): void {
+    clearInterval(this.#timer);
+    this.#steppedNs = this.#clock.nowNs();
+    this.#windowEndNs = this.#steppedNs + overMs * NS_PER_MS;
+    this.#due = 0;
+    this.#timer = setInterval(() => this.#step(), STEP_MS).unref();
+    this.#step();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #step(): void {
+    const nowNs = this.#clock.nowNs();
+    const leftNs = this.#windowEndNs - this.#steppedNs;
+    const isLast = nowNs >= this.#windowEndNs;
+    // Of those that stay, as many as of the time that was left has passed.
+    this.#due += isLast ? this.#staying.size : (this.#staying.size * (nowNs - this.#steppedNs)) / leftNs;
+    this.#steppedNs = nowNs;
+    for (const tunnel of this.#staying) {
+      if (this.#due < 1 && !isLast) break;
+      this.#due -= 1;
+      this.#staying.delete(tunnel);
+      tunnel.goAway((farewell) => {
+        this.#letGo[farewell] += 1;
+      });
+    }
+    if (isLast) this.stop();
+  }
+}

@@ -1,0 +1,318 @@
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { isFramingName } from '../../protocol/http1/chunked.ts';
+import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
+import { type Problem, upstreamProblem } from '../exchange/problem.ts';
+import type { Refusal } from '../exchange/refusal.ts';
+import { UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { GatewayResponseHead, isChunked, toPairs } from './fields.ts';
+import { callWeb } from './proxy.ts';
+import { pump } from './pump.ts';
+import { isVersion10, setRequestHead } from './request-head.ts';
+import { type ClientResponseHead, toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
+import type { ServedConnection } from './served-connection.ts';
+import type { GatewayServices } from './services.ts';
+import type { Turn } from './turn.ts';
+import { toFailure, UpstreamWatch } from './upstream-watch.ts';
+
+/** One request and its response, through http-proxy's `web`. */
+export class PlainExchange implements Turn {
+  readonly #services: GatewayServices;
+  readonly #connection: ServedConnection;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #exchange: Exchange;
+  /** The client asked for 100 (Continue) and has not been given one: it may or may not send its body. */
+  #isContinueDue: boolean;
+  #upstream: ClientRequest | undefined;
+  #watch: UpstreamWatch | undefined;
+  #isUntilClose = false;
+  #isOver = false;
+  #isResponseDone = false;
+  #isUpstreamDone = true;
+
+  constructor(
+    services: GatewayServices,
+    connection: ServedConnection,
+    message: {
+      readonly request: IncomingMessage;
+      readonly response: ServerResponse;
+      readonly expectsContinue: boolean;
+    },
+    exchange: Exchange,
+  ) {
+    this.#services = services;
+    this.#connection = connection;
+    this.#request = message.request;
+    this.#response = message.response;
+    this.#isContinueDue = message.expectsContinue;
+    this.#exchange = exchange;
+  }
+
+  get isReceiving(): boolean {
+    return !this.#request.complete;
+  }
+
+  /** An upstream that does not read keeps the client from sending. */
+  get isHeld(): boolean {
+    return this.#request.complete || this.#upstream?.writableNeedDrain === true;
+  }
+
+  get upstream(): ClientRequest | undefined {
+    return this.#upstream;
+  }
+
+  get bodyBytes(): number {
+    return this.#request.readableLength;
+  }
+
+  get hasAnswered(): boolean {
+    return this.#response.headersSent;
+  }
+
+  begin(): void {
+    const { proxy, headBytes } = this.#services;
+    this.#request.on('error', () => undefined);
+    this.#response.on('error', () => undefined);
+    this.#response.on('finish', () => {
+      this.#isResponseDone = true;
+      this.#settle();
+    });
+    const refusal = this.#services.reporter.admit(this.#exchange);
+    if (refusal !== undefined) {
+      this.#refuse(refusal);
+      return;
+    }
+    const call = { agent: this.#connection.agent, headBytes };
+    try {
+      callWeb(proxy, this.#request, this.#response, call, (upstream) => this.#onUpstreamRequest(upstream));
+    } catch {
+      // Node does not send what it has let in, e.g. a control character in a value: the request's fault.
+      this.#reject();
+    }
+  }
+
+  /** The upstream request must not outlive the client: http-proxy lets it on Node 15.5 and later (#1586). */
+  cancel(): void {
+    this.#isOver = true;
+    this.#services.reporter.end(this.#exchange, CANCELLED);
+    this.#upstream?.destroy();
+  }
+
+  onClientEnded(): void {
+    // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
+    if (this.#upstream?.writableFinished === true) this.#upstream.socket?.end();
+  }
+
+  #onUpstreamRequest(upstream: ClientRequest): void {
+    const { limits, reachability, forwarded, authority } = this.#services;
+    this.#upstream = upstream;
+    this.#isUpstreamDone = false;
+    this.#watch = new UpstreamWatch(upstream, limits, reachability);
+    upstream.on('error', (cause) => this.#onUpstreamError(cause));
+    upstream.on('information', (interim) => this.#onInterim(interim));
+    upstream.on('response', (response) => this.#onResponse(response));
+    upstream.on('upgrade', (_response, tunnel) => {
+      // Nobody asked for one. Without a listener Node would end this request without a word.
+      tunnel.destroy();
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
+    });
+    upstream.on('finish', () => {
+      if (this.#connection.hasClientEnded && this.#connection.isLast) this.onClientEnded();
+    });
+    upstream.on('close', () => {
+      this.#isUpstreamDone = true;
+      // The last chance to tell the client: nothing may come before it, as with an upgrade above.
+      if (this.#exchange.status === 0) this.#fail(undefined);
+      this.#settle();
+    });
+    // Node's client lets go of the socket, with its own 'drain', when a whole response has come, though the request may still wait.
+    const flow = () => this.#request.resume();
+    upstream.on('socket', (socket) => {
+      socket.on('drain', flow);
+      upstream.once('close', () => socket.off('drain', flow));
+    });
+    setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
+    pump(this.#request, upstream, {
+      onEnd: () => this.#endRequest(upstream),
+      onFlowChange: this.#onFlowChange,
+      onPassed: this.#requestReader(),
+    });
+  }
+
+  #endRequest(upstream: ClientRequest): void {
+    if (upstream.destroyed || upstream.writableEnded) return;
+    const trailers = toPairs(this.#request.rawTrailers);
+    if (trailers.some(([name]) => isFramingName(name))) {
+      this.#reject();
+      return;
+    }
+    try {
+      if (trailers.length > 0) upstream.addTrailers(trailers);
+      upstream.end();
+      this.#services.reporter.requestEnd(this.#exchange);
+    } catch {
+      // Trailers that Node has let in and does not send: a broken end of a request, so no end.
+      this.#reject();
+    }
+  }
+
+  #reject(): void {
+    this.cancel();
+    if (this.hasAnswered) this.#connection.socket.destroy();
+    else this.#connection.refuseNow(400, this.#request.method === 'HEAD');
+  }
+
+  #onInterim(interim: { statusCode: number; statusMessage: string; rawHeaders: string[] }): void {
+    this.#watch?.onInterim(interim.statusCode);
+    // RFC 9110 §15.2: HTTP/1.0 knows none.
+    if (this.#isOver || isVersion10(this.#request) || this.#response.headersSent) return;
+    if (interim.statusCode === 100) {
+      this.#isContinueDue = false;
+      // Node's own, so that it knows, and keeps the connection.
+      this.#response.writeContinue();
+      return;
+    }
+    // It is this request's turn and nothing of its answer is written: the bytes are in their place.
+    this.#connection.socket.write(toInterimBytes(interim));
+  }
+
+  #onResponse(upstream: IncomingMessage): void {
+    upstream.on('error', (cause) => this.#fail(cause));
+    if (this.#isOver) return;
+    this.#watch?.onResponse(upstream);
+    try {
+      this.#exchange.status = toFinalStatus(upstream);
+      this.#writeHead(upstream);
+    } catch (cause) {
+      // No final response, or Node has read what it does not write, e.g. a control character in a value.
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause));
+      return;
+    }
+    // Without an 'end' before it.
+    upstream.on('close', () => {
+      if (!upstream.complete || !upstream.readableEnded) this.#fail(undefined);
+    });
+    // Node's server lets go of the socket, with its own 'drain', when an upgrade or CONNECT is pipelined behind this request.
+    const { socket } = this.#connection;
+    const flow = () => upstream.resume();
+    socket.on('drain', flow);
+    upstream.once('close', () => socket.off('drain', flow));
+    pump(upstream, this.#response, {
+      onEnd: () => this.#onResponseEnd(upstream),
+      onFlowChange: this.#onFlowChange,
+      onPassed: this.#responseReader(upstream),
+    });
+  }
+
+  readonly #onFlowChange = (): void => this.#connection.lookForStall();
+
+  /** What reads the request's body; undefined when nobody does. */
+  #requestReader(): ((chunk: Buffer) => void) | undefined {
+    const { reporter } = this.#services;
+    const exchange = this.#exchange;
+    return exchange.requestObserver && ((chunk) => reporter.requestBytes(exchange, chunk));
+  }
+
+  /** Reports the response's head if it is wanted, and gives what reads the body, if anybody does. */
+  #responseReader(upstream: IncomingMessage): ((chunk: Buffer) => void) | undefined {
+    const { reporter } = this.#services;
+    const exchange = this.#exchange;
+    if (exchange.wantsResponse) reporter.response(exchange, new GatewayResponseHead(upstream));
+    return exchange.responseObserver && ((chunk) => reporter.responseBytes(exchange, chunk));
+  }
+
+  #writeHead(upstream: IncomingMessage): void {
+    const isVersion10Client = isVersion10(this.#request);
+    const head = toClientHead(upstream, {
+      isHead: this.#request.method === 'HEAD',
+      isVersion10: isVersion10Client,
+      isLast: this.#connection.tellIfLast(),
+      isContinueDue: this.#isContinueDue,
+    });
+    this.#isUntilClose = head.isUntilClose;
+    this.#keepNodeFromAdding(head, isVersion10Client);
+    this.#response.writeHead(upstream.statusCode ?? 0, upstream.statusMessage ?? '', head.fields);
+  }
+
+  /** Node adds fields unless they have been removed; those of a client that speaks HTTP/1.0 it may add. */
+  #keepNodeFromAdding(head: ClientResponseHead, isVersion10Client: boolean): void {
+    const names = new Set(head.fields.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));
+    this.#response.sendDate = false;
+    for (const name of ['content-length', 'transfer-encoding']) {
+      if (!names.has(name)) this.#response.removeHeader(name);
+    }
+    if (!isVersion10Client && !names.has('connection')) this.#response.removeHeader('connection');
+  }
+
+  #onResponseEnd(upstream: IncomingMessage): void {
+    // An end without being complete is followed by 'close'.
+    if (!upstream.complete) return;
+    this.#watch?.confirmEnd((cause) => {
+      if (cause === undefined) this.#complete(upstream);
+      else this.#fail(cause);
+    });
+  }
+
+  #complete(upstream: IncomingMessage): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#services.reporter.responseEnd(this.#exchange);
+    this.#services.reporter.end(this.#exchange, COMPLETED);
+    if (this.#upstream?.writableFinished === false) this.#endBehindRest(this.#upstream);
+    const trailers = upstream.rawTrailers;
+    try {
+      if (trailers.length > 0 && isChunked(upstream.rawHeaders)) this.#response.addTrailers(toPairs(trailers));
+      this.#response.end();
+    } catch {
+      // A trailer that Node does not write: what is missing must be seen.
+      this.#connection.breakOff(this.#isUntilClose);
+    }
+  }
+
+  /**
+   * As in the relay: an upstream that answers before it has read the whole request may take the rest for a next request. The rest
+   * is still passed on; then the connection ends (RFC 9112 §9.3).
+   */
+  #endBehindRest(upstream: ClientRequest): void {
+    // Otherwise Node's agent would reuse the connection.
+    upstream.shouldKeepAlive = false;
+    upstream.once('finish', () => upstream.socket?.destroySoon());
+  }
+
+  /** Behind a whole response it is of no interest: more bytes than its own (RFC 9112 §9.3), or a reset. Its 'end' is to come. */
+  #onUpstreamError(cause: unknown): void {
+    if (this.#watch?.isComplete !== true) this.#fail(cause);
+  }
+
+  #fail(cause: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const failure = this.#watch?.toFailure(cause) ?? toFailure(cause);
+    // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
+    const hasClientEnded = this.#connection.hasClientEnded;
+    this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
+    this.#upstream?.destroy();
+    if (this.#response.headersSent) this.#connection.breakOff(this.#isUntilClose);
+    else this.#answer(upstreamProblem(failure));
+  }
+
+  #refuse({ ending, problem }: Refusal): void {
+    this.#isOver = true;
+    this.#services.reporter.end(this.#exchange, this.#connection.hasClientEnded ? CANCELLED : ending);
+    this.#answer(problem);
+  }
+
+  #answer(problem: Problem): void {
+    const fields = problem.fields.flat();
+    if (this.#connection.tellIfLast() || this.#isContinueDue) fields.push('Connection', 'close');
+    else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');
+    this.#response.writeHead(problem.status, problem.title, fields);
+    this.#response.end(Buffer.from(problem.body, 'latin1'));
+    // The rest of the request's body is dropped, so that the connection can go on behind it.
+    this.#request.resume();
+  }
+
+  #settle(): void {
+    if (this.#isResponseDone && this.#isUpstreamDone) this.#connection.done(this);
+  }
+}

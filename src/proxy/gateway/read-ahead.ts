@@ -1,0 +1,89 @@
+import type { Socket } from 'node:net';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import { FREE_BYTES } from '../../limits/request-memory.ts';
+
+export interface ReadAheadLimits {
+  readonly memory: MemoryBudget;
+  /** Past that many bytes the socket is not read. */
+  readonly maxBytes: number;
+  /** Called when memory had no room, before the connection ends. */
+  readonly onNoMemory: () => void;
+}
+
+/**
+ * Reads on behind a request for an upgrade, which Node's server lets go of at once, until the upstream has answered it: only a
+ * socket that is read shows that its client has left. What comes is kept, up to a bound; past that the socket waits unread.
+ *
+ * The bytes are charged to the budget (kind `ahead`), apart from the first few. Without room the connection ends: bytes cannot go
+ * back into the socket, and RFC 6455 §4.1 forbids a client to send before the answer.
+ */
+export class ReadAhead {
+  readonly #socket: Socket;
+  readonly #limits: ReadAheadLimits;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #isStopped = false;
+
+  private constructor(socket: Socket, limits: ReadAheadLimits) {
+    this.#socket = socket;
+    this.#limits = limits;
+  }
+
+  /** `leftover`: what came together with the head. Undefined where there is no room for it. */
+  static of(socket: Socket, leftover: Buffer, limits: ReadAheadLimits): ReadAhead | undefined {
+    const ahead = new ReadAhead(socket, limits);
+    if (!ahead.#keep(leftover)) return undefined;
+    socket.on('data', ahead.#onData);
+    socket.on('close', ahead.#forget);
+    return ahead;
+  }
+
+  /** Whoever reads the socket next gets all of it; to be called before anybody does. Without effect after `drop`. */
+  giveBack(): void {
+    if (!this.#stop()) return;
+    this.#socket.pause();
+    const ahead = Buffer.concat(this.#chunks);
+    this.#forget();
+    // A stream that has ended takes nothing back: such a client has said its last word before it was let in.
+    if (ahead.length > 0 && !this.#socket.readableEnded) this.#socket.unshift(ahead);
+  }
+
+  /** Nobody wants it, nor what comes behind it. Without effect after `giveBack`. */
+  drop(): void {
+    if (!this.#stop()) return;
+    this.#forget();
+    this.#socket.resume();
+  }
+
+  #stop(): boolean {
+    if (this.#isStopped) return false;
+    this.#isStopped = true;
+    this.#socket.off('data', this.#onData);
+    this.#socket.off('close', this.#forget);
+    return true;
+  }
+
+  /** False without room. */
+  #keep(bytes: Buffer): boolean {
+    const { memory } = this.#limits;
+    if (this.#bytes + bytes.length <= FREE_BYTES) memory.takeAnyway('ahead', bytes.length);
+    else if (!memory.take('ahead', bytes.length)) {
+      this.#limits.onNoMemory();
+      return false;
+    }
+    this.#chunks.push(bytes);
+    this.#bytes += bytes.length;
+    return true;
+  }
+
+  readonly #forget = (): void => {
+    this.#chunks.length = 0;
+    this.#limits.memory.give('ahead', this.#bytes);
+    this.#bytes = 0;
+  };
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (!this.#keep(chunk)) this.#socket.destroy();
+    else if (this.#bytes >= this.#limits.maxBytes) this.#socket.pause();
+  };
+}

@@ -1,0 +1,67 @@
+import { closeSync, openSync } from 'node:fs';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+
+const LOOK_MS = 1_000;
+const LOG_INTERVAL_NS = 10 * NS_PER_S;
+
+/**
+ * Notices when the process, or the machine, has no file descriptor left. Node does not tell: it accepts and closes at once whoever
+ * connects then, without an event. So this opens one each second, which takes 20 µs, and gives it back.
+ */
+export class DescriptorWatch {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #open: () => number;
+  #shortages = 0;
+  #isShort = false;
+  #loggedNs = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `open` takes a descriptor. */
+  constructor(clock: Clock, logger: Logger, open: () => number = () => openSync('/', 'r')) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#open = open;
+  }
+
+  /** How often there was none when this looked: seconds, about, in which clients were turned away unseen. */
+  get shortages(): number {
+    return this.#shortages;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  look(): void {
+    try {
+      closeSync(this.#open());
+    } catch (cause) {
+      this.#onFailed((cause as NodeJS.ErrnoException).code);
+      return;
+    }
+    if (!this.#isShort) return;
+    this.#isShort = false;
+    this.#logger.info({ shortages: this.#shortages }, 'there are file descriptors again');
+  }
+
+  #onFailed(code: string | undefined): void {
+    if (code !== 'EMFILE' && code !== 'ENFILE') return;
+    this.#shortages += 1;
+    const nowNs = this.#clock.nowNs();
+    // A shortage that comes and goes gets no line each time, nor its end one.
+    if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
+    this.#isShort = true;
+    this.#loggedNs = nowNs;
+    this.#logger.error(
+      { code, shortages: this.#shortages },
+      'no file descriptor is left: clients are turned away, and calls answered with 503; raise the limit (LimitNOFILE, ulimit -n)',
+    );
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * Accepts clients, keeps their number within its limit, and chooses the data path: the relay for what can be framed without
+ * doubt, the gateway for everything else and from then on. Knows no metrics.
+ */
+import net from 'node:net';
+import tls, { type TLSSocket } from 'node:tls';
+import type { Clock } from '../../base/clock.ts';
+import { StartError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { HostPort } from '../../config/config.ts';
+import { AddressCounts } from '../../limits/address-counts.ts';
+import { IRREGULARITIES, type Irregularity } from '../../protocol/http1/request-head.ts';
+import type { ListenerTls } from '../../tls/listener-tls.ts';
+import type { ClientConnection } from '../exchange/exchange.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { ClientReads } from '../relay/client-reads.ts';
+import { RelayConnection } from '../relay/relay-connection.ts';
+import type { RelayContext, RelayOptions, RelayServices } from '../relay/relay-context.ts';
+import { DescriptorWatch } from './descriptor-watch.ts';
+import { ListenerEnd } from './listener-end.ts';
+import { connectionsFor, descriptorsFor, openFilesLimit } from './open-files.ts';
+import { type ClosableConnection, QuietConnections } from './quiet-connections.ts';
+
+export interface DispatcherLimits {
+  readonly dataPath: 'auto' | 'gateway';
+  readonly maxConnections: number;
+  /** Of one address; 0: any number. */
+  readonly maxConnectionsPerAddress: number;
+}
+
+export interface DispatcherOptions extends DispatcherLimits {
+  /** Undefined: clients speak plain HTTP. */
+  readonly tls?: ListenerTls | undefined;
+}
+
+/** Clients that the kernel may accept before we take them. */
+const BACKLOG = 4096;
+/** Dead peers of held long polls are noticed by TCP keep-alive, since nothing else is ever sent to them. */
+const KEEP_ALIVE_DELAY_MS = 60_000;
+/** How often a draining sidecar looks who is quiet. */
+const LOOK_MS = 250;
+
+export class Dispatcher implements RelayContext {
+  readonly services: RelayServices;
+  readonly #gateway: Gateway;
+  readonly #logger: Logger;
+  readonly #server: net.Server;
+  readonly #relayed = new Set<RelayConnection>();
+  /** TCP connections below TLS, from the first byte of the handshake; empty without TLS. */
+  readonly #secured = new Set<net.Socket>();
+  /** All reasons from the start, so that a first time is a step and no new series. */
+  readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
+  readonly #descriptors: DescriptorWatch;
+  readonly #addresses: AddressCounts;
+  readonly #quiet: QuietConnections;
+  readonly #listenerEnd: ListenerEnd;
+  #options: DispatcherOptions;
+  #isDraining = false;
+  #lookTimer: NodeJS.Timeout | undefined;
+  #accepted = 0;
+
+  constructor(options: DispatcherOptions, services: RelayServices, gateway: Gateway, clock: Clock, logger: Logger) {
+    this.services = services;
+    this.#options = options;
+    this.#gateway = gateway;
+    this.#logger = logger;
+    this.#descriptors = new DescriptorWatch(clock, logger);
+    this.#addresses = new AddressCounts(options.maxConnectionsPerAddress);
+    this.#quiet = new QuietConnections(clock);
+    this.#server = this.#createServer();
+    this.#listenerEnd = new ListenerEnd(this.#server, BACKLOG);
+    // Also of those that are still in their handshake.
+    this.#server.maxConnections = options.maxConnections;
+    this.#server.on('drop', () => this.services.reporter.hits.hit('limits.connections'));
+  }
+
+  /**
+   * Other limits from now on: where there are more connections already, they stay and no new one comes. `relayOptions` hold for
+   * the next requests, but for the size of heads, which a connection keeps.
+   */
+  reconfigure(limits: DispatcherLimits, relayOptions: RelayOptions): void {
+    const hasOtherNumber = limits.maxConnections !== this.#options.maxConnections;
+    this.#options = { ...this.#options, ...limits };
+    this.services.options = relayOptions;
+    this.#addresses.max = limits.maxConnectionsPerAddress;
+    if (!hasOtherNumber) return;
+    this.#server.maxConnections = limits.maxConnections;
+    this.#heedDescriptors();
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Client connections open now. */
+  get openConnections(): number {
+    return this.#relayed.size + this.#gateway.openConnections;
+  }
+
+  /** Addresses that client connections are open from now. */
+  get clientAddresses(): number {
+    return this.#addresses.size;
+  }
+
+  /** Client connections accepted since the start. */
+  get acceptedConnections(): number {
+    return this.#accepted;
+  }
+
+  /** Client connections closed at once, since `limits.connections` were open. */
+  get refusedConnections(): number {
+    return this.services.reporter.hits.countOf('limits.connections');
+  }
+
+  /** How often, looking each second, there was no file descriptor left. */
+  get descriptorShortages(): number {
+    return this.#descriptors.shortages;
+  }
+
+  /** Client connections handed over from the relay to the gateway, by what was irregular. */
+  get handedOver(): ReadonlyMap<Irregularity, number> {
+    return this.#handedOver;
+  }
+
+  /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */
+  async listen(address: HostPort): Promise<HostPort> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host: address.host, port: address.port, backlog: BACKLOG }, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    }).catch((cause: NodeJS.ErrnoException) => {
+      const text = `listen: cannot listen on ${address.host}:${address.port}: ${cause.code ?? cause.message}`;
+      throw new StartError('D2S_ERR_LISTEN', text, { cause });
+    });
+    // No Node since 20 raises it: its library accepts and closes whom it has no descriptor for. Without a listener it would be fatal.
+    this.#server.on('error', () => undefined);
+    this.#heedDescriptors();
+    this.#descriptors.start();
+    const bound = this.#server.address() as net.AddressInfo;
+    return { host: bound.address, port: bound.port };
+  }
+
+  /** Answers announce the end of their connection from now on. Idle connections stay, and new ones are served. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#gateway.drain();
+    this.#lookTimer ??= setInterval(() => this.#quiet.look(this.#connections()), LOOK_MS).unref();
+    this.#quiet.look(this.#connections());
+  }
+
+  /** Closes connections that are idle and on which nothing has come for that long, counted from `drain` at the earliest. */
+  closeIdle(quietMs: number): void {
+    this.#quiet.close(this.#connections(), quietMs);
+  }
+
+  /** Accepts no new connection, once those are taken that the kernel has accepted for us. */
+  async stopListening(): Promise<void> {
+    await this.#listenerEnd.close();
+  }
+
+  /** Ends every connection at once. */
+  destroy(): void {
+    this.#descriptors.stop();
+    clearInterval(this.#lookTimer);
+    this.#server.close();
+    for (const connection of this.#relayed) connection.destroy();
+    this.#gateway.destroy();
+    // What has not come through its handshake yet belongs to nobody.
+    for (const socket of this.#secured) socket.destroy();
+  }
+
+  onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
+    this.#relayed.delete(connection);
+    this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
+    socket.pause();
+    socket.unshift(unread);
+    this.#gateway.take(socket, connection.client);
+    socket.resume();
+  }
+
+  onRelayClosed(connection: RelayConnection): void {
+    this.#relayed.delete(connection);
+  }
+
+  *#connections(): Iterable<ClosableConnection> {
+    yield* this.#relayed;
+    yield* this.#gateway.connections();
+  }
+
+  #createServer(): net.Server {
+    const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS };
+    const { tls: listenerTls } = this.#options;
+    if (listenerTls === undefined) {
+      // A client that has closed its sending side still waits for its answer.
+      return net.createServer({ ...options, allowHalfOpen: true }, (accepted) => {
+        if (this.#listenerEnd.isOwn(accepted)) return;
+        const { dataPath } = this.#options;
+        const reads = dataPath === 'auto' ? ClientReads.takeOver(accepted, this.services.buffers) : undefined;
+        const socket = reads?.socket ?? accepted;
+        if (!this.#admits(socket)) return;
+        this.#accepted += 1;
+        this.#onConnection(socket, toClientConnection(socket), reads);
+      });
+    }
+    const handshakeTimeoutMs = this.services.options.headTimeoutMs;
+    const server = tls.createServer({ ...options, ...listenerTls.serverOptions(handshakeTimeoutMs) });
+    listenerTls.attach(server);
+    server.on('connection', (socket) => {
+      if (this.#listenerEnd.isOwn(socket) || !this.#admits(socket)) return;
+      this.#accepted += 1;
+      this.#secured.add(socket);
+      socket.on('close', () => this.#secured.delete(socket));
+    });
+    server.on('secureConnection', (socket) => {
+      // As above, but from here on: one that closes in its handshake waits for nothing.
+      socket.allowHalfOpen = true;
+      this.#onConnection(socket, toSecureClient(socket, listenerTls));
+    });
+    return server;
+  }
+
+  /** Closes one too many of its address, before a byte of it is read. */
+  #admits(socket: net.Socket): boolean {
+    const { remoteAddress } = socket;
+    // Without an address it has closed already.
+    if (remoteAddress === undefined) return true;
+    const leave = this.#addresses.enter(remoteAddress);
+    if (leave === undefined) {
+      this.services.reporter.hits.hit('limits.connectionsPerAddress');
+      socket.destroy();
+      return false;
+    }
+    socket.once('close', leave);
+    return true;
+  }
+
+  #onConnection(socket: net.Socket, client: ClientConnection, reads?: ClientReads): void {
+    // For the socket's whole life: between two owners nobody else listens.
+    socket.on('error', () => undefined);
+    // It was reset before it was accepted: nobody is left who could be answered, and its requests would come from nowhere.
+    if (client.remoteAddress === '') {
+      socket.destroy();
+      return;
+    }
+    if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
+    else this.#relayed.add(new RelayConnection(socket, client, this, reads));
+  }
+
+  /**
+   * Out of descriptors clients are turned away unseen, calls fail, and nobody can ask the monitoring port why. So no more clients
+   * are taken than there are descriptors for, and who comes then is refused as at any other limit.
+   */
+  #heedDescriptors(): void {
+    const limit = openFilesLimit();
+    const { maxConnections } = this.#options;
+    if (limit === undefined || connectionsFor(limit) >= maxConnections) return;
+    const connections = connectionsFor(limit);
+    this.#server.maxConnections = connections;
+    const needed = descriptorsFor(maxConnections);
+    if (limit >= needed) return;
+    this.#logger.warn(
+      { openFiles: limit, needed, connections },
+      'limits.connections needs more open files than the process may have, so fewer are taken: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
+    );
+  }
+}
+
+function toClientConnection(socket: net.Socket): ClientConnection {
+  return { remoteAddress: socket.remoteAddress ?? '', remotePort: socket.remotePort ?? 0, secure: false };
+}
+
+function toSecureClient(socket: TLSSocket, listenerTls: ListenerTls): ClientConnection {
+  const client = { ...toClientConnection(socket), secure: true };
+  const certificate = listenerTls.clientOf(socket);
+  if (certificate === undefined) return client;
+  return { ...client, certificateUser: certificate.user, certificateSubject: certificate.subject };
+}

@@ -1,0 +1,64 @@
+/** The few places where the relay does not pass on what it read: inserted lines, and answers of its own. */
+
+import {
+  type ForwardedClient,
+  type ForwardedMode,
+  forwardedLines,
+  forwardedOriginLines,
+  withoutForwarded,
+} from '../../protocol/http1/forwarded.ts';
+import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
+import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
+import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+
+const EMPTY_LINE_BYTES = 2;
+const CLOSE_LINE = 'Connection: close\r\n';
+
+/** What of a connection goes into each of its requests. */
+export interface ForwardedSource extends ForwardedClient {
+  /** `X-Forwarded-For: 10.0.0.7\r\n`, made once for each connection. */
+  readonly forLine: string;
+}
+
+/**
+ * A request's bytes, its head first, with the forwarding fields inserted before the empty line: head and body so far in one
+ * piece, since one write costs less than two. `text` is that of `bytes` or of their beginning, and maybe of more.
+ */
+export function withForwardedFields(
+  mode: ForwardedMode,
+  head: Http1RequestHead,
+  source: ForwardedSource,
+  bytes: Buffer,
+  text: string,
+): Buffer | string {
+  if (mode === 'off') return bytes;
+  if (mode === 'replace') {
+    const lines = forwardedLines(source, head.host, false, false);
+    const own = withoutForwarded(head.text).slice(0, -EMPTY_LINE_BYTES);
+    return Buffer.concat([Buffer.from(`${own}${lines}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
+  }
+  const lines = source.forLine + forwardedOriginLines(source, head.host, head.hasForwardedProto, head.hasForwardedHost);
+  const headEnd = head.text.length;
+  if (bytes.length > Math.min(text.length, MAX_TEXT_BYTES)) return withLines(bytes, headEnd, bytes.length, lines);
+  return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
+}
+
+/** A response that says that its connection ends behind it (RFC 9112 §9.6). */
+export function withDrainNotice(bytes: Buffer, headEnd: number, end: number): Buffer {
+  return withLines(bytes, headEnd, end, CLOSE_LINE);
+}
+
+/** The last answer on a connection whose request cannot be served. */
+export function refusal(status: RequestProblemStatus): Buffer {
+  return toRawResponse(requestProblem(status), { isHead: false, isLast: true });
+}
+
+/** A copy of `bytes` up to `end`, with latin1 `lines` in front of the empty line that ends at `headEnd`. */
+function withLines(bytes: Buffer, headEnd: number, end: number, lines: string): Buffer {
+  const at = headEnd - EMPTY_LINE_BYTES;
+  const copy = Buffer.allocUnsafe(end + lines.length);
+  bytes.copy(copy, 0, 0, at);
+  copy.write(lines, at, 'latin1');
+  bytes.copy(copy, at + lines.length, at, end);
+  return copy;
+}

@@ -1,0 +1,491 @@
+/**
+ * The fast path: one client connection and the one upstream connection that belongs to it. Heads are read, framing is
+ * followed, and everything passes on as the bytes it came in, but for the forwarding fields. Knows no metrics: it reports
+ * exchanges. What it cannot frame without doubt it hands over, at a message boundary, with every byte unread.
+ */
+import type { Socket } from 'node:net';
+import type { LimitKey } from '../../limits/limit-hits.ts';
+import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
+import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
+import { forwardedForLine } from '../../protocol/http1/forwarded.ts';
+import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../../protocol/http1/request-head.ts';
+import { RequestReader } from '../../protocol/http1/request-reader.ts';
+import { ResponseReader } from '../../protocol/http1/response-reader.ts';
+import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
+import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
+import { type Problem, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import type { Refusal } from '../exchange/refusal.ts';
+import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
+import type { UpstreamListener } from '../upstream/upstream.ts';
+import { ClientLink, type ClientListener } from './client-link.ts';
+import type { ClientReads } from './client-reads.ts';
+import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
+import { ObservedExchange } from './observed-exchange.ts';
+import { PhaseTimer } from './phase-timer.ts';
+import type { RelayContext, RelayServices } from './relay-context.ts';
+import { UpstreamLink } from './upstream-link.ts';
+
+export class RelayConnection implements ClientListener, UpstreamListener, HeadWaiter, StallingConnection {
+  readonly client: ClientConnection;
+  readonly #context: RelayContext;
+  readonly #services: RelayServices;
+  readonly #forwardedSource: ForwardedSource;
+  readonly #request: RequestReader;
+  readonly #response: ResponseReader;
+  readonly #toClient: ClientLink;
+  readonly #toUpstream: UpstreamLink;
+  readonly #timer = new PhaseTimer();
+  #exchange: Exchange | undefined;
+  #observed: ObservedExchange | undefined;
+  #head: Http1RequestHead | undefined;
+  /** Where the client's bytes are that are being read in this moment, if not in memory of their own. */
+  #readBuffer: ReadBuffer | undefined;
+  /** The current response has said that it is the last. */
+  #hasDrainNotice = false;
+  /** Its current request is not passed on; the answer to it is due. */
+  #isTurnedAway = false;
+  /** Memory that `unread` takes. */
+  readonly #account: RequestAccount;
+  /** Memory had no room for pipelined requests: they are dropped, and the client gets 503 after the current answer. */
+  #isOverfull = false;
+
+  /** Without `reads`, which are those of `socket`, it is read as a stream. */
+  constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ClientReads) {
+    this.client = client;
+    this.#context = context;
+    this.#services = context.services;
+    const { remoteAddress, secure } = client;
+    this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
+    this.#account = new RequestAccount(context.services.memory);
+    this.#request = new RequestReader(context.services.options.headBytes);
+    this.#response = new ResponseReader(context.services.options.headBytes);
+    this.#toClient = new ClientLink(socket, reads, this, context.services);
+    this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
+  }
+
+  get isIdle(): boolean {
+    return this.#exchange === undefined && this.#request.isDone;
+  }
+
+  get bytesRead(): number {
+    return this.#toClient.bytesRead;
+  }
+
+  /** Closes the connection if nothing is under way on it. */
+  closeIfIdle(): void {
+    if (this.isIdle && this.#request.unread.length === 0) this.#close();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#toClient.destroy();
+  }
+
+  // ---- requests: client to upstream
+
+  onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
+    this.#readBuffer = buffer;
+    if (this.#request.isDone) this.#request.append(bytes);
+    else this.#passRequest(this.#request.continue(bytes));
+    this.#takeNext();
+    this.#readBuffer = undefined;
+    if (this.#request.unread.length > 0) {
+      this.#request.own(buffer === undefined ? undefined : bytes);
+      this.#keepUnread();
+      this.#updateReading();
+    } else if (this.#account.bytes > 0) {
+      this.#account.keep(0);
+    }
+  }
+
+  /** Charges `unread` to the budget. Bytes cannot go back into the socket: without room they are dropped, and the client gets 503. */
+  #keepUnread(): void {
+    if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
+    if (this.isIdle) {
+      this.#refuse(503, 'limits.memoryBytes');
+      return;
+    }
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#request.clear();
+    this.#account.keep(0);
+    this.#isOverfull = true;
+  }
+
+  onHeadEvicted(): void {
+    this.#refuse(503, 'limits.memoryBytes');
+  }
+
+  /** Begins the next request if it is there and it is its turn. */
+  #takeNext(): void {
+    if (!this.isIdle || this.#toClient.isClosing) return;
+    if (this.#isOverfull) {
+      this.#answerAndClose(refusal(503));
+      return;
+    }
+    // RFC 9112 §2.2: an empty line before a request line is ignored.
+    if (this.#toClient.hasEnded) this.#request.skipEmptyLines();
+    if (this.#request.unread.length === 0) {
+      if (this.#toClient.hasEnded) this.#close();
+      return;
+    }
+    const head = this.#request.peek();
+    if (head === undefined) {
+      this.#awaitHead();
+    } else if (typeof head === 'string') {
+      // A stream that has ended cannot be handed over. And the gateway is not told of the protocol in a request line.
+      if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(refusal(400));
+      else this.#handOver(head);
+    } else if (head.fieldCount > this.#services.options.maxFields) {
+      this.#refuse(431, 'limits.fields');
+    } else {
+      this.#beginExchange(head);
+    }
+  }
+
+  #awaitHead(): void {
+    if (this.#toClient.hasEnded) this.#close();
+    else if (!this.#timer.isRunning)
+      this.#timer.start(this.#services.options.headTimeoutMs, () => this.#refuse(408, 'timeouts.head'));
+  }
+
+  #beginExchange(head: Http1RequestHead): void {
+    this.#timer.stop();
+    const { reporter, options } = this.#services;
+    this.#exchange = reporter.begin(head, this.client, 'relay');
+    const refusal = reporter.admit(this.#exchange);
+    if (refusal !== undefined) {
+      this.#turnAway(this.#exchange, head, refusal);
+      return;
+    }
+    this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
+    this.#head = head;
+    this.#response.begin(head.method);
+    this.#passRequest(this.#request.begin(head), head);
+  }
+
+  /** Passes on bytes of the current request, its `head` first if given; undefined when its body is malformed. */
+  #passRequest(bytes: Buffer | undefined, head?: Http1RequestHead): void {
+    if (bytes === undefined) {
+      this.#rejectRequest();
+      return;
+    }
+    const { options, reporter } = this.#services;
+    if (head) {
+      const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
+      const text = this.#request.takeText();
+      const sent = withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes, text);
+      this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
+    }
+    // No upstream with a body still coming: the response was early or ours, the rest has nowhere to go.
+    else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
+    // Who reads along takes his time.
+    if (this.#observed?.takesTime === true) this.#toUpstream.flush();
+    this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
+    if (this.#request.isDone) this.#onRequestDone();
+    // Sent ahead, and cut off: the rest never comes, and without this the upstream would wait for it.
+    else if (this.#toClient.hasEnded) this.#toUpstream.end();
+  }
+
+  #onRequestDone(): void {
+    // The answer was complete before its request: see `#completed`.
+    if (this.#exchange === undefined) {
+      this.#toUpstream.letGo();
+      return;
+    }
+    if (this.#toClient.hasEnded && this.#request.unread.length === 0) this.#toUpstream.end();
+    const { responseTimeoutMs } = this.#services.options;
+    if (responseTimeoutMs > 0 && this.#response.head === undefined) {
+      this.#timer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
+    }
+  }
+
+  onClientEnd(): void {
+    if (this.isIdle) {
+      this.#takeNext();
+      return;
+    }
+    // A request answered early, and now broken off: nobody is left who could say more.
+    if (this.#exchange === undefined && !this.#toUpstream.isOpen) {
+      this.#close();
+      return;
+    }
+    // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
+    if (!this.#request.isDone || this.#request.unread.length === 0) this.#toUpstream.end();
+    this.#toClient.limitHalfClosed();
+  }
+
+  // ---- responses: upstream to client
+
+  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    // A connection that was let go.
+    if (!this.#toUpstream.is(upstream)) {
+      upstream.destroy();
+      return false;
+    }
+    // Bytes that answer nothing: reading them as the next response would give a client what is not his.
+    if (this.#exchange === undefined || this.#isTurnedAway) {
+      this.#toUpstream.drop(true);
+      // The rest of a body answered early is lost, and its client may be waiting for us to close.
+      if (!this.#request.isDone) this.#close();
+      return false;
+    }
+    const progress = this.#response.read(bytes, length);
+    const { headEnd, head, interimStatus } = this.#response;
+    // It has begun to answer; 100 only says that it has begun to read.
+    if (headEnd > 0 || interimStatus > 100) this.#timer.stop();
+    if (headEnd > 0) this.#exchange.status = head?.status ?? 0;
+    // The call ends here, at its last byte from the upstream; it is measured once the client has it.
+    const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
+    const canGoOn = this.#passResponse(bytes, buffer, endedNs);
+    if (this.#observed?.takesTime === true) this.#toClient.flush();
+    this.#observed?.onResponse(this.#response, progress === 'complete');
+    if (progress === 'complete') this.#completed(endedNs);
+    else if (progress === 'malformed') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
+    else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
+    return canGoOn;
+  }
+
+  /** Passes on what was read; false when the client cannot take more for now. `endedNs`: 0 unless the response ends with it. */
+  #passResponse(read: Buffer, buffer: ReadBuffer | undefined, endedNs: number): boolean {
+    const { bytes, end, headEnd, head } = this.#response;
+    if (end === 0) return true;
+    const sinceNs = endedNs > 0 ? this.#services.reporter.added.response.sample(endedNs) : 0;
+    const hasNotice = headEnd > 0 && this.#context.isDraining && head?.isPersistent === true;
+    if (hasNotice) this.#hasDrainNotice = true;
+    if (!hasNotice && end <= MAX_TEXT_BYTES) {
+      this.#toClient.writeSoon(bytes.toString('latin1', 0, end), sinceNs);
+      return true;
+    }
+    const canGoOn = hasNotice
+      ? this.#toClient.write(withDrainNotice(bytes, headEnd, end), sinceNs)
+      : this.#toClient.write(bytes.subarray(0, end), sinceNs, bytes === read ? buffer : undefined);
+    if (!canGoOn) this.onLook();
+    return canGoOn;
+  }
+
+  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
+    if (!this.#toUpstream.is(upstream)) return;
+    this.#toUpstream.drop(false);
+    if (this.#exchange === undefined || this.#isTurnedAway) {
+      // Idle: the client's connection stays, its next request opens a new one. Else the rest of a body answered early is lost.
+      if (!this.#request.isDone) this.#close();
+      return;
+    }
+    if (failure !== undefined || !this.#response.endsWithConnection) {
+      this.#fail(this.#toFailure(failure));
+      return;
+    }
+    this.#observed?.onResponseEnd();
+    this.#endExchange(COMPLETED);
+    this.#close();
+  }
+
+  #completed(endedNs: number): void {
+    this.#endExchange(COMPLETED, endedNs);
+    // Bytes behind the response answer nothing, as above.
+    if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
+    // An upstream that answers before it has read the whole request may take the rest for a next request. The rest is still passed
+    // on; then the connection ends (RFC 9112 §9.3).
+    else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.letGo();
+    // Draining ends a connection only where the client has been told: else the end may cross with its next request.
+    const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#hasDrainNotice;
+    this.#head = undefined;
+    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
+      this.#close();
+      return;
+    }
+    this.#goOn();
+  }
+
+  /** Begins the next exchange if its head is there. */
+  #goOn(): void {
+    this.#takeNext();
+    if (this.#account.bytes > 0) {
+      this.#request.own();
+      this.#keepUnread();
+    }
+    this.#updateReading();
+  }
+
+  #endExchange(ending: Ending, endedNs?: number): void {
+    if (this.#exchange === undefined) return;
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#observed = undefined;
+    this.#timer.stop();
+    this.#services.reporter.end(exchange, ending, endedNs);
+  }
+
+  // ---- answers of our own
+
+  /** Answers in place of the upstream, which is not asked; a body is read and dropped. */
+  #turnAway(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
+    this.#head = head;
+    this.#response.begin(head.method);
+    if (this.#request.begin(head) === undefined) {
+      this.#rejectRequest();
+      return;
+    }
+    // The connection of the requests before stays, unless a body is coming that must not get onto it.
+    if (!this.#request.isDone) this.#toUpstream.drop(false);
+    this.#isTurnedAway = true;
+    // Not at once: requests sent ahead would be answered within each other.
+    setImmediate(() => {
+      this.#isTurnedAway = false;
+      if (this.#exchange !== exchange) return;
+      this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
+      // RFC 9110 §10.1.1: a client that asks before it sends a body may leave it out.
+      const isBodyUnsure = !this.#request.isDone && head.field('expect') !== undefined;
+      this.#answer(problem, isBodyUnsure);
+    });
+  }
+
+  /** The body's framing is broken: nobody may guess where the next request begins. */
+  #rejectRequest(): void {
+    this.#endExchange(CANCELLED);
+    this.#toUpstream.drop(true);
+    if (this.#response.head === undefined) this.#answerAndClose(refusal(400));
+    else this.destroy();
+  }
+
+  #refuse(status: 408 | 431 | 503, limit: LimitKey): void {
+    this.#services.reporter.hits.hit(limit);
+    this.#answerAndClose(refusal(status));
+  }
+
+  /** The upstream gives no (whole) answer: say so if the answer has not begun, else make the break visible. */
+  #fail(failure: UpstreamFailure): void {
+    const hasAnswerBegun = this.#response.head !== undefined;
+    // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
+    this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
+    this.#toUpstream.drop(true);
+    if (hasAnswerBegun) {
+      // Without framing of its own, a response cut short by an orderly close would look complete.
+      if (this.#response.endsWithConnection) this.#toClient.reset();
+      else this.#close();
+      return;
+    }
+    this.#answer(upstreamProblem(failure), !this.#request.isDone);
+  }
+
+  #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
+    if (this.#response.head !== undefined) return toUpstreamFailure(failure?.cause, 'response');
+    return failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED');
+  }
+
+  /** Tells the client why there is no response; `isForcedLast`: nobody can tell where its next request would begin. */
+  #answer(problem: Problem, isForcedLast: boolean): void {
+    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || this.#head?.isLast === true;
+    const answer = toRawResponse(problem, { isHead: this.#head?.method === 'HEAD', isLast });
+    this.#head = undefined;
+    if (isLast) {
+      this.#answerAndClose(answer);
+      return;
+    }
+    if (!this.#toClient.write(answer)) {
+      this.#close();
+      return;
+    }
+    this.#goOn();
+  }
+
+  #answerAndClose(answer: Buffer): void {
+    this.#toClient.write(answer);
+    this.#close();
+  }
+
+  // ---- the pace: who may send to whom, and who may be silent
+
+  get isHeld(): boolean {
+    if (this.#exchange === undefined) return false;
+    return this.#toUpstream.isFull || (this.#request.isDone && !this.#toClient.isPaused);
+  }
+
+  readonly #updateReading = (): void => {
+    this.#toClient.setPaused(this.#toUpstream.isFull || this.#isTooFarAhead());
+    if (this.#toUpstream.isFull) this.onLook();
+  };
+
+  /**
+   * What a client sends before its turn is bounded. And a next request that is the gateway's must stay within the socket's
+   * reach, with the end of the stream behind it: a stream that has ended cannot be handed over.
+   */
+  #isTooFarAhead(): boolean {
+    if (this.#exchange === undefined || !this.#request.isDone) return false;
+    const { length } = this.#request.unread;
+    if (length === 0) return this.#isOverfull;
+    return length > this.#services.options.headBytes || this.#request.isNextIrregular;
+  }
+
+  onUpstreamDrain(upstream: Socket): void {
+    if (!this.#toUpstream.is(upstream)) return;
+    this.#toUpstream.onDrain();
+    this.onLook();
+  }
+
+  onClientDrain(): void {
+    this.#toUpstream.resume();
+    this.onLook();
+  }
+
+  onClientFull(): void {
+    this.#toUpstream.pause();
+    this.onLook();
+  }
+
+  onLook(): void {
+    this.#services.stalled.look(this);
+  }
+
+  /** The side that has to wait keeps a read of its own, besides the bytes that wait to be sent. */
+  get stalledBytes(): number {
+    const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes;
+    return unsentBytes < PAUSING_BYTES ? unsentBytes : unsentBytes + READ_BUFFER_BYTES;
+  }
+
+  get sentBytes(): number {
+    return this.#toClient.sentBytes + this.#toUpstream.sentBytes;
+  }
+
+  onStalledTooLong(): void {
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#toClient.abort();
+  }
+
+  // ---- the end of the connection
+
+  #handOver(irregularity: Irregularity): void {
+    const socket = this.#toClient.detach();
+    const unread = Buffer.from(this.#request.unread);
+    this.#request.clear();
+    this.#account.keep(0);
+    this.#timer.stop();
+    this.#toUpstream.drop(false);
+    this.#services.stalled.remove(this);
+    this.#context.onIrregular(this, socket, unread, irregularity);
+  }
+
+  #close(): void {
+    if (this.#toClient.isClosing) return;
+    this.#timer.stop();
+    this.#toUpstream.drop(false);
+    this.#request.clear();
+    this.#account.keep(0);
+    this.#toClient.close();
+  }
+
+  /** So do we on the other side. */
+  onClientReset(): void {
+    this.#toUpstream.drop(true);
+  }
+
+  onClientClosed(): void {
+    this.#timer.stop();
+    this.#account.keep(0);
+    if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
+    this.#toUpstream.drop(false);
+    this.#services.stalled.remove(this);
+    this.#context.onRelayClosed(this);
+  }
+}

@@ -1,0 +1,30 @@
+/** What parts of the data plane take from the configuration: at the start, and again whenever it is reloaded. */
+import type { Config } from '../config/config.ts';
+import type { LiveGatewayOptions } from '../proxy/gateway/gateway.ts';
+import type { DispatcherLimits } from '../proxy/listener/dispatcher.ts';
+import type { RelayOptions } from '../proxy/relay/relay-context.ts';
+
+export function toRelayOptions(config: Config): RelayOptions {
+  const { forwarded, upstream, limits, timeouts } = config;
+  return {
+    forwarded,
+    headBytes: limits.headBytes,
+    maxFields: limits.fields,
+    headTimeoutMs: timeouts.headMs,
+    idleTimeoutMs: timeouts.idleMs,
+    halfClosedTimeoutMs: timeouts.halfClosedMs,
+    responseTimeoutMs: upstream.responseTimeoutMs,
+  };
+}
+
+export function toGatewayOptions(config: Config): LiveGatewayOptions {
+  return { ...toRelayOptions(config), connectTimeoutMs: config.upstream.connectTimeoutMs };
+}
+
+export function toDispatcherLimits({ dataPath, limits }: Config): DispatcherLimits {
+  return {
+    dataPath,
+    maxConnections: limits.connections,
+    maxConnectionsPerAddress: limits.connectionsPerAddress,
+  };
+}

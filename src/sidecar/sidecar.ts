@@ -1,0 +1,472 @@
+/**
+ * The composition root: makes every part, connects them, and starts and stops them in order. It decides nothing itself, and
+ * is the only file that knows every part.
+ */
+import type { Readable } from 'node:stream';
+import { BUILD } from '../base/build.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { LeveledLogger, Logger } from '../base/logger.ts';
+import { readVersion } from '../base/version.ts';
+import type { Config, HostPort } from '../config/config.ts';
+import { AccessLogging, type AccessLoggingParts } from '../export/access-log/access-logging.ts';
+import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
+import { createJvmSource } from '../jvm/create-source.ts';
+import { JvmMonitor } from '../jvm/jvm-monitor.ts';
+import { LimitHits } from '../limits/limit-hits.ts';
+import { MemoryBudget } from '../limits/memory-budget.ts';
+import { RequestMemory } from '../limits/request-memory.ts';
+import { StalledWrites } from '../limits/stalled-writes.ts';
+import { DeniedPaths } from '../measure/classify/denied-paths.ts';
+import { History, type HistorySources } from '../measure/history/history.ts';
+import type { CometListener } from '../measure/record/comet/comet-listener.ts';
+import { createRecording, type Recording } from '../measure/record/create-recorder.ts';
+import type { Recorder } from '../measure/record/recorder.ts';
+import { initMetrics } from '../metrics/histogram-pool.ts';
+import { AccessClosed } from '../monitor/access/access-closed.ts';
+import { MonitorAccess } from '../monitor/access/monitor-access.ts';
+import { Guard } from '../monitor/guard.ts';
+import { HostCheck } from '../monitor/host-check.ts';
+import { readLiveCounters } from '../monitor/live/live-counters.ts';
+import { LoopDelay } from '../monitor/loop-delay.ts';
+import { Monitor } from '../monitor/monitor.ts';
+import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
+import { readProcess } from '../monitor/process-reading.ts';
+import type { NextTurn } from '../monitor/turns.ts';
+import { type Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
+import { Gateway } from '../proxy/gateway/gateway.ts';
+import { Dispatcher } from '../proxy/listener/dispatcher.ts';
+import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
+import { WriteBatch } from '../proxy/relay/write-batch.ts';
+import { ReadBuffers } from '../proxy/upstream/read-buffer.ts';
+import { Upstream } from '../proxy/upstream/upstream.ts';
+import type { StateKeeper } from '../state/state-keeper.ts';
+import { takeUp } from '../state/take-up.ts';
+import { Lifecycle, type Stoppable } from './lifecycle.ts';
+import { toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
+import { Reloads } from './reload.ts';
+import { SidecarTls } from './sidecar-tls.ts';
+
+/** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
+export interface BoundAddresses {
+  readonly listen: string;
+  readonly monitor: string;
+}
+
+interface SidecarParts {
+  readonly access: MonitorAccess;
+  readonly tls: SidecarTls;
+  readonly jvm: JvmMonitor | undefined;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly recording: Recording;
+  readonly accessLog: AccessLogging;
+  readonly createOtlp: CreateOtlp | undefined;
+  /** Keeps what is counted over restarts; undefined: nothing does. */
+  readonly state: StateKeeper | undefined;
+}
+
+type CreateOtlp = (parts: OtlpParts) => Otlp;
+
+/** How often ended sessions and calls without an answer are looked for. */
+const SWEEP_MS = 1_000;
+
+const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
+
+export class Sidecar {
+  readonly recorder: Recorder;
+  readonly dispatcher: Dispatcher;
+  readonly gateway: Gateway;
+  readonly reporter: ExchangeReporter;
+  /** What limits have been reached. */
+  readonly limits: LimitHits;
+  /** Who may read on the monitoring port. */
+  readonly access: MonitorAccess;
+  /** A line for each call, if there is to be one. */
+  readonly accessLog: AccessLogging;
+  /** Certificates, keys and handshakes, at the listeners and to the upstream. */
+  readonly tls: SidecarTls;
+  /** How often the configuration was read again, and what became of it. */
+  readonly reloads: Reloads;
+  /** How far it is on its way from start to end, and the two ways to the end. */
+  readonly lifecycle: Lifecycle;
+  /** The last hour, for the live page. */
+  readonly history: History;
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #upstream: Upstream;
+  readonly #loopDelay: LoopDelay;
+  readonly #monitor: Monitor;
+  readonly #jvm: JvmMonitor | undefined;
+  readonly #startedEpochMs: number;
+  readonly #recording: Recording;
+  readonly #state: StateKeeper | undefined;
+  /** Undefined: nothing is pushed, and none of it is loaded. */
+  readonly #otlp: Otlp | undefined;
+  #config: Config;
+  #hosts: HostCheck;
+  #sweeper: NodeJS.Timeout | undefined;
+
+  /**
+   * Makes all parts and opens nothing. Throws for what the traffic needs: `D2S_ERR_CONFIG` for rules or certificates that cannot be
+   * used, `D2S_ERR_TLS_FILE`. What only the monitoring port needs is told in the log, and the port refuses everybody.
+   */
+  static async create(
+    config: Config,
+    logger: Logger,
+    clock: Clock = systemClock,
+    listener?: CometListener,
+  ): Promise<Sidecar> {
+    initMetrics();
+    const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
+    const tls = await SidecarTls.open(config, { logger, clock });
+    const jvm = await createJvmMonitor(config, clock, logger);
+    const { recording, state } = await openRecording(config, { logger, clock, listener });
+    const { observers } = recording.recorder;
+    const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
+    const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
+    return new Sidecar(config, { logger, clock, access, tls, jvm, recording, state, accessLog, createOtlp });
+  }
+
+  private constructor(config: Config, parts: SidecarParts) {
+    const { logger, clock, tls } = parts;
+    this.access = parts.access;
+    this.tls = tls;
+    this.accessLog = parts.accessLog;
+    this.#config = config;
+    this.#logger = logger;
+    this.#clock = clock;
+    this.#startedEpochMs = clock.epochMs();
+    this.reloads = new Reloads(clock);
+    this.#hosts = createHostCheck(config);
+    this.#recording = parts.recording;
+    this.recorder = parts.recording.recorder;
+    this.#state = parts.state;
+    this.limits = new LimitHits(clock, logger);
+    this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, ...toAdmission(config) });
+    this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
+    this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
+    const { memory } = parts.recording;
+    const dataPaths = { ...parts, memory: new RequestMemory(memory), stalled: new StalledWrites(memory, clock) };
+    this.gateway = createGateway(config, this.#upstream, this.reporter, dataPaths);
+    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, dataPaths);
+    this.#jvm = parts.jvm;
+    this.#loopDelay = new LoopDelay(clock);
+    this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
+    this.history = new History(this.#historySources(), clock);
+    const monitored = this.#monitored();
+    this.#otlp = parts.createOtlp?.({
+      config,
+      monitored,
+      observers: this.recorder.observers,
+      clock,
+      nextTurn: this.#nextTurn,
+      logger,
+      env: process.env,
+    });
+    const answers = { ...config.metrics, nextTurn: this.#nextTurn };
+    this.#monitor = new Monitor(monitored, answers, this.#createGuard(), logger, {
+      tls: tls.monitor,
+      limits: config.monitor,
+      hits: this.limits,
+    });
+  }
+
+  /** Exchanges begun and not yet ended. */
+  get openExchanges(): number {
+    return this.reporter.open;
+  }
+
+  /** Opens both listeners; the upstream does not have to be there. Throws `D2S_ERR_LISTEN`. */
+  async start(): Promise<BoundAddresses> {
+    const listen = await this.dispatcher.listen(this.#config.listen);
+    try {
+      const monitor = await this.#monitor.listen(this.#config.monitor);
+      this.#sweeper = setInterval(() => this.reporter.guard(() => this.recorder.sweep()), SWEEP_MS).unref();
+      this.#jvm?.start();
+      this.#loopDelay.start();
+      this.history.start((work) => this.reporter.guard(work));
+      this.tls.watch();
+      this.access.watch();
+      this.#state?.start();
+      this.#otlp?.start();
+      this.lifecycle.started();
+      return { listen: toText(listen), monitor: toText(monitor) };
+    } catch (cause) {
+      this.dispatcher.destroy();
+      throw cause;
+    }
+  }
+
+  /** Lets clients go, and serves on. */
+  drain(): void {
+    this.lifecycle.drain();
+  }
+
+  /** Files of the log have been moved away, e.g. by logrotate. */
+  reopenLogs(): void {
+    this.accessLog.reopen();
+  }
+
+  /** How it is, for a support ticket: one line of JSON, in slices; see report/. */
+  async report(hasUsers: boolean): Promise<Readable> {
+    const { createReport } = await import('../monitor/report/report.ts');
+    const { recent } = this.#logger as Partial<LeveledLogger>;
+    const monitored = this.#monitored();
+    const sources = { config: this.#config, monitored, log: recent, clock: this.#clock, nextTurn: this.#nextTurn };
+    return await createReport(sources, hasUsers);
+  }
+
+  /** Stops without delay and window: running exchanges may end until `stop.deadlineMs`, then what is left is cut. */
+  async stop(): Promise<void> {
+    if (this.lifecycle.state === 'starting') {
+      await this.#end();
+      return;
+    }
+    this.lifecycle.stop('end of the program', true);
+    await this.lifecycle.ended;
+  }
+
+  #stoppable(): Stoppable {
+    const { dispatcher, gateway, reporter, recorder } = this;
+    return {
+      underway: () => ({
+        exchanges: reporter.open,
+        heldPolls: recorder.own.read().comet.holds.now,
+        webSockets: gateway.upgradedConnections,
+        connections: dispatcher.openConnections - gateway.upgradedConnections,
+      }),
+      announceEnd: () => dispatcher.drain(),
+      letWebSocketsGo: (overMs) => gateway.letTunnelsGo(overMs),
+      stopListening: () => dispatcher.stopListening(),
+      closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
+      end: () => this.#end(),
+    };
+  }
+
+  /** What is long is begun when the calls of that turn are on their way: both are immediates, and its own would be the first. */
+  readonly #nextTurn: NextTurn = (run) => {
+    setImmediate(() => {
+      this.dispatcher.services.writes.flush();
+      run();
+    });
+  };
+
+  async #end(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.#jvm?.stop();
+    this.#loopDelay.stop();
+    this.history.stop();
+    this.tls.close();
+    this.access.close();
+    this.dispatcher.destroy();
+    await this.#monitor.close();
+    this.reporter.guard(() => this.recorder.finish());
+    await this.#state?.stop();
+    await this.accessLog.close();
+    await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
+    this.recorder.destroy();
+  }
+
+  /**
+   * Makes all that another configuration asks for, reading the files that it names, and changes nothing; what it returns takes it
+   * over at one moment, touches no connection and no counter, and cannot fail. Throws as `create`, D2S_ERR_CONFIG_FILE aside.
+   */
+  async prepareReload(config: Config): Promise<() => void> {
+    const takeOvers = [
+      this.#recording.prepareReload(config),
+      await this.access.prepare(config.monitor.auth),
+      await this.tls.prepare(config),
+      await this.accessLog.prepare(config.accessLog),
+    ];
+    return () => {
+      for (const takeOver of takeOvers) takeOver();
+      this.#config = config;
+      this.#hosts = createHostCheck(config);
+      this.#recording.memory.maxBytes = config.limits.memoryBytes;
+      this.reporter.reconfigure(toAdmission(config));
+      this.#upstream.reconfigure(config.upstream);
+      this.gateway.reconfigure(toGatewayOptions(config));
+      this.dispatcher.reconfigure(toDispatcherLimits(config), toRelayOptions(config));
+      this.#monitor.reconfigure(config.monitor);
+    };
+  }
+
+  #createGuard(): Guard {
+    const sidecar = this;
+    return new Guard({
+      get access() {
+        const trouble = sidecar.tls.monitor?.trouble;
+        return trouble === undefined ? sidecar.access.current : new AccessClosed(trouble);
+      },
+      get hosts() {
+        return sidecar.#hosts;
+      },
+    });
+  }
+
+  #monitored(): Monitored {
+    const sidecar = this;
+    return {
+      catchUp: () => this.reporter.guard(() => this.recorder.catchUp()),
+      applications: [...this.recorder.applications.values()],
+      health: {
+        get isStarted() {
+          return sidecar.lifecycle.state !== 'starting';
+        },
+        isReady: () => this.isReady(),
+      },
+      jvm: this.#monitoredJvm(),
+      sidecar: {
+        version: readVersion(),
+        build: BUILD,
+        own: this.recorder.own,
+        reporter: this.reporter,
+        limits: this.limits,
+        memory: this.#recording.memory,
+        lifecycle: this.lifecycle,
+        dispatcher: this.dispatcher,
+        gateway: this.gateway,
+        upstream: this.#upstream,
+        get access() {
+          const { counts } = sidecar.access;
+          return counts && { counts };
+        },
+        security: {
+          ...{ access: this.access, tls: this.tls, reloads: this.reloads },
+          get connections() {
+            return sidecar.#monitor.connections;
+          },
+        },
+        loopDelay: this.#loopDelay,
+        log: this.#logger as Partial<LeveledLogger>,
+        readProcess,
+        state: this.#state,
+        accessLog: this.accessLog,
+        get droppedMarks() {
+          return sidecar.history.droppedMarks;
+        },
+        get otlp() {
+          return sidecar.#otlp;
+        },
+      },
+      live: {
+        clock: this.#clock,
+        history: this.history,
+        sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
+        outside: this.recorder.outside,
+        probe: () => this.#upstream.probe(),
+      },
+    };
+  }
+
+  #historySources(): HistorySources {
+    const { own, outside } = this.recorder;
+    const applications = [...this.recorder.applications.values()];
+    const sidecar = { own, limits: this.limits, reporter: this.reporter, dispatcher: this.dispatcher };
+    return {
+      ...{ applications, own, counters: () => readLiveCounters({ sidecar, applications, outside }) },
+      jvm: this.#monitoredJvm(),
+      upstream: this.#upstream,
+      lifecycle: this.lifecycle,
+      reloads: this.reloads,
+      isRestored: this.#state?.restored === 'restored',
+    };
+  }
+
+  #monitoredJvm(): MonitoredJvm {
+    return this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } };
+  }
+
+  /** As `/readyz` says it. */
+  async isReady(): Promise<boolean> {
+    if (this.lifecycle.state !== 'serving') return false;
+    return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
+  }
+}
+
+/** What is recorded, with what the state file holds of it. Who only listens (`learn`) leaves the file to the sidecar that serves. */
+async function openRecording(
+  config: Config,
+  { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
+): Promise<Pick<SidecarParts, 'recording' | 'state'>> {
+  const create = () =>
+    createRecording(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
+  const { file, intervalMs } = config.state;
+  if (file === undefined || listener !== undefined) return { recording: create(), state: undefined };
+  const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
+  const { made, keeper } = await takeUp(create, ({ recorder }) => recorder.destroy(), options);
+  return { recording: made, state: keeper };
+}
+
+/** Who only listens (`learn`) leaves the file to the sidecar that serves, as that of the state. */
+async function openAccessLog(
+  { accessLog }: Config,
+  parts: AccessLoggingParts,
+  listener: CometListener | undefined,
+): Promise<AccessLogging> {
+  return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
+}
+
+/** Some megabytes of packages, for those who use them. */
+async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
+  if (otlp.endpoint === undefined) return undefined;
+  const { Otlp } = await import('../export/otlp/otlp.ts');
+  return (parts) => new Otlp(parts);
+}
+
+/** Which requests may go to the upstream. */
+function toAdmission({ limits, rest }: Config): Admission {
+  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny) };
+}
+
+function createHostCheck({ monitor }: Config): HostCheck {
+  return new HostCheck([monitor.host, ...monitor.hosts]);
+}
+
+interface DataPathParts extends Pick<SidecarParts, 'clock' | 'logger' | 'tls'> {
+  readonly memory: RequestMemory;
+  readonly stalled: StalledWrites;
+}
+
+function createGateway(
+  config: Config,
+  upstream: Upstream,
+  reporter: ExchangeReporter,
+  { clock, logger, tls, memory, stalled }: DataPathParts,
+): Gateway {
+  const options = {
+    upstreamHost: config.upstream.host,
+    upstreamPort: config.upstream.port,
+    ...toGatewayOptions(config),
+    upstreamTls: tls.upstream,
+    reachability: upstream,
+    memory,
+    stalled,
+  };
+  return new Gateway(options, reporter, clock, logger);
+}
+
+function createDispatcher(
+  config: Config,
+  upstream: Upstream,
+  reporter: ExchangeReporter,
+  gateway: Gateway,
+  { clock, logger, tls, memory, stalled }: DataPathParts,
+): Dispatcher {
+  const options = toRelayOptions(config);
+  const limits = { ...toDispatcherLimits(config), tls: tls.listen };
+  const shared = { writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() };
+  const services = { options, upstream, reporter, memory, stalled, ...shared };
+  return new Dispatcher(limits, services, gateway, clock, logger);
+}
+
+async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {
+  const source = await createJvmSource({ config, clock, logger, env: process.env });
+  const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
+  const isOptional = config.jvm.source === 'auto' && http === undefined;
+  return source && new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, isOptional, clock, logger });
+}
+
+function toText({ host, port }: HostPort): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

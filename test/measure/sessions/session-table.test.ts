@@ -1,0 +1,432 @@
+import { describe, expect, it } from 'vitest';
+import { AddressRate } from '../../../src/limits/address-rate.ts';
+import { CLAIMS_PER_ADDRESS } from '../../../src/measure/sessions/claim-index.ts';
+import { KnownToken } from '../../../src/measure/sessions/known-token.ts';
+import type { Session } from '../../../src/measure/sessions/session.ts';
+import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../../src/measure/sessions/session-table.ts';
+import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
+import { emptyMetricSet } from '../../../src/metrics/metric-set.ts';
+import { createSessionStatistics } from '../../../src/metrics/statistics.ts';
+import { Random } from '../../fuzz/random.ts';
+import { ManualClock } from '../record/manual-clock.ts';
+
+const IDLE_MS = 30 * 60_000;
+const GONE_MS = 5 * 60_000;
+const METRICS = {
+  windowMs: 300_000,
+  durationUnit: 'seconds',
+  maxNames: { rpc: 10, sba: 10, object: 10 },
+  maxNamesPerSession: 10,
+} as const;
+
+class Fixture {
+  readonly clock: ManualClock;
+  readonly created: LifetimeTimer;
+  readonly table: SessionTable;
+  statisticsMade = 0;
+
+  constructor(max = 100, clock = new ManualClock()) {
+    this.clock = clock;
+    this.created = new LifetimeTimer(clock);
+    this.table = new SessionTable({
+      config: { idleMs: IDLE_MS, cometGoneMs: GONE_MS, max },
+      clock: this.clock,
+      created: this.created,
+      claimRate: new AddressRate(clock, CLAIMS_PER_ADDRESS),
+      sessionMetrics: {
+        createStatistics: () => {
+          this.statisticsMade += 1;
+          return createSessionStatistics(METRICS, this.clock);
+        },
+        createMetrics: () => emptyMetricSet,
+      },
+    });
+  }
+
+  begin(user: string, remoteAddress = '10.0.0.7', token = `token of ${user}`): Session | undefined {
+    return this.table.begin(`key of ${user}`, token, {
+      userName: user,
+      connectionType: 'REST',
+      remoteAddress,
+      atNs: this.clock.nowNs(),
+      creationNs: 2_000_000,
+    });
+  }
+
+  mustBegin(user: string): Session {
+    const session = this.begin(user);
+    if (session === undefined) throw new Error('the table is full');
+    return session;
+  }
+
+  recognise(token: string): Session | undefined {
+    return this.table.recognise(token, this.clock.nowNs());
+  }
+
+  users(): (string | null)[] {
+    return this.table.list().map(({ userName }) => userName);
+  }
+}
+
+describe('the list', () => {
+  it('shows sessions oldest first, in the form of the interface', () => {
+    const { clock, table, mustBegin } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    clock.advanceMs(61_001);
+    const boris = mustBegin('boris');
+    clock.advanceMs(1_000);
+    anna.callBegan(clock.nowNs());
+    clock.advanceMs(5);
+    anna.callEnded(clock.nowNs());
+    expect(table.list()).toEqual([
+      {
+        id: anna.id,
+        createTime: '2026-03-01T08:00:00.000Z',
+        userName: 'anna',
+        connectionType: 'REST',
+        lastActivityTime: '2026-03-01T08:01:02.006Z',
+        remoteAddress: '10.0.0.7',
+        requests: 1,
+      },
+      {
+        id: boris.id,
+        createTime: '2026-03-01T08:01:01.001Z',
+        userName: 'boris',
+        connectionType: 'REST',
+        lastActivityTime: '2026-03-01T08:01:01.001Z',
+        remoteAddress: '10.0.0.7',
+        requests: 0,
+      },
+    ]);
+    expect(Object.keys(table.list()[0] ?? {})).toEqual([
+      'id',
+      'createTime',
+      'userName',
+      'connectionType',
+      'lastActivityTime',
+      'remoteAddress',
+      'requests',
+    ]);
+  });
+
+  it('gives every session another id, also the same user’s next one', () => {
+    const { table, mustBegin } = bound(new Fixture());
+    const first = mustBegin('anna');
+    table.end(first);
+    const second = mustBegin('anna');
+    expect(second.id).not.toBe(first.id);
+    expect(second.id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  const addresses = [
+    ['10.0.0.7', '10.0.0.7'],
+    ['::ffff:10.0.0.7', '10.0.0.7'],
+    ['::FFFF:10.0.0.7', '10.0.0.7'],
+    ['::1', '::1'],
+    ['2001:db8::7', '2001:db8::7'],
+    ['::ffff:a00:7', '::ffff:a00:7'],
+  ] as const;
+  for (const [address, shown] of addresses) {
+    it(`shows the address ${address} as ${shown}`, () => {
+      const { table, begin } = bound(new Fixture());
+      begin('anna', address);
+      expect(table.list()[0]?.remoteAddress).toBe(shown);
+    });
+  }
+});
+
+describe('idle sessions', () => {
+  const reads: [string, (fixture: Fixture, session: Session) => unknown][] = [
+    ['the list', ({ table }) => table.list()[0]?.id],
+    ['find', ({ table }, { id }) => table.find(id)?.id],
+    [
+      'sessions.active',
+      ({ table }, { id }) => (table.metrics().gauges.get('sessions.active')?.read() ? id : undefined),
+    ],
+    ['a call with its token', (fixture) => fixture.recognise('token of anna')?.id],
+    ['a call with its key', ({ table, clock }) => table.join('key of anna', 'other', clock.nowNs())?.id],
+  ];
+  for (const [what, read] of reads) {
+    it(`end after 30 minutes to the millisecond, as ${what} sees it`, () => {
+      const fixture = new Fixture();
+      const session = fixture.mustBegin('anna');
+      fixture.clock.advanceMs(IDLE_MS - 1);
+      expect(read(fixture, session)).toBe(session.id);
+      fixture.clock.advanceMs(1);
+      expect(read(fixture, session)).toBeUndefined();
+    });
+  }
+
+  it('are counted from the last activity', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    clock.advanceMs(IDLE_MS - 1);
+    anna.callBegan(clock.nowNs());
+    anna.callEnded(clock.nowNs());
+    mustBegin('boris');
+    clock.advanceMs(IDLE_MS - 1);
+    expect(users()).toEqual(['anna', 'boris']);
+    clock.advanceMs(1);
+    expect(users()).toEqual([]);
+    expect(table.size).toBe(0);
+  });
+
+  it('do not end while a call is running, and end 30 minutes after it', () => {
+    const { clock, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    anna.callBegan(clock.nowNs());
+    clock.advanceMs(10 * IDLE_MS);
+    expect(users()).toEqual(['anna']);
+    anna.callEnded(clock.nowNs());
+    clock.advanceMs(IDLE_MS - 1);
+    expect(users()).toEqual(['anna']);
+    clock.advanceMs(1);
+    expect(users()).toEqual([]);
+  });
+
+  it('end one by one', () => {
+    const { clock, mustBegin, users } = bound(new Fixture());
+    for (const user of ['anna', 'boris', 'cyril']) {
+      mustBegin(user);
+      clock.advanceMs(60_000);
+    }
+    clock.advanceMs(IDLE_MS - 3 * 60_000);
+    expect(users()).toEqual(['boris', 'cyril']);
+    clock.advanceMs(60_000);
+    expect(users()).toEqual(['cyril']);
+    clock.advanceMs(60_000);
+    expect(users()).toEqual([]);
+  });
+
+  it('make place for new ones', () => {
+    const { clock, table, begin, users } = bound(new Fixture(1));
+    begin('anna');
+    clock.advanceMs(IDLE_MS);
+    expect(begin('boris')).toBeDefined();
+    expect(table.untracked).toBe(0);
+    expect(users()).toEqual(['boris']);
+  });
+});
+
+describe('the bound', () => {
+  it('tracks no new session beyond sessions.max, counts each that it did not, and keeps the ones there', () => {
+    const { table, begin, users } = bound(new Fixture(2));
+    begin('anna');
+    begin('boris');
+    for (let i = 0; i < 5; i += 1) expect(begin(`user ${i}`)).toBeUndefined();
+    expect(users()).toEqual(['anna', 'boris']);
+    expect(table.untracked).toBe(5);
+    expect(table.metrics().timers.get('sessions.created')?.count).toBe(2);
+  });
+
+  it('holds for the tokens of one session: the oldest is forgotten, the session is not', () => {
+    const { clock, table, mustBegin, recognise } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    for (let i = 1; i <= MAX_TOKENS_PER_SESSION; i += 1) {
+      expect(table.join('key of anna', `token ${i}`, clock.nowNs())).toBe(anna);
+    }
+    expect(recognise('token of anna')).toBeUndefined();
+    expect(recognise('token 1')).toBe(anna);
+    expect(recognise(`token ${MAX_TOKENS_PER_SESSION}`)).toBe(anna);
+  });
+});
+
+describe('an ended session', () => {
+  it('is found by nothing', () => {
+    const { clock, table, mustBegin, recognise, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    table.join('key of anna', 'second token', clock.nowNs());
+    table.end(anna);
+    expect(users()).toEqual([]);
+    expect(table.find(anna.id)).toBeUndefined();
+    expect(recognise('token of anna')).toBeUndefined();
+    expect(recognise('second token')).toBeUndefined();
+    expect(table.join('key of anna', 'token of anna', clock.nowNs())).toBeUndefined();
+  });
+
+  it('does not take the next one of the same user with it when it is ended again', () => {
+    const { table, mustBegin, users } = bound(new Fixture());
+    const first = mustBegin('anna');
+    table.end(first);
+    mustBegin('anna');
+    table.end(first);
+    expect(users()).toEqual(['anna']);
+  });
+});
+
+describe('a session that keeps connections', () => {
+  it('ends when they have been gone for long enough, also before the next idle one is due', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    mustBegin('boris');
+    clock.advanceMs(1_000);
+    table.gone(anna, clock.nowNs());
+    clock.advanceMs(GONE_MS - 1);
+    expect(users()).toEqual(['anna', 'boris']);
+    clock.advanceMs(1);
+    expect(users()).toEqual(['boris']);
+  });
+
+  it('stays when one is back in time', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    table.gone(anna, clock.nowNs());
+    clock.advanceMs(GONE_MS - 1);
+    table.back(anna);
+    clock.advanceMs(GONE_MS);
+    expect(users()).toEqual(['anna']);
+  });
+
+  it('ends although a call is running', () => {
+    const { clock, table, mustBegin, users } = bound(new Fixture());
+    const anna = mustBegin('anna');
+    anna.callBegan(clock.nowNs());
+    table.gone(anna, clock.nowNs());
+    clock.advanceMs(GONE_MS);
+    expect(users()).toEqual([]);
+  });
+
+  it('tells of its end once, however it comes', () => {
+    const { clock, table, mustBegin } = bound(new Fixture());
+    const ends: string[] = [];
+    for (const user of ['anna', 'boris', 'cyril']) mustBegin(user).whenEnded(() => ends.push(user));
+    const [anna, boris] = table.list().map(({ id }) => table.find(id));
+    if (anna === undefined || boris === undefined) throw new Error('a session is missing');
+    table.end(anna);
+    table.end(anna);
+    table.gone(boris, clock.nowNs());
+    clock.advanceMs(GONE_MS);
+    table.sweep();
+    clock.advanceMs(IDLE_MS);
+    table.sweep();
+    expect(ends).toEqual(['anna', 'boris', 'cyril']);
+  });
+});
+
+it('an adopted session is shown, and not counted as created', () => {
+  const { clock, created, table } = new Fixture();
+  const origin = { userName: null, connectionType: 'REST', remoteAddress: '::1', atNs: clock.nowNs() } as const;
+  table.begin('key', 'token', { ...origin, creationNs: 0, isAdopted: true });
+  expect(table.size).toBe(1);
+  expect(created.count).toBe(0);
+});
+
+it('an unknown id finds nothing', () => {
+  const { table, begin } = bound(new Fixture());
+  begin('anna');
+  for (const id of ['', 'token of anna', 'key of anna', 'anna']) expect(table.find(id)).toBeUndefined();
+});
+
+it('statistics of a session are made when they are asked for, once', () => {
+  const fixture = new Fixture();
+  const session = fixture.mustBegin('anna');
+  expect(fixture.statisticsMade).toBe(0);
+  expect(session.statistics).toBe(session.statistics);
+  expect(fixture.statisticsMade).toBe(1);
+});
+
+it('the metrics are those of creation', () => {
+  const { table, begin } = bound(new Fixture());
+  begin('anna');
+  begin('boris');
+  const { gauges, counters, meters, timers } = table.metrics();
+  expect([...gauges.keys()]).toEqual(['sessions.active']);
+  expect(gauges.get('sessions.active')?.type).toBe('integer');
+  expect(gauges.get('sessions.active')?.read()).toBe(2);
+  expect([...timers.keys()]).toEqual(['sessions.created']);
+  expect(timers.get('sessions.created')?.snapshot()).toMatchObject({ count: 2, min: 2_000_000, max: 2_000_000 });
+  expect(counters.size + meters.size).toBe(0);
+});
+
+describe('the sessions themselves', () => {
+  it('are those of the moment, oldest first, and tell of their failed calls without statistics being made for it', () => {
+    const fixture = new Fixture();
+    const [ann, bob] = [fixture.mustBegin('ann'), fixture.mustBegin('bob')];
+    bob.statistics.rpc.recordAnswered('E.Demo.Run', 500, 1);
+    bob.statistics.sba.recordFailed('E.Demo.Run');
+    bob.statistics.sba.recordAnswered('E.Demo.Run', 404, 1);
+    const sessions = fixture.table.sessions();
+    fixture.table.end(ann);
+    fixture.mustBegin('eve');
+    expect(sessions).toEqual([ann, bob]);
+    expect(sessions.map(({ errors }) => errors)).toEqual([0, 2]);
+    expect(fixture.statisticsMade).toBe(1);
+    fixture.clock.advanceMs(IDLE_MS);
+    expect(fixture.table.sessions()).toEqual([]);
+  });
+});
+
+/** The fixture's parts, its methods bound, so that a test can take them apart. */
+function bound(fixture: Fixture) {
+  const { clock, table } = fixture;
+  return {
+    clock,
+    table,
+    begin: fixture.begin.bind(fixture),
+    mustBegin: fixture.mustBegin.bind(fixture),
+    recognise: fixture.recognise.bind(fixture),
+    users: fixture.users.bind(fixture),
+  };
+}
+
+describe('the counts by what clients connect with', () => {
+  it('are those of the list, whatever has become of the sessions', () => {
+    const random = new Random(12);
+    const { clock, table, begin } = bound(new Fixture(50));
+    const seen: Session[] = [];
+    const counted = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
+    for (let step = 0; step < 5_000; step += 1) {
+      const type = random.pick(['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const);
+      const session = random.chance(0.4) ? begin(`user ${random.below(200)}`) : random.pick(table.sessions());
+      if (session !== undefined) seen.push(session);
+      // Also of those that have ended.
+      if (random.chance(0.5) && seen.length > 0) random.pick(seen).connectedOver(type);
+      if (random.chance(0.2) && seen.length > 0) table.end(random.pick(seen));
+      if (random.chance(0.01)) clock.advanceMs(random.below(2 * IDLE_MS));
+      const expected = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
+      for (const { connectionType } of table.list()) expected[connectionType] += 1;
+      expect(table.countsByType()).toEqual(expected);
+      for (const each of ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const) counted[each] += expected[each];
+    }
+    expect(Math.min(...Object.values(counted))).toBeGreaterThan(1_000);
+  });
+});
+
+describe('a token that was seen before', () => {
+  /** Two tables of the same users, and what becomes of their sessions, at random. */
+  it('leads where it leads without its memory, whatever has become of the session', () => {
+    const random = new Random(11);
+    const clock = new ManualClock();
+    const fixtures = [new Fixture(4, clock), new Fixture(4, clock)];
+    const tokens = Array.from({ length: 4 * (MAX_TOKENS_PER_SESSION + 2) }, (_, i) => new KnownToken(`token ${i}`));
+    let recognised = 0;
+    for (let step = 0; step < 20_000; step += 1) {
+      const { table } = random.pick(fixtures);
+      const known = random.pick(tokens);
+      const user = random.below(6);
+      const nowNs = clock.nowNs();
+      const origin = { userName: null, connectionType: 'REST', remoteAddress: '', atNs: nowNs, creationNs: 0 } as const;
+      if (random.chance(0.3)) {
+        if (table.join(`${user}`, known.token, nowNs) === undefined) table.begin(`${user}`, known.token, origin);
+      } else if (random.chance(0.05)) {
+        const [session] = table.sessions();
+        if (session !== undefined) table.end(session);
+      } else if (random.chance(0.02)) clock.advanceMs(random.below(2 * IDLE_MS));
+      // Before anything else asks, since asking ends what has been idle for too long.
+      const found = table.recogniseKnown(known, clock.nowNs());
+      expect(found).toBe(table.recognise(known.token, clock.nowNs()));
+      found?.touch(clock.nowNs());
+      if (found !== undefined) recognised += 1;
+    }
+    expect(recognised).toBeGreaterThan(1_000);
+  });
+
+  it('holds nothing of a session that has ended', () => {
+    const fixture = new Fixture();
+    const known = new KnownToken('token of anna');
+    const session = fixture.mustBegin('anna');
+    expect(fixture.table.recogniseKnown(known, fixture.clock.nowNs())).toBe(session);
+    fixture.table.end(session);
+    expect(known.lead?.session).toBeUndefined();
+  });
+});

@@ -1,0 +1,480 @@
+import { once } from 'node:events';
+import type net from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { answering, type Client, get, OK, type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
+
+let stand: Stand;
+
+async function stood(options?: StandOptions): Promise<{ client: Client }> {
+  stand = await startStand(options);
+  return { client: await stand.connect() };
+}
+
+afterEach(async () => {
+  await stand.close();
+});
+
+/** Unlike `closed(socket)`, not put off by an error before it. */
+async function closed(socket: net.Socket | undefined): Promise<void> {
+  if (socket === undefined) throw new Error('there is no such connection');
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+}
+
+/** A client that has closed its side is not ended by the clock. */
+const waitingForEver: NonNullable<StandOptions['config']> = ({ timeouts }) => ({
+  timeouts: { ...timeouts, halfClosedMs: 3_600_000 },
+});
+
+function problemOf(text: string): Record<string, unknown> {
+  return JSON.parse(text.slice(text.lastIndexOf('{'))) as Record<string, unknown>;
+}
+
+describe('an upstream that gives no answer', () => {
+  it('is told as 502 when it refuses, and the client may go on', async () => {
+    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    client.socket.write(get('/a'));
+    const text = await client.until('"code"');
+    expect(text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\nContent-Type: application\/problem\+json\r\n/);
+    expect(text).toContain('Proxy-Status: d2-sidecar; error=connection_refused\r\n');
+    expect(text).not.toContain('Connection: close');
+    expect(problemOf(text)).toMatchObject({
+      status: 502,
+      error: 'connection_refused',
+      code: 'D2S_ERR_UPSTREAM_REFUSED',
+    });
+    client.socket.write(get('/b'));
+    await expect.poll(() => client.received().split('HTTP/1.1 502').length - 1).toBe(2);
+  });
+
+  it.each([
+    ['closes at once', (end: () => void, _reset: () => void) => end()],
+    ['resets', (_end: () => void, reset: () => void) => reset()],
+  ])('is told as connection_terminated when it %s', async (_what, act) => {
+    const { client } = await stood({
+      onConnection: (socket) =>
+        socket.on('data', () =>
+          act(
+            () => socket.end(),
+            () => socket.resetAndDestroy(),
+          ),
+        ),
+    });
+    client.socket.write(get('/a'));
+    expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 502, error: 'connection_terminated' });
+    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({
+      completed: 0,
+      failed: 1,
+      cancelled: 0,
+      denied: 0,
+    });
+  });
+
+  it('is told as 504 when it is silent for longer than upstream.responseTimeout', async () => {
+    const { client } = await stood({
+      config: ({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: 30 } }),
+    });
+    client.socket.write(get('/a'));
+    expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 504, error: 'http_response_timeout' });
+  });
+
+  it.each([
+    ['rubbish', 'SSH-2.0-OpenSSH\r\n\r\n', 'http_protocol_error'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok', 'http_protocol_error'],
+    ['another protocol’s greeting', 'SSH-2.0-OpenSSH_9.2\r\n', 'http_protocol_error'],
+    ['a TLS alert', '\x15\x03\x01\x00\x02\x02\x46', 'http_protocol_error'],
+    ['bare line feeds', 'HTTP/1.1 200 OK\nContent-Length: 0\n\n', 'http_protocol_error'],
+    ['a head without end', `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}`, 'http_response_header_section_size'],
+  ])('is told as such when it answers %s', async (_what, response, error) => {
+    const { client } = await stood({ onConnection: answering(response) });
+    client.socket.write(get('/a'));
+    expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 502, error });
+  });
+
+  it('is told to HEAD without a body', async () => {
+    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    client.socket.write('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await client.ended;
+    expect(client.received()).toMatch(
+      /^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/,
+    );
+  });
+
+  it('is not answered for without bound to a client that reads nothing', async () => {
+    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    client.socket.pause();
+    const flood = Buffer.alloc(1024 * 1024, get('/a'));
+    let sent = 0;
+    const onDrain = () => {
+      for (sent += flood.length; client.socket.write(flood); sent += flood.length);
+    };
+    client.socket.on('drain', onDrain);
+    onDrain();
+    // It closes, and then reads no more: what the client sends piles up in the kernel and on the client's side.
+    await expect.poll(() => stand.sidecar.openExchanges, { timeout: 10_000 }).toBe(0);
+    let before = -1;
+    await expect
+      .poll(
+        () => {
+          const stands = before === sent;
+          before = sent;
+          return stands;
+        },
+        { interval: 150, timeout: 10_000 },
+      )
+      .toBe(true);
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('still gives the client the whole 502 when its body was not yet sent', async () => {
+    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
+    await client.ended;
+    expect(client.received()).toContain('Connection: close\r\n');
+    expect(problemOf(client.received())).toMatchObject({ status: 502 });
+  });
+});
+
+describe('an upstream connection', () => {
+  it('that closes while idle leaves the client its own, and the next request gets a new one', async () => {
+    const { client } = await stood({ onConnection: answering(OK) });
+    client.socket.write(get('/a'));
+    await client.until('ok');
+    stand.upstreams[0]?.end();
+    await closed(stand.upstreams[0]);
+    client.socket.write(get('/b'));
+    await expect.poll(() => client.received()).toBe(OK + OK);
+    expect(stand.upstreams.length).toBe(2);
+  });
+
+  it('cannot give a client bytes that answer nothing', async () => {
+    const { client } = await stood({ onConnection: answering(OK) });
+    client.socket.write(get('/a'));
+    await client.until('ok');
+    stand.upstreams[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil');
+    await closed(stand.upstreams[0]);
+    client.socket.write(get('/b'));
+    await expect.poll(() => client.received()).toBe(OK + OK);
+  });
+
+  it('cannot append a second response to the first', async () => {
+    const { client } = await stood({
+      onConnection: answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`),
+    });
+    client.socket.write(get('/a'));
+    await client.until('ok');
+    client.socket.write(get('/b'));
+    await expect.poll(() => client.received()).toBe(OK + OK);
+  });
+
+  it('that dies in the middle of an unframed response is reset towards the client', async () => {
+    const { client } = await stood({
+      onConnection: answering('HTTP/1.1 200 OK\r\n\r\npart'),
+    });
+    const failed = once(client.socket, 'error');
+    client.socket.write(get('/a'));
+    await client.until('part');
+    stand.upstreams[0]?.resetAndDestroy();
+    expect(((await failed)[0] as NodeJS.ErrnoException).code).toBe('ECONNRESET');
+    expect(stand.sidecar.recorder.own.read().exchanges.relay.failed).toBe(1);
+  });
+});
+
+describe('a client that has sent everything ahead, and its end', () => {
+  const next = 'GET /b HTTP/1.0\r\n\r\n';
+
+  it.each([
+    ['an empty line', '\r\n', OK],
+    ['a second request and an empty line', `${get('/b')}\r\n`, OK + OK],
+  ])('gets all its answers when %s is behind', async (_what, ahead, expected) => {
+    const { client } = await stood({ onConnection: answeringLate });
+    client.socket.end(get('/a') + ahead);
+    await client.ended;
+    expect(client.received()).toBe(expected);
+  });
+
+  it('gets the answer to one for the gateway behind the first, since it is not read to its end', async () => {
+    const { client } = await stood({ onConnection: answeringLate });
+    client.socket.end(get('/a') + next);
+    await client.ended;
+    expect(client.received()).toBe(OK + OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+  });
+
+  it('gets 400 for a request that can no longer be handed over', async () => {
+    const { client } = await stood({ onConnection: answeringLate });
+    client.socket.end(get('/a') + get('/b') + next);
+    await client.ended;
+    expect(client.received()).toMatch(/^(?:HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nok){2}HTTP\/1\.1 400 /);
+  });
+
+  /** Late enough for the client's end to have come before the first answer. */
+  function answeringLate(socket: net.Socket): void {
+    socket.on('data', () => setTimeout(() => socket.write(OK), 30));
+  }
+});
+
+describe('time limits', () => {
+  it('end a head that does not come, with 408', async () => {
+    const { client } = await stood({ config: ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 30 } }) });
+    client.socket.write('GET / HTTP/1.1\r\nHost: a\r\n');
+    await client.ended;
+    expect(client.received()).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('close a connection that is silent between exchanges', async () => {
+    const { client } = await stood({
+      onConnection: answering(OK),
+      config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
+    });
+    client.socket.write(get('/a'));
+    await client.ended;
+    expect(client.received()).toBe(OK);
+  });
+
+  it('never cut a request that the upstream holds', async () => {
+    const { client } = await stood({
+      onConnection: (socket) => socket.on('data', () => setTimeout(() => socket.write(OK), 120)),
+      config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 20 } }),
+    });
+    client.socket.write(get('/hold'));
+    expect(await client.until('ok')).toBe(OK);
+  });
+
+  it('end a connection that is paused since it is too far ahead, and whose leaving nobody would see', async () => {
+    const { client } = await stood({
+      onConnection: (socket) => socket.resume(),
+      config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
+    });
+    client.socket.write(get('/hold') + get('/next').repeat(5_000));
+    await client.ended;
+    await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(0);
+  });
+
+  it('end the wait of a client that has closed its side', async () => {
+    const { client } = await stood({
+      // Neither answers nor notices.
+      onConnection: (socket) => socket.resume(),
+      config: ({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 30 } }),
+    });
+    client.socket.end(get('/a'));
+    await client.ended;
+    expect(client.received()).toBe('');
+    await expect
+      .poll(() => stand.sidecar.recorder.own.read().exchanges.relay)
+      .toEqual({ completed: 0, failed: 0, cancelled: 1, denied: 0 });
+  });
+});
+
+describe('a client', () => {
+  it('that leaves while it waits takes its upstream connection along', async () => {
+    const { client } = await stood();
+    const upstream = stand.nextUpstream();
+    client.socket.write(get('/a'));
+    const socket = await upstream;
+    await once(socket, 'data');
+    client.socket.resetAndDestroy();
+    await closed(socket);
+    expect(stand.sidecar.openExchanges).toBe(0);
+    expect(stand.sidecar.recorder.own.read().exchanges.relay.cancelled).toBe(1);
+  });
+
+  it('gets 400 for a body whose chunks are broken, and the upstream no further byte', async () => {
+    let received = '';
+    const { client } = await stood({
+      onConnection: (socket) => socket.on('data', (bytes) => (received += bytes.toString('latin1'))),
+    });
+    const upstream = stand.nextUpstream();
+    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n');
+    const socket = await upstream;
+    await once(socket, 'data');
+    client.socket.write('zz\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n');
+    await Promise.all([closed(socket), client.ended]);
+    expect(client.received()).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).not.toContain('smuggled');
+  });
+
+  it.each(['OPTIONS /a RTSP/1.0', 'GET /a RTSP/1.0', 'SOURCE /a ICE/1.0', 'SOURCE /a ICE/1.1', 'POST /a RTSP/1.1'])(
+    'gets 400 for what is not HTTP though Node’s parser takes it for that: %s',
+    async (line) => {
+      const { client } = await stood({ onConnection: answering(OK) });
+      client.socket.write(`${get('/first')}${line}\r\nHost: a\r\n\r\n`);
+      await client.ended;
+      expect(client.received()).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP\/1\.1 400 /);
+      expect(stand.upstreams).toHaveLength(1);
+    },
+  );
+
+  it('that cuts off a request sent ahead leaves an upstream that knows it', async () => {
+    const { client } = await stood({
+      config: waitingForEver,
+      onConnection: (socket) => {
+        socket.once('data', () => socket.write(OK));
+        socket.on('end', () => socket.end());
+      },
+    });
+    client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
+    await client.ended;
+    expect(client.received().startsWith(OK)).toBe(true);
+    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({
+      completed: 1,
+      failed: 0,
+      cancelled: 1,
+      denied: 0,
+    });
+  });
+
+  it.each([
+    ['that says more by then', (upstream: net.Socket) => upstream.write(`HTTP/1.1 400 Bad Request\r\n\r\n`)],
+    ['that closes by then', (upstream: net.Socket) => upstream.end()],
+  ])('that breaks off a request answered early is not kept, with an upstream %s', async (_what, act) => {
+    const { client } = await stood({
+      config: waitingForEver,
+      onConnection: (socket) => {
+        socket.once('data', () => socket.write(OK));
+        socket.on('end', () => act(socket));
+      },
+    });
+    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
+    await client.until('ok');
+    client.socket.end();
+    await client.ended;
+    expect(client.received()).toBe(OK);
+  });
+
+  it('that breaks off a request answered early is not kept, with an upstream that was dropped before', async () => {
+    const { client } = await stood({
+      config: waitingForEver,
+      onConnection: answering(`${OK}HTTP/1.1 200 OK\r\n`),
+    });
+    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
+    await client.until('ok');
+    client.socket.end();
+    await client.ended;
+    expect(client.received()).toBe(OK);
+  });
+
+  it('can send only so much before its turn', async () => {
+    const { client } = await stood({ onConnection: (socket) => socket.resume() });
+    // More than the kernel's buffers on both sides of the loopback hold.
+    const floodBytes = 32 * 1024 * 1024;
+    client.socket.write(get('/hold'));
+    const coming = stand.nextUpstream();
+    const isWritten = new Promise((resolve) => client.socket.write(Buffer.alloc(floodBytes, get('/next')), resolve));
+    const held = await coming;
+    await expect(Promise.race([isWritten, once(client.socket, 'drain'), quiet(200)])).resolves.toBe('quiet');
+    held.destroy();
+  });
+});
+
+/** For what must not happen: as long as anything would take that does. */
+function quiet(ms: number): Promise<'quiet'> {
+  return new Promise((resolve) => setTimeout(resolve, ms, 'quiet'));
+}
+
+describe('forwarding fields', () => {
+  const cases = [
+    ['append', '', 'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n'],
+    [
+      'append',
+      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\n',
+      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: plant.example\r\n',
+    ],
+    [
+      'replace',
+      'X-Forwarded-For: 10.9.9.9\r\nx-forwarded-host: b\r\n',
+      'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n',
+    ],
+    ['off', 'X-Forwarded-For: 10.9.9.9\r\n', 'X-Forwarded-For: 10.9.9.9\r\n'],
+  ] as const;
+
+  it.each(cases)('in mode %s with the client’s own %j arrive as %j', async (forwarded, own, expected) => {
+    let received = '';
+    const { client } = await stood({
+      onConnection: (socket) =>
+        socket.on('data', (bytes) => {
+          received += bytes.toString('latin1');
+          socket.write(OK);
+        }),
+      config: () => ({ forwarded }),
+    });
+    client.socket.write(get('/a', own));
+    await client.until('ok');
+    expect(received).toBe(`GET /a HTTP/1.1\r\nHost: plant.example\r\n${expected}\r\n`);
+  });
+});
+
+describe('a draining sidecar', () => {
+  const announced = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok';
+
+  /** A client whose request is with the upstream. */
+  async function busyClient(): Promise<{ client: Client; upstream: net.Socket }> {
+    const client = await stand.connect();
+    const coming = stand.nextUpstream();
+    client.socket.write(get('/a'));
+    const upstream = await coming;
+    await once(upstream, 'data');
+    return { client, upstream };
+  }
+
+  it('announces the end of a connection and keeps it, serves new ones, and closes none that is idle', async () => {
+    await stood();
+    const idle = await busyClient();
+    idle.upstream.write(OK);
+    await idle.client.until('ok');
+    const busy = await busyClient();
+    stand.sidecar.drain();
+    busy.upstream.write(OK);
+    await busy.client.ended;
+    expect(busy.client.received()).toBe(announced);
+    const late = await busyClient();
+    late.upstream.write(OK);
+    await late.client.ended;
+    expect(late.client.received()).toBe(announced);
+    // The one that was idle is served as well, and told.
+    idle.client.socket.write(get('/b'));
+    await once(idle.upstream, 'data');
+    idle.upstream.write(OK);
+    await idle.client.ended;
+    expect(idle.client.received()).toBe(OK + announced);
+  });
+
+  it('closes no connection behind an answer that has not said so', async () => {
+    await stood();
+    const { client, upstream } = await busyClient();
+    upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
+    await client.until('ok');
+    stand.sidecar.drain();
+    upstream.write('ok');
+    await client.until('okok');
+    client.socket.write(get('/b'));
+    await once(upstream, 'data');
+    upstream.write(OK);
+    await client.ended;
+    expect(client.received().endsWith(announced)).toBe(true);
+  });
+
+  it('closes idle connections when it stops, those that never asked for anything included', async () => {
+    await stood({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
+    const silent = await stand.connect();
+    await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(2);
+    silent.socket.on('end', () => silent.socket.end());
+    await stand.sidecar.stop();
+    expect(stand.sidecar.dispatcher.openConnections).toBe(0);
+  });
+});
+
+describe('an answer of the monitoring port', () => {
+  it('is written behind what calls wait for in that turn', async () => {
+    await stood({ onConnection: answering(OK) });
+    const { writes } = stand.sidecar.dispatcher.services;
+    const flush = writes.flush.bind(writes);
+    let flushes = 0;
+    writes.flush = () => {
+      flushes += 1;
+      flush();
+    };
+    // No call passes: only the answer can be what has them done.
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/metrics`);
+    expect(await response.text()).toContain('d2_sidecar_exchanges_open 0\n');
+    expect(flushes).toBeGreaterThan(0);
+  });
+});
