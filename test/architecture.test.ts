@@ -150,6 +150,10 @@ describe('the rooms of src', () => {
     expect(arrows.filter((arrow) => !gone.has(arrow))).toEqual([]);
   });
 
+  it('have no circles', () => {
+    expect(circles()).toEqual([]);
+  });
+
   it('are those of docs/architecture.md, in the same order', () => {
     const rooms = documentedRooms();
     const names = rooms.map(([name]) => name);
@@ -184,3 +188,19 @@ describe('the rooms of src', () => {
     expect(FILES.filter((file) => read(file).includes('.pipe('))).toEqual([]);
   });
 });
+
+/** Files that import each other, over however many others; e.g. `a.ts -> b.ts -> a.ts`. */
+function circles(): string[] {
+  const imported = new Map(FILES.map((file) => [file, [] as string[]]));
+  for (const { from, to } of within()) imported.get(from)?.push(to);
+  const found: string[] = [];
+  const seen = new Set<string>();
+  const follow = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) found.push([...way.slice(way.indexOf(file)), file].join(' -> '));
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const to of imported.get(file) ?? []) follow(to, [...way, file]);
+  };
+  for (const file of FILES) follow(file, []);
+  return found;
+}

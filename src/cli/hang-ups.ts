@@ -1,4 +1,4 @@
-import type { SignalSource } from './serve.ts';
+import type { SignalSource } from './stop-signals.ts';
 
 /** SIGHUP, from the very start: one that comes while the sidecar starts is heard afterwards, and ends nothing. */
 export class HangUps {

@@ -8,7 +8,8 @@ import type { Life } from '../sidecar/lifecycle.ts';
 import { toReport } from './learn/report.ts';
 import { Survey } from './learn/survey.ts';
 import type { Output } from './output.ts';
-import { type Servable, type SignalSource, serve } from './serve.ts';
+import { type Servable, serve } from './serve.ts';
+import type { SignalSource } from './stop-signals.ts';
 
 const PROGRESS_MS = 5_000;
 const MS_PER_MINUTE = 60_000;

@@ -11,7 +11,7 @@ import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import { HangUps } from './hang-ups.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { StopSignals } from './stop-signals.ts';
+import { type SignalSource, StopSignals } from './stop-signals.ts';
 
 /** What `sidecar.ts` makes, as far as it is needed here. */
 export interface Servable {
@@ -25,12 +25,6 @@ export interface Servable {
   reopenLogs?(): void;
   /** How it is, for `d2-sidecar report`. */
   report?(hasUsers: boolean): Promise<Readable>;
-}
-
-/** Where signals come from; `process`, or a test. */
-export interface SignalSource {
-  on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
-  off(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
 }
 
 export interface ServeParts<Made extends Servable> {

@@ -1,5 +1,10 @@
 import type { Life } from '../sidecar/lifecycle.ts';
-import type { SignalSource } from './serve.ts';
+
+/** Where signals come from; `process`, or a test. */
+export interface SignalSource {
+  on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
+  off(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
+}
 
 type Stoppable = Pick<Life, 'stop'>;
 

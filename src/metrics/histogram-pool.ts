@@ -2,7 +2,7 @@ import type { Histogram } from 'hdr-histogram-js';
 // Not the package's main file: that brings histograms in JavaScript and log formats, whose number formatter loads ICU.
 import { initWebAssemblySync, WasmHistogram } from 'hdr-histogram-js/dist/wasm/index.js';
 import { NS_PER_US } from '../base/clock.ts';
-import { MAX_DURATION_NS } from './timer.ts';
+import { MAX_DURATION_NS } from './duration-buckets.ts';
 
 /** Buckets in each octave of a histogram with two significant digits: an error of at most 1/256 at a bucket's middle. */
 export const HISTOGRAM_BUCKETS_PER_OCTAVE = 128;

@@ -11,6 +11,7 @@ import {
   middleOf,
   saveBuckets,
 } from './bucket-counts.ts';
+import { MAX_DURATION_NS } from './duration-buckets.ts';
 import { addToMoments, loadMoments, MOMENTS_LENGTH, readMoments, saveMoments } from './duration-moments.ts';
 import {
   createMeter,
@@ -22,7 +23,7 @@ import {
   readMeter,
   saveMeter,
 } from './meter-numbers.ts';
-import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
+import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
 /** Eight buckets in each octave: at a bucket's middle at most 1/16 = 6.3 % off, where 10 % are allowed. */
 const PER_OCTAVE = 8;

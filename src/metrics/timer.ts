@@ -1,13 +1,9 @@
-import { NS_PER_S } from '../base/clock.ts';
 import type { ArchiveReader } from '../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import type { DurationBucketsReading } from './duration-buckets.ts';
 import type { DurationMoments } from './duration-moments.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import type { MeterSnapshot } from './meter-numbers.ts';
-
-/** A longer duration counts as this one: 1 hour, the end of the range in which percentiles keep their error. */
-export const MAX_DURATION_NS = 3_600 * NS_PER_S;
 
 /** Durations in nanoseconds, all 0 when there is none. `count` and `rates` are since the timer's creation. */
 export interface TimerSnapshot {

@@ -14,7 +14,7 @@ import {
   saveBuckets,
 } from './bucket-counts.ts';
 import { BucketSum } from './bucket-sum.ts';
-import type { DurationBuckets } from './duration-buckets.ts';
+import { type DurationBuckets, MAX_DURATION_NS } from './duration-buckets.ts';
 import {
   addToMoments,
   loadMoments,
@@ -26,7 +26,7 @@ import {
 import { type CountedSlice, DurationSteps } from './duration-steps.ts';
 import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 import { Meter } from './meter.ts';
-import { MAX_DURATION_NS, type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
+import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
 /** A window forgets in steps of this fraction of its length: 10 s of the default 5 minutes. */
 const SLICES_PER_WINDOW = 30;

@@ -1,9 +1,9 @@
 import type { Session } from './session.ts';
-import type { SessionTable } from './session-table.ts';
 
 /** The way from the tokens of a session to itself, as long as it lasts. Only its table writes it. */
 export interface SessionLead {
-  readonly table: SessionTable;
+  /** The table that wrote it; no other follows it. */
+  readonly table: object;
   /** Undefined once it has ended. */
   session: Session | undefined;
   /** Tokens that it is not recognised by any more. */

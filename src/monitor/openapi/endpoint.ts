@@ -2,10 +2,8 @@
 import type { Role } from '../access/reader.ts';
 import type { ExampleName } from './examples.ts';
 import type { ParameterName } from './parameters.ts';
+import type { Schema } from './schema-parts.ts';
 import type { SchemaName } from './schemas.ts';
-
-/** A JSON Schema of the 2020-12 dialect, which OpenAPI 3.1 uses as it is. */
-export type Schema = Readonly<Record<string, unknown>>;
 
 /** Fields of an answer by their names in lower case. */
 export type AnswerFields = Readonly<Record<string, AnswerField>>;

@@ -2,8 +2,7 @@
 import { MAX_STEPS, STEP_SECONDS } from '../../measure/history/columns.ts';
 import { MARK_KINDS } from '../../measure/history/marks.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
-import type { Schema } from './endpoint.ts';
-import { dateTime, exactly } from './schema-parts.ts';
+import { dateTime, exactly, type Schema } from './schema-parts.ts';
 
 const count: Schema = { type: 'integer', minimum: 0 };
 const number: Schema = { type: 'number', minimum: 0 };

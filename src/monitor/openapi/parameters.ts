@@ -1,4 +1,4 @@
-import type { Schema } from './endpoint.ts';
+import type { Schema } from './schema-parts.ts';
 
 interface Parameter {
   readonly name: string;

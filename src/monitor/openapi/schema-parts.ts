@@ -1,5 +1,7 @@
 /** What schemas are made of. */
-import type { Schema } from './endpoint.ts';
+
+/** A JSON Schema of the 2020-12 dialect, which OpenAPI 3.1 uses as it is. */
+export type Schema = Readonly<Record<string, unknown>>;
 
 export const dateTime: Schema = { type: 'string', format: 'date-time', pattern: '\\.\\d{3}Z$' };
 

@@ -1,7 +1,6 @@
 /** What answers look like. Names of metrics are part of it: each endpoint has those of its kind, and totals from the start. */
-import type { Schema } from './endpoint.ts';
 import { LIVE_SCHEMAS } from './live-schemas.ts';
-import { dateTime, exactly, withOptional } from './schema-parts.ts';
+import { dateTime, exactly, type Schema, withOptional } from './schema-parts.ts';
 
 const SECTIONS = ['gauges', 'counters', 'histograms', 'meters', 'timers'] as const;
 type Section = (typeof SECTIONS)[number];

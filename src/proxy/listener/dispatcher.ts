@@ -15,7 +15,7 @@ import type { ClientConnection } from '../exchange/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { ClientReads } from '../relay/client-reads.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
-import type { RelayContext, RelayOptions, RelayServices } from '../relay/relay-context.ts';
+import type { RelayContext, Relayed, RelayOptions, RelayServices } from '../relay/relay-context.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
 import { connectionsFor, descriptorsFor, openFilesLimit } from './open-files.ts';
@@ -45,7 +45,7 @@ export class Dispatcher implements RelayContext {
   readonly #gateway: Gateway;
   readonly #logger: Logger;
   readonly #server: net.Server;
-  readonly #relayed = new Set<RelayConnection>();
+  readonly #relayed = new Set<Relayed>();
   /** TCP connections below TLS, from the first byte of the handshake; empty without TLS. */
   readonly #secured = new Set<net.Socket>();
   /** All reasons from the start, so that a first time is a step and no new series. */
@@ -171,7 +171,7 @@ export class Dispatcher implements RelayContext {
     for (const socket of this.#secured) socket.destroy();
   }
 
-  onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
+  onIrregular(connection: Relayed, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
     this.#relayed.delete(connection);
     this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
     socket.pause();
@@ -180,7 +180,7 @@ export class Dispatcher implements RelayContext {
     socket.resume();
   }
 
-  onRelayClosed(connection: RelayConnection): void {
+  onRelayClosed(connection: Relayed): void {
     this.#relayed.delete(connection);
   }
 

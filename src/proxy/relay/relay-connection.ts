@@ -23,10 +23,10 @@ import type { ClientReads } from './client-reads.ts';
 import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import { PhaseTimer } from './phase-timer.ts';
-import type { RelayContext, RelayServices } from './relay-context.ts';
+import type { RelayContext, Relayed, RelayServices } from './relay-context.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
-export class RelayConnection implements ClientListener, UpstreamListener, HeadWaiter, StallingConnection {
+export class RelayConnection implements ClientListener, HeadWaiter, Relayed, StallingConnection, UpstreamListener {
   readonly client: ClientConnection;
   readonly #context: RelayContext;
   readonly #services: RelayServices;

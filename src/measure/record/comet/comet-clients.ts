@@ -13,7 +13,6 @@ import { type Clock, NS_PER_MS } from '../../../base/clock.ts';
 import type { Config } from '../../../config/config.ts';
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../../metrics/statistics.ts';
-import type { UpstreamFailureCode } from '../../../proxy/exchange/upstream-failure.ts';
 import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
 import { CallCache } from '../../classify/call-cache.ts';
 import type { Session } from '../../sessions/session.ts';
@@ -21,7 +20,7 @@ import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CallObservers } from '../call-observer.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
-import { EndedMessage } from './ended-message.ts';
+import { type CallResult, EndedMessage } from './ended-message.ts';
 import type { PendingCall } from './pending-calls.ts';
 import { type SavedClient, type SavedLogin, saveClient, saveLogin } from './saved-login.ts';
 
@@ -56,14 +55,6 @@ const TOKEN_CHARS = 64;
 
 /** What a monitoring takes beside its texts. */
 const MONITORING_BYTES = 100;
-
-/** How a call ended, as `CallStatistics` counts it. */
-export type CallResult =
-  | { readonly kind: 'answered'; readonly status: number }
-  /** Answered with an error that a stranger could provoke, so it makes no name. `status`: 400 to 499. */
-  | { readonly kind: 'refused'; readonly status: number }
-  | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
-  | { readonly kind: 'aborted' };
 
 export class CometClients {
   readonly #byToken = new Map<string, CometClient>();

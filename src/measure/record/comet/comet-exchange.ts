@@ -6,9 +6,9 @@ import { detached } from '../../../protocol/http1/text.ts';
 import type { Ending, Exchange, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
 import { BodyReading } from './body-reading.ts';
 import type { CometApplication } from './comet-application.ts';
-import type { CallResult } from './comet-clients.ts';
 import { CometTunnel } from './comet-tunnel.ts';
 import { Conversation } from './conversation.ts';
+import type { CallResult } from './ended-message.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 
 const SWITCHING_PROTOCOLS = 101;

@@ -11,8 +11,8 @@ import { isFailedReply, toReplyId } from '../../classify/comet-reply.ts';
 import { type Asked, AskedTable } from './asked.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
-import type { CallResult } from './comet-clients.ts';
 import type { HoldEnding } from './comet-metrics.ts';
+import type { CallResult } from './ended-message.ts';
 import type { CallOrigin, PendingCall } from './pending-calls.ts';
 import { Registration, type Speaker } from './registration.ts';
 

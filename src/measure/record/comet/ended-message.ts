@@ -2,8 +2,15 @@ import type { DataPath } from '../../../proxy/exchange/exchange.ts';
 import type { UpstreamFailureCode } from '../../../proxy/exchange/upstream-failure.ts';
 import type { CallKind } from '../../classify/classifier.ts';
 import type { CallOutcome, CallSession, EndedCall } from '../call-observer.ts';
-import type { CallResult } from './comet-clients.ts';
 import type { PendingCall } from './pending-calls.ts';
+
+/** How a call ended, as `CallStatistics` counts it. */
+export type CallResult =
+  | { readonly kind: 'answered'; readonly status: number }
+  /** Answered with an error that a stranger could provoke, so it makes no name. `status`: 400 to 499. */
+  | { readonly kind: 'refused'; readonly status: number }
+  | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
+  | { readonly kind: 'aborted' };
 
 /** A call that came as a Bayeux message, as observers are told of it. */
 export class EndedMessage implements EndedCall {
