@@ -75,6 +75,11 @@ function deniedByCapabilities(who: string, missing: bigint): JvmSourceError {
   );
 }
 
+/** Stands for every user that this process' user namespace does not have (user_namespaces(7)), and is nobody's elsewhere. */
+const OVERFLOW_UID = 65_534;
+const HIDDEN =
+  ' If this sidecar’s unit has "PrivateUsers=yes", 65534 stands for any other user: take "User=" and "Group=" of the JVM’s unit, e.g. "User=tomcat".';
+
 /** A counters file, or a JVM, of another user than ours. */
 export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourceError {
   if (own.uid === 0) {
@@ -85,7 +90,7 @@ export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourc
   }
   return access(
     `${who} runs as user id ${uid}, this sidecar as ${own.uid}, and only the JVM’s own user may read its counters. Run the sidecar as ` +
-      `the same user and group: "User=" and "Group=" in its unit, "runAsUser: ${uid}" in its container; or as root.`,
+      `the same user and group: "User=" and "Group=" in its unit, "runAsUser: ${uid}" in its container; or as root.${uid === OVERFLOW_UID ? HIDDEN : ''}`,
   );
 }
 
