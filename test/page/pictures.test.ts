@@ -46,8 +46,9 @@ function sizesOf(folder: string): Record<string, string> {
   return Object.fromEntries(sizes);
 }
 
+/** A share may follow the number: `12 (3.4 %)`. */
 function sum(rows: readonly (readonly string[])[], column: number): number {
-  return rows.reduce((total, row) => total + Number(row[column]), 0);
+  return rows.reduce((total, row) => total + Number(row[column]?.replace(/ \(.*\)$/, '')), 0);
 }
 
 describe('the pictures in docs/images', () => {
