@@ -124,7 +124,7 @@ async function resolveTrusted(file: string): Promise<Resolved> {
     const [name = '', ...after] = rest;
     rest = after;
     if (name === '' || name === '.') continue;
-    const next = name === '../..' ? path.dirname(at) : path.join(at, name);
+    const next = name === '..' ? path.dirname(at) : path.join(at, name);
     const stats = await lstat(next).catch(toAbsent);
     if (stats === undefined) return { realPath: path.join(next, ...after), isDescriptor: false };
     isDescriptor = false;

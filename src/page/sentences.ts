@@ -33,7 +33,7 @@ export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
     ...toLifecycle(live),
     toUpstream(live.upstream, nowMs),
     toJvm(live.jvm, nowMs),
-    ...live.limits.flatMap(({ key, ...count }) => toRecent(count, start, (hits) => toLimit(key, hits))),
+    ...live.limits.flatMap(({ key, ...count }) => toReached(key, count, start)),
     ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => toFailure(code, failed))),
     ...toOwnFaults(live, start),
   ];
@@ -66,9 +66,21 @@ export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sen
   return { tone: 'bad', text: `The JVM has not been readable${time}${reason === null ? '' : `: ${withStop(reason)}`}` };
 }
 
-/** A warning for what is of the last minute; what was before it is told with its time, and is none. */
-function toRecent({ sinceStart, inMinute }: RecentCount, start: string, toText: (count: number) => string): Sentence[] {
-  if (inMinute > 0) return [{ tone: 'warn', text: `${toText(inMinute)} in the last minute.` }];
+/** What rest.deny refuses is as it should be: no warning. */
+function toReached(key: string, count: RecentCount, start: string): Sentence[] {
+  if (key !== 'rest.deny') return toRecent(count, start, (hits) => toLimit(key, hits));
+  const toText = (hits: number) => `${toCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
+  return toRecent(count, start, toText, 'info');
+}
+
+/** A warning, unless `tone` is given, for what is of the last minute; what was before it is told with its time, and is none. */
+function toRecent(
+  { sinceStart, inMinute }: RecentCount,
+  start: string,
+  toText: (count: number) => string,
+  tone: 'warn' | 'info' = 'warn',
+): Sentence[] {
+  if (inMinute > 0) return [{ tone, text: `${toText(inMinute)} in the last minute.` }];
   if (sinceStart === 0) return [];
   return [{ tone: 'info', text: `${toText(sinceStart)} since ${start}, but not in the last minute.` }];
 }

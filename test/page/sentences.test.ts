@@ -220,6 +220,11 @@ const CASES: readonly Case[] = [
     ),
   },
   {
+    name: 'requests were denied, as the operator wants it',
+    told: told(BUSY, { limits: [{ key: 'rest.deny', ...many }] }),
+    shows: well(...AROUND, 'info: 1,200 requests were denied by rest.deny in the last minute.'),
+  },
+  {
     name: 'exchanges failed in the last minute, and before',
     told: told(BUSY, {
       failures: [

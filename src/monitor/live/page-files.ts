@@ -25,7 +25,7 @@ export const PAGE = 'index.html';
 const NEEDED = [PAGE, 'page.js', 'page.css'];
 
 /** Beside the built program, beside its parts, and where the sources have it built to. */
-const FOLDERS = ['./page/', '../../page/', '../../../dist/page/'];
+const FOLDERS = ['./page/', '../page/', '../../../dist/page/'];
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',

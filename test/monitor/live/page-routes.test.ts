@@ -209,8 +209,8 @@ describe('without a built page', () => {
   it('is looked for beside the program, beside its parts, and where the sources are built to, but not among the sources', async () => {
     const root = path.resolve(import.meta.dirname, '../../..');
     expect(defaultFolders().map((one) => path.relative(root, one))).toEqual([
+      'src/monitor/live/page',
       'src/monitor/page',
-      'src/page',
       'dist/page',
     ]);
     const sources = new Folder();
