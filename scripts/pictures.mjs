@@ -17,8 +17,8 @@ import { chromium } from 'playwright-core';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const PICTURES = [
-  { name: 'live-page', width: 1440, height: 1010, colorScheme: 'light' },
-  { name: 'live-page-dark', width: 1440, height: 1010, colorScheme: 'dark' },
+  { name: 'live-page', width: 1440, height: 940, colorScheme: 'light' },
+  { name: 'live-page-dark', width: 1440, height: 940, colorScheme: 'dark' },
   { name: 'live-page-phone', width: 360, height: 1280, colorScheme: 'light' },
 ];
 const FULL_CHARTS_S = '330';

@@ -14,9 +14,9 @@ import { describeInChromium } from './browser.ts';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const IMAGES = path.join(ROOT, 'docs/images');
 const SIZES = {
-  'live-page-dark.png': '1440x1010',
+  'live-page-dark.png': '1440x940',
   'live-page-phone.png': '360x1280',
-  'live-page.png': '1440x1010',
+  'live-page.png': '1440x940',
 };
 const MAX_BYTES = 200_000;
 const hasJava = spawnSync('java', ['-version']).status === 0;
