@@ -30,7 +30,7 @@ RUN set -eu; \
     install -d -m 1777 /image/tmp; \
     cp -R package.json LICENSE licences dist /image/app; \
     # Where there is no env, a script has to name what runs it; with V8's memory reducer off, which takes calls without garbage for no
-    # calls at all (docs/benchmarks.md).
+    # calls at all (docs/install.md).
     sed -i '1s|.*|#!/usr/local/bin/node --no-memory-reducer|' /image/app/dist/main.js; \
     ln -s /app/dist/main.js /image/usr/local/bin/d2-sidecar; \
     echo 'nonroot:x:65532:65532::/:/nonexistent' > /image/etc/passwd; \
@@ -54,7 +54,7 @@ ARG BUILD_COMMIT=unknown
 LABEL org.opencontainers.image.revision="${BUILD_COMMIT}"
 COPY --from=build /image/ /
 # Else the C library keeps an arena of memory for each helper thread; and V8 has four of those, which take turns with the thread of the
-# event loop where there is one processor (docs/benchmarks.md).
+# event loop where there is one processor (docs/install.md).
 ENV PATH=/usr/local/bin \
     NODE_ENV=production \
     MALLOC_ARENA_MAX=1 \

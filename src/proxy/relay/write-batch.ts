@@ -1,7 +1,8 @@
 /**
  * Writes of one turn of the event loop, done together at its end. Each write to a peer that sleeps wakes it, and a wake-up
  * costs the writer more than the write: peers that are written to in quick succession are still awake for the second. With 64
- * busy connections this takes a third off a request's processor time (docs/benchmarks.md); with one it changes nothing.
+ * busy connections this takes a third off a request's processor time (`npm run bench -- --workload rpc`); with one it changes
+ * nothing.
  */
 import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
