@@ -21,7 +21,7 @@ function renderIntroduction(machine: Machine, { rounds, seconds }: Settings): st
     '# Benchmarks',
     '',
     'What the sidecar costs beside other ways to stand between clients and a server. `npm run bench` measures it anew, and',
-    '`npm run bench -- --markdown docs/benchmarks.md` writes this file. wrk has to be installed; each peer that is takes part',
+    '`npm run bench -- --markdown FILE` writes such a file. wrk has to be installed; each peer that is takes part',
     '(`apt-get install wrk nginx libnginx-mod-http-lua haproxy caddy`). `npm run bench -- --help` tells how to measure less.',
     '',
     `All peers were loaded in turn, in one run: ${rounds} rounds, ${seconds} s for each measurement. A value is the median of the`,
