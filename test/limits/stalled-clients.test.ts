@@ -15,6 +15,7 @@ const memoryOf =
   (memoryBytes: number) =>
   ({ limits }: Config): Partial<Config> => ({ limits: { ...limits, memoryBytes } });
 const ANSWER_BYTES = 16 * MEBIBYTE;
+const SHARE_BYTES = 2 * MEBIBYTE;
 const WAIT = { timeout: 10_000 };
 const GET = 'GET /large HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -87,11 +88,12 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
   });
 
   it('are reset where they are oldest, while a slow reader gets its answer', async () => {
-    const stand = await stands.start(mode, memoryOf(4 * MEBIBYTE), onConnection);
+    const stand = await stands.start(mode, memoryOf(2 * SHARE_BYTES), onConnection);
     const slow = await stand.connect();
     slow.send(GET);
     const read = readSlowly(slow);
-    await unread(stand, 40, GET);
+    // Above the share, but well below four times of it, where the age does not count any more.
+    for (let i = 0; i < 60 && (await stalledBytes(stand)) < 1.5 * SHARE_BYTES; i += 1) await unread(stand, 1, GET);
     expect(await read).toBe(ANSWER_BYTES);
     // The relay looks every five seconds where nothing moves.
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
