@@ -1,6 +1,6 @@
 /**
- * Fields as they came, from `rawHeaders` (name, value, name, value): Node's own `headers` merges and drops duplicates, and
- * forgets letter case.
+ * Fields as they came, from `rawHeaders` (name, value, name, value). Node's own `headers` merges and drops duplicates
+ * and loses letter case.
  */
 import type { IncomingMessage } from 'node:http';
 import { withoutUpgrade } from '../../protocol/http1/upgrade.ts';
@@ -16,7 +16,7 @@ export function forEachField(raw: RawFields, onField: (lowerName: string, value:
   }
 }
 
-/** All values of that lower-case name, in order. */
+/** All values of the field with this lower-case name, in order. */
 export function valuesOf(raw: RawFields, lowerName: string): readonly string[] {
   const values: string[] = [];
   forEachField(raw, (name, value) => {
@@ -33,7 +33,7 @@ export function listOf(raw: RawFields, lowerName: string): readonly string[] {
     .filter((member) => member !== '');
 }
 
-/** Whether the message's body is chunked: the last transfer coding is (RFC 9112 §6.3). */
+/** Whether the last transfer coding is chunked (RFC 9112 §6.3). */
 export function isChunked(raw: RawFields): boolean {
   return listOf(raw, 'transfer-encoding').at(-1) === 'chunked';
 }
@@ -45,7 +45,7 @@ export function toPairs(raw: RawFields): [string, string][] {
   return pairs;
 }
 
-/** As bytes on the wire, without the empty line. Latin1. */
+/** Fields as on the wire, without the empty line. Latin1. */
 export function toLines(raw: RawFields): string {
   let lines = '';
   forEachField(raw, (_, value, name) => {
@@ -54,7 +54,7 @@ export function toLines(raw: RawFields): string {
   return lines;
 }
 
-/** Without what asks for an upgrade; as `withoutUpgrade` does with a head's text. */
+/** Fields without the ones that ask for an upgrade; `withoutUpgrade` does the same for a head's text. */
 export function withoutUpgradeFields(raw: RawFields): string[] {
   const lines = withoutUpgrade(`\r\n${toLines(raw)}\r\n`)
     .split('\r\n')
@@ -66,8 +66,8 @@ export function withoutUpgradeFields(raw: RawFields): string[] {
 }
 
 /**
- * One entry for each name, in the letter case and at the place of its first line: what Node's `setHeader` and http-proxy's
- * 101 can express.
+ * One entry for each name, in the letter case and at the place of its first line. Node's `setHeader` and http-proxy's
+ * 101 cannot express more.
  */
 export function toGroups(raw: RawFields): Map<string, { readonly name: string; readonly values: string[] }> {
   const groups = new Map<string, { readonly name: string; readonly values: string[] }>();
@@ -79,7 +79,7 @@ export function toGroups(raw: RawFields): Map<string, { readonly name: string; r
   return groups;
 }
 
-/** A request's head for observers. */
+/** A request's head, for observers. */
 export class GatewayRequestHead implements RequestHead {
   readonly method: string;
   readonly target: string;
@@ -100,7 +100,7 @@ export class GatewayRequestHead implements RequestHead {
   }
 }
 
-/** A response's head for observers. */
+/** A response's head, for observers. */
 export class GatewayResponseHead implements ResponseHeadView {
   readonly status: number;
   readonly #raw: RawFields;

@@ -1,25 +1,27 @@
 /**
- * The complete path: Node's own HTTP server and http-proxy, for what the relay does not frame itself (HTTP/1.0, odd heads,
- * absolute-form, upgrades), or with `dataPath: gateway` for everything. It gets sockets, never listens, and reports the same
- * exchanges as the relay; it knows neither the relay nor metrics. Node's strict parser decides what is HTTP at all.
+ * The complete data path: Node's own HTTP server and http-proxy. It serves what the relay does not frame itself
+ * (HTTP/1.0, odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes sockets and
+ * never listens. It reports the same exchanges as the relay; it knows neither the relay nor metrics. Node's strict
+ * parser decides what is HTTP at all.
  *
- * What it cannot keep as it would be without the sidecar, since Node's parser or writer does not have it:
- * - Requests reach the upstream as HTTP/1.1, responses the client; an HTTP/1.0 client gets Node's own Connection field, no
- *   chunks and no interim responses, and one without Host gets the upstream's.
- * - Request fields of one name stand together at the place of the first, in its letter case; several Cookie fields become one.
- *   Blanks around values and folded lines are normalised. In responses lines stay as they came, but for the 101 of an upgrade,
- *   which is grouped the same and gets the standard reason.
- * - Chunks get other sizes, chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding` on
- *   204 and 304. Content-Length moves behind Content-Disposition.
+ * Node's parser or writer changes these things on the way, unlike a direct connection:
+ * - Requests reach the upstream as HTTP/1.1, and responses reach the client as HTTP/1.1. An HTTP/1.0 client gets Node's
+ *   own Connection field, no chunks and no interim responses. An HTTP/1.0 request without Host gets the upstream's.
+ * - Request fields of one name are grouped at the place of the first, in its letter case; several Cookie fields become
+ *   one. Whitespace around values and folded lines are normalised. Response lines stay as they came, except in the 101
+ *   of an upgrade, which is grouped in the same way and gets the standard reason.
+ * - Chunk sizes change and chunk extensions are lost. `Trailer` is lost on messages without chunks; `Transfer-Encoding`
+ *   on 204 and 304. Content-Length moves after Content-Disposition.
  * - 100 loses its fields. A final response to a request that still waits for its 100 gains `Connection: keep-alive`.
- * - Refused here: with 400 methods that Node's parser does not know, more than one Host, a fragment in the target, transfer
- *   codings that are not plain tokens with one chunked at the end, any transfer coding in HTTP/1.0, trailers that belong in a
- *   head (Connection, Upgrade); with 501 CONNECT; with 505 versions other than 1.0 and 1.1.
- * - Request lines of RTSP/1.x (GET, POST, OPTIONS) and ICE/1.x (SOURCE) are read as HTTP/1.x: Node's parser does, and does not
+ * - The gateway refuses with 400: methods that Node's parser does not know, more than one Host, a fragment in the
+ *   target, transfer codings that are not plain tokens with one chunked at the end, any transfer coding in HTTP/1.0,
+ *   and trailers that belong in a head (Connection, Upgrade). It refuses CONNECT with 501, and versions other than 1.0
+ *   and 1.1 with 505.
+ * - Node's parser reads request lines of RTSP/1.x (GET, POST, OPTIONS) and ICE/1.x (SOURCE) as HTTP/1.x, and does not
  *   tell. The relay refuses them before it hands over.
- * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are taken out. A refused WebSocket request is
- *   the last one on its connection.
- * - A client that has sent nothing yet is given `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.
+ * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are removed. A refused WebSocket
+ *   request is the last one on its connection.
+ * - A client that has sent nothing yet has `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type net from 'node:net';
@@ -51,26 +53,26 @@ export interface GatewayOptions {
   readonly upstreamPort: number;
   readonly forwarded: Config['forwarded'];
   readonly headBytes: number;
-  /** Most fields in a request's head. */
+  /** Maximum number of fields in a request's head. */
   readonly maxFields: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** 0: none. */
+  /** 0: no limit. */
   readonly responseTimeoutMs: number;
   /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
   readonly halfClosedTimeoutMs?: number;
-  /** For what waits for its turn; absent: a budget of its own. */
+  /** Charged for queued requests. Default: a budget of its own. */
   readonly memory?: RequestMemory;
-  /** Default: of its own. */
+  /** Default: its own. */
   readonly stalled?: StalledWrites;
   /** Undefined: plain TCP to the upstream. */
   readonly upstreamTls?: UpstreamTls | undefined;
-  /** Told of connections to the upstream that stand, and of those that could not be opened. */
+  /** Told of each established upstream connection, and of each failed attempt to open one. */
   readonly reachability?: UpstreamReachability | undefined;
 }
 
-/** What may become another while it serves. */
+/** Options that a reload can change. */
 export type LiveGatewayOptions = Pick<
   GatewayOptions,
   | 'forwarded'
@@ -83,21 +85,21 @@ export type LiveGatewayOptions = Pick<
   | 'halfClosedTimeoutMs'
 >;
 
-/** Node 22.21, 24.9 and later; the types of Node 20 do not know it. */
+/** Node 22.21, 24.9 and later have it; the types of Node 20 do not. */
 interface ShouldUpgrade {
   readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
 }
 
 const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
 
-/** How precisely a head's time limit is kept: Node looks at all connections that often. */
+/** Node checks the time limits of heads at this interval, so a limit is kept with this precision. */
 const MAX_CHECK_INTERVAL_MS = 1_000;
 const MIN_CHECK_INTERVAL_MS = 10;
 
-/** How often all connections are looked at, in ms. */
+/** Interval at which the gateway checks all connections, in ms. */
 const LOOK_MS = 250;
 
-/** A request's connection, and the request's size; `NO_SIZE` if it does not wait. */
+/** A request's connection and the request's size; `NO_SIZE` if it does not have to wait. */
 interface Admitted {
   readonly connection: ServedConnection;
   readonly size: RequestSize;
@@ -133,8 +135,9 @@ export class Gateway {
   }
 
   /**
-   * Other limits from now on: time limits of the upstream and what is forwarded for the next requests, all else for the next
-   * connections. Node looks at heads as often as before, so a time limit below what it was may come up to a second late.
+   * Changes the limits. Upstream time limits and the forwarding mode apply to the next requests, everything else to the
+   * next connections. Node keeps its interval for checking heads, so a shorter time limit may take effect up to a
+   * second late.
    */
   reconfigure(options: LiveGatewayOptions): void {
     this.#options = { ...this.#options, ...options };
@@ -143,31 +146,34 @@ export class Gateway {
     this.#server.headersTimeout = headTimeoutMs;
     this.#server.keepAliveTimeout = idleTimeoutMs;
     this.#server.timeout = idleTimeoutMs;
-    // Node asks its server for it with each connection; its types only know it as an option.
+    // Node reads it from the server for each connection; its types only know it as an option.
     (this.#server as unknown as { maxHeaderSize: number }).maxHeaderSize = headBytes;
   }
 
-  /** Client connections open now, upgraded ones included. */
+  /** Open client connections, upgraded ones included. */
   get openConnections(): number {
     return this.#connections.size;
   }
 
-  /** Of these, the ones that are WebSockets by now. */
+  /** Open WebSockets, counted in `openConnections` as well. */
   get upgradedConnections(): number {
     return this.#tunnels.size;
   }
 
-  /** WebSockets that were let go, by how they ended. */
+  /** WebSockets that a drain closed, by how they ended. */
   get tunnelsLetGo(): OpenTunnels['letGo'] {
     return this.#tunnels.letGo;
   }
 
-  /** Connections that were refused further requests since too many of theirs were waiting (`MAX_WAITING`). */
+  /** Connections on which further requests were refused because too many were waiting (`MAX_WAITING`). */
   get overflowedConnections(): number {
     return this.#overflowed;
   }
 
-  /** Takes over a client's socket whose next unread byte is the first of a request head. Its listeners must be gone. */
+  /**
+   * Takes over a client's socket whose next unread byte is the first of a request head. The previous owner must have
+   * removed its listeners.
+   */
   take(socket: net.Socket, client: ClientConnection): void {
     if (this.#isDestroyed) socket.destroy();
     if (socket.destroyed) return;
@@ -190,29 +196,29 @@ export class Gateway {
     this.#serve(socket, connection);
   }
 
-  /** From now on answers carry `Connection: close`. Idle and upgraded connections stay. */
+  /** Answers carry `Connection: close` from now on. Idle and upgraded connections stay. */
   drain(): void {
     this.#isDraining = true;
     for (const connection of this.#connections.values()) connection.announceEnd();
   }
 
-  /** Client connections open now, upgraded ones included. */
+  /** Open client connections, upgraded ones included. */
   connections(): IterableIterator<ServedConnection> {
     return this.#connections.values();
   }
 
-  /** Closes the WebSockets with 1001, spread over the time; a second call replaces the first. */
+  /** Closes the WebSockets with 1001, spread over `overMs`; a second call replaces the first. */
   letTunnelsGo(overMs: number): void {
     this.#tunnels.goAway(overMs);
   }
 
-  /** Ends everything at once. */
+  /** Ends all connections at once. */
   destroy(): void {
     this.#isDestroyed = true;
     for (const socket of this.#connections.keys()) socket.destroy();
     this.#tunnels.stop();
     clearInterval(this.#lookTimer);
-    // It has never listened: this only stops its interval.
+    // The server has never listened: this only stops its interval.
     this.#server.close();
   }
 
@@ -237,39 +243,40 @@ export class Gateway {
     const { headBytes, headTimeoutMs, idleTimeoutMs } = this.#options;
     const interval = Math.min(Math.max(Math.floor(headTimeoutMs / 4), MIN_CHECK_INTERVAL_MS), MAX_CHECK_INTERVAL_MS);
     const options: http.ServerOptions & ShouldUpgrade = {
-      // Newer Nodes ask. One with a body is best served as a request like any other; older ones raise 'upgrade' for it as well,
-      // with the body unread (`#ignoreUpgrade`).
+      // Newer Nodes ask. A request with a body is best served as an ordinary one. Older Nodes raise 'upgrade' for it as
+      // well, with the body unread (`#ignoreUpgrade`).
       shouldUpgradeCallback: (request) => isWebSocketRequest(request) || !hasBody(request),
       maxHeaderSize: headBytes,
       headersTimeout: headTimeoutMs,
-      // An upload may take its time, and an upgraded connection for ever (#1664).
+      // An upload may take long, and an upgraded connection has no end (#1664).
       requestTimeout: 0,
       keepAliveTimeout: idleTimeoutMs,
       connectionsCheckingInterval: interval,
       insecureHTTPParser: false,
-      // Ours answers with a problem, and knows two Hosts from one.
+      // The gateway answers with a problem, and also refuses two Hosts.
       requireHostHeader: false,
     };
     const server = http.createServer(options);
-    // Node drops fields past 2,000 in silence; ours refuses them (`#admit`).
+    // Node silently drops fields past 2,000; the gateway refuses them (`#admit`).
     server.maxHeadersCount = 0;
-    // A client that has closed its sending side still waits for its answer. Not documented, but Node's own since 0.8.
+    // A client that has closed its sending side still waits for its answer. Undocumented, but in Node since 0.8.
     (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
     server.on('request', (request, response) => this.#onRequest(request, response, false));
     server.on('checkContinue', (request, response) => this.#onRequest(request, response, true));
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response, false));
     server.on('upgrade', (request, socket, leftover) => this.#onUpgrade(request, socket as net.Socket, leftover));
     server.on('connect', (_request, socket) => this.#connections.get(socket as net.Socket)?.refuse(501));
-    // From one byte to the next, whichever way. Node gives it to each connection, and stretches it between two requests.
+    // Limits the time between two bytes, in either direction. Node sets it on each connection, and extends it between
+    // two requests.
     server.timeout = idleTimeoutMs;
     server.on('timeout', (socket) => this.#onSilence(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as net.Socket));
-    // Node watches over heads only from this event on, and a server that never listens never sends it.
+    // Node starts to check heads at this event, and a server that never listens never emits it.
     server.emit('listening');
     return server;
   }
 
-  /** For what no event tells: unfinished heads, tunnels that stand still, writes below the high-water mark. */
+  /** Checks what no event reports: unfinished heads, stalled tunnels, writes below the high-water mark. */
   #look(): void {
     if (this.#connections.size === 0) {
       clearInterval(this.#lookTimer);
@@ -285,7 +292,7 @@ export class Gateway {
 
   #serve(socket: net.Socket, connection: ServedConnection): void {
     if (socket.destroyed) return;
-    // Whoever had it before may have left a limit for idle connections on it.
+    // The previous owner may have left an idle timeout on it.
     socket.setTimeout(0);
     this.#server.emit('connection', socket);
     connection.onServed();
@@ -300,12 +307,12 @@ export class Gateway {
     }
     const { connection, size } = admitted;
     const isUpgradeIgnored = request.headers.upgrade !== undefined;
-    // What is served here is not upgraded, so the upstream is not asked to.
+    // The gateway does not upgrade this request, so it does not ask the upstream to.
     if (isUpgradeIgnored) request.rawHeaders = withoutUpgradeFields(request.rawHeaders);
     const exchange = this.#begin(request, connection);
     const turn = new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange);
     connection.add(turn, size);
-    // Node's parser stops behind it, and drops what came in the same read: the client must know that it was not served.
+    // Node's parser stops after it and drops what came in the same read: the client must learn that it was not served.
     if (isUpgradeIgnored) connection.endBehindLast();
   }
 
@@ -335,7 +342,7 @@ export class Gateway {
     return ahead;
   }
 
-  /** The connection that takes this request; undefined when the request is refused or came too late. */
+  /** The connection that takes this request; undefined if the request is refused or came too late. */
   #admit(request: IncomingMessage): Admitted | undefined {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isClosing) return undefined;
@@ -366,8 +373,8 @@ export class Gateway {
   }
 
   /**
-   * Serves the request as if it did not ask (RFC 9110 §7.8). Node's server has left the connection and would not read the
-   * request's body: so the head is put back without its wish, and the connection begins anew.
+   * Serves the request without its Upgrade (RFC 9110 §7.8). Node's server has released the connection and would not
+   * read the request's body. So the head goes back into the socket without its Upgrade, and the connection starts anew.
    */
   #ignoreUpgrade(request: IncomingMessage, { connection, size }: Admitted, leftover: Buffer): void {
     const { socket } = connection;
@@ -377,7 +384,7 @@ export class Gateway {
     if (ahead === undefined) return;
     const turn = {
       begin: () => {
-        // As in the relay: a stream that has ended while others came first takes nothing back, so it cannot be read anew.
+        // As in the relay: a stream that has ended meanwhile takes nothing back, so the request cannot be read again.
         if (connection.hasClientEnded) {
           ahead.drop();
           connection.refuseNow(400, request.method === 'HEAD');
@@ -385,7 +392,7 @@ export class Gateway {
         }
         ahead.giveBack();
         connection.release(turn);
-        // Not from within Node's parser, which the new beginning would use again.
+        // Node's parser is still running here, and the restart would use it again.
         process.nextTick(() => this.#serve(socket, connection));
       },
       cancel: () => ahead.drop(),
@@ -398,13 +405,17 @@ export class Gateway {
     connection.add(turn, size);
   }
 
-  /** As the relay: a client that waits for an answer may be silent for as long as it takes, one that is waited for may not. */
+  /**
+   * As in the relay: a client may be silent while it waits for an answer, but not while the sidecar waits for the
+   * client.
+   */
   #onSilence(socket: net.Socket): void {
     const connection = this.#connections.get(socket);
-    // These have a limit of their own.
+    // These have a time limit of their own.
     if (connection?.hasClientEnded === true || connection?.isClosing === true) return;
     if (connection?.isHeld === true && socket.writableLength === 0) {
-      // As in the relay: one that is not read since the upstream does not read may have left.
+      // As in the relay: the client may have left unnoticed, since its socket is not read while the upstream does not
+      // read.
       socket.write('');
       socket.setTimeout(this.#options.idleTimeoutMs);
       return;
@@ -419,7 +430,7 @@ export class Gateway {
     const isUnused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection?.isIdle === true;
     if (status === 408) this.#reporter.hits.hit('timeouts.head');
     else if (status === 431) this.#reporter.hits.hit('limits.headBytes');
-    // Nobody there to be told, or nothing asked that could be answered.
+    // The socket is unknown, or there is no request that could be answered.
     if (connection === undefined || status === undefined || isUnused) socket.destroy();
     else connection.refuse(status);
   }
@@ -431,8 +442,8 @@ interface ConnectionsList {
 }
 
 /**
- * Sockets of which Node's parser has a part of a message. Undocumented, the same in Node 20 and 26: Node's own watch over heads uses
- * the list. Undefined where it is not there.
+ * Sockets whose message Node's parser has read in part. Undocumented, the same in Node 20 and 26: Node's own timeout
+ * check of heads uses the list. Undefined where Node does not have it.
  */
 function socketsInMessage(server: http.Server): ReadonlySet<net.Socket> | undefined {
   const key = Object.getOwnPropertySymbols(server).find(({ description }) => description === 'http.server.connections');
@@ -441,7 +452,7 @@ function socketsInMessage(server: http.Server): ReadonlySet<net.Socket> | undefi
   return parsers && new Set(parsers.flatMap(({ socket }) => socket ?? []));
 }
 
-/** What Node's parser or its clock found, as an answer; undefined for an error of the connection itself. */
+/** The status for what Node's parser or its timeout found; undefined for an error of the connection itself. */
 function toStatus(code: string | undefined): RequestProblemStatus | undefined {
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;

@@ -3,22 +3,25 @@ import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../protocol/websock
 import { FrameCursor } from '../../protocol/websocket/frame-cursor.ts';
 import { DirectionRate, type FrameRate } from '../../protocol/websocket/frame-rate.ts';
 
-/** How long each side may take to answer a close frame; RFC 6455 §7.1.1 leaves it open. */
+/** How long each side may take to answer a close frame; RFC 6455 §7.1.1 does not say. */
 const CLOSE_LIMIT_MS = 2_000;
 
-/** `closed`: both sides were told, in frames; `cut`: somebody was not, or did not answer. */
+/** `closed`: both sides got a close frame; `cut`: one side got none, or did not answer. */
 export type Farewell = 'closed' | 'cut';
 
 /**
- * One WebSocket between its two ends, followed frame by frame so that it can be closed in order (RFC 6455 §7.1.2), which takes
- * frames of our own. They go only between two frames of the peer whose place we take, and nothing goes behind them (§5.5.1):
+ * One WebSocket between client and upstream. The tunnel follows the frames of both, so that it can close them in order
+ * (RFC 6455 §7.1.2) with close frames of its own. Such a frame goes only between two frames of the peer that it
+ * replaces, and nothing is sent after it (§5.5.1):
  *
- * 1. The upstream is told first, as if the client went away. From then on nothing of the client's is passed on.
- * 2. What the upstream still sends is passed on up to its own close frame: a message that it has taken for delivered is.
- * 3. In the place of that close frame the client gets ours, with 1001: clients come again after that one.
+ * 1. The upstream is told first, like from a client that goes away. From then on nothing of the client's is passed on.
+ * 2. What the upstream still sends is passed on up to its own close frame, so no message that the upstream takes for
+ *    delivered is lost.
+ * 3. In place of that close frame the client gets one with 1001: clients reconnect after that code.
  * 4. When the client has answered, both connections end.
  *
- * A side that does not come to the end of a frame, or does not answer in time, is not waited for; what is no frames is cut.
+ * A side that does not reach the end of a frame, or does not answer in time, is not waited for. A stream that cannot be
+ * followed as frames is cut.
  */
 export class OpenTunnel {
   readonly #client: Socket;
@@ -35,7 +38,7 @@ export class OpenTunnel {
   #timer: NodeJS.Timeout | undefined;
   #onOver: ((farewell: Farewell) => void) | undefined;
 
-  /** To be made right behind the pipes, in the same turn of the event loop; see `observeTunnel`. */
+  /** To be created right after the pipes, in the same turn of the event loop; see `observeTunnel`. */
   constructor(client: Socket, upstream: Socket, frameRate: FrameRate, closeLimitMs = CLOSE_LIMIT_MS) {
     this.#client = client;
     this.#upstream = upstream;
@@ -51,7 +54,7 @@ export class OpenTunnel {
     return this.#isLeaving;
   }
 
-  /** Follows one direction, unless so many frames pass that it would take the loop from the traffic. */
+  /** Follows one direction. Stops when so many frames pass that following them would slow the traffic. */
   #follow(cursor: FrameCursor): (bytes: Buffer) => void {
     const rate = new DirectionRate();
     return (bytes) => {
@@ -62,20 +65,20 @@ export class OpenTunnel {
     };
   }
 
-  /** Closes it, once. `onOver` is told how, unless both ends close it themselves meanwhile. */
+  /** Closes the tunnel, once. `onOver` is told how it ended; not if the two ends close it themselves meanwhile. */
   goAway(onOver: (farewell: Farewell) => void): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
     this.#onOver = onOver;
     this.#client.once('close', () => this.#over('cut'));
     this.#waitFor(() => this.#onUpstreamSilent());
-    // They are closing it themselves.
+    // The two ends are already closing it.
     if (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed) return;
     this.#takeOver();
     if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
   }
 
-  /** In the place of http-proxy's pipes: our own, which can stop at a frame's end. */
+  /** Replaces http-proxy's pipes with listeners that can stop at a frame's end. */
   #takeOver(): void {
     const [client, upstream] = [this.#client, this.#upstream];
     client.unpipe(upstream);
@@ -100,7 +103,7 @@ export class OpenTunnel {
     }
     const end = this.#fromClient.advance(bytes, 0);
     if (!this.#upstream.write(bytes.subarray(0, end))) this.#client.pause();
-    // It was its own close frame: there is no need for ours.
+    // The client sent its own close frame; the upstream needs no other.
     if (this.#fromClient.hasClosed) this.#isUpstreamTold = true;
     else if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
     this.#fromClient.follow(bytes.subarray(end));
@@ -118,7 +121,10 @@ export class OpenTunnel {
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
   }
 
-  /** Between two frames of the upstream; anywhere else the client would read our frame as part of another. */
+  /**
+   * Only between two frames of the upstream; anywhere else the client would read the close frame as part of another
+   * frame.
+   */
   #tellClient(): void {
     if (this.#isClientTold) return;
     if (!this.#fromUpstream.isBetweenFrames) {
@@ -137,7 +143,7 @@ export class OpenTunnel {
     else this.#tellClient();
   }
 
-  /** It may have ended without a word, or behind its close frame. */
+  /** The client may end without a close frame, or after one. */
   #onClientEnded(): void {
     this.#endBoth(this.#isClientTold && this.#fromClient.hasClosed ? 'closed' : 'cut');
   }
@@ -147,7 +153,7 @@ export class OpenTunnel {
     this.#timer = setTimeout(onTooLong, this.#closeLimitMs);
   }
 
-  /** The server's side ends first (RFC 6455 §7.1.1), behind what is written. */
+  /** The server's side ends first (RFC 6455 §7.1.1), after all earlier writes. */
   #endBoth(farewell: Farewell): void {
     this.#over(farewell);
     this.#client.destroySoon();

@@ -3,12 +3,14 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { type Farewell, OpenTunnel } from './open-tunnel.ts';
 
-/** How often the next ones are let go: so many clients come again at the same moment. */
+/** Interval between two groups of tunnels that are closed; the clients of one group reconnect at the same moment. */
 const STEP_MS = 50;
-/** In a second: one percent of the loop to follow them. What is not followed is cut at the end, and not closed. */
+/**
+ * Frames followed per second: about one percent of the event loop. A tunnel that is not followed is cut, not closed.
+ */
 const FRAMES = { all: 200_000, ofOne: 10_000 };
 
-/** All WebSockets that are open, and how they are let go: one after another, so that their clients do not come again at once. */
+/** All open WebSockets. Closes them one after another, so that their clients do not all reconnect at once. */
 export class OpenTunnels {
   readonly #clock: Clock;
   readonly #frameRate: FrameRate;
@@ -17,7 +19,7 @@ export class OpenTunnels {
   readonly #letGo: Record<Farewell, number> = { closed: 0, cut: 0 };
   #windowEndNs = 0;
   #steppedNs = 0;
-  /** Part of a tunnel whose turn has not come whole. */
+  /** Fraction of a tunnel that is due but not yet a whole one. */
   #due = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -30,12 +32,12 @@ export class OpenTunnels {
     return this.#open.size;
   }
 
-  /** Tunnels that were let go, by how they ended. */
+  /** Tunnels that `goAway` closed, by how they ended. */
   get letGo(): Readonly<Record<Farewell, number>> {
     return this.#letGo;
   }
 
-  /** To be called right behind the pipes, in the same turn of the event loop. */
+  /** To be called right after the pipes are set up, in the same turn of the event loop. */
   add(client: Socket, upstream: Socket): void {
     const tunnel = new OpenTunnel(client, upstream, this.#frameRate);
     this.#open.add(tunnel);
@@ -46,7 +48,7 @@ export class OpenTunnels {
     });
   }
 
-  /** Lets all go, those that come meanwhile included, evenly over the time; the longest open first. 0: all that are here, now. */
+  /** Closes all tunnels, new ones included, evenly over the time, the longest open first. 0: all open ones, now. */
   goAway(overMs: number): void {
     clearInterval(this.#timer);
     this.#steppedNs = this.#clock.nowNs();
@@ -64,7 +66,7 @@ export class OpenTunnels {
     const nowNs = this.#clock.nowNs();
     const leftNs = this.#windowEndNs - this.#steppedNs;
     const isLast = nowNs >= this.#windowEndNs;
-    // Of those that stay, as many as of the time that was left has passed.
+    // Closes the same share of tunnels as of the remaining time has passed.
     this.#due += isLast ? this.#staying.size : (this.#staying.size * (nowNs - this.#steppedNs)) / leftNs;
     this.#steppedNs = nowNs;
     for (const tunnel of this.#staying) {

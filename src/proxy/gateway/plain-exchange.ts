@@ -21,7 +21,7 @@ export class PlainExchange implements Turn {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #exchange: Exchange;
-  /** The client asked for 100 (Continue) and has not been given one: it may or may not send its body. */
+  /** The client sent `Expect: 100-continue` and has not been given a 100: it may or may not send its body. */
   #isContinueDue: boolean;
   #upstream: ClientRequest | undefined;
   #watch: UpstreamWatch | undefined;
@@ -52,7 +52,7 @@ export class PlainExchange implements Turn {
     return !this.#request.complete;
   }
 
-  /** An upstream that does not read keeps the client from sending. */
+  /** While the upstream does not read, the client cannot send. */
   get isHeld(): boolean {
     return this.#request.complete || this.#upstream?.writableNeedDrain === true;
   }
@@ -86,12 +86,12 @@ export class PlainExchange implements Turn {
     try {
       callWeb(proxy, this.#request, this.#response, call, (upstream) => this.#onUpstreamRequest(upstream));
     } catch {
-      // Node does not send what it has let in, e.g. a control character in a value: the request's fault.
+      // Node's parser admits what its client refuses to send, e.g. a control character in a value: the request's fault.
       this.#reject();
     }
   }
 
-  /** The upstream request must not outlive the client: http-proxy lets it on Node 15.5 and later (#1586). */
+  /** Ends the upstream request with the client: http-proxy lets it live on, on Node 15.5 and later (#1586). */
   cancel(): void {
     this.#isOver = true;
     this.#services.reporter.end(this.#exchange, CANCELLED);
@@ -99,7 +99,8 @@ export class PlainExchange implements Turn {
   }
 
   onClientEnded(): void {
-    // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
+    // As without the sidecar: the upstream sees the client's half-close, after everything that the client sent before
+    // it.
     if (this.#upstream?.writableFinished === true) this.#upstream.socket?.end();
   }
 
@@ -112,7 +113,7 @@ export class PlainExchange implements Turn {
     upstream.on('information', (interim) => this.#onInterim(interim));
     upstream.on('response', (response) => this.#onResponse(response));
     upstream.on('upgrade', (_response, tunnel) => {
-      // Nobody asked for one. Without a listener Node would end this request without a word.
+      // No upgrade was requested. Without a listener Node would end this request silently.
       tunnel.destroy();
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
     });
@@ -121,11 +122,12 @@ export class PlainExchange implements Turn {
     });
     upstream.on('close', () => {
       this.#isUpstreamDone = true;
-      // The last chance to tell the client: nothing may come before it, as with an upgrade above.
+      // The last chance to answer the client: there may be no earlier event, as with an upgrade above.
       if (this.#exchange.status === 0) this.#fail(undefined);
       this.#settle();
     });
-    // Node's client lets go of the socket, with its own 'drain', when a whole response has come, though the request may still wait.
+    // Once a whole response has come, Node's client releases the socket and with it its own 'drain' listener. The
+    // request may still wait for a 'drain'.
     const flow = () => this.#request.resume();
     upstream.on('socket', (socket) => {
       socket.on('drain', flow);
@@ -151,7 +153,7 @@ export class PlainExchange implements Turn {
       upstream.end();
       this.#services.reporter.requestEnd(this.#exchange);
     } catch {
-      // Trailers that Node has let in and does not send: a broken end of a request, so no end.
+      // Node has accepted these trailers and does not send them: the request's end is broken, so it gets no end.
       this.#reject();
     }
   }
@@ -164,15 +166,15 @@ export class PlainExchange implements Turn {
 
   #onInterim(interim: { statusCode: number; statusMessage: string; rawHeaders: string[] }): void {
     this.#watch?.onInterim(interim.statusCode);
-    // RFC 9110 §15.2: HTTP/1.0 knows none.
+    // RFC 9110 §15.2: HTTP/1.0 has no interim responses.
     if (this.#isOver || isVersion10(this.#request) || this.#response.headersSent) return;
     if (interim.statusCode === 100) {
       this.#isContinueDue = false;
-      // Node's own, so that it knows, and keeps the connection.
+      // Through Node's method, so that Node knows of the 100 and keeps the connection.
       this.#response.writeContinue();
       return;
     }
-    // It is this request's turn and nothing of its answer is written: the bytes are in their place.
+    // It is this request's turn and nothing of its answer is written, so the order of bytes is right.
     this.#connection.socket.write(toInterimBytes(interim));
   }
 
@@ -184,15 +186,16 @@ export class PlainExchange implements Turn {
       this.#exchange.status = toFinalStatus(upstream);
       this.#writeHead(upstream);
     } catch (cause) {
-      // No final response, or Node has read what it does not write, e.g. a control character in a value.
+      // Not a final response, or Node has read what it does not write, e.g. a control character in a value.
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause));
       return;
     }
-    // Without an 'end' before it.
+    // The response may close without an 'end'.
     upstream.on('close', () => {
       if (!upstream.complete || !upstream.readableEnded) this.#fail(undefined);
     });
-    // Node's server lets go of the socket, with its own 'drain', when an upgrade or CONNECT is pipelined behind this request.
+    // When an upgrade or CONNECT is pipelined after this request, Node's server releases the socket and with it its own
+    // 'drain' listener.
     const { socket } = this.#connection;
     const flow = () => upstream.resume();
     socket.on('drain', flow);
@@ -206,14 +209,17 @@ export class PlainExchange implements Turn {
 
   readonly #onFlowChange = (): void => this.#connection.lookForStall();
 
-  /** What reads the request's body; undefined when nobody does. */
+  /** Reports the request's body; undefined without an observer. */
   #requestReader(): ((chunk: Buffer) => void) | undefined {
     const { reporter } = this.#services;
     const exchange = this.#exchange;
     return exchange.requestObserver && ((chunk) => reporter.requestBytes(exchange, chunk));
   }
 
-  /** Reports the response's head if it is wanted, and gives what reads the body, if anybody does. */
+  /**
+   * Reports the response's head to an observer that wants it. The result reports the body; undefined without an
+   * observer.
+   */
   #responseReader(upstream: IncomingMessage): ((chunk: Buffer) => void) | undefined {
     const { reporter } = this.#services;
     const exchange = this.#exchange;
@@ -234,7 +240,7 @@ export class PlainExchange implements Turn {
     this.#response.writeHead(upstream.statusCode ?? 0, upstream.statusMessage ?? '', head.fields);
   }
 
-  /** Node adds fields unless they have been removed; those of a client that speaks HTTP/1.0 it may add. */
+  /** Node adds fields unless they have been removed. It may add them for an HTTP/1.0 client. */
   #keepNodeFromAdding(head: ClientResponseHead, isVersion10Client: boolean): void {
     const names = new Set(head.fields.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));
     this.#response.sendDate = false;
@@ -245,7 +251,7 @@ export class PlainExchange implements Turn {
   }
 
   #onResponseEnd(upstream: IncomingMessage): void {
-    // An end without being complete is followed by 'close'.
+    // 'close' follows when the response ends incomplete.
     if (!upstream.complete) return;
     this.#watch?.confirmEnd((cause) => {
       if (cause === undefined) this.#complete(upstream);
@@ -264,14 +270,14 @@ export class PlainExchange implements Turn {
       if (trailers.length > 0 && isChunked(upstream.rawHeaders)) this.#response.addTrailers(toPairs(trailers));
       this.#response.end();
     } catch {
-      // A trailer that Node does not write: what is missing must be seen.
+      // Node does not write one of the trailers: the client must see that the response is incomplete.
       this.#connection.breakOff(this.#isUntilClose);
     }
   }
 
   /**
-   * As in the relay: an upstream that answers before it has read the whole request may take the rest for a next request. The rest
-   * is still passed on; then the connection ends (RFC 9112 §9.3).
+   * As in the relay: an upstream that answers before it has read the whole request may take the rest for a next
+   * request. The rest is still passed on; then the connection ends (RFC 9112 §9.3).
    */
   #endBehindRest(upstream: ClientRequest): void {
     // Otherwise Node's agent would reuse the connection.
@@ -279,7 +285,10 @@ export class PlainExchange implements Turn {
     upstream.once('finish', () => upstream.socket?.destroySoon());
   }
 
-  /** Behind a whole response it is of no interest: more bytes than its own (RFC 9112 §9.3), or a reset. Its 'end' is to come. */
+  /**
+   * After a whole response an error does not matter: surplus bytes (RFC 9112 §9.3) or a reset. The response's 'end' is
+   * still to come.
+   */
   #onUpstreamError(cause: unknown): void {
     if (this.#watch?.isComplete !== true) this.#fail(cause);
   }
@@ -288,7 +297,7 @@ export class PlainExchange implements Turn {
     if (this.#isOver) return;
     this.#isOver = true;
     const failure = this.#watch?.toFailure(cause) ?? toFailure(cause);
-    // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
+    // A client that has closed its side may have left for good; an upstream that closes then only follows it.
     const hasClientEnded = this.#connection.hasClientEnded;
     this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
     this.#upstream?.destroy();
@@ -308,7 +317,7 @@ export class PlainExchange implements Turn {
     else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');
     this.#response.writeHead(problem.status, problem.title, fields);
     this.#response.end(Buffer.from(problem.body, 'latin1'));
-    // The rest of the request's body is dropped, so that the connection can go on behind it.
+    // Drop the rest of the request's body, so that the connection can go on after it.
     this.#request.resume();
   }
 

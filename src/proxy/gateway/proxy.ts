@@ -1,6 +1,4 @@
-/**
- * The one place that loads http-proxy 1.18.1 (no release since 2020), with what must be taken out of it before first use.
- */
+/** The only place that loads http-proxy 1.18.1 (no release since 2020). Removes what must not run, before first use. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Stream, type Writable } from 'node:stream';
@@ -14,13 +12,14 @@ export interface ProxyTarget {
   readonly port: number;
 }
 
-/** What differs from request to request. */
+/** Options that differ between requests. */
 export interface ProxyCall {
   readonly agent: unknown;
   readonly headBytes: number;
 }
 
-// It takes util._extend when it is loaded, and Node 22 and later print DEP0060 at its first call: give it Object.assign.
+// http-proxy reads util._extend while it loads, and Node 22 and later print DEP0060 at its first call: give it
+// Object.assign.
 async function loadHttpProxy(): Promise<typeof HttpProxy> {
   const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
   if (deprecated === undefined) return (await import('http-proxy')).default;
@@ -43,22 +42,26 @@ type Pass = (...parameters: readonly unknown[]) => unknown;
 export function createProxy(target: ProxyTarget): ProxyServer {
   const proxy = new LoadedProxy({
     target: { ...target, protocol: 'http:' },
-    // The path is ours: http-proxy collapses `//` in it. With these it neither parses nor joins one.
+    // The gateway sets the path: http-proxy collapses `//` in it. With these options http-proxy neither parses nor
+    // joins one.
     toProxy: true,
     prependPath: false,
     ignorePath: true,
-    // The response is ours: http-proxy merges duplicate fields, loses trailers and does not see an upstream that breaks off.
+    // The gateway writes the response: http-proxy merges duplicate fields, loses trailers and does not notice an
+    // upstream that breaks off.
     selfHandleResponse: true,
   });
   const passes = proxy as unknown as { webPasses: Pass[] };
-  // It makes a chunked DELETE or OPTIONS one of length 0, and its body the next request: smuggling (#1721).
+  // This pass gives a chunked DELETE or OPTIONS the length 0, so that its body becomes the next request: smuggling
+  // (#1721).
   passes.webPasses = passes.webPasses.filter((pass) => pass.name !== 'deleteLength');
-  // Errors come to listeners of our own: http-proxy's callback does not tell the client's from the upstream's.
+  // The gateway has its own error listeners: http-proxy's callback does not distinguish the client's errors from the
+  // upstream's.
   proxy.on('error', () => undefined);
   return proxy;
 }
 
-/** Sends an ordinary request; `onUpstreamRequest` is called before this returns, before anything is written. */
+/** Sends an ordinary request. Calls `onUpstreamRequest` before it returns and before anything is written. */
 export function callWeb(
   proxy: ProxyServer,
   request: IncomingMessage,
@@ -66,7 +69,8 @@ export function callWeb(
   call: ProxyCall,
   onUpstreamRequest: (upstream: ClientRequest) => void,
 ): void {
-  // http-proxy copies these into its own request, where the first `expect` would fix the head: ours is set from rawHeaders.
+  // http-proxy copies these into its own request, where the first `expect` would fix the head; the gateway sets the
+  // head from rawHeaders.
   request.headers = {};
   proxy.web(request, response, { ...toOptions(call), buffer: new PipeHook(onUpstreamRequest) }, () => undefined);
 }
@@ -86,20 +90,21 @@ export function callWebSocket(
   try {
     proxy.ws(request, socket, leftover, toOptions(call), () => undefined);
   } finally {
-    // The event comes from within that call or not at all; a listener left over would take the next request.
+    // http-proxy emits the event within that call or not at all; a listener left over would catch the next request.
     proxy.removeListener('proxyReqWs', onUpstreamRequest as () => void);
   }
 }
 
 function toOptions({ agent, headBytes }: ProxyCall): { agent: unknown; ssl: object } {
-  // http-proxy starts http.request's options from its `ssl` option; there is no other way in for what it does not know.
+  // http-proxy starts http.request's options from its `ssl` option; there is no other way to pass options that it does
+  // not know.
   return { agent, ssl: { maxHeaderSize: headBytes, setHost: false, insecureHTTPParser: false } };
 }
 
 /**
- * http-proxy pipes its option `buffer`, instead of the request, into the upstream request as soon as that exists: the only
- * moment at which head and body can still be taken over for certain. Its event `proxyReq` may come after the head has been
- * written, and not at all with Expect.
+ * http-proxy pipes its option `buffer`, instead of the request, into the upstream request as soon as that exists. This
+ * is the only moment at which the gateway can reliably take over head and body: the event `proxyReq` may come after the
+ * head has been written, and with Expect it does not come at all.
  */
 class PipeHook extends Stream {
   readonly #onUpstreamRequest: (upstream: ClientRequest) => void;

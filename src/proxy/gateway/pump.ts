@@ -3,15 +3,15 @@ import type { IncomingMessage, OutgoingMessage } from 'node:http';
 export interface PumpListener {
   /** Called after the last chunk. */
   readonly onEnd: () => void;
-  /** The other side takes no more for now, or takes more again. */
+  /** The other side has stopped taking bytes, or takes them again. */
   readonly onFlowChange: () => void;
-  /** Sees each chunk that was passed on. */
+  /** Called with each chunk that was passed on. */
   readonly onPassed: ((chunk: Buffer) => void) | undefined;
 }
 
 /**
- * Passes a body on, chunk by chunk, as fast as the other side takes it. What comes after the other side has gone is read and
- * dropped, so that the connection it comes on stays usable.
+ * Passes a body on, chunk by chunk, as fast as the other side takes it. After the other side has gone, the rest is read
+ * and dropped, so that the connection stays usable.
  */
 export function pump(
   from: IncomingMessage,
@@ -34,7 +34,8 @@ export function pump(
   });
   to.on('close', () => from.resume());
   from.on('end', onEnd);
-  // Node keeps a head back for the first chunk. An event stream may be silent for long, and its head must not wait for that.
+  // Node holds a head back until the first chunk. An event stream may be silent for long, and its head must not wait
+  // for that.
   setImmediate(() => {
     if (!hasWritten && !to.writableEnded && !to.destroyed) to.flushHeaders();
   });

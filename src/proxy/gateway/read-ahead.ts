@@ -4,18 +4,20 @@ import { FREE_BYTES } from '../../limits/request-memory.ts';
 
 export interface ReadAheadLimits {
   readonly memory: MemoryBudget;
-  /** Past that many bytes the socket is not read. */
+  /** Past this many bytes the socket is not read. */
   readonly maxBytes: number;
   /** Called when memory had no room, before the connection ends. */
   readonly onNoMemory: () => void;
 }
 
 /**
- * Reads on behind a request for an upgrade, which Node's server lets go of at once, until the upstream has answered it: only a
- * socket that is read shows that its client has left. What comes is kept, up to a bound; past that the socket waits unread.
+ * Reads on after an upgrade request until the upstream has answered it. Node's server releases the socket at once, and
+ * only a socket that is read shows that its client has left. The bytes are kept, up to a bound; past that the socket is
+ * not read.
  *
- * The bytes are charged to the budget (kind `ahead`), apart from the first few. Without room the connection ends: bytes cannot go
- * back into the socket, and RFC 6455 §4.1 forbids a client to send before the answer.
+ * All bytes are charged to the budget (kind `ahead`); the first `FREE_BYTES` are never refused. Without room the
+ * connection ends: the bytes cannot go back into the socket, and RFC 6455 §4.1 forbids a client to send before the
+ * answer.
  */
 export class ReadAhead {
   readonly #socket: Socket;
@@ -29,7 +31,7 @@ export class ReadAhead {
     this.#limits = limits;
   }
 
-  /** `leftover`: what came together with the head. Undefined where there is no room for it. */
+  /** `leftover`: bytes that came together with the head. Undefined if memory has no room for it. */
   static of(socket: Socket, leftover: Buffer, limits: ReadAheadLimits): ReadAhead | undefined {
     const ahead = new ReadAhead(socket, limits);
     if (!ahead.#keep(leftover)) return undefined;
@@ -38,17 +40,19 @@ export class ReadAhead {
     return ahead;
   }
 
-  /** Whoever reads the socket next gets all of it; to be called before anybody does. Without effect after `drop`. */
+  /**
+   * Puts the bytes back into the socket for its next reader; to be called before that reads. No effect after `drop`.
+   */
   giveBack(): void {
     if (!this.#stop()) return;
     this.#socket.pause();
     const ahead = Buffer.concat(this.#chunks);
     this.#forget();
-    // A stream that has ended takes nothing back: such a client has said its last word before it was let in.
+    // A stream that has ended takes nothing back: such a client finished before the upgrade was accepted.
     if (ahead.length > 0 && !this.#socket.readableEnded) this.#socket.unshift(ahead);
   }
 
-  /** Nobody wants it, nor what comes behind it. Without effect after `giveBack`. */
+  /** Drops the bytes and all that follow. No effect after `giveBack`. */
   drop(): void {
     if (!this.#stop()) return;
     this.#forget();

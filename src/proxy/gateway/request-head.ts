@@ -10,51 +10,51 @@ import { isChunked, listOf, toGroups, valuesOf } from './fields.ts';
 export interface RequestHeadContext {
   readonly forwarded: ForwardedMode;
   readonly client: ForwardedClient;
-  /** Host for a request of HTTP/1.0 that has none, e.g. `127.0.0.1:8080`. */
+  /** Host for an HTTP/1.0 request that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;
 }
 
-/** Node adds these by itself when they are absent, unless told that they have been removed. */
+/** Node adds these when they are absent, unless they have been removed explicitly. */
 const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as const;
 
 /**
- * What a request-target may hold: anything else could split the request line (RFC 9112 §3). And no fragment (§3.2): some
- * servers cut it off, others take it for a part of the path.
+ * Characters of a request-target: any other could split the request line (RFC 9112 §3). A fragment is not allowed
+ * (§3.2): some servers cut it off, others take it for a part of the path.
  */
 const TARGET = /^[\x21\x22\x24-\xff]+$/;
 
-/** Not what `trim` takes away: a no-break space is no blank to Node's parser, nor to others (RFC 9110 §5.6.3). */
+/** `trim` removes more: a no-break space is no whitespace to Node's parser, nor to others (RFC 9110 §5.6.3). */
 const BLANKS_AROUND = /^[ \t]+|[ \t]+$/g;
 
-/** A length of more digits is no real body, and not every server counts that far. The relay's limit as well. */
+/** A longer number is no real body length, and not every server counts that far. The relay has the same limit. */
 const LENGTH = /^0*\d{1,15}$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /**
- * Why a request is not forwarded: its fields can be read in more than one way. Undefined for a good one. Node's parser has
- * already refused what is not HTTP at all.
+ * The status with which a request is refused because its fields can be read in more than one way. Undefined for a good
+ * request. Node's parser has already refused what is not HTTP at all.
  */
 export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   const raw = request.rawHeaders;
-  // Node's parser lets 0.9 and 2.0 in.
+  // Node's parser accepts 0.9 and 2.0.
   if (request.httpVersionMajor !== 1 || request.httpVersionMinor > 1) return 505;
   const hosts = valuesOf(raw, 'host').length;
   const isHttp10 = isVersion10(request);
-  // RFC 9112 §3.2: exactly one, but HTTP/1.0 knows none.
+  // RFC 9112 §3.2: exactly one Host, but HTTP/1.0 does not know it.
   if (hosts > 1 || (hosts === 0 && !isHttp10)) return 400;
-  // RFC 9112 §6.1: HTTP/1.0 has no transfer codings; whoever sends one does not mean what we read.
+  // RFC 9112 §6.1: HTTP/1.0 has no transfer codings, so the framing of such a request is in doubt.
   const hasCoding = valuesOf(raw, 'transfer-encoding').length > 0;
   if (isHttp10 && hasCoding) return 400;
-  // RFC 9112 §6.3: such a body has no end. Node finds out only behind the head.
+  // RFC 9112 §6.3: such a body has no end. Node finds out only after the head.
   if (hasCoding && !hasPlainCodings(raw)) return 400;
   if (valuesOf(raw, 'content-length').some((length) => !LENGTH.test(length))) return 400;
-  // Node's parser takes RTSP for HTTP, and has its methods for nothing else.
+  // Node's parser takes RTSP for HTTP, and knows RTSP's methods, which have no other use.
   if (!METHODS.includes(request.method ?? '')) return 400;
   return TARGET.test(request.url ?? '') ? undefined : 400;
 }
 
-/** Tokens, of which the last one and no other is `chunked`: an empty line or member, or a parameter, is read in several ways. */
+/** Tokens, of which only the last is `chunked`. Servers disagree about an empty line or member, or a parameter. */
 function hasPlainCodings(raw: readonly string[]): boolean {
   const codings = valuesOf(raw, 'transfer-encoding')
     .flatMap((value) => value.split(','))
@@ -64,15 +64,17 @@ function hasPlainCodings(raw: readonly string[]): boolean {
 
 /** What a request takes besides its body, until it has been served. */
 export interface RequestSize {
-  /** Of its head, about as on the wire. */
+  /** Size of the head, approximately as on the wire. */
   readonly headBytes: number;
-  /** Of memory, estimated. */
+  /** Estimated memory. */
   readonly keptBytes: number;
 }
 
 export const NO_SIZE: RequestSize = { headBytes: 0, keptBytes: 0 };
 
-/** Objects of Node and of ours for a request and its response; measured with 8,000 waiting requests: 1.9 KB each. */
+/**
+ * Objects of Node and of the gateway for a request and its response; measured with 8,000 waiting requests: 1.9 KB each.
+ */
 const OBJECTS_BYTES = 2_560;
 /** Each name and each value is a string, in `rawHeaders` and in `headers`; measured with short ones: 76 bytes each. */
 const TEXT_BYTES = 72;
@@ -90,7 +92,9 @@ export function isVersion10(request: IncomingMessage): boolean {
   return request.httpVersionMajor === 1 && request.httpVersionMinor === 0;
 }
 
-/** Makes `upstream`'s head that of `request`: the same target byte for byte, the same fields, and the forwarding ones. */
+/**
+ * Gives `upstream` the head of `request`: the same target byte for byte, the same fields, and the forwarding fields.
+ */
 export function setRequestHead(upstream: ClientRequest, request: IncomingMessage, context: RequestHeadContext): void {
   for (const name of upstream.getHeaderNames()) upstream.removeHeader(name);
   upstream.path = request.url ?? '/';
@@ -117,14 +121,14 @@ function toUpstreamFields(request: IncomingMessage, context: RequestHeadContext)
     if (group === undefined) fields.set(name.toLowerCase(), { name, values: [value] });
     else group.values.push(value);
   }
-  // Node refuses to send it without chunks (its own rule; RFC 9110 §6.6.2 only makes it useless there).
+  // Node refuses to send it without chunks (Node's own rule; RFC 9110 §6.6.2 only makes it useless there).
   if (!isChunked(raw)) fields.delete('trailer');
   if (isVersion10(request)) speakFor10(fields, raw, context.authority);
   putLengthLast(fields);
   return fields;
 }
 
-/** Node always writes HTTP/1.1: what HTTP/1.0 means by leaving out has to be said (RFC 9112 §9.3, RFC 9110 §10.1.1). */
+/** Node always writes HTTP/1.1, so what HTTP/1.0 implies must be explicit (RFC 9112 §9.3, RFC 9110 §10.1.1). */
 function speakFor10(fields: ReturnType<typeof toGroups>, raw: readonly string[], authority: string): void {
   if (!fields.has('host')) fields.set('host', { name: 'Host', values: [authority] });
   if (!listOf(raw, 'connection').includes('keep-alive'))
@@ -132,7 +136,7 @@ function speakFor10(fields: ReturnType<typeof toGroups>, raw: readonly string[],
   fields.delete('expect');
 }
 
-/** Node re-encodes Content-Disposition when it has met Content-Length before it, and changes its bytes. */
+/** Node re-encodes Content-Disposition, and changes its bytes, when Content-Length comes before it. */
 function putLengthLast(fields: ReturnType<typeof toGroups>): void {
   const length = fields.get('content-length');
   if (length === undefined || !fields.has('content-disposition')) return;

@@ -6,25 +6,28 @@ export interface ResponseHeadContext {
   readonly isHead: boolean;
   /** The client speaks HTTP/1.0. */
   readonly isVersion10: boolean;
-  /** The client's connection ends behind this response: says so. */
+  /** The client's connection ends after this response, and the response says so. */
   readonly isLast: boolean;
-  /** The client still waits for its 100: Node would end the connection if the fields did not say that it goes on. */
+  /** The client still waits for its 100: Node would end the connection unless the fields say that it goes on. */
   readonly isContinueDue: boolean;
 }
 
 /** A response's fields for the client, flat like `rawHeaders`, and how its body ends there. */
 export interface ClientResponseHead {
   readonly fields: string[];
-  /** Only the end of the connection ends the body: breaking off must not look like that end. */
+  /** Only the end of the connection ends the body: a connection that breaks off must not look like that end. */
   readonly isUntilClose: boolean;
-  /** The body is to be sent in chunks. */
+  /** The body is sent in chunks. */
   readonly isChunked: boolean;
 }
 
 /** Statuses without a body, whatever the fields say (RFC 9110 §6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** The response's status, 200 to 999. Throws `D2S_ERR_UPSTREAM_PROTOCOL`: Node takes a 101 without Upgrade, or 099, for final. */
+/**
+ * The response's status, 200 to 999. Throws `D2S_ERR_UPSTREAM_PROTOCOL` below 200: Node takes a 101 without Upgrade, or
+ * 099, for final.
+ */
 export function toFinalStatus(upstream: IncomingMessage): number {
   const { statusCode = 0 } = upstream;
   if (statusCode < 200) throw new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL');
@@ -41,7 +44,7 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
   if (!canChunk) removed.add('trailer');
   if (BODILESS.has(upstream.statusCode ?? 0)) removed.add('transfer-encoding').add('trailer');
   if (context.isVersion10) {
-    // HTTP/1.0 does not know chunks, and Node knows best when its connection can go on.
+    // HTTP/1.0 has no chunks, and Node knows best whether the connection can go on.
     for (const name of ['transfer-encoding', 'connection', 'keep-alive']) removed.add(name);
   }
   const isLast = context.isLast || (isUntilClose && hasCoding && !context.isVersion10);
@@ -53,8 +56,8 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
 }
 
 /**
- * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` takes Link only in one form,
- * and `writeProcessing` no fields at all.
+ * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` takes Link only in one
+ * form, and `writeProcessing` takes no fields at all.
  */
 export function toInterimBytes(interim: {
   readonly statusCode: number;
@@ -65,7 +68,7 @@ export function toInterimBytes(interim: {
   return Buffer.from(head, 'latin1');
 }
 
-/** The flat fields without `removed`; for a last response with `Connection: close` and the other options of Connection. */
+/** The flat fields without `removed`. A last response gets `Connection: close` with the other options of Connection. */
 function toFields(raw: RawFields, removed: ReadonlySet<string>, isLast: boolean): string[] {
   const fields: string[] = [];
   let length: string[] = [];
@@ -73,7 +76,7 @@ function toFields(raw: RawFields, removed: ReadonlySet<string>, isLast: boolean)
   forEachField(raw, (lowerName, value, name) => {
     if (removed.has(lowerName)) return;
     if (isLast && (lowerName === 'connection' || lowerName === 'keep-alive')) return;
-    // Node re-encodes Content-Disposition when it has met Content-Length before it, and changes its bytes.
+    // Node re-encodes Content-Disposition, and changes its bytes, when Content-Length comes before it.
     if (isLengthLast && lowerName === 'content-length') length = [name, value];
     else fields.push(name, value);
   });

@@ -9,84 +9,90 @@ import type { UpstreamTls } from '../upstream/upstream-tls.ts';
 import { NO_SIZE, type RequestSize } from './request-head.ts';
 import type { Turn } from './turn.ts';
 
-/** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
+/**
+ * How long a client may go on sending after the sidecar has closed its side, so that the client can read the answer
+ * first.
+ */
 const LINGER_MS = 2_000;
 
-/** Requests that may wait behind one that is being served. One read holds up to about 2,500; no client means that. */
+/** Requests that may wait while one is being served. One read can hold about 2,500; no client needs that. */
 export const MAX_WAITING = 256;
 
-/** The socket is not read while that many wait, so that only more than 256 requests within one read are refused. */
+/** The socket is paused while this many wait, so that only a burst of more than 128 requests in one read is refused. */
 const MANY_WAITING = MAX_WAITING / 2;
 
-/** What the paused side of a stalled body keeps, in Node's streams and in the read that is under way. Measured. */
+/** Bytes that the paused side of a stalled body holds, in Node's streams and in the read under way. Measured. */
 const PAUSED_BYTES = 104 * 1024;
 
-/** What Node calls for each head that its parser has read; undocumented, the same in Node 20 and 26. */
+/** Node calls `onIncoming` for each head that its parser has read; undocumented, the same in Node 20 and 26. */
 interface ParsedSocket {
   readonly parser?: { onIncoming: unknown } | null;
 }
 
-/** An error for the parser: it stops at this head, within the bytes that it has. `parser.pause()` would only stop after them. */
+/**
+ * An error for the parser: it stops at this head, within the bytes that it has. `parser.pause()` would only stop after
+ * them.
+ */
 const STOP = () => -1;
 
 export interface ConnectionOptions {
-  /** Heads that wait may have that many bytes; past that the socket is not read. */
+  /** Heads that wait may have this many bytes together; past that the socket is not read. */
   readonly headBytes: number;
-  /** What the requests that wait are charged to. */
+  /** Charged for the requests that wait. */
   readonly account: RequestAccount;
-  /** Called when memory had no room: the request is refused, or the connection reset. */
+  /** Called when memory had no room: the request is refused, or the connection is reset. */
   readonly onNoMemory: () => void;
-  /** Who is charged for what the peers do not read. */
+  /** Charged for bytes that the peers do not read. */
   readonly stalled: StalledWrites;
-  /** How long a connection may be without progress while its last bytes are sent. */
+  /** How long a connection may make no progress while its last bytes are sent. */
   readonly idleTimeoutMs: number;
-  /** How long a client that has closed its sending side may still wait. */
+  /** How long a client that has closed its sending side may still wait for its answer. */
   readonly halfClosedTimeoutMs: number;
-  /** To be counted. */
+  /** Called when that limit has passed, to count it. */
   readonly onHalfClosedTooLong: () => void;
-  /** How the upstream is dialled; undefined: by plain TCP. */
+  /** Undefined: plain TCP to the upstream. */
   readonly upstreamTls: UpstreamTls | undefined;
-  /** Resolves the upstream's name. */
   readonly lookup: net.LookupFunction;
 }
 
 /**
- * One client's connection in the gateway, with the upstream connection that belongs to it and to nobody else.
+ * One client connection of the gateway, with an upstream connection of its own.
  *
- * Requests that wait are charged to the memory of all connections. So is a head that is not finished, from the gateway's next look
- * on: Node's parser has it, and does not tell its size. What is charged is what came since the last look that found no such head.
+ * Requests that wait are charged to the memory budget of all connections. An unfinished head is charged too, from the
+ * gateway's next check on. Node's parser holds that head and does not tell its size, so the charge is what arrived
+ * since the last check that found no unfinished head.
  */
 export class ServedConnection implements StallingConnection, HeadWaiter {
   readonly socket: net.Socket;
   readonly client: ClientConnection;
   /**
-   * An agent of its own, for at most one socket: connections stay one to one, so no client can receive another's response,
-   * and logins that hang on a connection keep working.
+   * An agent of its own, for at most one socket. Connections stay one to one, so no client can receive another's
+   * response, and logins that are bound to a connection keep working.
    */
   readonly agent: http.Agent;
   readonly #options: ConnectionOptions;
-  /** The upstream's end, once the connection is a tunnel. */
+  /** The upstream's socket, once the connection is a tunnel. */
   #tunnel: net.Socket | undefined;
-  /** The first one is running. */
+  /** The first turn is running, the others wait. */
   readonly #turns: Turn[] = [];
-  /** Of the requests in `#turns`. */
+  /** Sizes of the requests in `#turns`. */
   readonly #sizes: RequestSize[] = [];
-  /** The socket is not read until all that waits has had its turn. */
+  /** The socket is not read until no request waits. */
   #isHeldBack = false;
   /** Node's server reads the socket. */
   #isParsed = true;
   #isSettling = false;
   #isDraining: boolean;
-  /** The client has been told, or has to be left without being told. */
+  /** A response has announced the end of the connection. With `#mustEnd` the connection ends without that. */
   #hasToldEnd = false;
   #mustEnd = false;
   #isClosing = false;
   #isRefusing = false;
   #hasClientEnded = false;
   #timer: NodeJS.Timeout | undefined;
-  /** `socket.bytesRead` at the last look that found no unfinished head. */
+  /** `socket.bytesRead` at the last check that found no unfinished head. */
   #headlessAtBytes: number;
-  /** `socket.bytesRead` when the connection became idle: nothing of a next request has come while it is the same. */
+  /** `socket.bytesRead` when the connection became idle: while it is unchanged, nothing of a next request has come. */
   #idleAtBytes: number;
 
   constructor(socket: net.Socket, client: ClientConnection, options: ConnectionOptions, isDraining: boolean) {
@@ -97,28 +103,34 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.#isDraining = isDraining;
     this.#headlessAtBytes = socket.bytesRead - socket.readableLength;
     this.#idleAtBytes = socket.readableLength > 0 ? Number.NaN : socket.bytesRead;
-    // Ours for the connection's whole life: between Node's server and http-proxy there are moments at which the socket has no
-    // other error listener, and a client's reset at such a moment would end the process (#1468).
+    // Stays for the connection's whole life. Between Node's server and http-proxy the socket has no other error
+    // listener for moments, and a client's reset at such a moment would end the process (#1468).
     socket.on('error', () => undefined);
-    // Node's server ends a connection by it behind a last response. One that is destroyed with bytes unread is reset, and a client
-    // that was still sending may lose an answer that came early.
+    // Node's server calls this after a connection's last response. Destroying a socket with unread bytes resets it, and
+    // a client that is still sending may then lose an early answer.
     socket.destroySoon = () => this.close();
     socket.on('end', () => this.#onClientEnded());
     socket.on('close', () => this.#onClosed());
   }
 
-  /** The running turn is the connection's last: it drains or its client will send no more, and no other request waits. */
+  /**
+   * The running turn is the connection's last: the connection drains or the client has ended, and no other request
+   * waits.
+   */
   get isLast(): boolean {
     return (this.#isDraining || this.#hasClientEnded) && this.#turns.length === 1;
   }
 
-  /** As `isLast`, by an answer that then says so: it is kept, whatever comes behind it (RFC 9112 §9.6). */
+  /**
+   * As `isLast`, for an answer that announces it. The announcement is kept, even if further requests arrive (RFC 9112
+   * §9.6).
+   */
   tellIfLast(): boolean {
     this.#hasToldEnd ||= this.isLast;
     return this.#hasToldEnd;
   }
 
-  /** No request is taken any more. */
+  /** The connection takes no more requests. */
   get isClosing(): boolean {
     return this.#isClosing || this.#isRefusing;
   }
@@ -135,26 +147,28 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     return this.socket.bytesRead;
   }
 
-  /** Nothing is under way, and nothing of a next request has come. */
+  /** No request is under way, and nothing of a next one has come. */
   get isIdle(): boolean {
     return this.#turns.length === 0 && this.socket.bytesRead === this.#idleAtBytes;
   }
 
   /**
-   * The running request waits for the upstream, and not for the client. A client that has sent too much ahead is not read, so its
-   * leaving is not seen: its silence counts, as in the relay.
+   * The running request waits for the upstream, not for the client. A client that has sent too much ahead is not read,
+   * so the sidecar would not see it leave: its silence counts, as in the relay.
    */
   get isHeld(): boolean {
     const isTooFarAhead = this.#isHeldBack && this.#turns.at(-1)?.isReceiving !== true;
     return this.#turns[0]?.isHeld === true && !isTooFarAhead;
   }
 
-  /** To be called when a write has to wait or no longer has to, and from time to time. */
+  /** To be called when a write starts or stops waiting, and periodically. */
   lookForStall(): void {
     this.#options.stalled.look(this);
   }
 
-  /** To be called from time to time. `isInMessage`: Node's parser has a part of a message. Charges an unfinished head. */
+  /**
+   * Charges an unfinished head. To be called periodically. `isInMessage`: Node's parser has read a part of a message.
+   */
   lookForHead(isInMessage: boolean): void {
     if (this.isClosing || !this.#isParsed) return;
     const { account, headBytes } = this.#options;
@@ -169,7 +183,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     if (!account.keep(waitingBytes + unfinishedBytes, this)) this.onHeadEvicted();
   }
 
-  /** Node's parser keeps the head for as long as the socket is open: so the client gets no time to go on sending. */
+  /** Node's parser keeps the head while the socket is open, so the client gets no time to go on sending. */
   onHeadEvicted(): void {
     this.#options.onNoMemory();
     if (this.#turns.length > 0) {
@@ -198,12 +212,12 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     resetConnection(this.socket);
   }
 
-  /** A next request has to wait. */
+  /** A new request has to wait. */
   get isBusy(): boolean {
     return this.#turns.length > 0;
   }
 
-  /** Takes the memory for a request of that size, which is to be added then. False without room. */
+  /** Reserves memory for a request of that size, which the caller then adds. False without room. */
   hasRoomFor({ keptBytes }: RequestSize): boolean {
     return this.#options.account.keep(this.#waiting('keptBytes') + keptBytes);
   }
@@ -215,29 +229,31 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
       turn.begin();
       return;
     }
-    // At once: a stream hands over all that it has buffered in one turn of the loop.
+    // Pause at once: a stream hands over all that it has buffered in one turn of the loop.
     const isTooMuch = this.#waiting('headBytes') > this.#options.headBytes || this.#turns.length > MANY_WAITING;
     if (isTooMuch && this.#isParsed) this.#holdBack();
-    // The request's body may follow in the same read: how much of it is known once the parser is through.
+    // More of the request's body may come in the same read; its size is known when the parser has finished.
     if (this.#isSettling) return;
     this.#isSettling = true;
     process.nextTick(this.#settle);
   }
 
-  /** To be called each time that Node's server has begun to serve the socket: its listeners come first. */
+  /**
+   * To be called each time after Node's server has begun to serve the socket: the server's listeners must come first.
+   */
   onServed(): void {
     this.#isParsed = true;
     this.socket.off('resume', this.#onResume);
     this.socket.on('resume', this.#onResume);
   }
 
-  /** Node's server has let go of the socket, and somebody else reads it. */
+  /** Node's server has released the socket; another reader has taken over. */
   onUpgrade(): void {
     this.#isParsed = false;
     this.#isHeldBack = false;
   }
 
-  /** To be called by the running turn when both sides are through with it. */
+  /** To be called by the running turn when both its sides have finished. */
   done(turn: Turn): void {
     if (this.#turns[0] !== turn) return;
     this.#shift();
@@ -250,17 +266,19 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     if (this.#hasToldEnd || this.#mustEnd || this.#hasClientEnded) this.close();
   }
 
-  /** To be called instead of `done` by a turn that only makes way for the same request, read anew. */
+  /** To be called instead of `done` by a turn whose request will be read again. */
   release(turn: Turn): void {
     if (this.#turns[0] === turn) this.#shift();
   }
 
-  /** Answers say from now on that their connection ends. One whose head has gone without that does not end it. */
+  /**
+   * From now on answers say that their connection ends. A response whose head went out without that does not end it.
+   */
   announceEnd(): void {
     this.#isDraining = true;
   }
 
-  /** Ends the connection behind the last request that has come, told or not. */
+  /** Ends the connection after the last request that has arrived, whether or not a response has announced it. */
   endBehindLast(): void {
     this.#isDraining = true;
     this.#mustEnd = true;
@@ -272,8 +290,8 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   }
 
   /**
-   * Answers that the request at the end of the queue cannot be served, when it is its turn, and closes. Nothing behind it is
-   * read: nobody may guess where a next request begins.
+   * Refuses the request at the end of the queue when its turn comes, and closes. Nothing after it is read: where a next
+   * request would begin cannot be known.
    */
   refuse(status: RequestProblemStatus, isHead = false): void {
     if (this.isClosing) return;
@@ -291,7 +309,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
       this.#turns.pop();
       this.#sizes.pop();
     }
-    // The client is not read until it is refused.
+    // The client is not read until it gets the refusal.
     if (this.#turns.length > 0) this.#holdBack();
     this.add({
       begin: () => this.close(answer),
@@ -309,7 +327,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.close(toRawResponse(requestProblem(status), { isHead, isLast: true }));
   }
 
-  /** Ends our side behind `answer` and whatever was written before; the client may still be sending, which is dropped. */
+  /** Ends the sidecar's side after `answer` and all earlier writes. What the client still sends is dropped. */
   close(answer?: Buffer): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -319,30 +337,30 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     const { idleTimeoutMs } = this.#options;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
     if (answer !== undefined) socket.write(answer);
-    // Not read until all is written: else a client that sends on and reads nothing would never be silent.
+    // The socket is not read until all is written: a client that keeps sending and reads nothing would never time out.
     socket.pause();
     socket.end(() => {
       if (socket.destroyed) return;
-      // Node emits no 'drain' any more.
+      // Node emits no more 'drain'.
       this.lookForStall();
       this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
       socket.resume();
     });
   }
 
-  /** Is no HTTP from here on, and whoever passes its bytes on ends it. */
+  /** The connection carries no more HTTP from here on; the tunnel ends it. */
   becomeTunnel(upstream: net.Socket): void {
     this.#tunnel = upstream;
     Reflect.deleteProperty(this.socket, 'destroySoon');
   }
 
-  /** Ends a connection in the middle of a response, so that it cannot be taken for a complete one. */
+  /** Ends a connection in the middle of a response, so that the client cannot take the response for a complete one. */
   breakOff(isUntilClose: boolean): void {
     if (isUntilClose) resetConnection(this.socket);
     else this.close();
   }
 
-  /** The next one is running, or none. */
+  /** Removes the running turn. */
   #shift(): void {
     this.#turns.shift();
     this.#sizes.shift();
@@ -352,7 +370,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.socket.resume();
   }
 
-  /** Of all requests that wait, with what has come of their bodies. */
+  /** Bytes of all requests that wait, including what has arrived of their bodies. */
   #waiting(of: keyof RequestSize): number {
     let bytes = 0;
     for (const [i, turn] of this.#turns.entries()) if (i > 0) bytes += (this.#sizes[i]?.[of] ?? 0) + turn.bodyBytes;
@@ -363,7 +381,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   readonly #settle = (): void => {
     this.#isSettling = false;
     if (this.#turns.length < 2 || this.isClosing) return;
-    // Otherwise Node reads up to a stream's high-water mark; the kernel's buffers are enough.
+    // Without this Node reads up to a stream's high-water mark; the kernel's buffers are enough.
     if (this.#isParsed && this.#turns.at(-1)?.isReceiving === true) this.#holdBack();
     if (!this.#options.account.keep(this.#waiting('keptBytes'))) {
       this.#options.onNoMemory();
@@ -376,12 +394,12 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.socket.pause();
   }
 
-  /** Node reads on by itself at each message's end, and at each 'drain'. */
+  /** Node resumes the socket by itself at the end of each message and at each 'drain'. */
   readonly #onResume = (): void => {
     if (this.#isHeldBack) this.socket.pause();
   };
 
-  /** Nothing that has come, or is still to come, is parsed from here on: it is dropped as it is read. */
+  /** Nothing is parsed from here on: bytes are read and dropped. */
   #stopParsing(): void {
     const { parser } = this.socket as ParsedSocket;
     if (parser?.onIncoming !== undefined) parser.onIncoming = STOP;
@@ -411,12 +429,12 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   }
 }
 
-/** What the system has taken. */
+/** Bytes that the operating system has taken. */
 function sentOn(socket: net.Socket): number {
   return socket.bytesWritten - socket.writableLength;
 }
 
-/** http.request does not ask whether its agent's sockets speak TLS: so http-proxy need not know either. */
+/** http.request does not check whether its agent's sockets speak TLS, so http-proxy need not know either. */
 function createAgent({ upstreamTls, lookup }: ConnectionOptions): http.Agent {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, lookup } as http.AgentOptions);
   if (upstreamTls === undefined) return agent;

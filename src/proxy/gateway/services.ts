@@ -8,14 +8,14 @@ import type { UpstreamLimits, UpstreamReachability } from './upstream-watch.ts';
 export interface GatewayServices {
   readonly proxy: ProxyServer;
   readonly reporter: ExchangeReporter;
-  /** For what waits for its turn. */
+  /** Charged for what clients send ahead of an upgrade's answer (`ReadAhead`). */
   readonly memory: MemoryBudget;
   readonly limits: UpstreamLimits;
   readonly reachability: UpstreamReachability | undefined;
   readonly headBytes: number;
-  /** How often the end of a tunnel that is not read is asked for; 0 for never. */
+  /** Interval at which a paused end of a tunnel is probed; 0: never. */
   readonly idleTimeoutMs: number;
   readonly forwarded: ForwardedMode;
-  /** Host for a request of HTTP/1.0 that has none, e.g. `127.0.0.1:8080`. */
+  /** Host for an HTTP/1.0 request that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;
 }

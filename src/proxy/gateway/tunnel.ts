@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net';
 import type { TunnelObserver } from '../exchange/exchange.ts';
 
-/** How long the second direction of a tunnel may last behind the first one's end: WebSocket closes both at once. */
+/** How long the second direction of a tunnel may last after the first has ended: WebSocket closes both at once. */
 const HALF_CLOSED_MS = 30_000;
 
 /**
- * Ties both ends of a tunnel together. http-proxy pipes them into each other, which passes on data, back pressure and an
- * orderly end, but leaves one end open for ever when the other one breaks, or when it breaks while nobody reads it.
- * `idleMs`: how often an end that is not read is asked for; 0 for never.
+ * Makes both ends of a tunnel end together. http-proxy pipes them into each other, which passes on data, back pressure
+ * and an orderly end. But when one end breaks, or breaks while it is not read, the pipe leaves the other open for ever.
+ * `idleMs`: the interval at which a paused end is probed; 0: never.
  */
 export function guardTunnel(client: Socket, upstream: Socket, idleMs: number): void {
-  // An end of one direction is passed on as such; the other direction may still have something to say.
+  // The end of one direction is passed on as such; the other direction may still carry data.
   upstream.allowHalfOpen = true;
   endWith(client, upstream);
   endWith(upstream, client);
@@ -19,12 +19,15 @@ export function guardTunnel(client: Socket, upstream: Socket, idleMs: number): v
   askWhilePaused(upstream, idleMs);
 }
 
-/** One whose bytes the other end does not take is not read, and so not seen leaving: a write of nothing fails then. */
+/**
+ * A socket is paused while the other end does not take its bytes, so its peer's leaving goes unseen. An empty write
+ * fails then.
+ */
 function askWhilePaused(socket: Socket, everyMs: number): void {
   let timer: NodeJS.Timeout | undefined;
   socket.on('pause', () => {
     if (timer !== undefined || socket.destroyed) return;
-    // The system then asks across the network: one that has gone without a word answers nothing, or with a reset.
+    // The system then sends keep-alive probes: a peer that vanished answers nothing, or with a reset.
     socket.setKeepAlive(true, everyMs);
     timer = setInterval(() => {
       if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.write('');
@@ -34,10 +37,11 @@ function askWhilePaused(socket: Socket, everyMs: number): void {
 }
 
 /**
- * Lets `observer` see what passes through a tunnel. To be called right behind the pipes, in the same turn of the event loop:
- * nothing has come out of either end by then, so it sees every byte, those read together with the heads included. And a
- * listener for 'data' beside the pipe's changes no flow then: it starts a stream that was about to start anyway, and not one
- * that the pipe has paused. Before the pipes it would let the first bytes out to itself alone.
+ * Lets `observer` see what passes through a tunnel. To be called right after the pipes are set up, in the same turn of
+ * the event loop. Nothing has come out of either end by then, so the observer sees every byte, including those read
+ * together with the heads. A 'data' listener beside the pipe's then changes no flow: it starts a stream that was about
+ * to start anyway, but not one that the pipe has paused. A listener set before the pipes would be the only one to get
+ * the first bytes.
  */
 export function observeTunnel(client: Socket, upstream: Socket, observer: TunnelObserver): void {
   client.on('data', (bytes: Buffer) => observer.onClientBytes(bytes));
@@ -61,7 +65,7 @@ function endWith(first: Socket, second: Socket): void {
   });
   first.on('close', (hadError) => {
     clearTimeout(timer);
-    // What came before an orderly end is still on its way.
+    // Bytes from before an orderly end are still on their way.
     if (hadError || !first.readableEnded) second.destroy();
     else second.destroySoon();
   });

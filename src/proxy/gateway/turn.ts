@@ -1,24 +1,24 @@
 import type { ClientRequest } from 'node:http';
 
 /**
- * What happens to one request of a connection. Node hands over pipelined requests as soon as it has read them; here each
- * waits for its turn, so that one connection to the upstream is enough and responses cannot change places.
+ * One request in a connection's queue. Node hands over pipelined requests as soon as it has read them. Here each one
+ * waits for its turn, so that one upstream connection is enough and responses cannot change order.
  */
 export interface Turn {
-  /** It is this request's turn: nothing of an earlier one is under way on either side. */
+  /** Starts this request: no earlier one is under way on either side. */
   begin(): void;
-  /** The client has gone, or its request has turned out to be broken: ends whatever has begun. */
+  /** Ends what has begun: the client has left, or its request has turned out to be broken. */
   cancel(): void;
-  /** The client has closed its sending side, with everything that it sent already read. */
+  /** The client has closed its sending side, and everything that it sent has been read. */
   onClientEnded(): void;
-  /** The request's body has not come to its end yet. */
+  /** The end of the request's body has not arrived yet. */
   readonly isReceiving: boolean;
-  /** It is not the client that this waits for: its silence, however long, says nothing. */
+  /** The request does not wait for the client, so the client may be silent for any time. */
   readonly isHeld: boolean;
-  /** Bytes of its body that have come before its turn. */
+  /** Bytes of the body that arrived before its turn. */
   readonly bodyBytes: number;
-  /** Something of the final response may be on its way to the client. */
+  /** Part of the final response may be on its way to the client. */
   readonly hasAnswered: boolean;
-  /** What it sends to, if anything. */
+  /** The upstream request, if there is one. */
   readonly upstream?: ClientRequest | undefined;
 }

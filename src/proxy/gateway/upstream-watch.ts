@@ -5,33 +5,33 @@ import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure
 import { isDoubtfulEnd } from '../upstream/doubtful-end.ts';
 
 export interface UpstreamLimits {
-  /** From dialling to a standing connection. */
+  /** From dialling to an established connection. */
   readonly connectTimeoutMs: number;
-  /** From the end of the request to the first byte of the response; 0: none, so that long polls may be held. */
+  /** From the end of the request to the first byte of the response; 0: no limit, so that long polls may be held. */
   readonly responseTimeoutMs: number;
 }
 
-/** Hears whether the upstream takes connections. */
+/** Told whether the upstream accepts connections. */
 export interface UpstreamReachability {
   noteReachable(): void;
   noteUnreachable(failure: UpstreamFailure): void;
 }
 
-/** What ended a request that has not come as far as to be watched. */
+/** The failure of a request that ended before an `UpstreamWatch` existed. */
 export function toFailure(cause: unknown): UpstreamFailure {
   return cause instanceof UpstreamFailure ? cause : new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
 }
 
 const SOUND = { kind: 'sound' } as const;
 
-/** How far one upstream request has come, and the time limits on it; its errors as failures. */
+/** Tracks the progress of one upstream request, applies the time limits, and turns errors into failures. */
 export class UpstreamWatch {
   readonly #upstream: ClientRequest;
   readonly #reachability: UpstreamReachability | undefined;
   #phase: 'connect' | 'handshake' | 'wait' | 'response' = 'connect';
   #timer: NodeJS.Timeout | undefined;
   #response: IncomingMessage | undefined;
-  /** What ended a response that only the end of the connection ends. */
+  /** How the connection ended, for a response whose end only the connection marks. */
   #end: { readonly kind: 'sound' | 'doubtful' } | { readonly kind: 'reset'; readonly cause: Error } = SOUND;
   #onEndKnown: (() => void) | undefined;
 
@@ -76,23 +76,26 @@ export class UpstreamWatch {
     this.#response = response;
   }
 
-  /** All of the response has come, so that an error has nothing to do with it: it may still wait to be read. */
+  /** All of the response has arrived, though it may not have been read yet. A later error does not affect it. */
   get isComplete(): boolean {
     return this.#response?.complete === true;
   }
 
-  /** To be called at the response's end: tells, in a moment at most, whether it was one, or what broke the response off. */
+  /**
+   * To be called at the response's end. Reports soon, or at once: undefined for a proper end, or what broke the
+   * response off.
+   */
   confirmEnd(onConfirmed: (cause: Error | undefined) => void): void {
     const confirm = () => onConfirmed(this.#end.kind === 'reset' ? this.#end.cause : undefined);
     if (this.#end.kind === 'doubtful') this.#onEndKnown = confirm;
     else confirm();
   }
 
-  /** What `cause` means at this point; to be asked once, when it ends the request. */
+  /** What `cause` means at this point; to be called once, when it ends the request. */
   toFailure(cause: unknown): UpstreamFailure {
     const code = (cause as { code?: unknown } | undefined)?.code;
     if (code === 'HPE_HEADER_OVERFLOW') return new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE', cause);
-    // Node's parser: what came is not HTTP. An early end is not a matter of syntax.
+    // Node's parser: the bytes are not HTTP. An early end is not a syntax error.
     if (typeof code === 'string' && code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') {
       return new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause);
     }
@@ -104,7 +107,7 @@ export class UpstreamWatch {
   #watchEnd(socket: Socket): void {
     if (socket instanceof TLSSocket) return;
     const onEnd = () => {
-      // Behind a response with an end of its own it says nothing.
+      // A response with a framed end is complete; the connection's end says nothing about it.
       if (this.#response === undefined || this.#response.complete) return;
       const onKnown = (cause: Error | undefined) => {
         this.#end = cause === undefined ? SOUND : { kind: 'reset', cause };
@@ -120,7 +123,7 @@ export class UpstreamWatch {
     this.#stopTimer();
     if (limitMs <= 0) return;
     const timer = setTimeout(() => {
-      // Behind what has come in time: that this process stood still is not the upstream's silence.
+      // Read what is pending before timing out: a stall of this process is not the upstream's silence.
       setImmediate(() => {
         if (this.#timer === timer) this.#upstream.destroy(new UpstreamFailure(code));
       });

@@ -16,8 +16,8 @@ import type { Turn } from './turn.ts';
 import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
 /**
- * Whether a request asks for WebSocket and nothing else (RFC 6455 §4.1). Any other upgrade may be ignored (RFC 9110 §7.8),
- * and a body would not be read by Node's server once it calls the request an upgrade.
+ * Whether a request asks for WebSocket and nothing else (RFC 6455 §4.1). Any other upgrade may be ignored (RFC 9110
+ * §7.8). Node's server does not read the body of a request that it treats as an upgrade.
  */
 export function isWebSocketRequest(request: IncomingMessage): boolean {
   const raw = request.rawHeaders;
@@ -38,11 +38,11 @@ export function hasBody({ rawHeaders: raw }: IncomingMessage): boolean {
   );
 }
 
-/** One WebSocket handshake, through http-proxy's `ws`, and the tunnel behind it if the upstream accepts. */
+/** One WebSocket handshake, through http-proxy's `ws`, and the tunnel that follows if the upstream accepts. */
 export class WebSocketExchange implements Turn {
   readonly isReceiving = false;
   readonly isHeld = true;
-  /** What comes behind it is counted by its ReadAhead. */
+  /** `ReadAhead` counts the bytes that follow the request. */
   readonly bodyBytes = 0;
   readonly #services: GatewayServices;
   readonly #connection: ServedConnection;
@@ -56,13 +56,16 @@ export class WebSocketExchange implements Turn {
   #hasAnswered = false;
   #isUntilClose = false;
 
-  /** `onTunnel` is called when the upstream has accepted and the pipes stand, before the first byte of the new protocol. */
+  /**
+   * `onTunnel` is called when the upstream has accepted and the pipes are set up, before the first byte of the new
+   * protocol.
+   */
   constructor(
     services: GatewayServices,
     connection: ServedConnection,
     message: {
       readonly request: IncomingMessage;
-      /** Reads on behind the request. */
+      /** Reads on after the request. */
       readonly ahead: ReadAhead;
       readonly onTunnel: (upstream: Socket) => void;
     },
@@ -92,7 +95,7 @@ export class WebSocketExchange implements Turn {
       this.#refuse(refusal);
       return;
     }
-    // http-proxy writes the 101 as a string, in UTF-8 unless told otherwise; heads are latin1.
+    // http-proxy writes the 101 as a string, by default in UTF-8; heads are latin1.
     socket.setDefaultEncoding('latin1');
     try {
       callWebSocket(proxy, this.#request, socket, NOTHING, { agent, headBytes }, (upstream) => {
@@ -101,13 +104,13 @@ export class WebSocketExchange implements Turn {
       this.#takeOverAnswer();
       reporter.requestEnd(this.#exchange);
     } catch {
-      // Node does not send what it has let in: the request's fault.
+      // Node's parser admits what its client refuses to send: the request's fault.
       this.cancel();
       this.#connection.refuseNow(400, false);
     }
   }
 
-  /** In the tunnel this does nothing: its ends watch each other. */
+  /** No effect once the tunnel is open: its ends watch each other. */
   cancel(): void {
     this.#isOver = true;
     this.#ahead.drop();
@@ -116,8 +119,8 @@ export class WebSocketExchange implements Turn {
   }
 
   /**
-   * A WebSocket is closed by both sides (RFC 6455 §7.1.1): who has closed his before it stands has left, though a refusal that is
-   * on its way may be read to its end. In the tunnel http-proxy's pipe passes the end on.
+   * Both sides close a WebSocket (RFC 6455 §7.1.1): a client that closes its side before the handshake is done has
+   * left. A refusal that is on its way is still sent to its end. In the tunnel http-proxy's pipe passes the end on.
    */
   onClientEnded(): void {
     if (this.#isOver || this.#hasAnswered) return;
@@ -136,17 +139,17 @@ export class WebSocketExchange implements Turn {
     setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
   }
 
-  /** Puts our listeners before or in place of those that http-proxy has set. */
+  /** Sets the gateway's listeners before, or in place of, those of http-proxy. */
   #takeOverAnswer(): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    // It ends the client's connection in any case.
+    // http-proxy's listener ends the client's connection in any case.
     upstream.removeAllListeners('error');
     upstream.on('error', (cause) => {
-      // Behind a whole refusal it is of no interest, as in plain-exchange.ts.
+      // After a whole refusal an error does not matter, as in plain-exchange.ts.
       if (this.#watch?.isComplete !== true) this.#fail(cause);
     });
-    // It pipes a refusal without its framing, to a socket that may be dead (PR #1439).
+    // http-proxy's listener pipes a refusal without its framing, to a socket that may be dead (PR #1439).
     upstream.removeAllListeners('response');
     upstream.on('response', (response) => this.#onRefused(response));
     const [openTunnel] = upstream.listeners('upgrade');
@@ -183,7 +186,7 @@ export class WebSocketExchange implements Turn {
     return true;
   }
 
-  /** The upstream answers instead of upgrading: pass that on, framed, as the connection's last response. */
+  /** The upstream answers instead of upgrading: passes that on, framed, as the connection's last response. */
   #onRefused(response: IncomingMessage): void {
     response.on('error', (cause) => this.#fail(cause));
     if (this.#isOver) return;
