@@ -1,6 +1,7 @@
 /**
- * Channels: paths such as `/d2/object/H.Demo`. The Bayeux Protocol 1.0, "Channels". Patterns here are those of our rules,
- * with captures; the protocol's own (`/d2/*`, `/d2/**`) are texts that clients subscribe to like any other.
+ * Channels: paths such as `/d2/object/H.Demo` (The Bayeux Protocol 1.0, "Channels"). The patterns here are those of the
+ * sidecar's rules, with captures. The protocol's own patterns (`/d2/*`, `/d2/**`) are plain texts here, like any other
+ * subscription.
  */
 
 export const META_HANDSHAKE = '/meta/handshake';
@@ -9,7 +10,7 @@ export const META_SUBSCRIBE = '/meta/subscribe';
 export const META_UNSUBSCRIBE = '/meta/unsubscribe';
 export const META_DISCONNECT = '/meta/disconnect';
 
-/** Channels of the protocol itself: nothing that is published there is distributed. */
+/** Channels of the protocol itself: what is published there is not distributed. */
 export function isMeta(channel: string): boolean {
   return channel.startsWith('/meta/');
 }
@@ -24,15 +25,15 @@ export interface ChannelPattern {
   readonly text: string;
   /** Names of the captures, in order: `['name']`. */
   readonly captures: readonly string[];
-  /** What every channel that matches begins with: `/d2/object/`. */
+  /** The text that every matching channel starts with: `/d2/object/`. */
   readonly prefix: string;
   /** A text, or null for a capture. */
   readonly segments: readonly (string | null)[];
 }
 
 /**
- * Reads a pattern; a text as result says what would have been right. Each segment is a text or one capture. Texts are
- * compared as they stand, escapes and asterisks too: for the protocol, `/a` and `/%61` are two channels.
+ * Reads a pattern; a returned string says what would have been right. Each segment is a text or one capture. Texts are
+ * compared literally, including escapes and asterisks: in the protocol, `/a` and `/%61` are two channels.
  */
 export function parseChannelPattern(text: string): ChannelPattern | string {
   if (!text.startsWith('/')) return PATTERN_FORM;
@@ -51,8 +52,8 @@ export function parseChannelPattern(text: string): ChannelPattern | string {
 }
 
 /**
- * The captured values in their order, `['H.Demo']`; `[]` for a match without captures; undefined for none. A capture takes
- * exactly one segment that is not empty; its value is percent-decoded, and stays as written if it cannot be.
+ * The captured values in order, `['H.Demo']`; `[]` for a match without captures; undefined for no match. A capture
+ * takes exactly one non-empty segment. Its value is percent-decoded, or stays as written if it cannot be decoded.
  */
 export function matchChannel(pattern: ChannelPattern, channel: string): readonly string[] | undefined {
   if (pattern.captures.length === 0) return channel === pattern.text ? NOTHING_CAPTURED : undefined;
@@ -79,7 +80,7 @@ function decodeCapture(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that begins no escape: the name has one.
+    // A percent sign that starts no escape is part of the name.
     return text;
   }
 }

@@ -1,19 +1,20 @@
-/** A reply's `error`, taken apart. */
+/** A reply's `error`, parsed. */
 export interface BayeuxError {
   /** Three digits, e.g. 402. */
   readonly code: number;
-  /** What it is about, such as a client's or a channel's name; mostly empty. */
+  /** What the error is about, such as a client's or a channel's name; mostly empty. */
   readonly args: readonly string[];
-  /** E.g. `Unknown client`; anything, colons included. */
+  /** E.g. `Unknown client`; any text, colons included. */
   readonly message: string;
 }
 
-/** More are not taken apart: the last one then holds the rest. */
+/** At this number the last argument holds the rest. */
 const MAX_ARGS = 16;
 
 /**
- * `403:xj3s,/foo/bar:Subscription denied` is `{ code: 403, args: ['xj3s', '/foo/bar'], message: 'Subscription denied' }`.
- * Undefined where there is no error, or one without a code: servers put any text there. The Bayeux Protocol 1.0, "error".
+ * `403:xj3s,/foo/bar:Subscription denied` is `{ code: 403, args: ['xj3s', '/foo/bar'], message: 'Subscription denied'
+ * }`. Undefined without an error, or for one without a code: servers put any text there. The Bayeux Protocol 1.0,
+ * "error".
  */
 export function parseError(error: string | undefined): BayeuxError | undefined {
   const code = toErrorCode(error);
@@ -23,14 +24,15 @@ export function parseError(error: string | undefined): BayeuxError | undefined {
   return { code, args: toArgs(error.slice(CODE_CHARS + 1, messageAt)), message: error.slice(messageAt + 1) };
 }
 
-/** `402` of `402::session_unknown`; undefined where there is none. */
+/** `402` of `402::session_unknown`; undefined without a code. */
 export function toErrorCode(error: string | undefined): number | undefined {
   return error !== undefined && CODE.test(error) ? Number(error.slice(0, CODE_CHARS)) : undefined;
 }
 
 /**
- * Whether the server does not know, or no longer knows, the client. The numbers do not tell: CometD says `402::session_unknown`
- * or `402::Unknown client`, faye `401:<clientId>:Unknown client`, and `402:data:Missing required parameter` of something else.
+ * Whether the server does not know, or no longer knows, the client. The code alone does not tell: CometD sends
+ * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`, but `402:data:Missing required
+ * parameter` is another error.
  */
 export function isUnknownClient(error: string | undefined): boolean {
   const code = toErrorCode(error);

@@ -1,10 +1,10 @@
 /** The reference tokens of a JSON Pointer, unescaped: `/a~1b/0` is `['a/b', '0']`. RFC 6901 §3. */
 export type JsonPointer = readonly string[];
 
-/** Deepest place that a pointer may name. */
+/** Maximum depth of a pointer. */
 export const MAX_POINTER_TOKENS = 32;
 
-/** Reads a pointer; undefined for what is none, for the empty pointer, and for one that goes too deep. */
+/** Reads a pointer; undefined for an invalid one, for the empty pointer, and for one that is too deep. */
 export function parsePointer(text: string): JsonPointer | undefined {
   if (!POINTER.test(text)) return undefined;
   const tokens = text
@@ -15,8 +15,8 @@ export function parsePointer(text: string): JsonPointer | undefined {
 }
 
 /**
- * What the pointer names in a parsed JSON value; undefined if there is nothing. Only what the JSON itself holds is found:
- * never what a JavaScript object or array has besides, such as `constructor` or `length`. RFC 6901 §4.
+ * The value that the pointer names in a parsed JSON value; undefined if there is none. It finds only what the JSON
+ * holds, never other properties of a JavaScript object or array, such as `constructor` or `length`. RFC 6901 §4.
  */
 export function resolvePointer(value: unknown, pointer: JsonPointer): unknown {
   let current = value;

@@ -1,26 +1,26 @@
 /**
- * Long texts, in pieces that each take some milliseconds at most to be parsed and understood, whatever a peer has put into them: JSON
- * may have brackets that take a hundred times as long as other text, and a text may hold thousands of messages.
+ * Splits long texts into batches, so that each takes some milliseconds at most to parse and process, whatever a peer
+ * sent. Brackets in JSON may take a hundred times as long as other text, and a text may hold thousands of messages.
  */
 import { type BayeuxMessage, parseArray, parseMessages } from './message.ts';
 
-/** Up to here a text is one batch, and not looked at before. */
+/** A text up to this length is one batch and is not scanned first. */
 const SMALL_CHARS = 16_384;
-/** Most of one batch. A single message that has more characters, or arrays and objects, is not read. */
+/** Limits of one batch. A single message with more characters, or more arrays and objects, is not read. */
 const BATCH_CHARS = 65_536;
 const BATCH_BRACKETS = 8_192;
 const BATCH_MESSAGES = 200;
 
-/** Why a part of a text is not read: no Bayeux, or one message with more than a batch may have. */
+/** Why a part of a text is not read: not Bayeux, or one message that exceeds a batch. */
 export type UnreadPart = 'not-bayeux' | 'too-complex';
 
 export class MessageBatches {
   readonly #text: string;
-  /** What comes from here on has not been read. */
+  /** The text from here on has not been read. */
   #at: number;
   #isInArray = false;
   #isDone = false;
-  /** Some of it was Bayeux. */
+  /** Some of the text was Bayeux. */
   #hasFound = false;
 
   constructor(text: string) {
@@ -28,14 +28,14 @@ export class MessageBatches {
     this.#at = skipBlanks(text, 0);
   }
 
-  /** `next` has given all. */
+  /** `next` has returned everything. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
   /**
-   * The next messages, in order; undefined when there are no more. Of a text up to 16 KiB all is read or, where any of it is no
-   * Bayeux, nothing; of a longer one, the batches before.
+   * The next messages, in order; undefined when there are no more. A text up to 16 KiB is read as a whole, or not at
+   * all if any of it is not Bayeux. Of a longer one, the batches before that part are read.
    */
   next(): readonly BayeuxMessage[] | UnreadPart | undefined {
     if (this.#isDone) return undefined;
@@ -67,7 +67,7 @@ export class MessageBatches {
       const item = scanItem(this.#text, this.#at);
       brackets += item.brackets;
       const isFull = isTooMuch(item.end - from, brackets);
-      // It begins the next batch.
+      // This item begins the next batch.
       if (isFull && messages > 0) break;
       const isLast = this.#text.charCodeAt(item.end) !== COMMA;
       this.#isDone = isLast;
@@ -101,7 +101,7 @@ function isTooMuch(chars: number, brackets: number): boolean {
   return chars > BATCH_CHARS || brackets > BATCH_BRACKETS;
 }
 
-/** Where the item of an array that begins at `from` ends: at the comma or bracket behind it, or the end of the text. */
+/** Finds the end of the array item that starts at `from`: the comma or bracket after it, or the end of the text. */
 function scanItem(text: string, from: number): { readonly end: number; readonly brackets: number } {
   let [at, depth, brackets] = [from, 0, 0];
   for (; at < text.length; at += 1) {
@@ -121,14 +121,14 @@ function scanItem(text: string, from: number): { readonly end: number; readonly 
   return { end: Math.min(at, text.length), brackets };
 }
 
-/** The index of the quote that ends the string begun at `from`; the text's end where there is none. */
+/** The index of the quote that ends the string started at `from`; the text's end without one. */
 function endOfString(text: string, from: number): number {
   let at = text.indexOf('"', from + 1);
   while (at > 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
   return at < 0 ? text.length : at;
 }
 
-/** Whether an odd number of backslashes is in front of it. */
+/** Whether an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let from = at;
   while (text.charCodeAt(from - 1) === BACKSLASH) from -= 1;

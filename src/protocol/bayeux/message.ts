@@ -1,19 +1,19 @@
 /**
- * Comet messages: what The Bayeux Protocol 1.0 (docs.cometd.org) puts on the wire, read out of text. This room knows texts
- * only: no sockets, no HTTP, no rules, no sessions. Whoever reads on should go to request-body.ts and response-body.ts for
- * how transports wrap messages, and to channel.ts for channels.
+ * Comet messages: parses what The Bayeux Protocol 1.0 (docs.cometd.org) puts on the wire. This folder knows texts only:
+ * no sockets, no HTTP, no rules, no sessions. Next, read request-body.ts and response-body.ts for how transports wrap
+ * messages, and channel.ts for channels.
  */
 
-/** One Bayeux message, request or reply; only what is used. A field of the wrong type is absent. */
+/** One Bayeux message, request or reply; only the fields that the sidecar uses. A field of the wrong type is absent. */
 export interface BayeuxMessage {
   /** E.g. `/meta/connect`, `/d2/object/H.Demo`. */
   readonly channel: string;
-  /** Ties a reply to its request. A number is turned to text: a peer may send `2` as well as `"2"`. */
+  /** Links a reply to its request. A number becomes text: a peer may send `2` as well as `"2"`. */
   readonly id?: string | undefined;
   readonly clientId?: string | undefined;
   /** In replies only. */
   readonly successful?: boolean | undefined;
-  /** Undefined means that there is none; null that there is a null. */
+  /** Undefined: no data; null: the data is null. */
   readonly data?: unknown;
   /** Channels and channel patterns of `/meta/subscribe` and `/meta/unsubscribe`; a single one becomes a list. */
   readonly subscription?: readonly string[] | undefined;
@@ -27,7 +27,7 @@ export interface BayeuxMessage {
   readonly advice?: BayeuxAdvice | undefined;
 }
 
-/** The top level of an advice; its sections for single transports stay out of the way. */
+/** The top level of an advice, without its sections for single transports. */
 export interface BayeuxAdvice {
   /** What to do when a connect has failed. */
   readonly reconnect?: 'retry' | 'handshake' | 'none' | undefined;
@@ -35,16 +35,16 @@ export interface BayeuxAdvice {
   readonly intervalMs?: number | undefined;
   /** How long the server holds a connect. */
   readonly timeoutMs?: number | undefined;
-  /** After how long without a connect the server forgets the client (CometD). */
+  /** Time without a connect after which the server forgets the client (CometD). */
   readonly maxIntervalMs?: number | undefined;
 }
 
 /**
- * The messages of a text: one message or an array of them, `[]` for an empty array. Undefined: not Bayeux (no JSON, no
- * object or array, nothing in it that has a channel).
+ * The messages of a text: one message or an array of them, `[]` for an empty array. Undefined: not Bayeux (not JSON, no
+ * object or array, no item with a channel).
  *
- * What has no channel is left out, as long as something else has one: servers answer such a message with an error, also
- * without a channel, and serve the others of the same array. Never throws. About 1 µs for a small message
+ * Items without a channel are left out if any other item has one: servers answer such an item with an error, also
+ * without a channel, and serve the rest of the array. Never throws. About 1 µs for a small message
  * (test/bench/comet.bench.ts). For text of a peer, which may be long or hostile, use `MessageBatches`.
  */
 export function parseMessages(text: string): readonly BayeuxMessage[] | undefined {
@@ -57,7 +57,7 @@ export function parseMessages(text: string): readonly BayeuxMessage[] | undefine
   return messages.length === 0 && parsed.length > 0 ? undefined : messages;
 }
 
-/** The messages of an array of them, without what has no channel; undefined: no JSON. */
+/** The messages of an array, without items that have no channel; undefined: not a JSON array. */
 export function parseArray(text: string): readonly BayeuxMessage[] | undefined {
   const parsed = parseJson(text);
   return Array.isArray(parsed) ? toMessages(parsed) : undefined;
@@ -76,14 +76,14 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Whatever is wrong with it: bad input from a peer is a value here, and its text must reach no log.
+    // Bad input from a peer is a value here. The error is dropped because its text must not reach a log.
     return undefined;
   }
 }
 
 /**
- * A copy of known fields, so that `__proto__` and the like, which JSON.parse makes plain properties, are never looked at.
- * All messages have all fields: one shape keeps their readers fast.
+ * Copies known fields only, so that `__proto__` and the like, which JSON.parse makes plain properties, are never read.
+ * All messages have all fields: one object shape keeps the code that reads them fast.
  */
 function toMessage(value: unknown): BayeuxMessage | undefined {
   if (!isObject(value) || typeof value.channel !== 'string') return undefined;
@@ -113,7 +113,7 @@ function toAdvice(value: unknown): BayeuxAdvice | undefined {
   };
 }
 
-/** The text of an id, wherever it stands: texts as they are, numbers as text. Undefined for everything else. */
+/** An id as text: strings as they are, numbers as text. Undefined for everything else. */
 export function toId(value: unknown): string | undefined {
   return typeof value === 'number' ? String(value) : toText(value);
 }

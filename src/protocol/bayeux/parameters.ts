@@ -1,17 +1,19 @@
 /**
- * Most parameters that are looked at; Tomcat reads no more by default (maxParameterCount). What comes after is not seen,
- * and so cannot be paid for.
+ * Maximum number of parameters that are read; Tomcat reads no more by default (maxParameterCount). The rest is ignored,
+ * so it costs no time.
  */
 export const MAX_PARAMETERS = 10_000;
 
-/** Longest name that is decoded, in characters as written: more than any of ours has when each one is escaped. */
+/**
+ * Longest name that is decoded, in characters as written: longer than any name used here with every character escaped.
+ */
 const MAX_NAME_CHARS = 64;
 
 /**
  * All values of the named parameters in a form-encoded text, such as a query without its question mark, decoded:
- * `jsonp=cb&message=%5B%5D` gives `['cb']` and `['[]']` for `['jsonp', 'message']`. In their order; empty where there is
- * none. Source: application/x-www-form-urlencoded of the URL standard, as URLSearchParams reads it, which however makes
- * an object of every parameter.
+ * `jsonp=cb&message=%5B%5D` gives `['cb']` and `['[]']` for `['jsonp', 'message']`. In their order; empty without any.
+ * Reads application/x-www-form-urlencoded of the URL standard like URLSearchParams, which however creates an object for
+ * every parameter.
  */
 export function readParameters(text: string, names: readonly string[]): string[][] {
   const values: string[][] = names.map(() => []);
@@ -37,7 +39,7 @@ function decodeFormText(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // Slower, but it leaves bad escapes alone where the other refuses the whole text.
+    // Slower, but keeps invalid escapes, where decodeURIComponent refuses the whole text.
     return new URLSearchParams(`v=${text}`).get('v') ?? '';
   }
 }

@@ -4,18 +4,18 @@
  */
 import { readParameters } from './parameters.ts';
 
-/** Called by the response when the request names no function. */
+/** The function that the response calls when the request names none. */
 export const DEFAULT_CALLBACK = 'jsonpcallback';
 
-/** Longest form that is read: taking one apart costs more than JSON does, and only old clients send them. */
+/** Longest form that is read: parsing a form costs more than parsing JSON, and only old clients send forms. */
 const MAX_FORM_CHARS = 65_536;
 
 /**
- * The JSON texts of a POST's body, decoded as UTF-8; each is a message or an array of them, see `MessageBatches`. `contentType` is the
- * field's value, parameters and all. Empty: the body holds none.
+ * The JSON texts of a POST's body, which the caller has decoded as UTF-8. Each is a message or an array of them, see
+ * `MessageBatches`. `contentType` is the field's value, parameters included. Empty: the body holds none.
  *
- * JSON, or form-encoded with one or more parameters `message`. The type only says what is tried first: there are servers that go by
- * it, and servers that never look at it.
+ * The body is JSON, or form-encoded with one or more parameters `message`. The type only decides which is tried first:
+ * some servers go by it, others ignore it.
  */
 export function toRequestTexts(contentType: string | undefined, body: string): readonly string[] {
   if (!isForm(contentType)) return isJson(body) ? [body] : toFormTexts(body);
@@ -23,15 +23,15 @@ export function toRequestTexts(contentType: string | undefined, body: string): r
   return texts.length === 0 && isJson(body) ? [body] : texts;
 }
 
-/** A request by callback-polling. */
+/** A callback-polling request. */
 export interface CallbackRequest {
-  /** The function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not checked. */
+  /** The function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated. */
   readonly callback: string;
-  /** As `toRequestTexts`; not empty. */
+  /** As `toRequestTexts`; never empty. */
   readonly texts: readonly string[];
 }
 
-/** The JSON texts in the query of a GET: `jsonp=cb&message=%5B...%5D`, decoded as UTF-8. Undefined: none in it. */
+/** The JSON texts in the query of a GET: `jsonp=cb&message=%5B...%5D`, decoded as UTF-8. Undefined: no `message`. */
 export function parseCallbackQuery(query: string): CallbackRequest | undefined {
   const [texts = [], callbacks = []] = readParameters(query, ['message', 'jsonp']);
   return texts.length === 0 ? undefined : { callback: callbacks[0] || DEFAULT_CALLBACK, texts };
@@ -41,7 +41,7 @@ function toFormTexts(body: string): readonly string[] {
   return body.length > MAX_FORM_CHARS ? [] : (readParameters(body, ['message'])[0] ?? []);
 }
 
-/** Arrays and objects are all that Bayeux has. */
+/** Bayeux has only arrays and objects. */
 function isJson(body: string): boolean {
   return JSON_START.test(body);
 }

@@ -1,17 +1,16 @@
 /**
- * The JSON text of a response's body, decoded as UTF-8: the body itself or, with `callback`, also the one argument of a call of that
- * function, `cb([...]);`, behind a comment or not.
+ * The JSON text of a response's body, which the caller has decoded as UTF-8. With `callback` the body may be a call of
+ * that function, `cb([...]);`, after an optional comment; then its only argument is the JSON text.
  *
- * The comment keeps the body from being taken for something else than a script, the semicolon is a matter of taste; both
- * may be missing. A callback other than the one asked for is not read. The Bayeux Protocol 1.0, "The callback-polling
- * response messages".
+ * Servers send the comment so that the body cannot be taken for anything but a script. The semicolon is optional too. A
+ * callback other than the requested one is not read. The Bayeux Protocol 1.0, "The callback-polling response messages".
  */
 export function toResponseText(body: string, callback: string | undefined): string {
-  // Servers answer errors, and some of them everything, without the call.
+  // Servers send errors, and some send everything, without the call.
   return callback === undefined ? body : (toArgument(body, callback) ?? body);
 }
 
-/** What stands between the parentheses; undefined if the text is not a call of `callback`. */
+/** The text between the parentheses; undefined if the text is not a call of `callback`. */
 function toArgument(body: string, callback: string): string | undefined {
   let at = skipSpace(body, 0);
   if (body.startsWith('/*', at)) {

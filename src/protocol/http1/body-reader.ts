@@ -1,7 +1,7 @@
 import { ChunkedReader, MORE } from './chunked.ts';
 import type { Framing } from './framing.ts';
 
-/** Finds the end of one body after another on a connection; bodies themselves pass unread. */
+/** Finds the end of one body after another on a connection; does not look at their content. */
 export class BodyReader {
   readonly #maxTrailerBytes: number;
   #framing: Framing['kind'] = 'none';
@@ -18,7 +18,7 @@ export class BodyReader {
     else if (framing.kind === 'chunked') this.#chunked = new ChunkedReader(this.#maxTrailerBytes);
   }
 
-  /** The offset just past the body's end, `MORE` when all of `from` to `to` is body and more is to come, or `MALFORMED`. */
+  /** The offset just past the body's end; `MORE` if all of `from` to `to` is body and more follows; or `MALFORMED`. */
   read(bytes: Uint8Array, from: number, to: number): number {
     switch (this.#framing) {
       case 'none':

@@ -1,5 +1,5 @@
 /**
- * Character classes of RFC 9110 §5.5, §5.6.2 as look-up tables: heads are scanned byte by byte on the hot path, and a
+ * Character classes of RFC 9110 §5.5, §5.6.2 as look-up tables. Heads are scanned byte by byte on the hot path, and a
  * table costs the same for each class.
  */
 export const TAB = 0x09;
@@ -21,10 +21,12 @@ function isAlphanumeric(code: number): boolean {
 /** `tchar`, RFC 9110 §5.6.2. */
 export const TOKEN = tableOf((code) => isAlphanumeric(code) || TOKEN_MARKS.includes(String.fromCharCode(code)));
 
-/** What a field value may hold: visible characters, obs-text, space and tab (RFC 9110 §5.5). */
+/** Characters of a field value: visible characters, obs-text, space and tab (RFC 9110 §5.5). */
 export const FIELD_VALUE = tableOf((code) => code === TAB || (code >= SPACE && code !== 0x7f));
 
-/** Visible ASCII of a request-target in origin-form, less `#`, which no request-target may hold (RFC 9112 §3.2). */
+/**
+ * Visible ASCII of a request-target in origin-form, without `#`, which no request-target may contain (RFC 9112 §3.2).
+ */
 export const TARGET = tableOf((code) => code > SPACE && code < 0x7f && code !== 0x23);
 
 /** Value of a hexadecimal digit, or 255. */
@@ -33,7 +35,7 @@ export const HEX_VALUE = Uint8Array.from({ length: 256 }, (_, code) => {
   return Number.isNaN(value) ? 255 : value;
 });
 
-/** Whether `text` holds the lower-case `word` at `start`, in any letter case. */
+/** Whether `text` has the lower-case `word` at `start`, in any letter case. */
 export function isWordAt(text: string, start: number, word: string): boolean {
   for (let i = 0; i < word.length; i += 1) {
     const code = text.charCodeAt(start + i);
@@ -54,8 +56,8 @@ export function isWordIn(bytes: Uint8Array, start: number, word: string): boolea
 }
 
 /**
- * Offset just past the first empty line (CRLF CRLF) whose last byte lies in `bytes` from `from + 3` to `to`; -1 without one. Looks at every
- * fourth byte of text that is none of the two: half of what asking for it by `indexOf` costs for a usual head.
+ * Offset just past the first empty line (CRLF CRLF) whose last byte lies in `bytes` from `from + 3` to `to`; -1 without
+ * one. Moves on by four bytes at a byte that is neither CR nor LF: half of the cost of `indexOf` for a usual head.
  */
 export function findHeadEnd(bytes: Uint8Array, from: number, to: number): number {
   let at = from + 3;
@@ -63,7 +65,7 @@ export function findHeadEnd(bytes: Uint8Array, from: number, to: number): number
     const byte = bytes[at];
     if (byte === LF) {
       if (bytes[at - 1] === CR && bytes[at - 2] === LF && bytes[at - 3] === CR) return at + 1;
-      // It may be the first of the two.
+      // This LF may be the first of the two.
       at += 2;
     } else if (byte === CR) at += 1;
     else at += 4;

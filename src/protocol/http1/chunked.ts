@@ -15,7 +15,7 @@ const FRAMING_NAMES = ['connection', 'content-length', 'transfer-encoding', 'upg
 /** Node's parser refuses more in one chunk. */
 const MAX_EXTENSION_BYTES = 16 * 1024;
 
-/** 2^48: far beyond any real chunk, and sums stay exact. */
+/** Sizes below 2^48: far beyond any real chunk, and sums stay exact. */
 const MAX_SIZE_DIGITS = 12;
 
 type State =
@@ -39,8 +39,9 @@ type State =
   | 'end-lf';
 
 /**
- * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. Strict as Node's parser: CRLF only,
- * extensions of tokens and quoted strings (none empty), trailers well-formed; and no trailer may name a framing field. Changes nothing.
+ * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. As strict as Node's parser: CRLF
+ * only, extensions made of tokens and quoted strings (none empty), well-formed trailers. No trailer may name a framing
+ * field. Changes nothing.
  */
 export class ChunkedReader {
   readonly #maxTrailerBytes: number;
@@ -50,14 +51,14 @@ export class ChunkedReader {
   #overheadBytes = 0;
   #trailerName = '';
 
-  /** `maxTrailerBytes` bounds the trailer section, and together with Node's own limit the extension of each chunk. */
+  /** `maxTrailerBytes` limits the trailer section, and together with Node's own limit the extension of each chunk. */
   constructor(maxTrailerBytes: number) {
     this.#maxTrailerBytes = maxTrailerBytes;
   }
 
   /**
-   * Consumes from `from` on; the offset just past the body's end, `MORE`, or `MALFORMED`. `to` is where the bytes end.
-   * `onData` is told where in `bytes` chunks' content lies.
+   * Consumes bytes from `from` to `to`. Returns the offset just past the body's end, `MORE`, or `MALFORMED`. `onData`
+   * gets the offsets of chunk content in `bytes`.
    */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
@@ -108,7 +109,7 @@ export class ChunkedReader {
     const digit = HEX_VALUE[byte] as number;
     if (digit < 16) {
       this.#size = this.#sizeDigits === 0 ? digit : this.#size * 16 + digit;
-      // Leading zeros are legal and carry no value.
+      // Leading zeros are legal and do not count as digits.
       if (this.#size > 0 || this.#sizeDigits === 0) this.#sizeDigits += 1;
       if (this.#size === 0 && this.#state === 'size') this.#overheadBytes += 1;
       return this.#sizeDigits > MAX_SIZE_DIGITS || this.#isOverLimit() ? undefined : 'size';
@@ -183,8 +184,8 @@ function afterExtension(byte: number): State | undefined {
 }
 
 /**
- * Whether a trailer names what belongs in a head alone (RFC 9110 §6.5.1). A recipient that merged it into the head would
- * frame the message, or the connection, differently: Node's parser closes after a trailer `Connection: close`.
+ * Whether a trailer name belongs only in a head (RFC 9110 §6.5.1). A recipient that merged it into the head would frame
+ * the message, or the connection, differently: Node's parser closes after a trailer `Connection: close`.
  */
 export function isFramingName(name: string): boolean {
   return FRAMING_NAMES.some((word) => word.length === name.length && isWordAt(name, 0, word));

@@ -1,25 +1,25 @@
 import { COLON, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } from './characters.ts';
 
-/** Largest length whose digits we add up exactly; a longer one is no real body. */
+/** Longest length whose value is computed exactly; a longer one is no real body. */
 const MAX_LENGTH_DIGITS = 15;
 
-/** Content-Length or Transfer-Encoding as found: absent, once and understood, or anything else. */
+/** Content-Length when absent, or when invalid or ambiguous. */
 export const ABSENT = -1;
 export const UNCLEAR = -2;
 
 /**
- * What framing and routing need of a field section, found in one pass: the relay does this once for each head, so it is
- * one object filled by one loop rather than a list of fields.
+ * What framing and routing need of a field section, found in one pass. The relay does this once for each head, so one
+ * loop fills one object instead of a list of fields.
  */
 export class FieldSummary {
   /** Offset of each field line. */
   readonly lineStarts: number[] = [];
-  /** Offset just past the empty line, or `UNCLEAR` when the section is not strictly well-formed. */
+  /** Offset just past the empty line, or `UNCLEAR` if the section is not strictly well-formed. */
   end = UNCLEAR;
   /** Bytes, `ABSENT`, or `UNCLEAR` (signed, empty, a list, twice). */
   contentLength = ABSENT;
   hasTransferEncoding = false;
-  /** The one Transfer-Encoding is exactly `chunked`. */
+  /** The only Transfer-Encoding is exactly `chunked`. */
   isChunked = false;
   hostCount = 0;
   hostStart = 0;
@@ -32,11 +32,11 @@ export class FieldSummary {
 }
 
 /**
- * Reads the field section in `bytes` from `start`, the offset just past the start line's CRLF, to `end`, which is that of the
- * whole head. Strict by RFC 9112 §5: no folding, no blank before a colon, no bare CR or LF, no control characters. Offsets in
- * what it gives are those of `bytes`.
+ * Reads the field section in `bytes` from `start`, the offset just past the start line's CRLF, to `end`, the end of the
+ * whole head. Strict by RFC 9112 §5: no folding, no whitespace before a colon, no bare CR or LF, no control characters.
+ * Offsets in the result are those of `bytes`.
  *
- * It looks at each character: in the bytes, since a string is asked for its kind at each of them.
+ * It reads bytes rather than a string, since V8 checks a string's kind at each character.
  */
 export function readFields(bytes: Uint8Array, start: number, end: number): FieldSummary {
   const summary = new FieldSummary();
@@ -63,7 +63,7 @@ export function readFields(bytes: Uint8Array, start: number, end: number): Field
   }
 }
 
-/** The value of the first field of that lower-case name, without surrounding blanks. */
+/** The value of the first field of that lower-case name, without surrounding whitespace. */
 export function fieldValue(text: string, lineStarts: readonly number[], name: string): string | undefined {
   for (const lineStart of lineStarts) {
     if (isFieldAt(text, lineStart, name)) return valueAt(text, lineStart + name.length + 1);
@@ -82,7 +82,7 @@ function isFieldAt(text: string, lineStart: number, name: string): boolean {
   return text.charCodeAt(lineStart + name.length) === COLON && isWordAt(text, lineStart, name);
 }
 
-/** The value from `start` to the end of its line, without surrounding blanks. */
+/** The value from `start` to the end of its line, without surrounding whitespace. */
 function valueAt(text: string, start: number): string {
   let valueStart = start;
   while (text.charCodeAt(valueStart) === SPACE || text.charCodeAt(valueStart) === TAB) valueStart += 1;
@@ -103,7 +103,7 @@ function noteField(
   valueStart: number,
   valueEnd: number,
 ): void {
-  // The length of a name rules out nearly every field before a character is compared.
+  // The length of a name rules out nearly every field before any character is compared.
   switch (nameEnd - nameStart) {
     case 4:
       if (!isWordIn(bytes, nameStart, 'host')) return;
@@ -136,7 +136,7 @@ function noteField(
 }
 
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
-  // Nearly always one word.
+  // The value is nearly always one word.
   if (end - start === 5 && isWordIn(bytes, start, 'close')) summary.connectionClose = true;
   else if (end - start === 10 && isWordIn(bytes, start, 'keep-alive')) summary.connectionKeepAlive = true;
   else noteConnectionOptions(summary, Buffer.from(bytes.subarray(start, end)).toString('latin1'));

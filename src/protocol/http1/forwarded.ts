@@ -1,19 +1,19 @@
 /**
- * What the upstream is told of the client: X-Forwarded-For, -Proto and -Host, the fields that Tomcat's RemoteIpValve and
- * its like read. RFC 7239's `Forwarded` passes untouched.
+ * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host. Tomcat's RemoteIpValve and
+ * similar filters read them. RFC 7239's `Forwarded` passes unchanged.
  */
 import type { Config } from '../../config/config.ts';
 import { withEditedLines } from './head-lines.ts';
 
 export type ForwardedMode = Config['forwarded'];
 
-/** The client as it is told of, e.g. `{ remoteAddress: '::ffff:10.0.0.7', secure: false }`. */
+/** What the fields tell about the client, e.g. `{ remoteAddress: '::ffff:10.0.0.7', secure: false }`. */
 export interface ForwardedClient {
   readonly remoteAddress: string;
   readonly secure: boolean;
 }
 
-/** What the request itself brings. */
+/** Fields of the request itself. */
 export interface OwnFields {
   /** Value of Host; `undefined` without one (HTTP/1.0). */
   readonly host: string | undefined;
@@ -28,11 +28,11 @@ export const FORWARDED_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields to add behind the request's own, e.g. `[['X-Forwarded-For', '10.0.0.7'], ['X-Forwarded-Proto', 'http']]`.
+ * Fields to add after the request's own, e.g. `[['X-Forwarded-For', '10.0.0.7'], ['X-Forwarded-Proto', 'http']]`.
  *
- * `append`: one more X-Forwarded-For line, which is the same list (RFC 9110 §5.3); the other two only if the client sent
- * none: they come from the edge, and an ingress's `https` must survive. `replace`: all three, after the caller has
- * removed `FORWARDED_FIELDS`. `off`: none.
+ * `append`: one more X-Forwarded-For line, which extends the same list (RFC 9110 §5.3). The other two are added only if
+ * the client sent none: they come from the edge, and an ingress's `https` must survive. `replace`: all three; the
+ * caller has removed `FORWARDED_FIELDS` before. `off`: none.
  */
 export function forwardedFields(
   mode: ForwardedMode,
@@ -48,8 +48,8 @@ export function forwardedFields(
 }
 
 /**
- * The same for mode `append` as text to insert before a head's empty line, for the path that does not take heads apart;
- * for `replace`, with both booleans false, behind `withoutForwarded`.
+ * The fields of mode `append` as text to insert before a head's empty line, for the relay, which does not split heads
+ * into fields. For `replace`: with both booleans false, after `withoutForwarded`.
  */
 export function forwardedLines(client: ForwardedClient, host: string, hasProto: boolean, hasHost: boolean): string {
   return forwardedForLine(client) + forwardedOriginLines(client, host, hasProto, hasHost);
@@ -60,7 +60,7 @@ export function forwardedForLine(client: ForwardedClient): string {
   return `X-Forwarded-For: ${toPlainAddress(client.remoteAddress)}\r\n`;
 }
 
-/** The lines behind it, which depend on the request; `''` if it brought both. */
+/** The other two lines, which depend on the request; `''` if it has both. */
 export function forwardedOriginLines(
   client: ForwardedClient,
   host: string,
@@ -76,7 +76,10 @@ export function withoutForwarded(headText: string): string {
   return withEditedLines(headText, (name, line) => (FORWARDED_FIELDS.has(name) ? '' : line));
 }
 
-/** `10.0.0.7` for `::ffff:10.0.0.7`: what a listener on `::` calls IPv4 clients means nothing to the upstream. No zone. */
+/**
+ * `10.0.0.7` for `::ffff:10.0.0.7`, as a listener on `::` reports IPv4 clients: the upstream expects the plain form.
+ * Removes a zone.
+ */
 export function toPlainAddress(address: string): string {
   const zone = address.indexOf('%');
   const plain = zone === -1 ? address : address.slice(0, zone);

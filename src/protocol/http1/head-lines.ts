@@ -1,9 +1,8 @@
 /**
- * `headText` with its field lines edited: a head such as `GET / HTTP/1.1\r\nHost: a\r\n\r\n`, whole, latin1.
+ * Edits the field lines of `headText`: a whole head in latin1 such as `GET / HTTP/1.1\r\nHost: a\r\n\r\n`.
  *
- * `edit` is given each line's lower-case name and the line with its CRLF, and returns what takes its place (`''` removes
- * it). A folded line (RFC 9112 §5.2) is one line with what follows it. Everything that `edit` returns as it came stays byte
- * for byte.
+ * `edit` gets each line's lower-case name and the line with its CRLF, and returns the replacement (`''` removes the
+ * line). A folded line (RFC 9112 §5.2) counts as one line. A line that `edit` returns unchanged keeps every byte.
  */
 export function withEditedLines(headText: string, edit: (name: string, line: string) => string): string {
   let edited = '';

@@ -1,18 +1,23 @@
+/**
+ * HTTP/1.1 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a clock,
+ * and nothing of the relay, the gateway or sessions. See request-reader.ts and response-reader.ts for a connection's
+ * messages in order.
+ */
 import http from 'node:http';
 import { CR, LF, SPACE, TARGET } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
 /**
- * Methods that Node's parser knows: one that it does not know it answers with 400, so that must be left to it.
- * CONNECT asks for a tunnel, and PRI is HTTP/2's preface.
+ * Methods that Node's parser knows. It answers an unknown one with 400, so the relay leaves that to it. CONNECT asks
+ * for a tunnel, and PRI is HTTP/2's preface.
  */
 const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'PRI'));
 const LONGEST_METHOD = Math.max(...[...METHODS].map((method) => method.length));
 
 const VERSION = ' HTTP/1.1\r\n';
 
-/** Why a head is not the relay's: the gateway serves or rejects it. */
+/** Why the relay does not take a head: the gateway serves or rejects it. */
 export type Irregularity = (typeof IRREGULARITIES)[number];
 
 export const IRREGULARITIES = [
@@ -25,7 +30,7 @@ export const IRREGULARITIES = [
   'too-large',
 ] as const;
 
-/** A request head that can be framed without doubt. Strings are latin1 and share the memory of the head's text. */
+/** A request head with unambiguous framing. Strings are latin1 and share the memory of the head's text. */
 export class Http1RequestHead {
   readonly text: string;
   readonly method: string;
@@ -41,12 +46,12 @@ export class Http1RequestHead {
     this.#fields = fields;
   }
 
-  /** The client asks for the connection to be closed after the response. */
+  /** The client asks to close the connection after the response. */
   get isLast(): boolean {
     return this.#fields.connectionClose;
   }
 
-  /** Lines of its field section. */
+  /** Number of lines in the field section. */
   get fieldCount(): number {
     return this.#fields.lineStarts.length;
   }
@@ -73,9 +78,9 @@ export class Http1RequestHead {
 }
 
 /**
- * Reads one whole request head (latin1 text up to and including its empty line), e.g. `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`.
- * Takes only what RFC 9112 §2 to §6 leaves no doubt about, and nothing that Node's strict parser would reject; for
- * everything else it says what is irregular. `bytes` begin with that text's.
+ * Reads one whole request head (latin1 text up to and including its empty line), e.g. `GET /a HTTP/1.1\r\nHost:
+ * b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6 and what Node's strict parser accepts too. For
+ * everything else it returns what is irregular. `bytes` begin with those of `text`.
  */
 export function parseRequestHead(
   text: string,
@@ -101,7 +106,10 @@ export function parseRequestHead(
   return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields);
 }
 
-/** The method in front of the first space; undefined where it is none. Most are one of two, and need not be looked up as texts. */
+/**
+ * The method before the first space; undefined for an unknown one. GET and POST are checked first, since most requests
+ * have one of them.
+ */
 function methodOf(text: string, bytes: Uint8Array): string | undefined {
   if (isWordAndSpace(bytes, 'GET')) return 'GET';
   if (isWordAndSpace(bytes, 'POST')) return 'POST';
@@ -123,8 +131,8 @@ function toRequestFraming(fields: FieldSummary): Framing | undefined {
 }
 
 /**
- * Looks for what can never become a regular head in bytes whose empty line has not arrived: a first byte that begins no
- * method, a bare CR or LF. Without this, `GET / HTTP/1.1\n\n` would be waited for until the time limit.
+ * Whether bytes without an empty line so far can never become a regular head: the first byte begins no method, or there
+ * is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
  */
 export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   const first = bytes[0];
@@ -137,7 +145,9 @@ export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   return false;
 }
 
-/** Whether bytes begin with a request line of another protocol that Node's parser takes for HTTP: `OPTIONS / RTSP/1.0`. */
+/**
+ * Whether bytes begin with a request line of another protocol that Node's parser takes for HTTP: `OPTIONS / RTSP/1.0`.
+ */
 export function isOtherProtocol(bytes: Buffer): boolean {
   const end = bytes.indexOf(LF);
   return OTHER_PROTOCOL.test(bytes.toString('latin1', 0, end === -1 ? bytes.length : end));

@@ -8,8 +8,8 @@ import { asksForWebSocket, withoutUpgrade } from './upgrade.ts';
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Follows one request after another through the bytes of a client's connection. What comes before its turn waits in
- * `unread`; bodies are given back as the buffers they came in.
+ * Follows one request after another through the bytes of a client's connection. Bytes of later requests wait in
+ * `unread`. Bodies are returned as the buffers in which they came.
  */
 export class RequestReader {
   readonly #maxHeadBytes: number;
@@ -17,11 +17,14 @@ export class RequestReader {
   #unread: Buffer = NOTHING;
   #text = '';
   #isDone = true;
-  /** Memory of our own that `unread` ends in, maybe with room behind it; undefined while `unread` is as it was read. */
+  /**
+   * The reader's own memory, at whose end `unread` lies, maybe with free space after it. Undefined while `unread` is as
+   * it was read.
+   */
   #store: Buffer | undefined;
-  /** Up to here `unread` has no end of a head and nothing odd. */
+  /** Up to this offset `unread` has no end of a head and nothing odd. */
   #searched = 0;
-  /** Whether the head that `unread` begins with is the relay's; undefined: not known yet. */
+  /** Whether the head at the start of `unread` is one for the relay; undefined: not known yet. */
   #isNextRegular: boolean | undefined;
 
   constructor(maxHeadBytes: number) {
@@ -29,7 +32,7 @@ export class RequestReader {
     this.#body = new BodyReader(maxHeadBytes);
   }
 
-  /** The last byte of the current request has come, or there is none. */
+  /** The last byte of the current request has arrived, or there is no current request. */
   get isDone(): boolean {
     return this.#isDone;
   }
@@ -39,21 +42,25 @@ export class RequestReader {
     return this.#unread;
   }
 
-  /** Latin1 text of what the last `begin` gave: of its head, and of all of it, or of more, unless that is long. To be taken once. */
+  /**
+   * Latin1 text of what the last `begin` returned: at least its head; all of it, or more, unless that is long. To be
+   * taken once.
+   */
   takeText(): string {
     const text = this.#text;
     this.#text = '';
     return text;
   }
 
-  /** Memory that `unread` takes, with what it shares that with. */
+  /** Memory that `unread` keeps alive, including what else shares its buffer. */
   get keptBytes(): number {
     return this.#unread.length === 0 ? 0 : this.#unread.buffer.byteLength;
   }
 
   /**
-   * Adds bytes that are not of the current request. What is there is copied each time that it has doubled, not with each packet:
-   * 64 KB that come byte by byte are copied twice, not 33,000 times (test/protocol/http1/request-reader.test.ts).
+   * Adds bytes that are not of the current request. The existing bytes are copied each time they have doubled, not with
+   * each packet: 64 KB that come byte by byte are copied twice, not 33,000 times
+   * (test/protocol/http1/request-reader.test.ts).
    */
   append(chunk: Buffer): void {
     if (this.#unread.length === 0) {
@@ -70,12 +77,12 @@ export class RequestReader {
       start = 0;
       this.#store = store;
     }
-    // Nobody has been given the memory behind `unread` yet.
+    // No other code has seen the memory after `unread` yet.
     chunk.copy(store, start + this.#unread.length);
     this.#unread = store.subarray(start, start + length);
   }
 
-  /** Copies what is unread if it is in `memory`, which is used again, or keeps more than twice its length. */
+  /** Copies `unread` if it lies in `memory`, which is reused, or if it keeps more than twice its length alive. */
   own(memory?: Buffer): void {
     const { buffer, length } = this.#unread;
     if (length === 0 || (buffer !== memory?.buffer && buffer.byteLength <= 2 * length)) return;
@@ -84,12 +91,12 @@ export class RequestReader {
     this.#unread = this.#store;
   }
 
-  /** Drops CRLFs in front of the next request line. */
+  /** Drops CRLFs before the next request line. */
   skipEmptyLines(): void {
     while (this.#unread[0] === 0x0d && this.#unread[1] === 0x0a) this.#unread = this.#unread.subarray(2);
   }
 
-  /** Forgets what is unread. */
+  /** Drops `unread`. */
   clear(): void {
     this.#searched = 0;
     this.#isNextRegular = undefined;
@@ -97,20 +104,23 @@ export class RequestReader {
     this.#store = undefined;
   }
 
-  /** The next request, which waits for its turn, is known not to be the relay's. Parses each head once, however it comes. */
+  /**
+   * The next request, which waits for its turn, is known not to be one for the relay. Parses each head once, in however
+   * many pieces it comes.
+   */
   get isNextIrregular(): boolean {
     if (this.#isNextRegular === undefined) {
       const head = this.peek();
       if (head !== undefined) this.#isNextRegular = typeof head !== 'string';
-      // It is read again when it is its turn.
+      // It is read again at its turn.
       this.#text = '';
     }
     return this.#isNextRegular === false;
   }
 
-  /** The next request's head; undefined until it is whole; or why it cannot be framed without doubt. Takes nothing. */
+  /** The next request's head; undefined until it is complete; or why its framing is in doubt. Takes nothing. */
   peek(): Http1RequestHead | Irregularity | undefined {
-    // Of the four bytes that end a head three may have been searched before.
+    // Three of the four bytes that end a head may have been searched before.
     const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - 3);
     const end = findHeadEnd(this.#unread, from, this.#unread.length);
     if (end === -1) {
@@ -121,14 +131,14 @@ export class RequestReader {
     }
     this.#searched = 0;
     if (end > this.#maxHeadBytes) return 'too-large';
-    // A body that has come with it is wanted as well: one call into the runtime instead of two.
+    // Decode a body that came with the head too, since it is often wanted: one call into the runtime instead of two.
     const { length } = this.#unread;
     this.#text = this.#unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
     const text = this.#text.slice(0, end);
     const head = parseRequestHead(text, this.#unread);
     if (head !== 'upgrade' || asksForWebSocket(text)) return head;
-    // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; where the upstream
-    // agreed, all that follows would pass unread.
+    // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; if the
+    // upstream agreed, the sidecar could not read anything that follows.
     const plain = withoutUpgrade(text);
     this.#unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.#unread.subarray(end)]);
     this.#store = undefined;
@@ -136,7 +146,10 @@ export class RequestReader {
     return parseRequestHead(plain);
   }
 
-  /** Takes the request whose `head` was peeked: its bytes so far, head and body; undefined when its body is malformed. */
+  /**
+   * Takes the request whose `head` was peeked. Returns its bytes so far, head and body; undefined if its body is
+   * malformed.
+   */
   begin(head: Http1RequestHead): Buffer | undefined {
     const bytes = this.#unread;
     this.#searched = 0;
@@ -148,7 +161,7 @@ export class RequestReader {
     return own;
   }
 
-  /** Takes further bytes of the current request, less what is behind its end; undefined when they are malformed. */
+  /** Takes further bytes of the current request and returns those up to its end; undefined if they are malformed. */
   continue(chunk: Buffer): Buffer | undefined {
     return this.#readBody(chunk, 0);
   }

@@ -6,7 +6,7 @@ import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './fr
 export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
-  /** Whether the connection may go on after this response, as far as the response says. */
+  /** Whether the connection can go on after this response, as far as the response says. */
   readonly isPersistent: boolean;
 }
 
@@ -15,8 +15,9 @@ const DIGIT_0 = 0x30;
 const DIGIT_1 = 0x31;
 
 /**
- * Reads one whole response head (`bytes` from `start` to `end`, its empty line included) that answers `method`; undefined when it
- * is not well-formed, or when its framing is in doubt (RFC 9112 §6.3: then anything after it might be read as another response).
+ * Reads one whole response head (`bytes` from `start` to `end`, its empty line included) that answers `method`.
+ * Undefined if it is not well-formed, or if its framing is in doubt (RFC 9112 §6.3: anything after it might then be
+ * read as another response).
  */
 export function parseResponseHead(
   bytes: Uint8Array,
@@ -45,8 +46,8 @@ export function parseResponseHead(
 }
 
 /**
- * The fields of a response head that `parseResponseHead` has taken, for those who want more of it than the relay does. Read a
- * second time then, so that a connection keeps no head in memory while nobody does.
+ * The fields of a response head that `parseResponseHead` has accepted, for observers, which need more of it than the
+ * relay. It parses the head a second time, so that a connection without observers keeps no head in memory.
  */
 export class ResponseHeadFields {
   readonly status: number;
@@ -59,7 +60,7 @@ export class ResponseHeadFields {
     this.#lineStarts = readFields(Buffer.from(text, 'latin1'), text.indexOf('\r\n') + 2, text.length).lineStarts;
   }
 
-  /** Value of the first field of that lower-case name, without surrounding blanks. */
+  /** Value of the first field of that lower-case name, without surrounding whitespace. */
   field(name: string): string | undefined {
     return fieldValue(this.#text, this.#lineStarts, name);
   }
@@ -70,7 +71,7 @@ export class ResponseHeadFields {
   }
 }
 
-/** Whether a status announces that the real response is still to come (RFC 9110 §15.2). */
+/** Whether the final response is still to come (RFC 9110 §15.2). */
 export function isInterim(status: number): boolean {
   return status < 200;
 }
@@ -96,7 +97,7 @@ function toResponseFraming(status: number, method: string, fields: FieldSummary)
   if (fields.contentLength === UNCLEAR) return undefined;
   if (fields.hasTransferEncoding && fields.contentLength !== ABSENT) return undefined;
   if (method === 'HEAD' || status < 200 || status === 204 || status === 304) return NO_BODY;
-  // A coding other than a single `chunked` ends with the connection (RFC 9112 §6.3, item 4).
+  // A body with a coding other than a single `chunked` ends with the connection (RFC 9112 §6.3, item 4).
   if (fields.hasTransferEncoding) return fields.isChunked ? CHUNKED : UNTIL_CLOSE;
   return fields.contentLength === ABSENT ? UNTIL_CLOSE : lengthFraming(fields.contentLength);
 }

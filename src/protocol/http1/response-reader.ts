@@ -6,14 +6,14 @@ import { isInterim, parseResponseHead, type ResponseHead } from './response-head
 const NOTHING = Buffer.alloc(0);
 
 /**
- * `more`: the response goes on. `complete`: its last byte is at `end`. `malformed`, `too-large`: what follows `end` is no
- * response that can be passed on.
+ * `more`: the response goes on. `complete`: its last byte is at `end`. `malformed`, `too-large`: the bytes after `end`
+ * are no response that can be passed on.
  */
 export type ResponseProgress = 'more' | 'complete' | 'malformed' | 'too-large';
 
 /**
  * Follows one response after another through the bytes of an upstream connection. Heads are held back until they are
- * whole; `bytes` from 0 to `end` may be passed on after each `read`. What is behind `length` has no meaning.
+ * complete; `bytes` from 0 to `end` may be passed on after each `read`. Bytes past `length` are meaningless.
  */
 export class ResponseReader {
   readonly #maxHeadBytes: number;
@@ -21,19 +21,19 @@ export class ResponseReader {
   #method = '';
   #isInBody = false;
   #heldBack: Buffer | undefined;
-  /** What was read last, with the held back beginning of a head in front of it. Valid until the next `read`. */
+  /** The bytes of the last `read`, after the beginning of a head that was held back. Valid until the next `read`. */
   bytes: Buffer = NOTHING;
-  /** How many of `bytes` were read. */
+  /** Number of valid bytes in `bytes`. */
   length = 0;
-  /** Offset in `bytes` up to which all belongs to the response and may be passed on. */
+  /** Offset in `bytes`: everything before it belongs to the response and may be passed on. */
   end = 0;
   /** Head of the final response; undefined while only interim ones have come. */
   head: ResponseHead | undefined;
-  /** Status of the last interim response that came with this `read`, if no final one has come since, else 0. */
+  /** Status of the last interim response in this `read` if no final one followed it, else 0. */
   interimStatus = 0;
-  /** Offset just past the final response's head in `bytes`, if it came with this `read`, else 0. */
+  /** Offset just past the final response's head in `bytes` if it came with this `read`, else 0. */
   headEnd = 0;
-  /** Offset in `bytes` of the final response's head, if it came with this `read`: interim ones may be in front of it. */
+  /** Offset of the final response's head in `bytes` if it came with this `read`; interim ones may precede it. */
   headStart = 0;
 
   constructor(maxHeadBytes: number) {
@@ -49,7 +49,7 @@ export class ResponseReader {
     this.head = undefined;
   }
 
-  /** Reads on in `bytes` up to `length`. The memory may be used again after the caller has passed on what may be. */
+  /** Reads `bytes` up to `length`. The caller may reuse the memory once it has passed on the bytes up to `end`. */
   read(bytes: Buffer, length: number): ResponseProgress {
     this.bytes = bytes;
     this.length = length;
@@ -71,12 +71,12 @@ export class ResponseReader {
     return bodyEnd === MORE ? 'more' : 'complete';
   }
 
-  /** The final response's head, if it came with this `read`: latin1, with its empty line. */
+  /** The final response's head if it came with this `read`: latin1, with its empty line. */
   get headText(): string {
     return this.bytes.toString('latin1', this.headStart, this.headEnd);
   }
 
-  /** Offset in `bytes` of the first byte of the body that came with this `read`; `end` where there is none. */
+  /** Offset in `bytes` of the first body byte of this `read`; `end` without one. */
   get bodyStart(): number {
     if (this.headEnd > 0) return this.headEnd;
     return this.#isInBody ? 0 : this.end;
@@ -93,12 +93,12 @@ export class ResponseReader {
     if (end === -1) {
       const beginning = this.bytes.subarray(this.end, this.length);
       if (isNoHead(beginning)) return 'malformed';
-      // A copy: the memory is used again for the next read.
+      // Copy: the memory is reused for the next read.
       this.#heldBack = Buffer.from(beginning);
       return 'more';
     }
     const head = parseResponseHead(this.bytes, this.end, end, this.#method);
-    // 101 answers an upgrade, and none was asked for.
+    // 101 answers an upgrade, and the relay asks for none.
     if (head === undefined || head.status === 101) return 'malformed';
     const start = this.end;
     this.end = end;
@@ -116,7 +116,10 @@ export class ResponseReader {
 
 const START = Buffer.from('HTTP/1.', 'latin1');
 
-/** Whether bytes whose empty line has not come can never be a head. Another protocol's greeting would be waited on for ever. */
+/**
+ * Whether bytes without an empty line so far can never be a head. The reader would wait for ever on another protocol's
+ * greeting.
+ */
 function isNoHead(bytes: Buffer): boolean {
   const length = Math.min(START.length, bytes.length);
   if (bytes.compare(START, 0, length, 0, length) !== 0) return true;

@@ -1,16 +1,17 @@
 import { withEditedLines } from './head-lines.ts';
 
-/** Fields that speak of an upgrade, and are named in Connection for it (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
+/** Fields of an upgrade request, also listed in Connection (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
 const UPGRADE_FIELDS: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
-/** Whether a request's head names `websocket` in an Upgrade field; the only protocol that is ever switched to. */
+/** Whether a request's head names `websocket` in an Upgrade field; the sidecar switches to no other protocol. */
 export function asksForWebSocket(headText: string): boolean {
   return /\r\nupgrade:[^\r]*websocket/i.test(headText);
 }
 
 /**
- * A request's head without its wish to upgrade, e.g. for `Upgrade: h2c`: a server may ignore it (RFC 9110 §7.8), and then
- * answers in HTTP/1.1. Takes away Upgrade, HTTP2-Settings and their names in Connection; everything else stays byte for byte.
+ * A request's head without its upgrade, e.g. without `Upgrade: h2c`. A server may ignore an upgrade (RFC 9110 §7.8),
+ * and then answers in HTTP/1.1. Removes Upgrade, HTTP2-Settings and their names in Connection; everything else stays
+ * byte for byte.
  */
 export function withoutUpgrade(headText: string): string {
   return withEditedLines(headText, (name, line) => {

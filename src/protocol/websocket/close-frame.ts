@@ -5,7 +5,7 @@ const MASK_BIT = 0x80;
 const STATUS_BYTES = 2;
 const MASK_BYTES = 4;
 
-/** RFC 6455 §7.4.1: an endpoint is going away, such as a server going down. Clients come again, unlike with 1000. */
+/** RFC 6455 §7.4.1: an endpoint is going away, such as a server going down. Clients reconnect, unlike after 1000. */
 export const GOING_AWAY = 1001;
 
 /** A close frame (RFC 6455 §5.5.1) for a client, e.g. `88 02 03 e9` for 1001. */
@@ -13,7 +13,7 @@ export function closeFrame(status: number): Buffer {
   return Buffer.from([FINAL_CLOSE, STATUS_BYTES, status >> 8, status & 0xff]);
 }
 
-/** A close frame for an upstream, which takes frames only masked, each with a key that nobody can guess (§5.3). */
+/** A close frame for an upstream, which accepts only masked frames, each with an unpredictable key (§5.3). */
 export function maskedCloseFrame(status: number): Buffer {
   const mask = randomBytes(MASK_BYTES);
   const masked = [status >> 8, status & 0xff].map((byte, i) => byte ^ (mask[i] as number));

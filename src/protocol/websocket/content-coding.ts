@@ -2,12 +2,12 @@ import * as zlib from 'node:zlib';
 import { toMaxInflatedBytes } from './inflated-bound.ts';
 
 const ZLIB_METHOD_DEFLATE = 8;
-/** 4 MiB, what encoders use unless told otherwise; the decoder allocates all of what a body asks for, up to 16 MiB. */
+/** 4 MiB, the default of encoders. The decoder allocates the whole window that a body asks for, up to 16 MiB. */
 const MAX_BROTLI_WINDOW_BITS = 22;
 
-/** 8 MiB: what a sender may ask of a receiver for zstd content (RFC 9659 §3). */
+/** 8 MiB: the most that a sender may ask of a receiver for zstd content (RFC 9659 §3). */
 const MAX_ZSTD_WINDOW_LOG = 23;
-/** `ZSTD_d_windowLogMax`, which the Node of today's types does not name. */
+/** `ZSTD_d_windowLogMax`; today's Node types do not have it. */
 const ZSTD_D_WINDOW_LOG_MAX = 100;
 
 type Decode = (bytes: Buffer, options: zlib.ZlibOptions) => Buffer;
@@ -21,10 +21,11 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`; `undefined` when it is unknown, when they do not decode, when
- * a brotli body asks for a window of more than 4 MiB, or when more than `maxInflatedBytes` come out, or far more than `bytes` should
- * hold. One coding is all that is taken off: nobody sends two, and the second could hold a thousand times the first. `identity` and
- * no coding give `bytes` themselves, whatever their size, and so does an empty body. zstd needs Node 22.15.
+ * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`. `undefined` if the coding is unknown, if they do
+ * not decode, if a brotli body asks for a window of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is
+ * far too large for `bytes`. Only one coding is removed: nobody sends two, and the second could hold a thousand times
+ * the first. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
+ * 22.15.
  */
 export function decodeContent(
   bytes: Buffer,
@@ -39,7 +40,7 @@ export function decodeContent(
   try {
     return decode(bytes, { maxOutputLength: toMaxInflatedBytes(bytes.length, maxInflatedBytes) });
   } catch {
-    // Broken or too large; the peer for whom it is meant will say so.
+    // Broken or too large; the peer that receives the body will report it.
     return undefined;
   }
 }
@@ -49,7 +50,7 @@ function toCodings(contentEncoding: string | undefined): string[] {
   return names.filter((name) => name !== '' && name !== 'identity');
 }
 
-/** `deflate` means the zlib format (RFC 1950), but some send the raw one (RFC 9110 §8.4.1.2). */
+/** `deflate` means the zlib format (RFC 1950), but some servers send the raw one (RFC 9110 §8.4.1.2). */
 function inflateZlibOrRaw(bytes: Buffer, options: zlib.ZlibOptions): Buffer {
   const [first = 0, second = 0] = bytes;
   const isZlib = (first & 0x0f) === ZLIB_METHOD_DEFLATE && ((first << 8) | second) % 31 === 0;
@@ -62,7 +63,7 @@ function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
 }
 
-/** The windows from 2^18 on, of which alone the size matters here: WBITS of RFC 7932 §9.1. */
+/** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 stands for all smaller ones, which do not matter here. */
 function toBrotliWindowBits(first: number): number {
   const size = (first >> 1) & 0b111;
   return (first & 1) === 1 && size > 0 ? 17 + size : 17;

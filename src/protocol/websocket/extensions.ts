@@ -6,7 +6,7 @@ export interface DeflateParameters {
   readonly windowBits: number;
 }
 
-/** `deflate` is absent where messages are not compressed. */
+/** `deflate` is absent if messages are not compressed. */
 export interface AgreedExtensions {
   readonly deflate?: { readonly client: DeflateParameters; readonly upstream: DeflateParameters };
 }
@@ -17,13 +17,13 @@ const WINDOW_BITS = /^(?:[89]|1[0-5])$/;
 const MAX_WINDOW_BITS = 15;
 
 /**
- * What the 101 agreed on. `values` are its Sec-WebSocket-Extensions fields, e.g.
- * `['permessage-deflate; client_max_window_bits=12; server_no_context_takeover']`; none, or empty ones, are no extension.
- * `unknown` for all else: an extension that is not known may give payloads any meaning, and so may a parameter.
- * RFC 6455 §9.1, RFC 7692 §7.1.
+ * Parses what the 101 agreed on. `values` are its Sec-WebSocket-Extensions fields, e.g. `['permessage-deflate;
+ * client_max_window_bits=12; server_no_context_takeover']`; none, or empty ones, mean no extension. `unknown` for
+ * everything else: an unknown extension or parameter may give payloads any meaning. RFC 6455 §9.1, RFC 7692 §7.1.
  */
 export function parseExtensions(values: readonly string[]): AgreedExtensions | 'unknown' {
-  // No value of permessage-deflate, not even a quoted one, has a comma or semicolon; where one does, a part is no token.
+  // No value of permessage-deflate has a comma or semicolon, not even a quoted one. If one does, a part of it is not a
+  // token.
   const extensions = values.flatMap((value) => value.split(',')).filter((extension) => extension.trim() !== '');
   const [extension] = extensions;
   if (extension === undefined) return {};
@@ -41,7 +41,7 @@ export function parseExtensions(values: readonly string[]): AgreedExtensions | '
   };
 }
 
-/** `undefined` when one is unknown, comes twice, or has a value that it cannot have in an answer. */
+/** `undefined` if one is unknown, comes twice, or has a value that it cannot have in an answer. */
 function toParameters(written: readonly string[]): ReadonlyMap<string, string> | undefined {
   const parameters = new Map<string, string>();
   for (const parameter of written) {
@@ -59,7 +59,7 @@ function isParameter(name: string, value: string | undefined): boolean {
     case 'client_no_context_takeover':
     case 'server_no_context_takeover':
       return value === undefined;
-    // A client may offer its own without a value; an answer has one (§7.1.2.2).
+    // A client may offer its own without a value; an answer must have one (§7.1.2.2).
     case 'client_max_window_bits':
     case 'server_max_window_bits':
       return value !== undefined && WINDOW_BITS.test(value);
@@ -68,7 +68,7 @@ function isParameter(name: string, value: string | undefined): boolean {
   }
 }
 
-/** A quoted value must be a token once its quotes are off (RFC 6455 §9.1). */
+/** A quoted value must be a token once its quotes are removed (RFC 6455 §9.1). */
 function unquoted(value: string): string {
   const inner = value.startsWith('"') && value.endsWith('"') && value.length > 2 ? value.slice(1, -1) : value;
   return TOKEN.test(inner) ? inner : '';

@@ -10,16 +10,16 @@ const MASK_BYTES = 4;
 
 const PING = 0x9;
 
-/** RFC 6455 §5.2: the others mean nothing. */
+/** RFC 6455 §5.2: the other opcodes are reserved. */
 const KNOWN_OPCODES: ReadonlySet<number> = new Set([...Object.values(OPCODE), PING]);
 
 /**
- * Knows where frames (RFC 6455 §5.2) begin and end in one direction of a tunnel, and nothing else of them: what a sidecar that
- * may one day have to put in a frame of its own can afford to know of every WebSocket.
+ * Knows only where frames (RFC 6455 §5.2) begin and end in one direction of a tunnel. This is cheap enough to run for
+ * every WebSocket, in case the sidecar must insert a frame of its own.
  */
 export class FrameCursor {
   readonly #maskBit: number;
-  /** Bytes of the head that have been read. */
+  /** Bytes of the current head that have been read. */
   #headBytes = 0;
   #lengthBytesLeft = 0;
   #maskBytesLeft = 0;
@@ -34,37 +34,35 @@ export class FrameCursor {
     this.#maskBit = from === 'client' ? MASK_BIT : 0;
   }
 
-  /** The next byte is the first of a frame, so that another frame may come before it. */
+  /** The next byte is the first of a frame, so another frame may be inserted before it. */
   get isBetweenFrames(): boolean {
     return this.#headBytes === 0 && !this.#isLost;
   }
 
-  /** These are no frames, or too many: nothing is known from here on. */
+  /** The bytes are no frames, or too many came: positions are unknown from here on. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
-  /** Frames that have passed. */
   get frames(): number {
     return this.#frames;
   }
 
-  /** Follows no further. */
+  /** Stops following. */
   lose(): void {
     this.#isLost = true;
   }
 
-  /** A close frame has passed: nothing may come behind it. */
+  /** A close frame has passed: nothing may follow it. */
   get hasClosed(): boolean {
     return this.#hasClosed;
   }
 
-  /** Follows all of `bytes`. */
   follow(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) at = this.advance(bytes, at);
   }
 
-  /** Follows up to the end of the current frame, or of `bytes`; gives the index behind it. */
+  /** Follows up to the end of the current frame, or of `bytes`; returns the index after it. */
   advance(bytes: Buffer, from: number): number {
     let at = from;
     while (at < bytes.length && !this.#isLost) {
@@ -85,8 +83,8 @@ export class FrameCursor {
   }
 
   /**
-   * Follows up to a close frame's first byte, or to the end of `bytes`; gives the index behind. Between frames, and with bytes
-   * left, that is such a byte.
+   * Follows up to a close frame's first byte, or to the end of `bytes`; returns the index. If it is less than the
+   * length, a close frame starts there.
    */
   advanceToClose(bytes: Buffer): number {
     let at = 0;
@@ -105,7 +103,7 @@ export class FrameCursor {
     this.#headBytes += 1;
     if (this.#headBytes === 1) {
       this.#opcode = byte & OPCODE_BITS;
-      // Control frames are never in pieces (§5.5).
+      // Control frames are never fragmented (§5.5).
       const isBroken = this.#opcode >= OPCODE.close && (byte & FINAL) === 0;
       if (isBroken || !KNOWN_OPCODES.has(this.#opcode)) this.#isLost = true;
     } else if (this.#headBytes === 2) {
@@ -113,7 +111,7 @@ export class FrameCursor {
     } else if (this.#lengthBytesLeft > 0) {
       this.#lengthBytesLeft -= 1;
       this.#payloadLeft = this.#payloadLeft * 256 + byte;
-      // Beyond 2^53 it would be rounded, and the end of the frame with it.
+      // A length past 2^53 would be rounded, and so would the end of the frame.
       if (this.#payloadLeft > Number.MAX_SAFE_INTEGER) this.#isLost = true;
     } else {
       this.#maskBytesLeft -= 1;

@@ -1,21 +1,22 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 
-/** One direction of one WebSocket, within the second of now. */
+/** Frames of one direction of one WebSocket in the current second. */
 export class DirectionRate {
   sinceNs = Number.NEGATIVE_INFINITY;
   frames = 0;
 }
 
 export interface FrameRateLimits {
-  /** Frames of all WebSockets together in a second; below it, nobody is limited. */
+  /** Frames of all WebSockets per second; up to this total no direction is limited. */
   readonly all: number;
-  /** Of one direction; below it, it is never the one that is too fast. */
+  /** Frames of one direction per second; up to this number it is not limited. */
   readonly ofOne: number;
 }
 
 /**
- * How many frames pass in a second. Following frames costs time for each, however small it is, and a flood of tiny ones would take the
- * loop from the traffic. So past a total, directions that send far more than people do are followed no longer.
+ * Limits how many frames per second are followed. Each frame costs time, however small it is, and a flood of tiny ones
+ * would slow the traffic. Past the total, directions that send far more frames than people cause are no longer
+ * followed.
  */
 export class FrameRate {
   readonly #clock: Clock;
@@ -27,7 +28,7 @@ export class FrameRate {
     this.#limits = limits;
   }
 
-  /** Counts `frames` that came at once in a direction; true when it is one of those that are too fast now. */
+  /** Counts `frames` that came at once in a direction; true if this direction is now too fast. */
   isTooFast(direction: DirectionRate, frames: number): boolean {
     const nowNs = this.#clock.nowNs();
     const all = add(this.#all, frames, nowNs);

@@ -10,24 +10,27 @@ const LENGTH_OF_2_BYTES = 126;
 const LENGTH_OF_8_BYTES = 127;
 const MAX_CONTROL_BYTES = 125;
 
-/** Told what passes. Each frame: `onHead`, any number of `onPayload`, `onFrameEnd`; control frames come between others. */
+/**
+ * Gets the frames. Each frame: `onHead`, any number of `onPayload`, `onFrameEnd`. Control frames may come between
+ * fragments.
+ */
 export interface FrameSink {
-  /** The head stands in `frame` until the frame's end. */
+  /** The fields of `frame` describe this head until the frame's end. */
   onHead(frame: FrameReader): void;
   /** Payload `bytes[from, to)`, still masked, never empty; the bytes are valid during the call only. */
   onPayload(bytes: Buffer, from: number, to: number): void;
   onFrameEnd(): void;
-  /** These are no frames; nothing more is told. */
+  /** The bytes are no frames; nothing more is reported. */
   onBroken(): void;
 }
 
 type Step = 'first-byte' | 'second-byte' | 'long-length' | 'mask' | 'payload' | 'stopped';
 
 /**
- * Finds the frames (RFC 6455 §5.2) of one direction in bytes that arrive in any pieces, and holds none of them. A direction is
- * broken by reserved bits and opcodes, fragments out of order (§5.4), a frame masked against the rule (§5.1), a control frame
- * that is long or fragmented (§5.5), or a length past 2^53 - 1. Lengths written longer than needed are let pass, as
- * receivers do.
+ * Finds the frames (RFC 6455 §5.2) of one direction in bytes that arrive in any pieces, and holds none of them. These
+ * break a direction: reserved bits and opcodes, fragments out of order (§5.4), a frame masked against the rule (§5.1),
+ * a control frame that is long or fragmented (§5.5), or a length past 2^53 - 1. Lengths written longer than needed are
+ * accepted, as receivers do.
  */
 export class FrameReader {
   readonly #isMasked: boolean;
@@ -41,7 +44,7 @@ export class FrameReader {
   #mask = 0;
   /** Bytes of the current step that are still to come. */
   #left = 0;
-  /** Between a first fragment and the last one. */
+  /** True between a first fragment and the last one. */
   #isInMessage = false;
   #frames = 0;
 
@@ -52,7 +55,7 @@ export class FrameReader {
     this.#sink = sink;
   }
 
-  /** Frames whose head has come. */
+  /** Frames whose head has arrived. */
   get frames(): number {
     return this.#frames;
   }
@@ -74,12 +77,12 @@ export class FrameReader {
     return this.#payloadBytes;
   }
 
-  /** The masking key, its first byte on top; 0 where nothing is masked. */
+  /** The masking key, its first byte in the highest position; 0 if nothing is masked. */
   get mask(): number {
     return this.#mask;
   }
 
-  /** Bytes of this frame's payload that have not been told yet, those of the current `onPayload` included. */
+  /** Bytes of this frame's payload not reported yet, including those of the current `onPayload`. */
   get payloadLeft(): number {
     return this.#left;
   }
@@ -95,7 +98,7 @@ export class FrameReader {
     }
   }
 
-  /** Nothing more is told, not even from the bytes being read. */
+  /** Reports nothing more, not even from the bytes being read. */
   stop(): void {
     this.#step = 'stopped';
   }
@@ -117,7 +120,7 @@ export class FrameReader {
         this.#readSecondByte(byte);
         return;
       case 'long-length':
-        // Beyond 2^53 it is rounded, but never to less.
+        // A length past 2^53 is rounded, but never to a value below.
         this.#payloadBytes = this.#payloadBytes * 256 + byte;
         this.#left -= 1;
         if (this.#left === 0) this.#endLength();
@@ -157,7 +160,7 @@ export class FrameReader {
     const length = byte & LENGTH_BITS;
     if (((byte & MASK_BIT) !== 0) !== this.#isMasked) this.#break();
     else if (this.isControl && length > MAX_CONTROL_BYTES) this.#break();
-    // A close frame has a status of two bytes or nothing (§5.5.1).
+    // A close frame has a status of two bytes or no payload (§5.5.1).
     else if (this.#opcode === OPCODE.close && length === 1) this.#break();
     else if (length === LENGTH_OF_2_BYTES) this.#expectLength(2);
     else if (length === LENGTH_OF_8_BYTES) this.#expectLength(8);

@@ -1,9 +1,12 @@
-/** Content may be so much larger than what was sent, as encoders make it of JSON that repeats itself. */
+/** Content may be this many times larger than what was sent: encoders reach that with repetitive JSON. */
 const MAX_RATIO = 100;
-/** Below it, any ratio is right: a short message may repeat much of the ones before it. */
+/** Up to this size any ratio is allowed: a short message may repeat much of earlier ones. */
 const ANY_RATIO_BYTES = 64 * 1024;
 
-/** The most that `sentBytes` may hold: a bomb of a few bytes is given up early. `maxBytes`: for anything. */
+/**
+ * The maximum content of a message of `sentBytes`, so that a bomb of a few bytes is given up early. Never above
+ * `maxBytes`.
+ */
 export function toMaxInflatedBytes(sentBytes: number, maxBytes: number): number {
   return Math.min(maxBytes, ANY_RATIO_BYTES + MAX_RATIO * sentBytes);
 }

@@ -2,7 +2,7 @@ import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import { copyUnmasked } from './unmask.ts';
 
-/** The payload of one message that comes in several pieces, unmasked. */
+/** Collects the payload of one message that comes in several pieces, unmasked. */
 export class MessageCollector {
   readonly #kept: KeptBytes;
 
@@ -15,7 +15,7 @@ export class MessageCollector {
     return this.#kept.heldBytes;
   }
 
-  /** `payloadLeft` bytes of the frame are still to come, these included. `false` when there is no memory for them. */
+  /** `payloadLeft` bytes of the frame are still to come, including these. `false` without memory for them. */
   append(
     source: Buffer,
     range: { readonly from: number; readonly to: number },
@@ -28,12 +28,11 @@ export class MessageCollector {
     return true;
   }
 
-  /** What has come so far; valid until `release` or the next `append`. */
+  /** The payload so far; valid until `release` or the next `append`. */
   view(): Buffer {
     return this.#kept.view();
   }
 
-  /** Empties it and gives its memory back. */
   release(): void {
     this.#kept.release();
   }

@@ -4,13 +4,15 @@ import type { DeflateParameters } from './extensions.ts';
 import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
-/** zlib writes no window of 8 bits, it takes 9 instead; a larger window reads everything that a smaller one reads. */
+/**
+ * zlib cannot use a window of 8 bits and takes 9 instead. A larger window reads everything that a smaller one reads.
+ */
 const MIN_WINDOW_BITS = 9;
 
 /**
- * Follows each payload. First what the sender has taken off its end (RFC 7692 §7.2.2). Then a last block, stored, of four
- * bytes: only if these come out at the end did the message end where a block ends, and zlib has no other way to tell. The
- * four are no UTF-8, so no text ends with them by itself.
+ * Appended to each payload. The first four bytes are the ones that the sender removed from its end (RFC 7692 §7.2.2).
+ * Then follows a final, stored block of four bytes. Only if these come out at the end did the message end at the end of
+ * a block; zlib has no other way to tell. The four bytes are not UTF-8, so no text ends with them.
  */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff, 0x01, 0x04, 0x00, 0xfb, 0xff, 0xfe, 0xfd, 0xfc, 0xfb]);
 const MARK = TAIL.readUInt32BE(TAIL.length - 4);
@@ -25,16 +27,17 @@ const EMPTY = Buffer.alloc(0);
 
 export type InflateFailure = 'malformed' | 'inflated-too-large' | 'budget';
 
-/** With `info: true` zlib tells also how much of the input it used; `@types/node` does not know it. */
+/** With `info: true` zlib also tells how much of the input it used; `@types/node` does not know it. */
 interface Inflated {
   readonly buffer: Buffer;
   readonly engine: { readonly bytesWritten: number };
 }
 
 /**
- * Inflates the compressed messages of one direction (RFC 7692 §7.2.2), each at once and by itself. With context takeover, what
- * a message may refer back to is handed to zlib as its dictionary; so nothing of zlib's is held between messages, and no
- * message waits for a thread. test/bench/websocket.bench.ts compares this with a zlib stream that is kept.
+ * Inflates the compressed messages of one direction (RFC 7692 §7.2.2), each at once and independently. With context
+ * takeover, the bytes that a message may refer back to are passed to zlib as its dictionary. So zlib holds nothing
+ * between messages, and no message waits for a thread. test/bench/websocket.bench.ts compares this with a zlib stream
+ * that is kept.
  */
 export class MessageInflater {
   readonly #windowBits: number;
@@ -58,7 +61,7 @@ export class MessageInflater {
     return this.#brokenBy;
   }
 
-  /** A whole message. After a failure, nothing more can be inflated where there is context takeover. */
+  /** Inflates a whole message. With context takeover, nothing more can be inflated after a failure. */
   inflate(payload: Buffer): Buffer | InflateFailure {
     return payload.length === 0 ? this.#inflateNothing() : this.#inflateStreams(payload);
   }
@@ -68,15 +71,17 @@ export class MessageInflater {
   }
 
   /**
-   * Not how an empty message is sent (§7.2.3.6), but read as one. A receiver that feeds zlib is out of step after it, and
-   * without context takeover starts anew.
+   * Senders should not encode an empty message like this (§7.2.3.6), but it is read as one. A receiver that feeds it to
+   * zlib is out of step afterwards; without context takeover it starts anew.
    */
   #inflateNothing(): Buffer {
     if (this.#window !== undefined) this.#brokenBy = 'malformed';
     return EMPTY;
   }
 
-  /** Blocks with BFINAL set end a stream and its window; the message may go on with another (§7.2.1, §7.2.3.4). */
+  /**
+   * A block with BFINAL set ends a stream and its window; the message may go on with another stream (§7.2.1, §7.2.3.4).
+   */
   #inflateStreams(payload: Buffer): Buffer | InflateFailure {
     const chunkSize = Math.min(MAX_CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, 4 * payload.length));
     let input = Buffer.allocUnsafe(payload.length + TAIL.length);
@@ -104,7 +109,7 @@ export class MessageInflater {
   #inflateOnce(input: Buffer, chunkSize: number, maxOutputLength: number): Inflated | InflateFailure {
     const options: ZlibOptions = {
       windowBits: this.#windowBits,
-      // Without it, the stream of a message that is not the last one would count as cut off.
+      // Without this, zlib would report a stream that is not the message's last as truncated.
       finishFlush: constants.Z_SYNC_FLUSH,
       // The default of 16 KiB, allocated anew for each message, costs more than inflating it.
       chunkSize,
@@ -124,12 +129,12 @@ export class MessageInflater {
   #remember(output: Buffer, isStreamOpen: boolean): void {
     if (this.#window === undefined) return;
     if (!isStreamOpen) this.#window.clear();
-    // The message itself has been read; it is the next one that cannot be.
+    // This message has been read; the next one cannot be.
     else if (!this.#window.append(output)) this.#brokenBy = 'budget';
   }
 }
 
-/** A stored block that was cut off takes the tail for its content: then all of it comes out, not the mark alone. */
+/** A truncated stored block takes the tail as its content: then the whole tail comes out, not the mark alone. */
 function isMarked(output: Buffer): boolean {
   if (output.length < MARK_BYTES || output.readUInt32BE(output.length - MARK_BYTES) !== MARK) return false;
   return !output.subarray(-TAIL.length).equals(TAIL);

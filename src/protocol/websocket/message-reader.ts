@@ -1,6 +1,7 @@
 /**
- * The room that reads WebSocket messages and coded bodies out of bytes that pass: bytes in, messages out. It knows neither
- * sockets nor what the messages mean, alters nothing and keeps none of the bytes that it is shown.
+ * This folder reads WebSocket messages and content-coded bodies out of passing bytes: bytes in, messages out. It knows
+ * neither sockets nor what the messages mean. It changes none of the bytes that it is shown, and does not hold on to
+ * them.
  */
 import { isUtf8 } from 'node:buffer';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
@@ -15,58 +16,70 @@ import { type FurtherSteps, type MessageContents, MessageReading, type WholeMess
 import { copyUnmasked } from './unmask.ts';
 
 /**
- * Why something passed unread. `too-large`: the message on the wire; `inflated-too-large`: what comes out of it; `malformed`: it
- * does not inflate, or the direction holds no frames; `text`: a text message that is no UTF-8; `budget`: no memory for it; `time`: no
- * time for it; `extension` is for callers whose connection agreed on an extension that cannot be read, the reader never says it.
+ * Why something passed unread.
+ * - `too-large`: the message on the wire.
+ * - `inflated-too-large`: the inflated message.
+ * - `malformed`: it does not inflate, or the direction's bytes are no frames.
+ * - `text`: a text message that is not UTF-8.
+ * - `budget`: no memory for it.
+ * - `time`: no time for it.
+ * - `extension`: the connection agreed on an extension that cannot be read. Only callers use it; the reader never
+ *   reports it.
  */
 export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'extension' | 'budget' | 'time' | 'text';
 
-/** Told what one direction says, in order: during `push`, or later if `read` puts it off. */
+/** Gets what one direction sends, in order: during `push`, or later if `read` defers it. */
 export interface MessageHandler {
-  /** `atNs`: when the message's last byte passed. What it returns is called for further steps until it returns false. */
+  /**
+   * `atNs`: when the message's last byte passed. The returned function is called for further steps until it returns
+   * false.
+   */
   onText(text: string, atNs: number): FurtherSteps | undefined;
-  /** A binary message has passed; it was not read. */
+  /** A binary message has passed; its content was not read. */
   onBinary?(): void;
-  /** A close frame; nothing comes after it. */
+  /** A close frame; nothing follows it. */
   onClose?(): void;
-  /** One message, or with `isUnread` all that follow too. */
+  /** One message was not read; if `isUnread`, neither are all that follow. */
   onUnread(reason: UnreadReason): void;
 }
 
 export interface MessageReaderOptions {
   /** Clients mask what they send, upstreams must not (RFC 6455 §5.1). */
   readonly from: 'client' | 'upstream';
-  /** Of a message as sent, all its fragments together. */
+  /** Limit of a message as sent, all its fragments together. */
   readonly maxMessageBytes: number;
-  /** Of a compressed message's content. */
+  /** Limit of a compressed message's content. */
   readonly maxInflatedBytes: number;
-  /** `undefined` where permessage-deflate was not agreed. */
+  /** `undefined` if permessage-deflate was not agreed. */
   readonly deflate: DeflateParameters | undefined;
   readonly budget: MemoryBudget;
-  /** Where messages that have come in part are kept; absent: nothing else is kept in the budget. */
+  /** Holds messages that have arrived in part. Default: its own, on `budget`. */
   readonly bodies?: UnfinishedBodies;
-  /** Runs the steps of a reading, now or later; absent: all of them now. */
+  /** Runs the steps of a reading, now or later. Default: all of them now. */
   readonly read?: (reading: Reading, nowNs: number) => void;
-  /** Absent: always 0. */
+  /** Default: always 0. */
   readonly nowNs?: () => number;
-  /** Shared by all WebSockets; absent: any number of frames is followed. */
+  /** Shared by all WebSockets. Default: no limit on frames. */
   readonly frameRate?: FrameRate;
-  /** Whether there is room for one more message to wait, if it has to; absent: always. */
+  /** Whether one more message can wait, if it has to. Default: always. */
   readonly hasRoom?: () => boolean;
 }
 
 const MAX_UNCOUNTED_FRAMES = 1_000;
-/** Thousands of frames that have fewer bytes on average are no messages of Bayeux. */
+/** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
 
-/** What becomes of the message at hand: `count` is a binary one, `told` and `lost` are done with before their last byte. */
+/**
+ * How the current message is handled. `count`: a binary message, only counted. `told` and `lost`: finished before its
+ * last byte.
+ */
 type Fate = 'read' | 'count' | 'told' | 'lost';
 
 /**
- * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. What is not UTF-8 or too large is lost
- * alone; a broken frame, or a compressed message that was not inflated where later ones refer to it (context takeover), leaves
- * the direction unread for good, and `push` returns at once. A handler's exception passes through `push`; only `close` is of
- * use then.
+ * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. A message that is not UTF-8 or too
+ * large is lost alone. Two failures leave the direction unread for good: a broken frame, and with context takeover a
+ * compressed message that was not inflated, since later ones may refer to it. `push` then returns at once. A handler's
+ * exception passes through `push`; after it only `close` may be called.
  */
 export class WebSocketMessageReader implements MessageContents, Unfinished {
   readonly #options: MessageReaderOptions;
@@ -78,7 +91,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   #fate: Fate = 'told';
   #isText = false;
   #isCompressed = false;
-  /** Of the message at hand: the payload of its frames that have begun. */
+  /** Payload of the current message's frames so far, by their heads. */
   #messageBytes = 0;
   #isOver = false;
   #isUnread = false;
@@ -86,7 +99,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   #waiting = 0;
   readonly #rate = new DirectionRate();
   #countedFrames = 0;
-  /** Of the bytes that are being pushed: their number, and the frames before them. */
+  /** Number of bytes in the current `push`, and of frames before it. */
   #pushedBytes = 0;
   #framesBefore = 0;
 
@@ -112,17 +125,20 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     );
   }
 
-  /** Something went wrong that leaves this direction unread for good. */
+  /** A failure has left this direction unread for good. */
   get isUnread(): boolean {
     return this.#isUnread;
   }
 
-  /** Memory held between two calls of `push`: a message that has come in part, and the window. All of it is in the budget. */
+  /**
+   * Memory held between two calls of `push`: a message that has arrived in part, and the window. All of it is in the
+   * budget.
+   */
   get heldBytes(): number {
     return this.#collector.heldBytes + (this.#inflater?.heldBytes ?? 0);
   }
 
-  /** The next bytes of this direction, in any pieces; they are needed during the call only. */
+  /** Reads the next bytes of this direction, in any pieces. The bytes are used only during the call. */
   push(bytes: Buffer): void {
     if (this.#isOver) return;
     this.#pushedBytes = bytes.length;
@@ -142,7 +158,9 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (frameRate.isTooFast(this.#rate, added) || areTiny) this.#giveUp('time');
   }
 
-  /** Takes no more bytes, and gives its memory back once the messages that wait have been read. May be called at any time. */
+  /**
+   * Takes no more bytes, and releases its memory once the messages that wait have been read. May be called at any time.
+   */
   close(): void {
     this.#isOver = true;
     this.#frames.stop();
@@ -150,14 +168,14 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (this.#waiting === 0) this.#inflater?.release();
   }
 
-  /** The room of the message that is coming is needed for others. */
+  /** Gives up the current message, because its memory is needed for others. */
   giveUp(): void {
     this.#lose('budget');
   }
 
   #onHead(): void {
     const { opcode, payloadBytes, isCompressed, isControl, frames } = this.#frames;
-    // A single read may hold thousands.
+    // A single read may hold thousands of frames.
     if (frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
       this.#countFrames();
       if (this.#isOver) return;
@@ -167,7 +185,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
       this.#isText = opcode === OPCODE.text;
       this.#isCompressed = isCompressed;
       this.#messageBytes = 0;
-      // What later messages may refer back to has to be inflated, whatever it is.
+      // With context takeover every compressed message is inflated: later ones may refer back to it.
       this.#fate = this.#isText || this.#isNeededLater() ? 'read' : 'count';
     }
     this.#messageBytes += payloadBytes;
@@ -222,7 +240,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     }
     const further = this.#tellContent(content, isText, atNs);
     const brokenBy = this.#inflater?.brokenBy;
-    // No later message can be inflated; after the end, that matters only to those that wait.
+    // No later message can be inflated. After the end, that matters only to messages that wait.
     if (brokenBy !== undefined && (!this.#isOver || this.#waiting > 1)) this.#giveUp(brokenBy);
     return further;
   }
@@ -250,7 +268,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     else this.#handler.onUnread(reason);
   }
 
-  /** Gives up the message that is coming. */
+  /** Gives up the current message. */
   #lose(reason: UnreadReason): void {
     this.#fate = 'lost';
     this.#collector.release();

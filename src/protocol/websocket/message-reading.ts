@@ -1,12 +1,12 @@
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { Reading } from '../../limits/reading-share.ts';
 
-/** The steps that follow the first one: false when it was the last. */
+/** Does the next step of a reading; false if it was the last. */
 export type FurtherSteps = () => boolean;
 
-/** One whole message, as sent. */
+/** One complete message, as sent. */
 export interface WholeMessage {
-  /** Unmasked, compressed or not. */
+  /** Unmasked, but still compressed if `isCompressed`. */
   readonly payload: Buffer;
   readonly isText: boolean;
   readonly isCompressed: boolean;
@@ -14,17 +14,20 @@ export interface WholeMessage {
   readonly atNs: number;
 }
 
-/** What reads messages. */
+/** Reads the content of messages. */
 export interface MessageContents {
-  /** Reads a message; undefined when that was all. */
+  /** Reads a message; undefined when no further steps remain. */
   readContent(message: WholeMessage): FurtherSteps | undefined;
-  /** There was no time for a message, or for the rest of it. `isContentLost`: it was not inflated, and a later one may refer to it. */
+  /**
+   * There was no time for a message, or for the rest of it. `isContentLost`: it was not inflated, and a later one may
+   * refer to it.
+   */
   passUnread(isContentLost: boolean): void;
-  /** Once for each message, after all else of it, also when reading it has thrown. */
+  /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void;
 }
 
-/** What a waiting message takes beside its bytes, and what it costs the garbage collector. */
+/** Memory of a waiting message besides its bytes, and its cost for the garbage collector. */
 const OVERHEAD_BYTES = 1_024;
 
 /** The reading of one WebSocket message, now or later. */
@@ -36,7 +39,7 @@ export class MessageReading implements Reading {
   #further: FurtherSteps | undefined;
   #keptBytes = 0;
 
-  /** `message.payload` needs to be valid only until `read` of the share has returned. */
+  /** `message.payload` needs to be valid only until `read` of the reading share has returned. */
   constructor(message: WholeMessage, contents: MessageContents, memory: MemoryBudget) {
     this.#isCompressed = message.isCompressed;
     this.#message = message;

@@ -1,12 +1,14 @@
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 
-/** Most connections say little: their window never grows to its full size. */
+/** Initial capacity: most connections send little, so their window never grows to its full size. */
 const FIRST_BYTES = 1_024;
 
-/** Room past the window, as a part of its size: so many bytes come in before the window is moved to the front again. */
+/**
+ * Extra capacity, as a part of the window's size: this many bytes are added before the window moves back to the front.
+ */
 const SLACK_PART = 8;
 
-/** The last bytes of all that was inflated: what a compressed message may refer back to (RFC 7692 §7.2). */
+/** The last inflated bytes, which a compressed message may refer back to (RFC 7692 §7.2). */
 export class SlidingWindow {
   readonly #size: number;
   readonly #maxCapacity: number;
@@ -14,7 +16,7 @@ export class SlidingWindow {
   #bytes: Buffer | undefined;
   #length = 0;
 
-  /** `size` in bytes, e.g. 32,768; up to an eighth more is held, all of it taken from `budget`. */
+  /** `size` in bytes, e.g. 32,768. Up to an eighth more is held, all of it taken from `budget`. */
   constructor(size: number, budget: MemoryBudget) {
     this.#size = size;
     this.#maxCapacity = size + size / SLACK_PART;
@@ -25,13 +27,13 @@ export class SlidingWindow {
     return this.#bytes?.length ?? 0;
   }
 
-  /** At most the last `size` bytes, `undefined` when there are none; valid until the next `append`. */
+  /** At most the last `size` bytes, `undefined` without any; valid until the next `append`. */
   view(): Buffer | undefined {
     if (this.#length === 0) return undefined;
     return this.#bytes?.subarray(Math.max(0, this.#length - this.#size), this.#length);
   }
 
-  /** `false` when the budget has no memory for it; the window is of no use then. */
+  /** `false` if the budget has no memory for it; the window is useless then. */
   append(output: Buffer): boolean {
     const added = output.length > this.#size ? output.subarray(output.length - this.#size) : output;
     if (added.length === 0) return true;
@@ -46,7 +48,6 @@ export class SlidingWindow {
     this.#length = 0;
   }
 
-  /** Gives its memory back. */
   release(): void {
     this.#budget.give('windows', this.heldBytes);
     this.#bytes = undefined;
@@ -68,10 +69,10 @@ export class SlidingWindow {
 
   #grow(needed: number, added: number): Buffer | undefined {
     const wanted = Math.max(FIRST_BYTES, 2 * this.heldBytes, needed);
-    // The last step is larger, instead of one more soon after.
+    // Past half the capacity, take all of it instead of another step soon after.
     const capacity = wanted > this.#maxCapacity / 2 ? this.#maxCapacity : wanted;
     if (!this.#budget.take('windows', capacity)) return undefined;
-    // Not from Node's pool: a small slice held for hours would hold its whole slab.
+    // Not from Node's pool: a small slice held for hours would keep its whole slab alive.
     const grown = Buffer.allocUnsafeSlow(capacity);
     const kept = Math.min(this.#length, capacity - added);
     this.#bytes?.copy(grown, 0, this.#length - kept, this.#length);

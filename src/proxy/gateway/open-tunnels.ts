@@ -5,9 +5,7 @@ import { type Farewell, OpenTunnel } from './open-tunnel.ts';
 
 /** Interval between two groups of tunnels that are closed; the clients of one group reconnect at the same moment. */
 const STEP_MS = 50;
-/**
- * Frames followed per second: about one percent of the event loop. A tunnel that is not followed is cut, not closed.
- */
+/** Frames followed per second: about one percent of the loop. A tunnel that is not followed is cut, not closed. */
 const FRAMES = { all: 200_000, ofOne: 10_000 };
 
 /** All open WebSockets. Closes them one after another, so that their clients do not all reconnect at once. */
