@@ -20,14 +20,12 @@ export function isService(channel: string): boolean {
   return channel.startsWith('/service/');
 }
 
-/** A pattern such as `/d2/object/{name}`. */
 export interface ChannelPattern {
   readonly text: string;
   /** Names of the captures, in order: `['name']`. */
   readonly captures: readonly string[];
   /** The text that every matching channel starts with: `/d2/object/`. */
   readonly prefix: string;
-  /** A text, or null for a capture. */
   readonly segments: readonly (string | null)[];
 }
 

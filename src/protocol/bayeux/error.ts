@@ -1,4 +1,3 @@
-/** A reply's `error`, parsed. */
 export interface BayeuxError {
   /** Three digits, e.g. 402. */
   readonly code: number;
@@ -8,7 +7,7 @@ export interface BayeuxError {
   readonly message: string;
 }
 
-/** At this number the last argument holds the rest. */
+/** Maximum number of arguments; the last one holds the rest. */
 const MAX_ARGS = 16;
 
 /**
@@ -31,7 +30,7 @@ export function toErrorCode(error: string | undefined): number | undefined {
 
 /**
  * Whether the server does not know, or no longer knows, the client. The code alone does not tell: CometD sends
- * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`, but `402:data:Missing required
+ * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`. `402:data:Missing required
  * parameter` is another error.
  */
 export function isUnknownClient(error: string | undefined): boolean {

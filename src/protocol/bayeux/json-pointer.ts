@@ -1,7 +1,6 @@
 /** The reference tokens of a JSON Pointer, unescaped: `/a~1b/0` is `['a/b', '0']`. RFC 6901 §3. */
 export type JsonPointer = readonly string[];
 
-/** Maximum depth of a pointer. */
 export const MAX_POINTER_TOKENS = 32;
 
 /** Reads a pointer; undefined for an invalid one, for the empty pointer, and for one that is too deep. */

@@ -16,7 +16,6 @@ export type UnreadPart = 'not-bayeux' | 'too-complex';
 
 export class MessageBatches {
   readonly #text: string;
-  /** The text from here on has not been read. */
   #at: number;
   #isInArray = false;
   #isDone = false;
@@ -28,7 +27,6 @@ export class MessageBatches {
     this.#at = skipBlanks(text, 0);
   }
 
-  /** `next` has returned everything. */
   get isDone(): boolean {
     return this.#isDone;
   }
@@ -67,7 +65,6 @@ export class MessageBatches {
       const item = scanItem(this.#text, this.#at);
       brackets += item.brackets;
       const isFull = isTooMuch(item.end - from, brackets);
-      // This item begins the next batch.
       if (isFull && messages > 0) break;
       const isLast = this.#text.charCodeAt(item.end) !== COMMA;
       this.#isDone = isLast;
@@ -128,7 +125,6 @@ function endOfString(text: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Whether an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let from = at;
   while (text.charCodeAt(from - 1) === BACKSLASH) from -= 1;

@@ -1,12 +1,7 @@
-/**
- * Maximum number of parameters that are read; Tomcat reads no more by default (maxParameterCount). The rest is ignored,
- * so it costs no time.
- */
+/** Maximum number of parameters read, the rest is ignored. Tomcat has the same default (maxParameterCount). */
 export const MAX_PARAMETERS = 10_000;
 
-/**
- * Longest name that is decoded, in characters as written: longer than any name used here with every character escaped.
- */
+/** Longest name that is decoded, in characters as written: longer than any name used here, fully escaped. */
 const MAX_NAME_CHARS = 64;
 
 /**

@@ -23,7 +23,6 @@ export function toRequestTexts(contentType: string | undefined, body: string): r
   return texts.length === 0 && isJson(body) ? [body] : texts;
 }
 
-/** A callback-polling request. */
 export interface CallbackRequest {
   /** The function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated. */
   readonly callback: string;

@@ -24,9 +24,7 @@ export const TOKEN = tableOf((code) => isAlphanumeric(code) || TOKEN_MARKS.inclu
 /** Characters of a field value: visible characters, obs-text, space and tab (RFC 9110 §5.5). */
 export const FIELD_VALUE = tableOf((code) => code === TAB || (code >= SPACE && code !== 0x7f));
 
-/**
- * Visible ASCII of a request-target in origin-form, without `#`, which no request-target may contain (RFC 9112 §3.2).
- */
+/** Visible ASCII of a request-target in origin-form, without `#`, which none may contain (RFC 9112 §3.2). */
 export const TARGET = tableOf((code) => code > SPACE && code < 0x7f && code !== 0x23);
 
 /** Value of a hexadecimal digit, or 255. */
@@ -65,7 +63,7 @@ export function findHeadEnd(bytes: Uint8Array, from: number, to: number): number
     const byte = bytes[at];
     if (byte === LF) {
       if (bytes[at - 1] === CR && bytes[at - 2] === LF && bytes[at - 3] === CR) return at + 1;
-      // This LF may be the first of the two.
+      // It may be the first LF of the two.
       at += 2;
     } else if (byte === CR) at += 1;
     else at += 4;

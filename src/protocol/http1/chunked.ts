@@ -40,8 +40,8 @@ type State =
 
 /**
  * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. As strict as Node's parser: CRLF
- * only, extensions made of tokens and quoted strings (none empty), well-formed trailers. No trailer may name a framing
- * field. Changes nothing.
+ * only, extensions of tokens and quoted strings (none empty), well-formed trailers. No trailer may name a framing
+ * field.
  */
 export class ChunkedReader {
   readonly #maxTrailerBytes: number;

@@ -3,7 +3,7 @@ import { COLON, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } fro
 /** Longest length whose value is computed exactly; a longer one is no real body. */
 const MAX_LENGTH_DIGITS = 15;
 
-/** Content-Length when absent, or when invalid or ambiguous. */
+/** Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also an `end` that was not found. */
 export const ABSENT = -1;
 export const UNCLEAR = -2;
 
@@ -136,7 +136,7 @@ function noteField(
 }
 
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
-  // The value is nearly always one word.
+  // Nearly always a single word.
   if (end - start === 5 && isWordIn(bytes, start, 'close')) summary.connectionClose = true;
   else if (end - start === 10 && isWordIn(bytes, start, 'keep-alive')) summary.connectionKeepAlive = true;
   else noteConnectionOptions(summary, Buffer.from(bytes.subarray(start, end)).toString('latin1'));

@@ -13,7 +13,6 @@ export interface ForwardedClient {
   readonly secure: boolean;
 }
 
-/** Fields of the request itself. */
 export interface OwnFields {
   /** Value of Host; `undefined` without one (HTTP/1.0). */
   readonly host: string | undefined;
@@ -71,15 +70,11 @@ export function forwardedOriginLines(
   return hasHost ? proto : `${proto}X-Forwarded-Host: ${host}\r\n`;
 }
 
-/** A head without any of the three fields. */
 export function withoutForwarded(headText: string): string {
   return withEditedLines(headText, (name, line) => (FORWARDED_FIELDS.has(name) ? '' : line));
 }
 
-/**
- * `10.0.0.7` for `::ffff:10.0.0.7`, as a listener on `::` reports IPv4 clients: the upstream expects the plain form.
- * Removes a zone.
- */
+/** Plain form of a listener's address, without a zone: `10.0.0.7` for `::ffff:10.0.0.7`, an IPv4 client of `::`. */
 export function toPlainAddress(address: string): string {
   const zone = address.indexOf('%');
   const plain = zone === -1 ? address : address.slice(0, zone);

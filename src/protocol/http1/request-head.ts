@@ -51,7 +51,6 @@ export class Http1RequestHead {
     return this.#fields.connectionClose;
   }
 
-  /** Number of lines in the field section. */
   get fieldCount(): number {
     return this.#fields.lineStarts.length;
   }
@@ -106,10 +105,7 @@ export function parseRequestHead(
   return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields);
 }
 
-/**
- * The method before the first space; undefined for an unknown one. GET and POST are checked first, since most requests
- * have one of them.
- */
+/** The method before the first space; undefined for an unknown one. Most are GET or POST: these are checked first. */
 function methodOf(text: string, bytes: Uint8Array): string | undefined {
   if (isWordAndSpace(bytes, 'GET')) return 'GET';
   if (isWordAndSpace(bytes, 'POST')) return 'POST';
@@ -145,9 +141,7 @@ export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   return false;
 }
 
-/**
- * Whether bytes begin with a request line of another protocol that Node's parser takes for HTTP: `OPTIONS / RTSP/1.0`.
- */
+/** Whether bytes begin with a request line that Node's parser takes for HTTP but is not: `OPTIONS / RTSP/1.0`. */
 export function isOtherProtocol(bytes: Buffer): boolean {
   const end = bytes.indexOf(LF);
   return OTHER_PROTOCOL.test(bytes.toString('latin1', 0, end === -1 ? bytes.length : end));

@@ -17,10 +17,7 @@ export class RequestReader {
   #unread: Buffer = NOTHING;
   #text = '';
   #isDone = true;
-  /**
-   * The reader's own memory, at whose end `unread` lies, maybe with free space after it. Undefined while `unread` is as
-   * it was read.
-   */
+  /** Own memory that `unread` ends in, with possible room after it; undefined while `unread` is as it was read. */
   #store: Buffer | undefined;
   /** Up to this offset `unread` has no end of a head and nothing odd. */
   #searched = 0;
@@ -42,10 +39,7 @@ export class RequestReader {
     return this.#unread;
   }
 
-  /**
-   * Latin1 text of what the last `begin` returned: at least its head; all of it, or more, unless that is long. To be
-   * taken once.
-   */
+  /** Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. To be taken once. */
   takeText(): string {
     const text = this.#text;
     this.#text = '';
@@ -96,7 +90,6 @@ export class RequestReader {
     while (this.#unread[0] === 0x0d && this.#unread[1] === 0x0a) this.#unread = this.#unread.subarray(2);
   }
 
-  /** Drops `unread`. */
   clear(): void {
     this.#searched = 0;
     this.#isNextRegular = undefined;
@@ -104,15 +97,12 @@ export class RequestReader {
     this.#store = undefined;
   }
 
-  /**
-   * The next request, which waits for its turn, is known not to be one for the relay. Parses each head once, in however
-   * many pieces it comes.
-   */
+  /** The next, waiting request is known not to be one for the relay. Parses each head once, however it arrives. */
   get isNextIrregular(): boolean {
     if (this.#isNextRegular === undefined) {
       const head = this.peek();
       if (head !== undefined) this.#isNextRegular = typeof head !== 'string';
-      // It is read again at its turn.
+      // `peek` runs again at its turn.
       this.#text = '';
     }
     return this.#isNextRegular === false;
@@ -146,10 +136,7 @@ export class RequestReader {
     return parseRequestHead(plain);
   }
 
-  /**
-   * Takes the request whose `head` was peeked. Returns its bytes so far, head and body; undefined if its body is
-   * malformed.
-   */
+  /** Takes the request of the peeked `head`: its bytes so far, head and body; undefined if its body is malformed. */
   begin(head: Http1RequestHead): Buffer | undefined {
     const bytes = this.#unread;
     this.#searched = 0;

@@ -2,7 +2,6 @@ import { CR, FIELD_VALUE, LF, SPACE } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
-/** A response head as the relay needs it. */
 export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
@@ -65,7 +64,7 @@ export class ResponseHeadFields {
     return fieldValue(this.#text, this.#lineStarts, name);
   }
 
-  /** Values of all fields of that lower-case name, in order. */
+  /** As `field`, for all fields of that name, in order. */
   fields(name: string): readonly string[] {
     return fieldValues(this.#text, this.#lineStarts, name);
   }

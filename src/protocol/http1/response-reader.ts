@@ -41,7 +41,6 @@ export class ResponseReader {
     this.#body = new BodyReader(maxHeadBytes);
   }
 
-  /** Expects the response to a request with that method. */
   begin(method: string): void {
     this.#method = method;
     this.#isInBody = false;
@@ -93,7 +92,7 @@ export class ResponseReader {
     if (end === -1) {
       const beginning = this.bytes.subarray(this.end, this.length);
       if (isNoHead(beginning)) return 'malformed';
-      // Copy: the memory is reused for the next read.
+      // The memory is reused for the next read.
       this.#heldBack = Buffer.from(beginning);
       return 'more';
     }
@@ -116,10 +115,7 @@ export class ResponseReader {
 
 const START = Buffer.from('HTTP/1.', 'latin1');
 
-/**
- * Whether bytes without an empty line so far can never be a head. The reader would wait for ever on another protocol's
- * greeting.
- */
+/** Whether bytes without an empty line can never be a head. Otherwise a foreign greeting stalls the reader. */
 function isNoHead(bytes: Buffer): boolean {
   const length = Math.min(START.length, bytes.length);
   if (bytes.compare(START, 0, length, 0, length) !== 0) return true;

@@ -83,7 +83,7 @@ export class FrameCursor {
   }
 
   /**
-   * Follows up to a close frame's first byte, or to the end of `bytes`; returns the index. If it is less than the
+   * Follows up to a close frame's first byte, or to the end of `bytes`. Returns the index; if it is less than the
    * length, a close frame starts there.
    */
   advanceToClose(bytes: Buffer): number {

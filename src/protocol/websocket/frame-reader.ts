@@ -10,10 +10,7 @@ const LENGTH_OF_2_BYTES = 126;
 const LENGTH_OF_8_BYTES = 127;
 const MAX_CONTROL_BYTES = 125;
 
-/**
- * Gets the frames. Each frame: `onHead`, any number of `onPayload`, `onFrameEnd`. Control frames may come between
- * fragments.
- */
+/** Each frame: `onHead`, any number of `onPayload`, `onFrameEnd`. Control frames may come between fragments. */
 export interface FrameSink {
   /** The fields of `frame` describe this head until the frame's end. */
   onHead(frame: FrameReader): void;
@@ -55,7 +52,6 @@ export class FrameReader {
     this.#sink = sink;
   }
 
-  /** Frames whose head has arrived. */
   get frames(): number {
     return this.#frames;
   }
@@ -120,7 +116,7 @@ export class FrameReader {
         this.#readSecondByte(byte);
         return;
       case 'long-length':
-        // A length past 2^53 is rounded, but never to a value below.
+        // A length past 2^53 is rounded, but never below 2^53.
         this.#payloadBytes = this.#payloadBytes * 256 + byte;
         this.#left -= 1;
         if (this.#left === 0) this.#endLength();

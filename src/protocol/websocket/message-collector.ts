@@ -6,7 +6,6 @@ import { copyUnmasked } from './unmask.ts';
 export class MessageCollector {
   readonly #kept: KeptBytes;
 
-  /** As `KeptBytes`. */
   constructor(maxBytes: number, bodies: UnfinishedBodies, owner: Unfinished) {
     this.#kept = new KeptBytes(maxBytes, bodies, owner);
   }

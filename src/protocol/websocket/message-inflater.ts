@@ -4,9 +4,7 @@ import type { DeflateParameters } from './extensions.ts';
 import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
-/**
- * zlib cannot use a window of 8 bits and takes 9 instead. A larger window reads everything that a smaller one reads.
- */
+/** zlib cannot use a window of 8 bits and takes 9. A larger window reads everything that a smaller one reads. */
 const MIN_WINDOW_BITS = 9;
 
 /**
@@ -61,7 +59,7 @@ export class MessageInflater {
     return this.#brokenBy;
   }
 
-  /** Inflates a whole message. With context takeover, nothing more can be inflated after a failure. */
+  /** With context takeover, nothing more can be inflated after a failure. */
   inflate(payload: Buffer): Buffer | InflateFailure {
     return payload.length === 0 ? this.#inflateNothing() : this.#inflateStreams(payload);
   }
@@ -79,9 +77,7 @@ export class MessageInflater {
     return EMPTY;
   }
 
-  /**
-   * A block with BFINAL set ends a stream and its window; the message may go on with another stream (§7.2.1, §7.2.3.4).
-   */
+  /** A block with BFINAL set ends a stream and its window; another may follow in the message (§7.2.1, §7.2.3.4). */
   #inflateStreams(payload: Buffer): Buffer | InflateFailure {
     const chunkSize = Math.min(MAX_CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, 4 * payload.length));
     let input = Buffer.allocUnsafe(payload.length + TAIL.length);

@@ -30,10 +30,7 @@ export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'e
 
 /** Gets what one direction sends, in order: during `push`, or later if `read` defers it. */
 export interface MessageHandler {
-  /**
-   * `atNs`: when the message's last byte passed. The returned function is called for further steps until it returns
-   * false.
-   */
+  /** `atNs`: when the message's last byte passed. The result is called for further steps until it returns false. */
   onText(text: string, atNs: number): FurtherSteps | undefined;
   /** A binary message has passed; its content was not read. */
   onBinary?(): void;
@@ -69,10 +66,7 @@ const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
 
-/**
- * How the current message is handled. `count`: a binary message, only counted. `told` and `lost`: finished before its
- * last byte.
- */
+/** Fate of the current message: `count` only counts a binary one; `told` and `lost` need nothing more of it. */
 type Fate = 'read' | 'count' | 'told' | 'lost';
 
 /**
@@ -95,7 +89,6 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   #messageBytes = 0;
   #isOver = false;
   #isUnread = false;
-  /** Messages whose reading has not ended. */
   #waiting = 0;
   readonly #rate = new DirectionRate();
   #countedFrames = 0;
@@ -125,15 +118,11 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     );
   }
 
-  /** A failure has left this direction unread for good. */
   get isUnread(): boolean {
     return this.#isUnread;
   }
 
-  /**
-   * Memory held between two calls of `push`: a message that has arrived in part, and the window. All of it is in the
-   * budget.
-   */
+  /** Memory held between two calls of `push`: an unfinished message and the window. All of it is in the budget. */
   get heldBytes(): number {
     return this.#collector.heldBytes + (this.#inflater?.heldBytes ?? 0);
   }
@@ -158,9 +147,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (frameRate.isTooFast(this.#rate, added) || areTiny) this.#giveUp('time');
   }
 
-  /**
-   * Takes no more bytes, and releases its memory once the messages that wait have been read. May be called at any time.
-   */
+  /** Takes no more bytes. Releases its memory once the messages that wait have been read. May be called any time. */
   close(): void {
     this.#isOver = true;
     this.#frames.stop();
@@ -230,7 +217,6 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     this.#read(new MessageReading(message, this, this.#options.budget), atNs);
   }
 
-  /** For `MessageReading` only. */
   readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
     if (this.#isUnread) return undefined;
     const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
@@ -245,12 +231,10 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     return further;
   }
 
-  /** For `MessageReading` only. */
   passUnread(isContentLost: boolean): void {
     if (!this.#isUnread) this.#passUnread('time', isContentLost);
   }
 
-  /** For `MessageReading` only. */
   messageEnded(): void {
     this.#waiting -= 1;
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
@@ -268,7 +252,6 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     else this.#handler.onUnread(reason);
   }
 
-  /** Gives up the current message. */
   #lose(reason: UnreadReason): void {
     this.#fate = 'lost';
     this.#collector.release();

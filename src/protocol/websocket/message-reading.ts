@@ -1,10 +1,9 @@
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { Reading } from '../../limits/reading-share.ts';
 
-/** Does the next step of a reading; false if it was the last. */
+/** The next step of a reading; false if it was the last. */
 export type FurtherSteps = () => boolean;
 
-/** One complete message, as sent. */
 export interface WholeMessage {
   /** Unmasked, but still compressed if `isCompressed`. */
   readonly payload: Buffer;
@@ -14,14 +13,10 @@ export interface WholeMessage {
   readonly atNs: number;
 }
 
-/** Reads the content of messages. */
 export interface MessageContents {
-  /** Reads a message; undefined when no further steps remain. */
+  /** Reads a message. Undefined: no further steps. */
   readContent(message: WholeMessage): FurtherSteps | undefined;
-  /**
-   * There was no time for a message, or for the rest of it. `isContentLost`: it was not inflated, and a later one may
-   * refer to it.
-   */
+  /** There was no time for all of a message. `isContentLost`: it was not inflated, and a later one may refer to it. */
   passUnread(isContentLost: boolean): void;
   /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void;
@@ -30,7 +25,6 @@ export interface MessageContents {
 /** Memory of a waiting message besides its bytes, and its cost for the garbage collector. */
 const OVERHEAD_BYTES = 1_024;
 
-/** The reading of one WebSocket message, now or later. */
 export class MessageReading implements Reading {
   readonly #contents: MessageContents;
   readonly #memory: MemoryBudget;

@@ -3,9 +3,7 @@ import type { MemoryBudget } from '../../limits/memory-budget.ts';
 /** Initial capacity: most connections send little, so their window never grows to its full size. */
 const FIRST_BYTES = 1_024;
 
-/**
- * Extra capacity, as a part of the window's size: this many bytes are added before the window moves back to the front.
- */
+/** Extra capacity, as a part of the window's size: this many bytes come in before the window is moved. */
 const SLACK_PART = 8;
 
 /** The last inflated bytes, which a compressed message may refer back to (RFC 7692 §7.2). */

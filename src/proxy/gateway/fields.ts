@@ -66,8 +66,8 @@ export function withoutUpgradeFields(raw: RawFields): string[] {
 }
 
 /**
- * One entry for each name, in the letter case and at the place of its first line. Node's `setHeader` and http-proxy's
- * 101 cannot express more.
+ * One entry for each name, in the letter case and at the place of its first line, as Node's `setHeader` and
+ * http-proxy's 101 need it.
  */
 export function toGroups(raw: RawFields): Map<string, { readonly name: string; readonly values: string[] }> {
   const groups = new Map<string, { readonly name: string; readonly values: string[] }>();
@@ -79,7 +79,6 @@ export function toGroups(raw: RawFields): Map<string, { readonly name: string; r
   return groups;
 }
 
-/** A request's head, for observers. */
 export class GatewayRequestHead implements RequestHead {
   readonly method: string;
   readonly target: string;
@@ -100,7 +99,6 @@ export class GatewayRequestHead implements RequestHead {
   }
 }
 
-/** A response's head, for observers. */
 export class GatewayResponseHead implements ResponseHeadView {
   readonly status: number;
   readonly #raw: RawFields;

@@ -53,7 +53,6 @@ export interface GatewayOptions {
   readonly upstreamPort: number;
   readonly forwarded: Config['forwarded'];
   readonly headBytes: number;
-  /** Maximum number of fields in a request's head. */
   readonly maxFields: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
@@ -96,7 +95,7 @@ const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
 const MAX_CHECK_INTERVAL_MS = 1_000;
 const MIN_CHECK_INTERVAL_MS = 10;
 
-/** Interval at which the gateway checks all connections, in ms. */
+/** Interval of the checks of all connections, in ms. */
 const LOOK_MS = 250;
 
 /** A request's connection and the request's size; `NO_SIZE` if it does not have to wait. */
@@ -150,7 +149,7 @@ export class Gateway {
     (this.#server as unknown as { maxHeaderSize: number }).maxHeaderSize = headBytes;
   }
 
-  /** Open client connections, upgraded ones included. */
+  /** Upgraded ones included. */
   get openConnections(): number {
     return this.#connections.size;
   }
@@ -170,10 +169,7 @@ export class Gateway {
     return this.#overflowed;
   }
 
-  /**
-   * Takes over a client's socket whose next unread byte is the first of a request head. The previous owner must have
-   * removed its listeners.
-   */
+  /** Takes over a client's socket, without listeners, whose next unread byte is the first of a request head. */
   take(socket: net.Socket, client: ClientConnection): void {
     if (this.#isDestroyed) socket.destroy();
     if (socket.destroyed) return;
@@ -202,7 +198,7 @@ export class Gateway {
     for (const connection of this.#connections.values()) connection.announceEnd();
   }
 
-  /** Open client connections, upgraded ones included. */
+  /** Upgraded ones included. */
   connections(): IterableIterator<ServedConnection> {
     return this.#connections.values();
   }
@@ -212,7 +208,6 @@ export class Gateway {
     this.#tunnels.goAway(overMs);
   }
 
-  /** Ends all connections at once. */
   destroy(): void {
     this.#isDestroyed = true;
     for (const socket of this.#connections.keys()) socket.destroy();
@@ -266,8 +261,7 @@ export class Gateway {
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response, false));
     server.on('upgrade', (request, socket, leftover) => this.#onUpgrade(request, socket as net.Socket, leftover));
     server.on('connect', (_request, socket) => this.#connections.get(socket as net.Socket)?.refuse(501));
-    // Limits the time between two bytes, in either direction. Node sets it on each connection, and extends it between
-    // two requests.
+    // Limits the time between two bytes, either way. Node applies it to each connection, and longer between requests.
     server.timeout = idleTimeoutMs;
     server.on('timeout', (socket) => this.#onSilence(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as net.Socket));
@@ -405,17 +399,13 @@ export class Gateway {
     connection.add(turn, size);
   }
 
-  /**
-   * As in the relay: a client may be silent while it waits for an answer, but not while the sidecar waits for the
-   * client.
-   */
+  /** As in the relay: a client may be silent while it waits for an answer, but not while it is waited for. */
   #onSilence(socket: net.Socket): void {
     const connection = this.#connections.get(socket);
     // These have a time limit of their own.
     if (connection?.hasClientEnded === true || connection?.isClosing === true) return;
     if (connection?.isHeld === true && socket.writableLength === 0) {
-      // As in the relay: the client may have left unnoticed, since its socket is not read while the upstream does not
-      // read.
+      // As in the relay: the client may have left unseen. It is not read while the upstream does not read.
       socket.write('');
       socket.setTimeout(this.#options.idleTimeoutMs);
       return;
@@ -436,7 +426,6 @@ export class Gateway {
   }
 }
 
-/** Node's list of a server's connections. */
 interface ConnectionsList {
   active(): readonly { readonly socket?: net.Socket | null }[];
 }

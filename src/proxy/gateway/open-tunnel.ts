@@ -121,10 +121,7 @@ export class OpenTunnel {
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
   }
 
-  /**
-   * Only between two frames of the upstream; anywhere else the client would read the close frame as part of another
-   * frame.
-   */
+  /** Sends it only between two frames of the upstream; elsewhere the client would read it as part of another frame. */
   #tellClient(): void {
     if (this.#isClientTold) return;
     if (!this.#fromUpstream.isBetweenFrames) {

@@ -3,7 +3,7 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { type Farewell, OpenTunnel } from './open-tunnel.ts';
 
-/** Interval between two groups of tunnels that are closed; the clients of one group reconnect at the same moment. */
+/** Interval between two groups of closed tunnels. The clients of a group reconnect at the same moment. */
 const STEP_MS = 50;
 /** Frames followed per second: about one percent of the loop. A tunnel that is not followed is cut, not closed. */
 const FRAMES = { all: 200_000, ofOne: 10_000 };

@@ -99,8 +99,7 @@ export class PlainExchange implements Turn {
   }
 
   onClientEnded(): void {
-    // As without the sidecar: the upstream sees the client's half-close, after everything that the client sent before
-    // it.
+    // As without the sidecar: the upstream sees the client's half-close, after all bytes from before it.
     if (this.#upstream?.writableFinished === true) this.#upstream.socket?.end();
   }
 
@@ -126,8 +125,8 @@ export class PlainExchange implements Turn {
       if (this.#exchange.status === 0) this.#fail(undefined);
       this.#settle();
     });
-    // Once a whole response has come, Node's client releases the socket and with it its own 'drain' listener. The
-    // request may still wait for a 'drain'.
+    // After a whole response Node's client drops its 'drain' listener with the socket; the request may still wait for
+    // it.
     const flow = () => this.#request.resume();
     upstream.on('socket', (socket) => {
       socket.on('drain', flow);
@@ -194,8 +193,7 @@ export class PlainExchange implements Turn {
     upstream.on('close', () => {
       if (!upstream.complete || !upstream.readableEnded) this.#fail(undefined);
     });
-    // When an upgrade or CONNECT is pipelined after this request, Node's server releases the socket and with it its own
-    // 'drain' listener.
+    // Node's server releases the socket and its own 'drain' listener if an upgrade or CONNECT follows this request.
     const { socket } = this.#connection;
     const flow = () => upstream.resume();
     socket.on('drain', flow);
@@ -216,10 +214,7 @@ export class PlainExchange implements Turn {
     return exchange.requestObserver && ((chunk) => reporter.requestBytes(exchange, chunk));
   }
 
-  /**
-   * Reports the response's head to an observer that wants it. The result reports the body; undefined without an
-   * observer.
-   */
+  /** Reports the response's head if an observer wants it. The result reports the body; undefined: no observer. */
   #responseReader(upstream: IncomingMessage): ((chunk: Buffer) => void) | undefined {
     const { reporter } = this.#services;
     const exchange = this.#exchange;
@@ -251,7 +246,7 @@ export class PlainExchange implements Turn {
   }
 
   #onResponseEnd(upstream: IncomingMessage): void {
-    // 'close' follows when the response ends incomplete.
+    // 'close' follows then.
     if (!upstream.complete) return;
     this.#watch?.confirmEnd((cause) => {
       if (cause === undefined) this.#complete(upstream);
@@ -285,10 +280,7 @@ export class PlainExchange implements Turn {
     upstream.once('finish', () => upstream.socket?.destroySoon());
   }
 
-  /**
-   * After a whole response an error does not matter: surplus bytes (RFC 9112 §9.3) or a reset. The response's 'end' is
-   * still to come.
-   */
+  /** After a whole response an error does not matter: surplus bytes (RFC 9112 §9.3) or a reset. 'end' will follow. */
   #onUpstreamError(cause: unknown): void {
     if (this.#watch?.isComplete !== true) this.#fail(cause);
   }

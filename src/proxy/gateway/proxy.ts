@@ -12,14 +12,12 @@ export interface ProxyTarget {
   readonly port: number;
 }
 
-/** Options that differ between requests. */
 export interface ProxyCall {
   readonly agent: unknown;
   readonly headBytes: number;
 }
 
-// http-proxy reads util._extend while it loads, and Node 22 and later print DEP0060 at its first call: give it
-// Object.assign.
+// http-proxy takes util._extend while it loads, and Node 22 and later print DEP0060 at its call: give it Object.assign.
 async function loadHttpProxy(): Promise<typeof HttpProxy> {
   const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
   if (deprecated === undefined) return (await import('http-proxy')).default;
@@ -42,21 +40,17 @@ type Pass = (...parameters: readonly unknown[]) => unknown;
 export function createProxy(target: ProxyTarget): ProxyServer {
   const proxy = new LoadedProxy({
     target: { ...target, protocol: 'http:' },
-    // The gateway sets the path: http-proxy collapses `//` in it. With these options http-proxy neither parses nor
-    // joins one.
+    // The gateway sets the path: http-proxy collapses `//` in it. With these options it neither parses nor joins one.
     toProxy: true,
     prependPath: false,
     ignorePath: true,
-    // The gateway writes the response: http-proxy merges duplicate fields, loses trailers and does not notice an
-    // upstream that breaks off.
+    // The gateway writes the response: http-proxy merges duplicate fields, loses trailers and misses a broken upstream.
     selfHandleResponse: true,
   });
   const passes = proxy as unknown as { webPasses: Pass[] };
-  // This pass gives a chunked DELETE or OPTIONS the length 0, so that its body becomes the next request: smuggling
-  // (#1721).
+  // It gives a chunked DELETE or OPTIONS the length 0, so that its body becomes the next request: smuggling (#1721).
   passes.webPasses = passes.webPasses.filter((pass) => pass.name !== 'deleteLength');
-  // The gateway has its own error listeners: http-proxy's callback does not distinguish the client's errors from the
-  // upstream's.
+  // The gateway listens itself: http-proxy's callback does not distinguish the client's errors from the upstream's.
   proxy.on('error', () => undefined);
   return proxy;
 }
@@ -69,8 +63,7 @@ export function callWeb(
   call: ProxyCall,
   onUpstreamRequest: (upstream: ClientRequest) => void,
 ): void {
-  // http-proxy copies these into its own request, where the first `expect` would fix the head; the gateway sets the
-  // head from rawHeaders.
+  // http-proxy copies these; the first `expect` among them would fix the head, which the gateway sets from rawHeaders.
   request.headers = {};
   proxy.web(request, response, { ...toOptions(call), buffer: new PipeHook(onUpstreamRequest) }, () => undefined);
 }
@@ -96,8 +89,7 @@ export function callWebSocket(
 }
 
 function toOptions({ agent, headBytes }: ProxyCall): { agent: unknown; ssl: object } {
-  // http-proxy starts http.request's options from its `ssl` option; there is no other way to pass options that it does
-  // not know.
+  // http-proxy starts http.request's options from its `ssl` option; there is no other way to pass unknown ones.
   return { agent, ssl: { maxHeaderSize: headBytes, setHost: false, insecureHTTPParser: false } };
 }
 

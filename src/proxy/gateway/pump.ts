@@ -1,7 +1,6 @@
 import type { IncomingMessage, OutgoingMessage } from 'node:http';
 
 export interface PumpListener {
-  /** Called after the last chunk. */
   readonly onEnd: () => void;
   /** The other side has stopped taking bytes, or takes them again. */
   readonly onFlowChange: () => void;
@@ -34,8 +33,7 @@ export function pump(
   });
   to.on('close', () => from.resume());
   from.on('end', onEnd);
-  // Node holds a head back until the first chunk. An event stream may be silent for long, and its head must not wait
-  // for that.
+  // Node holds a head back until the first chunk. The head of an event stream that starts silent must not wait.
   setImmediate(() => {
     if (!hasWritten && !to.writableEnded && !to.destroyed) to.flushHeaders();
   });

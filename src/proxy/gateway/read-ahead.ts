@@ -40,9 +40,7 @@ export class ReadAhead {
     return ahead;
   }
 
-  /**
-   * Puts the bytes back into the socket for its next reader; to be called before that reads. No effect after `drop`.
-   */
+  /** Puts the bytes back into the socket, before its next reader starts. No effect after `drop`. */
   giveBack(): void {
     if (!this.#stop()) return;
     this.#socket.pause();

@@ -4,7 +4,6 @@ import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } fr
 
 export interface ResponseHeadContext {
   readonly isHead: boolean;
-  /** The client speaks HTTP/1.0. */
   readonly isVersion10: boolean;
   /** The client's connection ends after this response, and the response says so. */
   readonly isLast: boolean;
@@ -17,17 +16,13 @@ export interface ClientResponseHead {
   readonly fields: string[];
   /** Only the end of the connection ends the body: a connection that breaks off must not look like that end. */
   readonly isUntilClose: boolean;
-  /** The body is sent in chunks. */
   readonly isChunked: boolean;
 }
 
 /** Statuses without a body, whatever the fields say (RFC 9110 §6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/**
- * The response's status, 200 to 999. Throws `D2S_ERR_UPSTREAM_PROTOCOL` below 200: Node takes a 101 without Upgrade, or
- * 099, for final.
- */
+/** The final status, 200 to 999. Throws `D2S_ERR_UPSTREAM_PROTOCOL` below: Node allows 099, or 101 without Upgrade. */
 export function toFinalStatus(upstream: IncomingMessage): number {
   const { statusCode = 0 } = upstream;
   if (statusCode < 200) throw new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL');

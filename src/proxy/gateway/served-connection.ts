@@ -9,10 +9,7 @@ import type { UpstreamTls } from '../upstream/upstream-tls.ts';
 import { NO_SIZE, type RequestSize } from './request-head.ts';
 import type { Turn } from './turn.ts';
 
-/**
- * How long a client may go on sending after the sidecar has closed its side, so that the client can read the answer
- * first.
- */
+/** How long a client may go on sending after the sidecar has ended its side, so that it can read the answer first. */
 const LINGER_MS = 2_000;
 
 /** Requests that may wait while one is being served. One read can hold about 2,500; no client needs that. */
@@ -29,10 +26,7 @@ interface ParsedSocket {
   readonly parser?: { onIncoming: unknown } | null;
 }
 
-/**
- * An error for the parser: it stops at this head, within the bytes that it has. `parser.pause()` would only stop after
- * them.
- */
+/** Makes the parser fail at this head, within the bytes that it has. `parser.pause()` would only stop after them. */
 const STOP = () => -1;
 
 export interface ConnectionOptions {
@@ -75,7 +69,6 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   #tunnel: net.Socket | undefined;
   /** The first turn is running, the others wait. */
   readonly #turns: Turn[] = [];
-  /** Sizes of the requests in `#turns`. */
   readonly #sizes: RequestSize[] = [];
   /** The socket is not read until no request waits. */
   #isHeldBack = false;
@@ -113,18 +106,12 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     socket.on('close', () => this.#onClosed());
   }
 
-  /**
-   * The running turn is the connection's last: the connection drains or the client has ended, and no other request
-   * waits.
-   */
+  /** The running turn is the last: the connection drains or its client has ended, and no other request waits. */
   get isLast(): boolean {
     return (this.#isDraining || this.#hasClientEnded) && this.#turns.length === 1;
   }
 
-  /**
-   * As `isLast`, for an answer that announces it. The announcement is kept, even if further requests arrive (RFC 9112
-   * §9.6).
-   */
+  /** As `isLast`, for an answer that announces it: that holds even if further requests arrive (RFC 9112 §9.6). */
   tellIfLast(): boolean {
     this.#hasToldEnd ||= this.isLast;
     return this.#hasToldEnd;
@@ -166,9 +153,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.#options.stalled.look(this);
   }
 
-  /**
-   * Charges an unfinished head. To be called periodically. `isInMessage`: Node's parser has read a part of a message.
-   */
+  /** Charges an unfinished head. To be called periodically. `isInMessage`: Node's parser has a part of a message. */
   lookForHead(isInMessage: boolean): void {
     if (this.isClosing || !this.#isParsed) return;
     const { account, headBytes } = this.#options;
@@ -212,7 +197,6 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     resetConnection(this.socket);
   }
 
-  /** A new request has to wait. */
   get isBusy(): boolean {
     return this.#turns.length > 0;
   }
@@ -238,9 +222,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     process.nextTick(this.#settle);
   }
 
-  /**
-   * To be called each time after Node's server has begun to serve the socket: the server's listeners must come first.
-   */
+  /** To be called each time after Node's server has begun to serve the socket: its listeners must come first. */
   onServed(): void {
     this.#isParsed = true;
     this.socket.off('resume', this.#onResume);
@@ -271,9 +253,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     if (this.#turns[0] === turn) this.#shift();
   }
 
-  /**
-   * From now on answers say that their connection ends. A response whose head went out without that does not end it.
-   */
+  /** Answers now say that their connection ends. A response whose head went out without that does not end it. */
   announceEnd(): void {
     this.#isDraining = true;
   }
@@ -290,8 +270,8 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   }
 
   /**
-   * Refuses the request at the end of the queue when its turn comes, and closes. Nothing after it is read: where a next
-   * request would begin cannot be known.
+   * Refuses the request at the end of the queue when its turn comes, and closes. Reads nothing after it, since the
+   * start of a next request cannot be known.
    */
   refuse(status: RequestProblemStatus, isHead = false): void {
     if (this.isClosing) return;
@@ -360,7 +340,6 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     else this.close();
   }
 
-  /** Removes the running turn. */
   #shift(): void {
     this.#turns.shift();
     this.#sizes.shift();

@@ -4,7 +4,6 @@ import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ProxyServer } from './proxy.ts';
 import type { UpstreamLimits, UpstreamReachability } from './upstream-watch.ts';
 
-/** What all exchanges of the gateway share. */
 export interface GatewayServices {
   readonly proxy: ProxyServer;
   readonly reporter: ExchangeReporter;

@@ -19,10 +19,7 @@ export function guardTunnel(client: Socket, upstream: Socket, idleMs: number): v
   askWhilePaused(upstream, idleMs);
 }
 
-/**
- * A socket is paused while the other end does not take its bytes, so its peer's leaving goes unseen. An empty write
- * fails then.
- */
+/** A socket is paused while the other end takes no bytes: it does not see its peer leave. An empty write then fails. */
 function askWhilePaused(socket: Socket, everyMs: number): void {
   let timer: NodeJS.Timeout | undefined;
   socket.on('pause', () => {

@@ -19,6 +19,5 @@ export interface Turn {
   readonly bodyBytes: number;
   /** Part of the final response may be on its way to the client. */
   readonly hasAnswered: boolean;
-  /** The upstream request, if there is one. */
   readonly upstream?: ClientRequest | undefined;
 }

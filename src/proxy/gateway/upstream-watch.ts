@@ -81,10 +81,7 @@ export class UpstreamWatch {
     return this.#response?.complete === true;
   }
 
-  /**
-   * To be called at the response's end. Reports soon, or at once: undefined for a proper end, or what broke the
-   * response off.
-   */
+  /** To be called at the response's end. Reports what broke it off, or undefined; maybe after a moment. */
   confirmEnd(onConfirmed: (cause: Error | undefined) => void): void {
     const confirm = () => onConfirmed(this.#end.kind === 'reset' ? this.#end.cause : undefined);
     if (this.#end.kind === 'doubtful') this.#onEndKnown = confirm;

@@ -56,16 +56,12 @@ export class WebSocketExchange implements Turn {
   #hasAnswered = false;
   #isUntilClose = false;
 
-  /**
-   * `onTunnel` is called when the upstream has accepted and the pipes are set up, before the first byte of the new
-   * protocol.
-   */
+  /** `onTunnel` is called when the upstream has accepted and the pipes are set up, before any new protocol byte. */
   constructor(
     services: GatewayServices,
     connection: ServedConnection,
     message: {
       readonly request: IncomingMessage;
-      /** Reads on after the request. */
       readonly ahead: ReadAhead;
       readonly onTunnel: (upstream: Socket) => void;
     },
@@ -143,7 +139,7 @@ export class WebSocketExchange implements Turn {
   #takeOverAnswer(): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    // http-proxy's listener ends the client's connection in any case.
+    // Ends the client's connection in any case.
     upstream.removeAllListeners('error');
     upstream.on('error', (cause) => {
       // After a whole refusal an error does not matter, as in plain-exchange.ts.
