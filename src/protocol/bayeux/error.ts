@@ -11,9 +11,9 @@ export interface BayeuxError {
 const MAX_ARGS = 16;
 
 /**
- * `403:xj3s,/foo/bar:Subscription denied` is `{ code: 403, args: ['xj3s', '/foo/bar'], message: 'Subscription denied'
- * }`. Undefined without an error, or for one without a code: servers put any text there. The Bayeux Protocol 1.0,
- * "error".
+ * Parses `403:xj3s,/foo/bar:Subscription denied` into
+ * `{ code: 403, args: ['xj3s', '/foo/bar'], message: 'Subscription denied' }`.
+ * Undefined without an error, or for one without a code: servers put any text there. The Bayeux Protocol 1.0, "error".
  */
 export function parseError(error: string | undefined): BayeuxError | undefined {
   const code = toErrorCode(error);
@@ -30,8 +30,8 @@ export function toErrorCode(error: string | undefined): number | undefined {
 
 /**
  * Whether the server does not know, or no longer knows, the client. The code alone does not tell: CometD sends
- * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`. `402:data:Missing required
- * parameter` is another error.
+ * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`.
+ * `402:data:Missing required parameter` is another error.
  */
 export function isUnknownClient(error: string | undefined): boolean {
   const code = toErrorCode(error);

@@ -77,9 +77,9 @@ export class Http1RequestHead {
 }
 
 /**
- * Reads one whole request head (latin1 text up to and including its empty line), e.g. `GET /a HTTP/1.1\r\nHost:
- * b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6 and what Node's strict parser accepts too. For
- * everything else it returns what is irregular. `bytes` begin with those of `text`.
+ * Reads one whole request head (latin1 text up to and including its empty line), e.g.
+ * `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6 and what Node's strict
+ * parser accepts too. For everything else it returns what is irregular. `bytes` begin with those of `text`.
  */
 export function parseRequestHead(
   text: string,

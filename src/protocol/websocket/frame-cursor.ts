@@ -44,6 +44,7 @@ export class FrameCursor {
     return this.#isLost;
   }
 
+  /** Frames that have passed completely. */
   get frames(): number {
     return this.#frames;
   }

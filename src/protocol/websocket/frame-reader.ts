@@ -52,6 +52,7 @@ export class FrameReader {
     this.#sink = sink;
   }
 
+  /** Frames whose head has arrived. */
   get frames(): number {
     return this.#frames;
   }

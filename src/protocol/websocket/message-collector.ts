@@ -6,6 +6,7 @@ import { copyUnmasked } from './unmask.ts';
 export class MessageCollector {
   readonly #kept: KeptBytes;
 
+  /** Parameters as for `KeptBytes`. */
   constructor(maxBytes: number, bodies: UnfinishedBodies, owner: Unfinished) {
     this.#kept = new KeptBytes(maxBytes, bodies, owner);
   }

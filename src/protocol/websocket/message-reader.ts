@@ -32,7 +32,7 @@ export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'e
 export interface MessageHandler {
   /** `atNs`: when the message's last byte passed. The result is called for further steps until it returns false. */
   onText(text: string, atNs: number): FurtherSteps | undefined;
-  /** A binary message has passed; its content was not read. */
+  /** A binary message has passed; its content is not reported. */
   onBinary?(): void;
   /** A close frame; nothing follows it. */
   onClose?(): void;
@@ -118,6 +118,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     );
   }
 
+  /** A failure has left this direction unread for good. */
   get isUnread(): boolean {
     return this.#isUnread;
   }
@@ -217,6 +218,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     this.#read(new MessageReading(message, this, this.#options.budget), atNs);
   }
 
+  /** For `MessageReading` only. */
   readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
     if (this.#isUnread) return undefined;
     const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
@@ -231,10 +233,12 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     return further;
   }
 
+  /** For `MessageReading` only. */
   passUnread(isContentLost: boolean): void {
     if (!this.#isUnread) this.#passUnread('time', isContentLost);
   }
 
+  /** For `MessageReading` only. */
   messageEnded(): void {
     this.#waiting -= 1;
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();

@@ -159,7 +159,7 @@ export class Gateway {
     return this.#tunnels.size;
   }
 
-  /** WebSockets that a drain closed, by how they ended. */
+  /** WebSockets that `letTunnelsGo` closed, by how they ended. */
   get tunnelsLetGo(): OpenTunnels['letGo'] {
     return this.#tunnels.letGo;
   }

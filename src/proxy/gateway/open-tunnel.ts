@@ -121,7 +121,7 @@ export class OpenTunnel {
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
   }
 
-  /** Sends it only between two frames of the upstream; elsewhere the client would read it as part of another frame. */
+  /** Sends the close frame between two of the upstream; elsewhere the client would read it as part of another. */
   #tellClient(): void {
     if (this.#isClientTold) return;
     if (!this.#fromUpstream.isBetweenFrames) {

@@ -125,8 +125,7 @@ export class PlainExchange implements Turn {
       if (this.#exchange.status === 0) this.#fail(undefined);
       this.#settle();
     });
-    // After a whole response Node's client drops its 'drain' listener with the socket; the request may still wait for
-    // it.
+    // After a whole response Node's client drops its 'drain' listener with the socket; the request may still need it.
     const flow = () => this.#request.resume();
     upstream.on('socket', (socket) => {
       socket.on('drain', flow);

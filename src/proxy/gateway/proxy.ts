@@ -1,4 +1,4 @@
-/** The only place that loads http-proxy 1.18.1 (no release since 2020). Removes what must not run, before first use. */
+/** Alone loads http-proxy 1.18.1 (no release since 2020), and removes harmful parts of it before first use. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Stream, type Writable } from 'node:stream';
@@ -48,7 +48,7 @@ export function createProxy(target: ProxyTarget): ProxyServer {
     selfHandleResponse: true,
   });
   const passes = proxy as unknown as { webPasses: Pass[] };
-  // It gives a chunked DELETE or OPTIONS the length 0, so that its body becomes the next request: smuggling (#1721).
+  // This pass gives a chunked DELETE or OPTIONS the length 0; its body becomes the next request: smuggling (#1721).
   passes.webPasses = passes.webPasses.filter((pass) => pass.name !== 'deleteLength');
   // The gateway listens itself: http-proxy's callback does not distinguish the client's errors from the upstream's.
   proxy.on('error', () => undefined);

@@ -4,6 +4,7 @@ import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } fr
 
 export interface ResponseHeadContext {
   readonly isHead: boolean;
+  /** The client speaks HTTP/1.0. */
   readonly isVersion10: boolean;
   /** The client's connection ends after this response, and the response says so. */
   readonly isLast: boolean;

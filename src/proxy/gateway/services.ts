@@ -4,6 +4,7 @@ import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ProxyServer } from './proxy.ts';
 import type { UpstreamLimits, UpstreamReachability } from './upstream-watch.ts';
 
+/** Shared by all exchanges of the gateway. */
 export interface GatewayServices {
   readonly proxy: ProxyServer;
   readonly reporter: ExchangeReporter;

@@ -139,7 +139,7 @@ export class WebSocketExchange implements Turn {
   #takeOverAnswer(): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    // Ends the client's connection in any case.
+    // http-proxy's listener ends the client's connection in any case.
     upstream.removeAllListeners('error');
     upstream.on('error', (cause) => {
       // After a whole refusal an error does not matter, as in plain-exchange.ts.
