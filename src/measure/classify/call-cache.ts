@@ -1,11 +1,11 @@
 import { detached } from '../../protocol/http1/text.ts';
 
 /**
- * Remembers what paths mean, for the most recently used of them.
+ * A cache from paths to their meaning, a cheap approximation of least-recently-used.
  *
- * Two generations make it a cheap approximation of least-recently-used: what is used moves to the young one; when that is
- * full it becomes the old one, and the old one is forgotten. A scan of any length therefore takes at most
- * `2 * entries` places, and a path used at least once in every `entries` new ones is never forgotten.
+ * It has two generations. An entry that is read moves to the young one; when the young one is full it becomes the old
+ * one, and the previous old one is dropped. The cache thus holds at most `2 * entries` paths, however long a scan is,
+ * and a path that is used at least once in every `entries` new ones is never evicted.
  */
 export class CallCache<Value> {
   readonly #entries: number;
@@ -13,7 +13,7 @@ export class CallCache<Value> {
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
 
-  /** `entries`: size of a generation. Longer paths than `maxPathChars` are not remembered: memory has a bound in bytes too. */
+  /** `entries`: size of one generation. Paths over `maxPathChars` are not cached, which bounds the memory in bytes. */
   constructor(entries: number, maxPathChars: number) {
     this.#entries = entries;
     this.#maxPathChars = maxPathChars;

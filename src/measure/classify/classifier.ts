@@ -1,6 +1,7 @@
 /**
- * Says which call a request line is: `POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1` is the call `E.Demo.Test` of kind
- * `rpc` in the application `smartWeb`. Rules are data (`rules.ts`); this room knows no sockets, sessions or metrics.
+ * Classifies requests and Comet messages. This file maps a request line to its call:
+ * `POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1` is the call `E.Demo.Test` of kind `rpc` in the application
+ * `smartWeb`. Rules are data (`rules.ts`). This folder must not know sockets, sessions or metrics.
  */
 
 import { toShownText } from '../../base/shown-text.ts';
@@ -18,23 +19,25 @@ export interface Call {
   readonly application: string;
   readonly kind: CallKind;
   /**
-   * E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. Hidden characters are U+FFFD (`toShownText`), so
-   * that it can be shown everywhere. A copy: keeps no head alive.
+   * E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. Hidden characters are replaced by
+   * U+FFFD (`toShownText`), so the name is safe to display. A copy: it keeps no request head in memory.
    */
   readonly name: string;
-  /** A place for whoever counts calls, who gets the same object again for a path that is remembered. */
+  /** Scratch field for the code that counts calls. A cached path gives the same `Call`, and so the same value here. */
   countedOn: object | undefined;
 }
 
 export type ClassifierConfig = Pick<Config, 'applications'> & { readonly rest: Omit<Config['rest'], 'deny'> };
 
-/** Paths remembered for each method in a generation of the cache; above 10,000 objects and 4,000 RPCs only the busy ones gain. */
+/**
+ * Paths in one generation of each method's cache. Sites with over 10,000 objects and 4,000 RPCs cache only busy ones.
+ */
 export const CACHED_PATHS = 8_192;
 
-/** Longest path that is remembered, in bytes: with `CACHED_PATHS` it bounds the cache. */
+/** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
-/** Throws `D2S_ERR_CONFIG` for the first rule of the user's that cannot be used, by its key: `rest.rules[0].name`. */
+/** Throws `D2S_ERR_CONFIG` for the first unusable rule in the configuration and names its key: `rest.rules[0].name`. */
 export function checkRestRules(rules: readonly RestRule[]): void {
   compileRules(rules, 'rest.rules');
 }
@@ -52,14 +55,14 @@ interface MethodRules {
 export class Classifier {
   readonly #contexts: readonly Context[];
   readonly #prefix: readonly string[];
-  /** How every path begins that can be a call, unless it is written in an irregular way. */
+  /** Prefixes of all paths that can be calls, unless a path is irregular (`isIrregularPath`). */
   readonly #regularStarts: readonly string[];
   readonly #methods = new Map<string, MethodRules>();
 
   constructor(config: ClassifierConfig) {
     this.#contexts = config.applications
       .map((application) => ({ application, segments: toConfigSegments(application) }))
-      // The longest context wins, as in the server: /plant/north is not a path of the application /plant.
+      // The longest context wins, as in the server: /plant/north does not belong to the application /plant.
       .sort((a, b) => b.segments.length - a.segments.length);
     this.#prefix = toConfigSegments(config.rest.prefix);
     this.#regularStarts = this.#contexts.map(({ segments }) => `/${[...segments, ...this.#prefix, ''].join('/')}`);
@@ -67,7 +70,7 @@ export class Classifier {
     for (const rule of [...compileRules(config.rest.rules, 'rest.rules'), ...defaults]) this.#add(rule);
   }
 
-  /** Paths remembered, for each method up to 2 * `CACHED_PATHS`. */
+  /** Cached paths of all methods; each method has up to 2 * `CACHED_PATHS`. */
   get cachedPaths(): number {
     let size = 0;
     for (const { cache } of this.#methods.values()) size += cache.size;
@@ -75,8 +78,8 @@ export class Classifier {
   }
 
   /**
-   * The call, or undefined for what is none of ours. The same call is the same object as long as it is remembered. A path
-   * that is remembered costs about 0.2 µs (test/bench/record.bench.ts).
+   * Returns the call, or undefined when no rule matches. A cached path returns the same object each time and costs
+   * about 0.2 µs (test/bench/record.bench.ts).
    */
   classify(method: string, target: string): Call | undefined {
     const rules = this.#methods.get(method);
@@ -86,7 +89,7 @@ export class Classifier {
     const cached = rules.cache.get(path);
     if (cached !== undefined) return cached;
     const call = this.#read(rules.rules, path);
-    // Only calls are remembered: a scan of paths that are none must not push them out.
+    // Only calls are cached, so that a scan of other paths cannot evict them.
     if (call !== undefined) rules.cache.set(path, call);
     return call;
   }
@@ -103,7 +106,7 @@ export class Classifier {
   }
 
   #read(rules: readonly CompiledRule[], path: string): Call | undefined {
-    // Pages, scripts and pictures are most of what is no call; their paths need not be taken apart.
+    // Most requests that are not calls are for pages, scripts and images. This check spares them the parsing below.
     if (!isIrregularPath(path) && !this.#regularStarts.some((start) => path.startsWith(start))) return undefined;
     const segments = toSegments(path);
     if (segments === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Says what a Comet message means: a delivery on `/d2/object/H.Demo` is a received value of the object `H.Demo`. Rules are
- * data (`comet-rules.ts`); like all of this room it knows no sockets, sessions or metrics.
+ * Classifies Comet messages: a delivery on `/d2/object/H.Demo` is a received value of the object `H.Demo`. Rules are
+ * data (`comet-rules.ts`). Like the whole folder, this must not know sockets, sessions or metrics.
  */
 
 import { toShownText } from '../../base/shown-text.ts';
@@ -15,33 +15,38 @@ import { DEFAULT_COMET_RULES } from './comet-rules.ts';
 
 export type { CometWhen } from './comet-rule-compiler.ts';
 
-/** `name`, e.g. `E.Demo.Test` or `H.Demo`: of any length, with U+FFFD for hidden characters, and a copy that keeps no message alive. */
+/**
+ * `name` is e.g. `E.Demo.Test` or `H.Demo`, of any length. Hidden characters are replaced by U+FFFD. It is a copy and
+ * keeps no message in memory.
+ */
 export type CometMeaning =
   | { readonly kind: 'rpc' | 'sba'; readonly action: 'call'; readonly name: string }
   | { readonly kind: 'object'; readonly action: 'subscribe' | 'unsubscribe' | 'value'; readonly name: string };
 
-/** With how the answer is found, which matters for calls. */
+/** `reply` says how to find the answer; it only matters for calls. */
 export type ClassifiedMessage = CometMeaning & { readonly reply: ReplyRule };
 
 export interface CometClassifierConfig {
-  /** The user's own; tried before the built-in ones. */
+  /** Rules from the configuration, tried before the built-in ones. */
   readonly rules: readonly CometRule[];
-  /** Whether the built-in rules follow. */
+  /** Whether the built-in rules are used as well. */
   readonly defaultRules: boolean;
 }
 
-/** Channels remembered in a generation of the cache: somewhat more than the default of `metrics.maxNames.object`. */
+/** Channels in one generation of the cache: somewhat more than the default of `metrics.maxNames.object`. */
 export const CACHED_CHANNELS = 10_240;
 
-/** Longest channel that is remembered, in UTF-16 code units: with `CACHED_CHANNELS` it bounds the cache. */
+/** Longest cached channel, in UTF-16 code units. Together with `CACHED_CHANNELS` it bounds the cache. */
 export const CACHED_CHANNEL_CHARS = 256;
 
-/** Throws `D2S_ERR_CONFIG` for the first rule of the user's that cannot be used, by its key: `comet.rules[0].name`. */
+/**
+ * Throws `D2S_ERR_CONFIG` for the first unusable rule in the configuration and names its key: `comet.rules[0].name`.
+ */
 export function checkCometRules(rules: readonly CometRule[]): void {
   compileCometRules(rules, 'comet.rules');
 }
 
-/** What a channel means for each of the things that happen on it. */
+/** The meanings of one channel, by event. */
 type ChannelMeanings = Partial<Record<CometWhen, ClassifiedMessage>>;
 
 export class CometClassifier {
@@ -60,15 +65,15 @@ export class CometClassifier {
     };
   }
 
-  /** Channels remembered, up to 2 * `CACHED_CHANNELS`. */
+  /** Cached channels, up to 2 * `CACHED_CHANNELS`. */
   get cachedChannels(): number {
     return this.#channels.size;
   }
 
   /**
-   * The meaning, or undefined for what is none of ours. `channel` is that of the message, or for a (un)subscription each of
-   * its channels; `data` is the message's. A meaning that does not depend on `data` is the same object as long as its
-   * channel is remembered, and costs about 0.1 µs; else it is about 0.6 µs (test/bench/comet.bench.ts).
+   * Returns the meaning, or undefined when no rule matches. `channel` is the message's channel, or one channel of a
+   * subscription or unsubscription; `data` is the message's. A meaning that does not depend on `data` is cached: it is
+   * the same object each time and costs about 0.1 µs. Others cost about 0.6 µs (test/bench/comet.bench.ts).
    */
   classify(when: CometWhen, channel: string, data: unknown): ClassifiedMessage | undefined {
     return this.#channels.get(channel)?.[when] ?? this.#read(when, channel, data);
@@ -82,7 +87,7 @@ export class CometClassifier {
       if (rule.target.kind === 'none') return undefined;
       if (rule.name.needsData) isSteady = false;
       const name = toCometName(rule.name, captured, data);
-      // A rule whose name is not in the data does not match; another one for the same channel may.
+      // A rule whose name is missing from the data does not match; a later rule for the same channel may.
       if (name === undefined) continue;
       const meaning = toMeaning(rule.target, detached(toShownText(name)), rule.reply);
       if (isSteady) this.#remember(when, channel, meaning);
@@ -91,7 +96,7 @@ export class CometClassifier {
     return undefined;
   }
 
-  /** Only meanings are remembered: a scan of channels that have none must not push them out. */
+  /** Only meanings are cached, so that a scan of channels without any cannot evict them. */
   #remember(when: CometWhen, channel: string, meaning: ClassifiedMessage): void {
     const meanings = this.#channels.get(channel);
     if (meanings !== undefined) meanings[when] = meaning;
@@ -99,7 +104,7 @@ export class CometClassifier {
   }
 }
 
-/** Field by field: spreading the target took 2.6 µs, ten times all the rest (test/bench/comet.bench.ts). */
+/** Copies field by field: spreading the target took 2.6 µs, ten times all the rest (test/bench/comet.bench.ts). */
 function toMeaning(target: Exclude<CometTarget, { kind: 'none' }>, name: string, reply: ReplyRule): ClassifiedMessage {
   return target.kind === 'object'
     ? { kind: target.kind, action: target.action, name, reply }

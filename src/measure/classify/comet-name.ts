@@ -1,26 +1,27 @@
 /**
- * Names of what Comet messages do, made of a channel's captures and of pointers into `data`. The template
- * `{/eventName}[.{/interfaceName}].{/rpcName}` names `E.Demo.Test`, or `E.Demo.IMain.Test` where there is an interface.
+ * Name templates for Comet messages, built from captures of the channel and from pointers into `data`. The template
+ * `{/eventName}[.{/interfaceName}].{/rpcName}` gives `E.Demo.Test`, or `E.Demo.IMain.Test` when there is an interface.
  */
 import { type JsonPointer, parsePointer, resolvePointer } from '../../protocol/bayeux/json-pointer.ts';
 import { toId } from '../../protocol/bayeux/message.ts';
 
 export interface NameTemplate {
   readonly parts: readonly NamePart[];
-  /** Whether `data` has to be read: such a name may differ from message to message. */
+  /** Whether the name depends on `data` and may therefore differ between messages of one channel. */
   readonly needsData: boolean;
 }
 
 type NamePart =
   | { readonly kind: 'text'; readonly text: string }
-  /** The position of a capture in the channel's pattern. */
+  /** Index of a capture in the channel's pattern. */
   | { readonly kind: 'capture'; readonly index: number }
   | { readonly kind: 'pointer'; readonly pointer: JsonPointer }
   | { readonly kind: 'optional'; readonly parts: readonly NamePart[] };
 
 /**
- * Reads a template; a text as result says what would have been right. `{capture}` is one of `captures`, `{/pointer}` a JSON
- * Pointer (RFC 6901) into `data`, and `[...]` a part that vanishes where a pointer inside it finds nothing.
+ * Parses a template. A string as the result is an error: it says what was expected. `{capture}` is one of `captures`,
+ * `{/pointer}` is a JSON Pointer (RFC 6901) into `data`, and `[...]` is left out when a pointer inside it finds
+ * nothing.
  */
 export function parseNameTemplate(text: string, captures: readonly string[]): NameTemplate | string {
   const parts: NamePart[] = [];
@@ -40,7 +41,7 @@ export function parseNameTemplate(text: string, captures: readonly string[]): Na
   return { parts, needsData: hasPointer(parts) };
 }
 
-/** The name; undefined where a pointer that is not in brackets finds neither a text nor a number. Not a copy. */
+/** Returns the name; undefined when a pointer outside brackets finds neither text nor number. Not a copy. */
 export function toCometName(template: NameTemplate, captured: readonly string[], data: unknown): string | undefined {
   const name = joinParts(template.parts, captured, data);
   return name === '' ? undefined : name;
@@ -63,7 +64,7 @@ function toPartText(part: NamePart, captured: readonly string[], data: unknown):
     case 'capture':
       return captured[part.index];
     case 'pointer':
-      // An empty text is no name, nor a part of one: `E.Demo.` would be another call than any that there is.
+      // An empty text counts as missing: `E.Demo.` would name a call that does not exist.
       return toId(resolvePointer(data, part.pointer)) || undefined;
     case 'optional':
       return joinParts(part.parts, captured, data) ?? '';

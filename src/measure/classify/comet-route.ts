@@ -1,6 +1,6 @@
 import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
 
-/** A request that is no call in itself, but says something: to the Comet endpoint, or with a login form. */
+/** A request that is not a call but whose body is read: to the Comet endpoint, or a login form. */
 export interface CometRoute {
   /** As in the configuration, e.g. `smartWeb`. */
   readonly application: string;
@@ -8,7 +8,7 @@ export interface CometRoute {
 }
 
 interface Context {
-  /** `/smartWeb`, decoded; empty for the root context. */
+  /** `/smartWeb`, decoded; `''` for the root context. */
   readonly start: string;
   readonly comet: CometRoute;
   readonly login: CometRoute;
@@ -20,7 +20,7 @@ export class CometRoutes {
   readonly #cometStart: string;
   readonly #loginEnd: string;
 
-  /** `cometPath` and `loginPath` are below each application, without slashes at their ends. */
+  /** `cometPath` and `loginPath` are relative to each application, without slashes at their ends. */
   constructor(applications: readonly string[], cometPath: string, loginPath: string) {
     this.#contexts = applications
       .map(
@@ -37,8 +37,9 @@ export class CometRoutes {
   }
 
   /**
-   * `/smartWeb/api/cometd`, and what is below it (CometD's clients append `/handshake`, `/connect`); for a login any path in
-   * the application that ends with the configured one, as servers have it (Tomcat's FormAuthenticator).
+   * Matches `/smartWeb/api/cometd` and the paths below it (CometD's clients append `/handshake`, `/connect`). A login
+   * is a POST to any path in the application that ends with the configured one, as in servers (Tomcat's
+   * FormAuthenticator).
    */
   find(method: string, target: string): CometRoute | undefined {
     const path = toPlainPath(target);
@@ -51,7 +52,7 @@ export class CometRoutes {
   }
 }
 
-/** Decoded, without dot segments, doubled slashes and a slash at the end. */
+/** Decodes the path and removes dot segments, doubled slashes and a trailing slash. */
 function toPlainPath(target: string): string | undefined {
   const raw = toRawPath(target);
   if (raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'))) return raw;

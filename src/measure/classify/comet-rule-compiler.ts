@@ -1,6 +1,6 @@
 /**
- * Turns rules for Comet messages as they are written into what messages are compared with, and says what is wrong with a
- * rule. config/comet-rules.ts, which may not know this, checks the same: what passes there has to pass here.
+ * Compiles and validates the rules for Comet messages. config/comet-rules.ts, which must not import this file, makes
+ * the same checks: a rule that it accepts must be accepted here.
  */
 
 import { ConfigError } from '../../base/errors.ts';
@@ -15,7 +15,6 @@ export type CometAction = NonNullable<CometRule['action']>;
 
 export const COMET_WHENS: readonly CometWhen[] = ['subscribe', 'unsubscribe', 'publish', 'delivery'];
 
-/** What a match is. */
 export type CometTarget =
   | { readonly kind: 'none' }
   | { readonly kind: 'rpc' | 'sba'; readonly action: 'call' }
@@ -25,14 +24,14 @@ export interface CompiledCometRule {
   readonly whens: readonly CometWhen[];
   readonly pattern: ChannelPattern;
   readonly target: CometTarget;
-  /** Without parts for kind `none`. */
+  /** Has no parts for kind `none`. */
   readonly name: NameTemplate;
   readonly reply: ReplyRule;
 }
 
 /**
- * Compiles rules; `key` names them in errors, e.g. `comet.rules` in `comet.rules[2].name`. Throws `D2S_ERR_CONFIG` for a
- * rule that could never match or could not name what it matches.
+ * Compiles rules. `key` names them in errors, e.g. `comet.rules` in `comet.rules[2].name`. Throws `D2S_ERR_CONFIG` for
+ * a rule that could never match or could not name its matches.
  */
 export function compileCometRules(rules: readonly CometRule[], key: string): CompiledCometRule[] {
   return rules.map((rule, index) => compileRule(rule, `${key}[${index}]`));
@@ -125,7 +124,7 @@ function refuse(key: string, value: string | undefined, expected: string): never
   throw new ConfigError(`${key}: ${JSON.stringify(value ?? '')} cannot be used; expected ${expected}`);
 }
 
-/** When each action can be: the first is the default. Any other combination would match without meaning anything. */
+/** The allowed `when` of each action; the first is the default. Other combinations would match but mean nothing. */
 const ALLOWED_WHENS: Readonly<Record<CometAction, readonly CometWhen[]>> = {
   call: ['publish'],
   subscribe: ['subscribe', 'publish'],
@@ -133,7 +132,7 @@ const ALLOWED_WHENS: Readonly<Record<CometAction, readonly CometWhen[]>> = {
   value: ['delivery'],
 };
 const DEFAULT_REPLY: ReplyRule = { channel: undefined, id: ['id'], error: undefined };
-// What a message keeps of itself once it has been read (protocol/bayeux/message.ts).
+// Pointers may only reach fields that survive the parsing of a message (protocol/bayeux/message.ts).
 const ID_PLACE = /^\/(?:id$|data\/|ext\/)/;
 const ID_FORM = 'a JSON Pointer into the message: /id, or below /data or /ext such as /data/requestId';
 const ERROR_PLACE = /^\/(?:error$|data(?:\/|$)|ext(?:\/|$))/;

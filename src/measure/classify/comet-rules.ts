@@ -1,10 +1,11 @@
 import type { CometRule } from '../../config/config.ts';
 
 /**
- * What Comet messages mean by default. The server's channels are not public, so these are ours; a site whose server has
- * others lists them in `comet.rules`. Those are tried first, and the first match counts.
+ * The default rules for Comet messages. The server's channels are not public, so these are our choice; a site with
+ * other channels lists them in `comet.rules`. Those are tried first, and the first match counts.
  *
- * Either objects are channels of their own, or they are subscribed by messages to a service and come on one channel.
+ * Two styles are covered: each object has its own channel; or clients subscribe to objects with messages to a service,
+ * and all values arrive on one channel.
  */
 export const DEFAULT_COMET_RULES: readonly CometRule[] = [
   { channel: '/d2/object/{name}', kind: 'object', action: 'subscribe', name: '{name}' },

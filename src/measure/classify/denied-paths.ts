@@ -1,6 +1,7 @@
 /**
- * The paths of `rest.deny`, which only clients on loopback may ask for. Servers differ in how they read a path, so a target is
- * denied if any reading of it falls below such a path: escapes, path parameters, empty and dot segments, backslashes, absolute form.
+ * The paths of `rest.deny`, which only clients on loopback may request. Servers differ in how they read a path. A
+ * target is therefore denied if any reading of it lies at or below a denied path: escapes, path parameters, empty and
+ * dot segments, backslashes, absolute form.
  */
 import { decodeText, toRawPath } from './path.ts';
 
@@ -14,7 +15,7 @@ export class DeniedPaths {
     this.#paths = this.#segments.map((segments) => `/${segments.join('/')}`);
   }
 
-  /** Undefined for none, so that the data plane has nothing to ask then. */
+  /** Undefined for an empty list, so that the data plane has no check to make. */
   static of(paths: readonly string[]): DeniedPaths | undefined {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
@@ -40,7 +41,10 @@ export class DeniedPaths {
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
 
-  /** Whatever `..` removes, and whatever separates segments: the segments of the path that is meant are among these, in order. */
+  /**
+   * Servers differ on what `..` removes and on what separates segments. In every reading, the remaining segments are a
+   * subsequence of these, so a denied path that is a subsequence is denied.
+   */
   #deniesAmbiguous(path: string): boolean {
     const segments = decodeBytes(path).split(SEPARATORS);
     return this.#segments.some((denied) => {
@@ -55,21 +59,21 @@ function isBelow(path: string, denied: string): boolean {
   return path.startsWith(denied) && (path.length === denied.length || path.charCodeAt(denied.length) === SLASH);
 }
 
-/** Each escape for itself: a broken one elsewhere must not keep others from being read. */
+/** Decodes each escape separately: a broken one must not prevent the decoding of the others. */
 function decodeBytes(path: string): string {
   return path.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** A path of the configuration as the bytes that mean it, a character for each. */
+/** A path of the configuration as its UTF-8 bytes, one latin1 character for each. */
 function toWireText(path: string): string {
   return Buffer.from(decodeText(path), 'utf8').toString('latin1');
 }
 
 const SLASH = 0x2f;
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/i;
-/** Without any of these, text and meaning of a path that begins with a slash are the same. */
+/** A path that begins with a slash and has none of these reads the same everywhere. */
 const IRREGULAR = /[%;\\]|\/[/.]/;
-/** Climbs, and separators that some servers decode and others do not. */
+/** `..`, and separators that some servers decode and others do not. */
 const AMBIGUOUS = /\\|%(?:2f|3b|5c)|(?:\.|%2e){2}/i;
 const SEPARATORS = /[/\\;]/;
 const ESCAPE = /%([0-9a-f]{2})/gi;

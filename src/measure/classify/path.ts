@@ -1,14 +1,15 @@
 /**
- * Paths as the application server reads them. What it takes for the same call must be the same call here, or a call could
- * hide behind `//`, `/./` or `%2e`. So the order of steps is Tomcat's (CoyoteAdapter): path parameters are cut from the raw
- * path, then segments are decoded, then dot segments are resolved, also those that were written with escapes.
+ * Parses paths as the application server does. Paths that the server takes for the same call must be the same call
+ * here; otherwise a call could hide with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): path
+ * parameters are cut from the raw path, then segments are decoded, then dot segments are resolved, including escaped
+ * ones.
  */
 
 /**
  * The raw path of a request-target, without scheme, authority, query and path parameters:
  * `http://plant/app/a;jsessionid=1/b?x=1` gives `/app/a/b`. Undefined for `*` and an authority (RFC 9112 §3.2).
  *
- * Parameters go before anything else looks at the path, since `;jsessionid=` carries a session's id.
+ * Path parameters are removed before any other code sees the path, since `;jsessionid=` carries a session id.
  */
 export function toRawPath(target: string): string | undefined {
   const queryAt = target.indexOf('?');
@@ -23,14 +24,14 @@ function toOriginForm(raw: string): string | undefined {
   return raw.slice(authority.length);
 }
 
-/** Whether the path's segments are anything but its text between single slashes; the others need no reading at all. */
+/** Whether the path has escapes, bytes outside ASCII, or empty or dot segments. Other paths need no decoding. */
 export function isIrregularPath(path: string): boolean {
   return IRREGULAR.test(path);
 }
 
 /**
- * The segments of a raw path, decoded, dot segments and empty ones resolved: `/a//b/%2e/../c%20d/` gives `['a', 'c d']`.
- * A slash at the end makes no difference. Undefined when `..` would climb above the root, which Tomcat answers with 400.
+ * The decoded segments of a raw path, without dot segments and empty ones: `/a//b/%2e/../c%20d/` gives `['a', 'c d']`.
+ * A trailing slash makes no difference. Undefined when `..` would climb above the root, which Tomcat answers with 400.
  */
 export function toSegments(path: string): string[] | undefined {
   const segments: string[] = [];
@@ -44,20 +45,21 @@ export function toSegments(path: string): string[] | undefined {
 }
 
 /**
- * A segment's text: escapes resolved and the bytes read as UTF-8, whether they came escaped or raw. `segment` is latin1,
- * a character for each byte. What is no UTF-8 or holds a bad escape stays as it is: it still is a name, if an odd one.
+ * Decodes a segment: escapes are resolved and the bytes read as UTF-8, both escaped and raw ones. `segment` is latin1,
+ * one character for each byte. A segment with invalid UTF-8 or a bad escape is returned unchanged; it is still a usable
+ * name.
  */
 export function decodeSegment(segment: string): string {
   if (!ENCODED.test(segment)) return segment;
   try {
-    // Raw bytes become escapes first, so that one decoder, which refuses what is not UTF-8, sees both.
+    // Raw bytes are escaped first, so that one strict UTF-8 decoder handles both.
     return decodeURIComponent(segment.replace(RAW_BYTES, escapeByte));
   } catch {
     return segment;
   }
 }
 
-/** A segment of a path that the configuration or a rule holds: a text, not bytes; escapes are understood all the same. */
+/** Decodes a segment of a path from the configuration or a rule. It is text, not bytes, but may hold escapes. */
 export function decodeText(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -66,7 +68,7 @@ export function decodeText(segment: string): string {
   }
 }
 
-/** Context paths and prefixes may be written as text or as in an URL: `Čistička` and `%C4%8Cisti%C4%8Dka` are the same. */
+/** Context paths and prefixes may be text or URL-encoded: `Čistička` and `%C4%8Cisti%C4%8Dka` are the same. */
 export function toConfigSegments(path: string): string[] {
   return path.split('/').filter(Boolean).map(decodeText);
 }

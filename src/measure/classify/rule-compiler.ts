@@ -1,6 +1,4 @@
-/**
- * Turns rules as they are written into what a path is compared with, and says what is wrong with a rule.
- */
+/** Compiles and validates the rules for REST calls. */
 
 import { ConfigError } from '../../base/errors.ts';
 import type { RestRule } from '../../config/config.ts';
@@ -13,14 +11,14 @@ export interface CompiledRule {
   readonly kind: CallKind | 'none';
   /** A text to compare with, or null for a capture. */
   readonly segments: readonly (string | null)[];
-  /** Texts, and the positions of the segments to put between them. */
+  /** Literal texts, and the indexes of the path segments to insert between them. */
   readonly name: readonly (string | number)[];
 }
 
 /**
- * Compiles rules; `key` names them in errors, e.g. `rest.rules` in `rest.rules[2].name`. Throws `D2S_ERR_CONFIG` for a rule
- * that could never match or could not name its calls: unknown or doubled captures, a kind that is none, a session's name
- * other than `login` or `logout`.
+ * Compiles rules. `key` names them in errors, e.g. `rest.rules` in `rest.rules[2].name`. Throws `D2S_ERR_CONFIG` for a
+ * rule that could never match or could not name its calls: unknown or duplicate captures, an unknown kind, a name other
+ * than `login` or `logout` for kind `session`.
  */
 export function compileRules(rules: readonly RestRule[], key: string): CompiledRule[] {
   return rules.map((rule, index) => compileRule(rule, `${key}[${index}]`));

@@ -1,11 +1,11 @@
 import type { RestRule } from '../../config/config.ts';
 
 /**
- * What a call is by default: every call of the REST interface. A rule is data, so that a site with calls of its own lists
- * its rules in `rest.rules`; those are tried first, and the first match counts.
+ * The default rules: every call of the REST interface. A site with its own calls lists rules in `rest.rules`; those are
+ * tried first, and the first match counts.
  *
- * The forms of an RPC differ in who carries it out (`java`, `japi`: a process) and in whether an interface stands between
- * event and method. The literal segments are no part of the name; the interface is.
+ * The forms of an RPC differ in what executes it (`java`, `japi`: a process) and in whether there is an interface
+ * between event and method. The literal segments are not part of the name; the interface is.
  */
 export const DEFAULT_REST_RULES: readonly RestRule[] = [
   rpc('d2/rpc/{event}/{method}', '{event}.{method}'),
