@@ -1,27 +1,27 @@
 /**
- * The sessions of one table whose names nobody has proven: how many there are for each login, and which of them a credential
- * proves once it is accepted alone.
+ * The sessions of one table whose names are unproven. Counts them for each login, and finds those that a credential
+ * proves once the server accepts it alone.
  */
 import type { Session } from './session.ts';
 
-/** Unverified sessions for each login cookie at a time. */
+/** Limit on simultaneous unverified sessions for each login cookie. */
 export const MAX_CLAIMS_PER_LOGIN = 8;
-/** Logins that one request may bring and still begin an unverified session. More than any browser keeps for one path. */
+/** A request with more logins begins no unverified session. More than any browser keeps for one path. */
 const MAX_LOGINS = 8;
 
-/** Unverified sessions that one address may begin in a minute, of all applications together. */
+/** Unverified sessions that one address may begin in a minute, in all applications together. */
 export const CLAIMS_PER_ADDRESS = 32;
 
 /** One unverified session in the index. */
 export interface Claimed {
   readonly session: Session;
-  /** Of a Comet session only the name is unverified: the session itself belongs to its cookie. */
+  /** True for a Comet session: only its name is unverified, since the session itself belongs to its cookie. */
   readonly isNameOnly: boolean;
-  /** Hashes of the logins that it came with. */
+  /** Keyed hashes of the logins in the request that began it. */
   readonly logins: readonly string[];
   /**
-   * Token of the only credential that it came with. Undefined after a restart, until the next call of the same login and user,
-   * since the hash of a password is not saved; null after a second credential.
+   * Token of the only credential that its calls were accepted with. Undefined after a restart until the next call of
+   * the same login and user, since the hash of a password is not saved. Null after a second credential.
    */
   credential: string | undefined | null;
 }
@@ -36,7 +36,7 @@ export class ClaimIndex {
     return this.#size;
   }
 
-  /** Whether one more may begin that comes with these logins. */
+  /** Whether one more unverified session with these logins may begin. */
   hasRoom(logins: readonly string[]): boolean {
     if (logins.length > MAX_LOGINS) return false;
     return logins.every((login) => (this.#countByLogin.get(login) ?? 0) < MAX_CLAIMS_PER_LOGIN);
@@ -66,7 +66,7 @@ export class ClaimIndex {
     this.#link(claimed);
   }
 
-  /** Those that came with `credential` and no other, oldest first. */
+  /** The entries whose only credential is `credential`, oldest first. */
   of(credential: string): readonly Claimed[] {
     const claims = this.#byCredential.get(credential);
     return claims === undefined ? [] : [...claims];

@@ -1,14 +1,15 @@
 /**
- * What a request brings beside the credential that names its user. The server may have accepted the request for any of it, and
- * may never have looked at the credential, so an accepted request proves a credential only where there is nothing of this.
+ * Finds what a request brings besides the credential that names its user. The server may have accepted the request for
+ * any of these companions and never have checked the credential. An accepted request therefore proves a credential only
+ * when there are none.
  *
- * Judged by what servers could take for a login, not by what RFC 6265 allows. Tomcat tries each cookie of the name, in all
- * lines, quoted or not, and a path parameter (org.apache.catalina.connector.CoyoteAdapter).
+ * The test is what servers could take for a login, not what RFC 6265 allows. Tomcat tries each cookie of the name, in
+ * all lines, quoted or not, and a path parameter (org.apache.catalina.connector.CoyoteAdapter).
  *
- * No regular expressions here: `RegExp.input` would keep the last credential.
+ * This file uses no regular expressions: `RegExp.input` would keep the last credential in memory.
  */
 
-/** A request's head as far as it can hold a login. Values are latin1. */
+/** The parts of a request head that can hold a login. Values are latin1. */
 export interface CompanionFields {
   /** E.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test;jsessionid=1A2B?x=1`. */
   readonly target: string;
@@ -17,11 +18,14 @@ export interface CompanionFields {
 }
 
 export interface Companions {
-  /** Values of login cookies and of session ids in the path: each once, sorted. May be empty where a login was too odd to be read. */
+  /**
+   * Values of login cookies and of session ids in the path, without duplicates, sorted. May be empty when a login could
+   * not be parsed.
+   */
   readonly logins: readonly string[];
-  /** Application keys beside Basic, or beside another key. */
+  /** Application keys besides Basic, or besides another key. */
   readonly apiKeys: readonly string[];
-  /** Further lines of `Authorization`. */
+  /** Further `Authorization` lines. */
   readonly authorizations: readonly string[];
 }
 
@@ -29,8 +33,8 @@ export interface Companions {
 const SESSION_PARAMETER = 'jsessionid';
 
 /**
- * Undefined where the credential stands alone. `cookieName`: of the login's cookie, e.g. `JSESSIONID`; cookies whose names
- * contain it count as well (`JSESSIONIDSSO`), in any case of letters.
+ * Undefined when the credential stands alone. `cookieName` is the login cookie's name, e.g. `JSESSIONID`. Cookies whose
+ * names contain it count as well (`JSESSIONIDSSO`), ignoring case.
  */
 export function companionsOf(request: CompanionFields, cookieName: string): Companions | undefined {
   const name = cookieName.toLowerCase();
@@ -52,7 +56,7 @@ function addCookies(logins: Set<string>, lines: readonly string[], name: string)
   return isThere;
 }
 
-/** Any parameter is one: which of them the server reads is its own matter. */
+/** Every path parameter counts as a companion, since we do not know which ones the server reads. */
 function addParameters(logins: Set<string>, target: string, name: string): boolean {
   const query = target.indexOf('?');
   const end = query < 0 ? target.length : query;
@@ -65,7 +69,7 @@ function addParameters(logins: Set<string>, target: string, name: string): boole
   return true;
 }
 
-/** The value of `part`, e.g. `JSESSIONID="1A2B"`, if its name is a login's. */
+/** Adds the value of `part`, e.g. `JSESSIONID="1A2B"`, if its name contains `name`. */
 function addValue(logins: Set<string>, part: string, name: string): void {
   const equals = part.indexOf('=');
   if (equals < 0 || !part.slice(0, equals).toLowerCase().includes(name)) return;
@@ -78,7 +82,7 @@ function unquoted(value: string): string {
   return isQuoted ? value.slice(1, -1).trim() : value;
 }
 
-/** `text` from `start` to `end` at each of the characters in `separators`. */
+/** Splits `text` between `start` and `end` at each of the characters in `separators`. */
 function* partsOf(text: string, start: number, end: number, separators: string): Generator<string> {
   let from = start;
   for (let at = start; at <= end; at += 1) {
@@ -88,7 +92,7 @@ function* partsOf(text: string, start: number, end: number, separators: string):
   }
 }
 
-/** All but the one that names the user: the first `Authorization` of the scheme Basic, else the first application key. */
+/** All except the one that names the user: the first `Authorization` if it is Basic, else the first application key. */
 function otherCredentialsOf(request: CompanionFields): Pick<Companions, 'apiKeys' | 'authorizations'> {
   const authorizations = request.fields('authorization');
   const apiKeys = request.fields('x-api-key');
@@ -97,7 +101,7 @@ function otherCredentialsOf(request: CompanionFields): Pick<Companions, 'apiKeys
   return { apiKeys: apiKeys.filter(isOther), authorizations: authorizations.filter(isOther) };
 }
 
-/** Whether the value of an `Authorization` is of the scheme Basic (RFC 7617 §2). */
+/** Whether an `Authorization` value has the scheme Basic (RFC 7617 §2). */
 export function isBasic(authorization: string | undefined): authorization is string {
   return authorization !== undefined && authorization.slice(0, BASIC.length).toLowerCase() === BASIC;
 }

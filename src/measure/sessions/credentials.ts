@@ -1,70 +1,71 @@
 /**
- * Who sends a request: HTTP Basic (RFC 7617), an application key in `X-API-Key`, the cookie of a login, or the certificate that the
- * connection was made with.
+ * Identifies the sender of a request by HTTP Basic (RFC 7617), an application key in `X-API-Key`, the login cookie, or
+ * the client certificate of the connection.
  *
- * Nothing here keeps a credential. What is compared and kept is a keyed hash, whose key is random and dies with the process,
- * so that neither a dump of the tables nor a guess at a password can be checked against anything. With a state file, the key
- * is in that file, so that a session is found again after a restart; hashes of what holds a password never are (`isLasting`).
+ * This file keeps no credential. It compares and keeps keyed hashes; the hash key is random and dies with the process.
+ * Neither a dump of the tables nor a guessed password can then be checked against anything. With a state file, the key
+ * is saved in that file, so that sessions are found again after a restart. Hashes of values that include a password are
+ * never saved (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
 import type { ApiKeyUser } from '../../config/config.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
 
-/** The part of a request's head that tells who sends it. Values are latin1, byte for byte as on the wire. */
+/** The fields of a request head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export interface CredentialFields {
   field(name: string): string | undefined;
 }
 
-/** The part of a connection that tells who is at its other end: a certificate that has been verified, if there is one. */
+/** The verified client certificate of a connection, if there is one. */
 export interface CertificateHolder {
   readonly certificateUser?: string;
   readonly certificateSubject?: string;
 }
 
 export interface Identity {
-  /** Keyed hash of what all requests of one session share: the user, or the application key. */
+  /** Keyed hash that all requests of one session share: of the user, or of the application key. */
   readonly key: string;
-  /** For people: at most 256 characters, no control characters. Null where the wire does not tell it. */
+  /** For display: at most 256 characters, no control characters. Null when the request does not contain it. */
   readonly userName: string | null;
 }
 
-/** A credential beside something else that the server may have accepted the request for. */
+/** A credential in a request that the server may have accepted for something else (companions.ts). */
 export interface Claim {
   readonly identity: Identity;
-  /** Keyed hash of what all requests of one claim share: the user or application key, and what came beside it. */
+  /** Keyed hash that all requests of one claim share: of the user or application key, and of its companions. */
   readonly key: string;
-  /** Keyed hash of the credential together with what came beside it: neither alone leads to it. */
+  /** Keyed hash of the credential together with its companions: neither alone leads to it. */
   readonly token: string;
-  /** Token of the credential alone, as `tokenOf` gives it. */
+  /** Token of the credential alone, as from `tokenOf`. */
   readonly credential: string;
-  /** Keyed hashes of the logins beside it; see `Companions.logins`. */
+  /** Keyed hashes of the logins that came with it; see `Companions.logins`. */
   readonly logins: readonly string[];
 }
 
-/** The name that the HTTP request of a Comet message states, and what it is worth. */
+/** The user name that the HTTP request of a Comet message states, and how far it is proven. */
 export interface StatedName {
-  /** Null where nothing, or nothing with a name, is stated. */
+  /** Null when the request states no name. */
   readonly userName: string | null;
   /** Token of the credential that states it; undefined for a certificate, or without a credential. */
   readonly credential: string | undefined;
-  /** By a certificate, which has been verified. */
+  /** True when a client certificate states it, which has been verified. */
   readonly isVerified: boolean;
-  /** The request brings nothing else that the server may accept it for. */
+  /** True when the request has nothing else that the server may accept it for. */
   readonly isAlone: boolean;
 }
 
-/** Longest user name that is shown, in UTF-16 units. */
+/** Longest displayed user name, in UTF-16 code units. */
 export const MAX_USER_NAME_CHARS = 256;
 
 export class Credentials {
-  // Before the value, in one pass: an HMAC costs three times as much, and what it adds guards hashes that others see.
+  // Hashed before the value, in one pass. An HMAC costs three times as much and only protects hashes that others see.
   #secret = randomBytes(SECRET_BYTES).toString('base64');
   readonly #apiKeyUsers = new Map<string, string>();
   readonly #cookieName: string;
   #apiKeys: readonly ApiKeyUser[];
 
-  /** `cookieName`: of the cookie that names a login, e.g. `JSESSIONID`. */
+  /** `cookieName`: name of the login cookie, e.g. `JSESSIONID`. */
   constructor(apiKeys: readonly ApiKeyUser[], cookieName: string) {
     this.#cookieName = cookieName;
     this.#apiKeys = apiKeys;
@@ -76,13 +77,13 @@ export class Credentials {
     return Buffer.from(this.#secret, 'base64');
   }
 
-  /** Goes on with the key of the process before, so that its hashes hold. Only before anything has been hashed. */
+  /** Takes over the key of the previous process, so that its hashes stay valid. Call it before anything is hashed. */
   adopt(secret: Buffer): void {
     this.#secret = secret.toString('base64');
     this.#hashApiKeys();
   }
 
-  /** Other users from now on. Sessions that there are keep the names that they have. */
+  /** Replaces the application keys and their users. Existing sessions keep their names. */
   nameApiKeys(apiKeys: readonly ApiKeyUser[]): void {
     this.#apiKeys = apiKeys;
     this.#hashApiKeys();
@@ -91,16 +92,17 @@ export class Credentials {
   #hashApiKeys(): void {
     this.#apiKeyUsers.clear();
     for (const { user, key } of this.#apiKeys) {
-      // On the wire a letter outside ASCII is one byte (latin1) or several (UTF-8); clients do both.
+      // On the wire a letter outside ASCII is one byte (latin1) or several (UTF-8); clients send both.
       this.#apiKeyUsers.set(this.#hash('key', key), user);
       this.#apiKeyUsers.set(this.#hash('key', Buffer.from(key, 'utf8').toString('latin1')), user);
     }
   }
 
   /**
-   * A token equal for equal credentials, 44 characters, or 64 for a password's; undefined without credentials. Says nothing of their being right.
-   * Basic wins over an application key, even when it cannot be read, both win over the cookie of a login, and that over the
-   * certificate of the connection. About 1 µs.
+   * A token that is equal for equal credentials: 44 characters, or 64 if it includes a password. Undefined without
+   * credentials. It does not tell whether the credentials are right. Basic wins over an application key, even if it
+   * cannot be decoded. Both win over the login cookie, and the cookie wins over the certificate of the connection.
+   * Takes about 1 µs.
    */
   tokenOf(fields: CredentialFields, holder: CertificateHolder = {}): string | undefined {
     const authorization = fields.field('authorization');
@@ -111,14 +113,14 @@ export class Credentials {
     return this.cookieTokenOf(fields) ?? (certificateSubject && this.#hash('certificate', certificateSubject));
   }
 
-  /** The token of the login's cookie, as `tokenOf` gives it; undefined without one. */
+  /** The token of the login cookie, as from `tokenOf`; undefined without one. */
   cookieTokenOf(fields: CredentialFields): string | undefined {
     const cookies = fields.field('cookie');
     const value = cookies === undefined ? undefined : toCookieValue(cookies, this.#cookieName);
     return value === undefined || value === '' ? undefined : this.#hash('cookie', value);
   }
 
-  /** The token of the login's cookie as a response sets it, among its `Set-Cookie` fields; undefined when it does not. */
+  /** The token of the login cookie in a response's `Set-Cookie` fields; undefined when they do not set it. */
   setCookieTokenOf(setCookies: readonly string[]): string | undefined {
     for (const setCookie of setCookies) {
       const end = setCookie.indexOf(';');
@@ -128,14 +130,14 @@ export class Credentials {
     return undefined;
   }
 
-  /** A token for a Bayeux `clientId`. */
   clientTokenOf(clientId: string): string {
     return this.#hash('client', clientId);
   }
 
   /**
-   * Whose session these credentials share in; undefined when they name nobody: no Basic, no base64, no colon. Never throws.
-   * To be asked only once the server has accepted them. `holder`: who is named where the request itself names nobody.
+   * The user or application key that these credentials name, which selects the session. Undefined when they name
+   * nobody: no Basic, no base64, no colon. Never throws. Call it only after the server has accepted the request.
+   * `holder` is used when the request itself names nobody.
    */
   identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
     const authorization = fields.field('authorization');
@@ -150,8 +152,8 @@ export class Credentials {
   }
 
   /**
-   * The claim that an accepted request makes; undefined where its credential stands alone, so that being accepted proves it, or
-   * names nobody. A cookie and a certificate make no claims.
+   * The claim that an accepted request makes. Undefined when its credential stands alone, since acceptance then proves
+   * it, and when it names nobody. A cookie and a certificate make no claims.
    */
   claimOf(request: CompanionFields): Claim | undefined {
     const companions = this.#companionsOf(request);
@@ -169,7 +171,7 @@ export class Credentials {
     };
   }
 
-  /** For Comet, where what is sent inside a request may state a name as well. */
+  /** For Comet, where messages inside the request may state a name as well. */
   statedNameOf(request: CompanionFields, holder: CertificateHolder): StatedName {
     const isNamedByField = hasCredential(request);
     const identity = this.identify(request, holder);
@@ -185,13 +187,13 @@ export class Credentials {
     return hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
   }
 
-  /** By the whole subject: common names are only unique where an authority sees to it. */
+  /** Uses the whole subject as key: common names are unique only if the authority ensures it. */
   #identifyHolder({ certificateUser, certificateSubject }: CertificateHolder): Identity | undefined {
     if (certificateUser === undefined || certificateSubject === undefined) return undefined;
     return { key: this.#hash('certificate', certificateSubject), userName: toShownName(certificateUser) };
   }
 
-  /** `kind` keeps a user called like a key from sharing its session. */
+  /** `kind` prevents a user whose name equals a key from sharing that key's session. */
   #hash(kind: HashKind, value: string): string {
     return hash('sha256', `${this.#secret}${kind}:${value}`, HOLDS_PASSWORD.has(kind) ? 'hex' : 'base64');
   }
@@ -199,10 +201,10 @@ export class Credentials {
 
 type HashKind = 'basic' | 'certificate' | 'claim' | 'claim-token' | 'client' | 'cookie' | 'key' | 'login' | 'user';
 
-/** Of what a password may be part of: longer than the others, so that `isLasting` knows them. */
+/** Hashes that may include a password. They are longer than the others, so that `isLasting` recognises them. */
 const HOLDS_PASSWORD: ReadonlySet<HashKind> = new Set<HashKind>(['basic', 'claim-token']);
 
-/** Basic or an application key, right or wrong. */
+/** Whether the request has Basic or an application key, right or wrong. */
 function hasCredential(fields: CredentialFields): boolean {
   if (isBasic(fields.field('authorization'))) return true;
   const apiKey = fields.field('x-api-key');
@@ -210,14 +212,15 @@ function hasCredential(fields: CredentialFields): boolean {
 }
 
 /**
- * Whether a token may be written to the state file, which has the key: not what a password is part of, since passwords can
- * be guessed. Its session is found again by its user, with the next call that the server accepts.
+ * Whether a token may be written to the state file. The file contains the hash key, and passwords can be guessed, so
+ * hashes that include a password must not be in it. Such a session is found again by its user, with the next call that
+ * the server accepts.
  */
 export function isLasting(token: string): boolean {
   return token.length === LASTING_TOKEN_CHARS;
 }
 
-/** Of a hash with 32 bytes in base64; in hex it has 64. */
+/** Length of a 32-byte hash in base64; in hex it has 64 characters. */
 const LASTING_TOKEN_CHARS = 44;
 export const SECRET_BYTES = 16;
 
@@ -230,7 +233,7 @@ function toBasicUser(authorization: string): string | undefined {
   return colonAt < 0 ? undefined : decodeUser(bytes.subarray(0, colonAt));
 }
 
-/** The scheme does not say the charset: UTF-8 is what servers ask for (RFC 7617 §2.1), latin1 what old clients send. */
+/** The request does not name the charset: servers ask for UTF-8 (RFC 7617 §2.1), old clients send latin1. */
 function decodeUser(bytes: Buffer): string {
   try {
     return UTF8.decode(bytes);
@@ -239,7 +242,7 @@ function decodeUser(bytes: Buffer): string {
   }
 }
 
-/** The value of the first cookie of that name in `a=1; name=value`; names are compared as they are (RFC 6265 §5.4). */
+/** The value of the first cookie called `name` in `a=1; name=value`. Names are case-sensitive (RFC 6265 §5.4). */
 function toCookieValue(cookies: string, name: string): string | undefined {
   let at = 0;
   while (at < cookies.length) {
@@ -254,7 +257,7 @@ function toCookieValue(cookies: string, name: string): string | undefined {
   return undefined;
 }
 
-/** A user's name as it may be shown: at most 256 characters, without control characters and other invisible ones. */
+/** A user name for display: at most 256 characters; control and other invisible characters are replaced. */
 export function toShownName(user: string): string {
   return toShownText(user.slice(0, MAX_USER_NAME_CHARS)).replace(HALF_CHARACTER, '');
 }
@@ -264,5 +267,5 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 const EQUALS = 0x3d;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** A surrogate pair cut in two at the end. */
+/** A surrogate that was cut off from its pair at the end. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;

@@ -1,25 +1,25 @@
 import type { Session } from './session.ts';
 
-/** The way from the tokens of a session to itself, as long as it lasts. Only its table writes it. */
+/** Refers from the tokens of a session to the session, as long as it lasts. Only its table writes it. */
 export interface SessionLead {
-  /** The table that wrote it; no other follows it. */
+  /** The table that wrote it; other tables ignore it. */
   readonly table: object;
-  /** Undefined once it has ended. */
+  /** Undefined after the session has ended. */
   session: Session | undefined;
-  /** Tokens that it is not recognised by any more. */
+  /** Number of tokens that the session has dropped. */
   forgotten: number;
 }
 
 /**
- * A token that was seen, and where it led: whoever keeps this for the next time saves `SessionTable` the look-up, of which with
- * 10,000 sessions nothing is in the processor's cache. Only that table writes it.
+ * A token with a cached look-up. Reusing this object saves `SessionTable` the look-up, which with 10,000 sessions
+ * always misses the processor's cache. Only that table writes `lead` and `forgotten`.
  */
 export class KnownToken {
   readonly token: string;
-  /** For `TokenMemory`: what tells it from others in the same slot. */
+  /** For `TokenMemory`: distinguishes fingerprints in the same slot. */
   readonly rest: number;
   lead: SessionLead | undefined;
-  /** `lead.forgotten` when the token led there: it still does while they are as many. */
+  /** `lead.forgotten` at the time of the look-up. While the two are equal, the token still leads there. */
   forgotten = 0;
 
   constructor(token: string, rest = 0) {

@@ -1,10 +1,10 @@
 import type { ArchiveReader } from '../../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
 
-/** A SHA-256. */
+/** Length of a SHA-256 hash. */
 const TOKEN_BYTES = 32;
 
-/** Writes a token for which `isLasting` holds, or a session's key, as the bytes that it is the base64 of. */
+/** Writes the bytes of a base64 token for which `isLasting` holds, or of a session's key. */
 export function saveToken(out: ArchiveWriter, token: string): void {
   out.bytes(Buffer.from(token, 'base64'));
 }

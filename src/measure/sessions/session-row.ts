@@ -1,4 +1,4 @@
-/** One session in its table, and how it is written to the state file and read again. */
+/** One row of the session table, and its form in the state file. */
 import type { ArchiveReader } from '../../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
 import type { Claimed } from './claim-index.ts';
@@ -13,19 +13,21 @@ export interface Row {
   key: string;
   /** Oldest first. */
   readonly tokens: string[];
-  /** Of an unverified session, or of an unverified name. */
+  /** Set while the session or its name is unverified. */
   claimed: Claimed | undefined;
 }
 
-/** What leads to a session, as it was saved. */
+/** The saved key and tokens that lead to a session. */
 export interface SavedRow {
   readonly key: string;
   readonly tokens: readonly string[];
-  /** Of an unverified session; undefined for others. */
+  /** Logins of an unverified session; undefined for others. */
   readonly logins: readonly string[] | undefined;
 }
 
-/** Without the session itself. Only for a row whose key is lasting; tokens of passwords are left out. */
+/**
+ * Writes the row without its session. Only for a row whose key is lasting; tokens that include a password are left out.
+ */
 export function saveRow(out: ArchiveWriter, { key, tokens, claimed }: Row): void {
   saveToken(out, key);
   saveTokens(out, tokens.filter(isLasting));
@@ -45,7 +47,7 @@ function saveTokens(out: ArchiveWriter, tokens: readonly string[]): void {
 
 function loadTokens(input: ArchiveReader): string[] {
   const tokens: string[] = [];
-  // One by one: a damaged count ends at the end of the file.
+  // Reads one by one, so that a damaged count fails at the end of the file.
   for (let left = input.count(); left > 0; left -= 1) tokens.push(loadToken(input));
   return tokens;
 }

@@ -1,13 +1,14 @@
 /**
- * Who is connected to one application, since when, over what. Knows no HTTP: callers say which credentials were accepted.
+ * The sessions of one application: who is connected, since when, and how. This folder must not know HTTP exchanges:
+ * callers say which credentials the server accepted.
  *
- * A session is found by its key (what all its connections share, e.g. the user) and by its tokens (what it was recognised by
- * before, e.g. a credential that was accepted). Both are keyed hashes. Every kind of connection, also those that bring
- * cookies or client ids, fits into the two.
+ * A session is found by its key and by its tokens, all of them keyed hashes. All its connections share the key, e.g. of
+ * the user. A token stands for something that was accepted for the session before, e.g. a credential, a cookie or a
+ * `clientId`.
  *
- * A session whose credential may not be what the server accepted (a `Claim`) is unverified. It has a key and tokens of its own,
- * made of the credential and of what came beside it, so the credential alone never leads to it. It becomes verified when
- * the same credential is proven and its user has no other session.
+ * A session is unverified when the server may have accepted its requests for something other than the credential (a
+ * `Claim`). Its key and tokens are hashes of the credential together with its companions, so the credential alone never
+ * leads to it. It becomes verified when the same credential is proven and its user has no other session.
  */
 
 import type { Clock } from '../../base/clock.ts';
@@ -31,23 +32,23 @@ import {
 } from './session.ts';
 import { loadRow, type Row, saveRow } from './session-row.ts';
 
-/** Tokens by which one session is recognised; past that the oldest is forgotten, and has to be accepted again. */
+/** Tokens kept for one session. Beyond that the oldest is dropped; the server has to accept that credential again. */
 export const MAX_TOKENS_PER_SESSION = 8;
 
 export interface SessionTableParts {
   readonly config: Pick<Config['sessions'], 'idleMs' | 'cometGoneMs' | 'max'>;
   readonly clock: Clock;
-  /** What `sessions.created` is counted with. */
+  /** The timer `sessions.created`. */
   readonly created: Timer;
   readonly sessionMetrics: SessionMetrics;
-  /** Unverified sessions that begin, by address. */
+  /** Limits the unverified sessions that one address begins. */
   readonly claimRate: AddressRate;
 }
 
-/** Which bound has kept a call from beginning an unverified session. */
+/** The limit that kept a call from beginning an unverified session. */
 export type ClaimLimit = 'cookie' | 'address';
 
-/** What a name is worth: `proven`, or stated by the credential of that token (undefined: by nothing that could be proven). */
+/** How a name is backed: `proven`, or stated by the credential with that token (undefined: nothing can prove it). */
 export type NameProof = 'proven' | { readonly credential: string | undefined };
 
 export class SessionTable {
@@ -55,13 +56,13 @@ export class SessionTable {
   readonly #created: Timer;
   readonly #sessionMetrics: SessionMetrics;
   readonly #metrics: MetricSet;
-  /** In the order of their beginning. */
+  /** Oldest session first. */
   readonly #byId = new Map<string, Row>();
   readonly #byKey = new Map<string, Row>();
   readonly #byToken = new Map<string, Row>();
-  /** Kept by the sessions: looking at 10,000 of them for each answer would hold the event loop for some ms. */
+  /** The sessions update it: counting 10,000 of them for each answer would block the event loop for some ms. */
   readonly #countsByType: CountsByType = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
-  /** No session ends by itself before this moment, so that most sweeps need not look at all. */
+  /** No session expires before this moment, so most sweeps return at once. */
   #nextEndNs = Number.POSITIVE_INFINITY;
   #limits: SessionLimits;
   #max: number;
@@ -85,21 +86,21 @@ export class SessionTable {
     };
   }
 
-  /** Other times and another number from now on, for the sessions that there are as well; more than `max` of them stay. */
+  /** Changes the limits, also for existing sessions. Sessions above a lower `max` stay. */
   reconfigure(config: SessionTableParts['config']): void {
     this.#limits = toLimits(config);
     this.#max = config.max;
-    // A time that has become shorter may be over already.
+    // A shorter limit may already have passed.
     this.#nextEndNs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Sessions now. */
+  /** Number of sessions now. */
   get size(): number {
     this.sweep();
     return this.#byId.size;
   }
 
-  /** Calls that would have begun a session when there were `sessions.max` already. */
+  /** Calls that began no session because there were `sessions.max` already. */
   get untracked(): number {
     return this.#untracked;
   }
@@ -109,38 +110,38 @@ export class SessionTable {
     return this.#claims.size > 0;
   }
 
-  /** Accepted calls that began no unverified session, by the bound that kept them from it. */
+  /** Accepted calls that began no unverified session, by limit. */
   get refusedClaims(): Readonly<Record<ClaimLimit, number>> {
     return this.#refusedClaims;
   }
 
-  /** Oldest first, all at once. */
+  /** All sessions, oldest first. */
   list(): SessionEntry[] {
     return [...this.entries()];
   }
 
   /**
-   * The sessions of this moment, oldest first. Each is read when it is taken, with all that has happened until then; one that
-   * has ended meanwhile stays in it.
+   * The sessions of this moment, oldest first. Each entry is built when the iterator reaches it, with the numbers of
+   * that time. Sessions that end in the meantime are still included.
    */
   entries(): Iterable<SessionEntry> {
     this.sweep();
     return entriesOf([...this.#byId.values()]);
   }
 
-  /** As `entries`, the sessions themselves. */
+  /** As `entries`, but the sessions themselves. */
   sessions(): readonly Session[] {
     this.sweep();
     return Array.from(this.#byId.values(), ({ session }) => session);
   }
 
-  /** Sessions now by what their clients connect with; all three are there. */
+  /** Number of sessions now for each connection type; all three keys are present. */
   countsByType(): Readonly<CountsByType> {
     this.sweep();
     return { ...this.#countsByType };
   }
 
-  /** Sessions begun, with the durations of the calls that began them. */
+  /** Counts begun sessions, with the durations of the calls that began them. */
   get created(): TimerReading {
     return this.#created;
   }
@@ -154,12 +155,12 @@ export class SessionTable {
     return this.#metrics;
   }
 
-  /** The session that brought `token` before. */
+  /** The session that `token` leads to. */
   recognise(token: string, nowNs: number): Session | undefined {
     return this.#live(this.#byToken.get(token), nowNs)?.session;
   }
 
-  /** As `recognise`, and has `known` remember where it leads. */
+  /** As `recognise`; caches the result in `known`. */
   recogniseKnown(known: KnownToken, nowNs: number): Session | undefined {
     const { lead } = known;
     if (lead?.session !== undefined && lead.forgotten === known.forgotten && lead.table === this) {
@@ -171,7 +172,7 @@ export class SessionTable {
     return this.#live(row, nowNs)?.session;
   }
 
-  /** The session of `key`, for which `token` was accepted just now: from here on that token alone tells it. */
+  /** The session of `key`, for which the server has just accepted `token`. From now on the token alone leads to it. */
   join(key: string, token: string, nowNs: number): Session | undefined {
     const row = this.#live(this.#byKey.get(key), nowNs);
     if (row !== undefined) this.#remember(row, token);
@@ -179,8 +180,8 @@ export class SessionTable {
   }
 
   /**
-   * The session of `key`, for which `token` was accepted alone just now. An unverified one of that credential becomes it where
-   * there is none; names that this credential states over Comet are verified.
+   * The session of `key`, for which the server has just accepted `token` alone. If there is none, an unverified session
+   * of that credential takes its place. Names that this credential states over Comet become verified.
    */
   prove(key: string, token: string, nowNs: number): Session | undefined {
     let present = this.join(key, token, nowNs);
@@ -193,7 +194,7 @@ export class SessionTable {
     return present;
   }
 
-  /** The unverified session of a claim that the server has accepted; undefined where there is none. */
+  /** The unverified session of an accepted claim; undefined when there is none. */
   joinClaim(claim: Claim, nowNs: number): Session | undefined {
     const row = this.#live(this.#byKey.get(claim.key), nowNs);
     if (row === undefined) return undefined;
@@ -202,7 +203,7 @@ export class SessionTable {
     return row.session;
   }
 
-  /** Begins the unverified session of a claim, which has none; undefined, and counted, beyond a bound. */
+  /** Begins the unverified session of a claim that has none. Undefined when a limit is reached; that is counted. */
   beginClaim(claim: Claim, origin: SessionOrigin): Session | undefined {
     const limit = this.#hasRoom(origin.atNs) ? this.#limitOf(claim, origin) : undefined;
     if (limit !== undefined) {
@@ -215,7 +216,10 @@ export class SessionTable {
     return session;
   }
 
-  /** The name of a session became known, e.g. by a form login on its cookie. A proven name replaces a claimed one; else the first stays. */
+  /**
+   * Sets the name of a session after its beginning, e.g. from a form login on its cookie. A proven name replaces an
+   * unproven one; otherwise the first name stays.
+   */
   name(session: Session, userName: string | null, proof: NameProof): void {
     if (userName === null) return;
     session.nameUser(userName, proof === 'proven');
@@ -231,7 +235,7 @@ export class SessionTable {
     }
   }
 
-  /** Begins the session of `key`, which has none; undefined, and counted as `untracked`, when the table is full. */
+  /** Begins the session of a `key` that has none. Undefined when the table is full; that is counted as `untracked`. */
   begin(key: string, token: string, origin: SessionOrigin): Session | undefined {
     if (!this.#hasRoom(origin.atNs)) {
       this.#untracked += 1;
@@ -247,39 +251,38 @@ export class SessionTable {
     return session;
   }
 
-  /** A further token by which a session is recognised from now on, e.g. of the cookie that replaced its first one. */
+  /** Adds a token that leads to the session from now on, e.g. of the cookie that replaced its first one. */
   addToken(session: Session, token: string): void {
     const row = this.#byId.get(session.id);
     if (row !== undefined) this.#remember(row, token);
   }
 
-  /** The last connection of a session that keeps connections has gone: it ends unless one is back in time. */
+  /** The last connection of a Comet session has closed. The session ends after `goneNs` unless `back` is called. */
   gone(session: Session, atNs: number): void {
     session.goneSince(atNs);
     this.#nextEndNs = Math.min(this.#nextEndNs, atNs + this.#limits.goneNs);
   }
 
-  /** The session has a connection again. */
   back(session: Session): void {
     session.goneSince(undefined);
   }
 
-  /** Ends a session; without effect when it has ended already. */
+  /** Ends a session; has no effect if it has ended already. */
   end(session: Session): void {
     const row = this.#byId.get(session.id);
     if (row !== undefined) this.#remove(row);
   }
 
-  /** Ends the sessions that are idle or gone. Reads do so by themselves; in between it only gives memory back. */
+  /** Ends the expired sessions. Reads do this too; sweeping between reads only frees memory. */
   sweep(): void {
     this.#sweepAt(this.#clock.nowNs());
   }
 
-  /** Writes all sessions, with a pause after each; `saveMore` writes what others know of it. To be consumed to its end. */
+  /** Writes all sessions and yields after each. `saveMore` writes the caller's data on it. Must be run to its end. */
   *save(out: ArchiveWriter, saveMore: (session: Session) => void): Generator<void> {
     for (const count of [this.#untracked, this.#refusedClaims.cookie, this.#refusedClaims.address]) out.count(count);
     for (const row of this.#byId.values()) {
-      // Of a claim beside a second password.
+      // Such a key is a claim's whose companions include a second password.
       if (!isLasting(row.key)) continue;
       out.flag(true);
       row.session.save(out);
@@ -293,8 +296,8 @@ export class SessionTable {
   }
 
   /**
-   * Takes up the sessions that were saved, as many as there are. Those that have been idle or gone for too long since then
-   * end as they always do. Only before anything has begun.
+   * Restores all saved sessions, even more than `sessions.max`. Those that have expired in the meantime end as usual.
+   * Call it before any session has begun.
    */
   load(input: ArchiveReader, loadMore: (session: Session) => void): void {
     this.#untracked = input.count();
@@ -316,30 +319,30 @@ export class SessionTable {
 
   #sweepAt(nowNs: number): void {
     if (nowNs < this.#nextEndNs) return;
-    // What is begun or gone while the ended ones are told of it counts, too.
+    // Reset first: listeners of ended sessions may begin sessions or report gone ones.
     this.#nextEndNs = Number.POSITIVE_INFINITY;
     for (const row of this.#byId.values()) {
       if (this.#live(row, nowNs) === undefined) continue;
-      // A running call may end at any moment, but its session is idle for long enough only that long after now.
+      // A running call may end at any moment; its session then expires `idleNs` later at the earliest.
       const endNs = Math.min(row.session.endsAtNs(this.#limits), nowNs + this.#limits.idleNs);
       this.#nextEndNs = Math.min(this.#nextEndNs, endNs);
     }
   }
 
-  /** The row, unless its session has been idle or gone for too long: that ends it, whoever notices first. */
+  /** The row, or undefined after ending its session if that has expired. */
   #live(row: Row | undefined, nowNs: number): Row | undefined {
     if (row === undefined || nowNs < row.session.endsAtNs(this.#limits)) return row;
     this.#remove(row);
     return undefined;
   }
 
-  /** Ends what is over first, if that is needed. */
+  /** Sweeps expired sessions first when the table is full. */
   #hasRoom(nowNs: number): boolean {
     if (this.#byId.size >= this.#max) this.#sweepAt(nowNs);
     return this.#byId.size < this.#max;
   }
 
-  /** The bound that keeps a claim from having a session of its own. */
+  /** The limit that refuses this claim a session; undefined when it may begin. */
   #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionOrigin): ClaimLimit | undefined {
     if (!this.#claims.hasRoom(logins)) this.#sweepAt(atNs);
     if (!this.#claims.hasRoom(logins)) return 'cookie';
@@ -353,7 +356,7 @@ export class SessionTable {
     this.#claims.add(claimed);
   }
 
-  /** Makes an unverified session the one of `key`; it keeps its id and its numbers. */
+  /** Makes an unverified session the verified one of `key`. It keeps its id and its numbers. */
   #promote(row: Row, key: string, token: string): Session {
     this.#verify(row);
     this.#byKey.delete(row.key);

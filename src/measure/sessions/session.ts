@@ -7,82 +7,81 @@ import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
 
 export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
 
-/** Sessions now by what their clients connect with. */
+/** Number of sessions now, by connection type. */
 export type CountsByType = Record<ConnectionType, number>;
 
 /** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
 export interface SessionEntry {
   readonly id: string;
   readonly createTime: string;
-  /** Null where the wire does not tell it. */
+  /** Null when the traffic does not contain it. */
   readonly userName: string | null;
   readonly connectionType: ConnectionType;
   readonly lastActivityTime: string;
-  /** E.g. `10.0.0.7` or `2001:db8::7`: where the request that began the session came from. */
+  /** E.g. `10.0.0.7` or `2001:db8::7`: the client address of the request that began the session. */
   readonly remoteAddress: string;
-  /** Calls of any kind that have ended, the one that began the session included. */
+  /** Ended calls of any kind, including the one that began the session. */
   readonly requests: number;
-  /** Only there where nothing has proven the credential, or the name, that its client states. */
+  /** Present only when the credential or name that the client states is unproven. */
   readonly verified?: false;
 }
 
-/** How a session came to be. */
 export interface SessionOrigin {
   readonly userName: string | null;
   readonly connectionType: ConnectionType;
-  /** As the socket tells it; an IPv4 address in IPv6 form (`::ffff:10.0.0.7`) is shown as IPv4. */
+  /** As from the socket; an IPv4 address in IPv6 form (`::ffff:10.0.0.7`) is shown as IPv4. */
   readonly remoteAddress: string;
-  /** Monotonic moment at which the call that began it ended. */
+  /** Monotonic moment at which the call that began the session ended. */
   readonly atNs: number;
   /** Duration of that call. */
   readonly creationNs: number;
-  /** The session was there before the sidecar: shown, but not counted as created. */
+  /** The session existed before the sidecar started: it is shown, but not counted as created. */
   readonly isAdopted?: boolean;
-  /** False where nothing has proven the credential or the name. Default true. */
+  /** False when the credential or the name is unproven. Default true. */
   readonly isVerified?: boolean;
 }
 
-/** How long a session may be idle, and how long without any connection of a kind that is kept. */
+/** `idleNs`: longest time without activity. `goneNs`: longest time without a connection, for Comet sessions. */
 export interface SessionLimits {
   readonly idleNs: number;
   readonly goneNs: number;
 }
 
-/** The statistics of a session and of its one creation; both are made when they are first needed. */
+/** Creates the statistics of a session and the metrics of its creation; both are lazy. */
 export interface SessionMetrics {
   createStatistics(): Statistics;
   createMetrics(atNs: number, creationNs: number): MetricSet;
 }
 
-/** One session of a user. Begun and ended by its `SessionTable` only. */
+/** One session of a user. Only its `SessionTable` begins and ends it. */
 export class Session {
-  // What every call touches is declared first: V8 lays fields out in this order, behind what it knows the object by.
+  // The fields that every call touches come first: V8 lays fields out in this order, after the object's header.
   #statistics: Statistics | undefined;
   #requests = 0;
   #openCalls = 0;
-  /** A double from the start: declared without a value it would be undefined first, and each call would allocate a number. */
+  /** A double from the start. Without a value it would start as undefined, and each call would allocate a number. */
   #lastActivityNs = Number.NaN;
-  /** Since when its last connection is gone; infinity while there is one, and for sessions that keep none. */
+  /** When its last connection closed. Infinity while one is open, and for sessions without lasting connections. */
   #goneSinceNs = Number.POSITIVE_INFINITY;
-  /** Random and opaque: cannot be turned back into anything that was on the wire. */
+  /** Random: reveals nothing about the traffic. */
   readonly id: string;
   readonly #clock: Clock;
   readonly #origin: SessionOrigin;
   readonly #sources: SessionMetrics;
   #createdEpochMs: number;
-  /** Statistics of before a restart, until somebody needs them: 10,000 sessions would take a second at the start. */
+  /** Saved statistics, parsed when first needed: 10,000 sessions would take a second at startup. */
   #unread: ArchiveReader | undefined;
-  /** What is monitored since before the restart. */
+  /** Names of objects monitored since before the restart, until the statistics exist. */
   #resubscribed: string[] | undefined;
   #metrics: MetricSet | undefined;
   #userName: string | null;
   #isVerified: boolean;
   #connectionType: ConnectionType;
-  /** Of all sessions of its table; undefined when it has ended. */
+  /** Shared by all sessions of the table; undefined after the session has ended. */
   #countsByType: CountsByType | undefined;
   #onEnded: (() => void) | undefined;
 
-  /** Counts itself in `countsByType` until it ends. */
+  /** Counts the session in `countsByType` until it ends. */
   constructor(
     origin: SessionOrigin,
     sources: SessionMetrics,
@@ -108,7 +107,7 @@ export class Session {
     return this.#statistics;
   }
 
-  /** The timer `sessions.created` with this one creation and the gauge `sessions.active`, 1. */
+  /** The timer `sessions.created` with this one creation, and the gauge `sessions.active`, 1. */
   metrics(): MetricSet {
     this.#metrics ??= this.#sources.createMetrics(this.#origin.atNs, this.#origin.creationNs);
     return this.#metrics;
@@ -118,12 +117,12 @@ export class Session {
     return this.#userName;
   }
 
-  /** False while nothing has proven the credential or the name that its client states. */
+  /** False while the credential or the name that the client states is unproven. */
   get isVerified(): boolean {
     return this.#isVerified;
   }
 
-  /** Calls of it that failed. After a restart this reads what was saved of the session, which takes 0.1 ms. */
+  /** Failed calls. The first read after a restart parses the saved statistics, which takes 0.1 ms. */
   get errors(): number {
     const hasStatistics = (this.#statistics ?? this.#unread) !== undefined;
     return hasStatistics ? this.statistics.errorCount : 0;
@@ -144,25 +143,28 @@ export class Session {
     this.touch(atNs);
   }
 
-  /** The client did something that is no call, e.g. subscribed. */
+  /** Records client activity that is not a call, e.g. a subscription. */
   touch(atNs: number): void {
-    // The call that began the session is counted when it has ended, so its beginning comes late.
+    // The call that began the session is counted only when it ends, so its beginning is reported late.
     if (atNs > this.#lastActivityNs) this.#lastActivityNs = atNs;
   }
 
-  /** For the `SessionTable` only: the name became known after the session had begun. A proven name replaces a claimed one; else the first stays. */
+  /**
+   * For the `SessionTable` only: sets a name that became known after the session had begun. A proven name replaces an
+   * unproven one; otherwise the first name stays.
+   */
   nameUser(userName: string, isProven: boolean): void {
     if (this.#userName !== null && (this.#isVerified || !isProven)) return;
     this.#userName = userName;
     this.#isVerified = isProven;
   }
 
-  /** For the `SessionTable` only: what its client states has been proven. */
+  /** For the `SessionTable` only: the stated credential or name has been proven. */
   verify(): void {
     this.#isVerified = true;
   }
 
-  /** What its client connects with now, e.g. after a fall back from WebSocket. */
+  /** Sets the current connection type, e.g. after a fallback from WebSocket. */
   connectedOver(connectionType: ConnectionType): void {
     if (this.#countsByType !== undefined) {
       this.#countsByType[this.#connectionType] -= 1;
@@ -171,7 +173,7 @@ export class Session {
     this.#connectionType = connectionType;
   }
 
-  /** `listener` is called once, when the session has ended, however. There is one; a later one takes its place. */
+  /** `listener` is called once, however the session ends. A second listener replaces the first. */
   whenEnded(listener: () => void): void {
     this.#onEnded = listener;
   }
@@ -185,7 +187,7 @@ export class Session {
     onEnded?.();
   }
 
-  /** For the `SessionTable` only: the session as it was saved. */
+  /** For the `SessionTable` only: restores a saved session. */
   static load(input: ArchiveReader, sources: SessionMetrics, clock: Clock, countsByType: CountsByType): Session {
     const id = input.text();
     const userName = input.flag() ? input.text() : null;
@@ -203,7 +205,7 @@ export class Session {
     return session;
   }
 
-  /** For the `SessionTable` only. All at one moment. */
+  /** For the `SessionTable` only. Synchronous, so the numbers are of one moment. */
   save(out: ArchiveWriter): void {
     out.text(this.id);
     out.flag(this.#userName !== null);
@@ -215,7 +217,7 @@ export class Session {
     out.double(this.#origin.creationNs);
     out.double(this.#createdEpochMs);
     out.count(this.#requests);
-    // Calls that are running do not survive; up to now the user was there.
+    // Running calls do not survive a restart, but they count as activity until now.
     out.moment(this.#openCalls > 0 ? this.#clock.nowNs() : this.#lastActivityNs);
     out.momentIfAny(this.#goneSinceNs);
     const hasStatistics = (this.#statistics ?? this.#unread) !== undefined;
@@ -223,7 +225,7 @@ export class Session {
     if (hasStatistics) out.part((part) => void Array.from(this.statistics.save(part)));
   }
 
-  /** A monitoring of before a restart goes on. */
+  /** Continues a monitoring from before the restart. */
   resubscribe(name: string): void {
     if (this.#statistics !== undefined) {
       this.#statistics.object.resubscribe(name);
@@ -243,19 +245,19 @@ export class Session {
     return statistics;
   }
 
-  /** For the `SessionTable` only: `undefined` says that there is a connection again. */
+  /** For the `SessionTable` only: when the last connection closed; undefined once there is a connection again. */
   goneSince(atNs: number | undefined): void {
     this.#goneSinceNs = atNs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The monotonic moment at which the session ends unless something happens before. */
+  /** The monotonic moment at which the session expires unless there is activity before. */
   endsAtNs({ idleNs, goneNs }: SessionLimits): number {
     return Math.min(this.idleSinceNs() + idleNs, this.#goneSinceNs + goneNs);
   }
 
   /**
-   * The monotonic moment from which the session is idle. Infinity while a call is running: a user who waits for a download
-   * of an hour has not left.
+   * The monotonic moment since which the session is idle. Infinity while a call is running: a user who waits for an
+   * hour-long download has not left.
    */
   idleSinceNs(): number {
     return this.#openCalls > 0 ? Number.POSITIVE_INFINITY : this.#lastActivityNs;
@@ -274,24 +276,24 @@ export class Session {
     };
   }
 
-  /** By the wall clock as it is now: a label for people, which no call has to pay for. */
+  /** Derived from the current wall clock, so that no call has to read it; for display only. */
   #lastActivityEpochMs(): number {
     const agoMs = (this.#clock.nowNs() - this.#lastActivityNs) / NS_PER_MS;
     return Math.max(this.#createdEpochMs, Math.round(this.#clock.epochMs() - agoMs));
   }
 }
 
-/** In one piece: `randomUUID` joins twenty, which V8 keeps as a tree of a dozen objects and more. */
+/** A flat string: `randomUUID` joins twenty pieces, which V8 keeps as a tree of a dozen objects and more. */
 function newId(): string {
   return Buffer.from(randomUUID(), 'latin1').toString('latin1');
 }
 
 const UNVERIFIED = { verified: false } as const;
 
-/** By their numbers in the state file. */
+/** The index is the number in the state file: keep the order. */
 const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];
 
-/** `epochMs` where a `Date` can say it. */
+/** Returns `epochMs` if a `Date` can represent it. */
 function toDateMs(epochMs: number): number | undefined {
   return Math.abs(epochMs) <= MAX_DATE_MS ? epochMs : undefined;
 }

@@ -4,13 +4,19 @@ import type { CertificateHolder, CredentialFields, Credentials } from './credent
 import { type HalfSipKey, halfSipHash } from './half-sip-hash.ts';
 import { KnownToken } from './known-token.ts';
 
-/** Of a generation; there are two. Each takes about 170 bytes with its token. More than `sessions.max` by default: a full house needs no second. */
+/**
+ * Entries of one generation; there are two. An entry takes about 170 bytes with its token. The limit is above the
+ * default of `sessions.max`, so one generation holds the tokens of a full session table.
+ */
 const MAX_ENTRIES = 16_384;
 
-/** Of a fingerprint's 53 bits the table is asked for 30: V8 boxes larger numbers, and hashes them outside of compiled code. */
+/**
+ * Number of slots: 30 of a fingerprint's 53 bits are the map key. V8 boxes larger numbers, and hashes them outside of
+ * compiled code.
+ */
 const SLOTS = 2 ** 30;
 
-/** In the place of a token, for what was sent without having one. */
+/** Cached result for an `Authorization` that gives no token. */
 interface NoToken {
   readonly rest: number;
   readonly token: undefined;
@@ -19,9 +25,10 @@ interface NoToken {
 type Remembered = KnownToken | NoToken;
 
 /**
- * The tokens of what was sent lately. Clients send the same `Authorization` with each request, and its token costs 1.1 µs; this
- * recognises it in 0.26 µs, without keeping it: a keyed fingerprint of 53 bits stands for it. Among 10,000 of them the chance
- * that any two agree is 1 in 10^8, and nobody who does not have the key can look for such a pair.
+ * Caches the tokens of recent `Authorization` values. Clients send the same value with each request, and computing its
+ * token costs 1.1 µs; a cache hit costs 0.26 µs. The value itself is not kept: a keyed fingerprint of 53 bits stands
+ * for it. Among 10,000 fingerprints the chance that any two collide is 1 in 10^8, and finding such a pair takes the
+ * key.
  */
 export class TokenMemory {
   readonly #credentials: Credentials;
@@ -35,10 +42,10 @@ export class TokenMemory {
     this.#key = { k0: random.readInt32LE(0), k1: random.readInt32LE(4) };
   }
 
-  /** As `Credentials.tokenOf`; the same object again for what was sent again. */
+  /** As `Credentials.tokenOf`; equal `Authorization` values give the same object while they are cached. */
   tokenOf(fields: CredentialFields, holder?: CertificateHolder): KnownToken | undefined {
     const authorization = fields.field('authorization');
-    // Beside anything else, other fields count as well; those clients are rarer.
+    // Without Basic, other fields count too; those clients are rarer, so they are not cached.
     if (authorization === undefined || !isBasic(authorization)) return this.#ask(fields, holder);
     const fingerprint = halfSipHash(this.#key, authorization);
     const rest = Math.floor(fingerprint / SLOTS);
