@@ -1,6 +1,6 @@
 import type { BodyObserver, Exchange } from '../../proxy/exchange/exchange.ts';
 
-/** Counts a body's payload, for an observer that may be there beside it. */
+/** Counts the payload bytes of a body and passes them on to the existing observer, if any. */
 export class ByteCount implements BodyObserver {
   bytes = 0;
   readonly #observer: BodyObserver | undefined;
@@ -23,20 +23,20 @@ export class ByteCount implements BodyObserver {
   }
 }
 
-/** To be called when the exchange begins, behind whoever reads its bodies. */
+/** Call it when the exchange begins, after the code that sets body observers. */
 export function countBytes(exchange: Exchange): void {
   exchange.requestObserver = new ByteCount(exchange.requestObserver);
   exchange.responseObserver = new ByteCount(undefined);
 }
 
-/** To be called when the head of its response has been read, behind whoever has asked for the body then. */
+/** Call it when the response head has been read, after the code that sets the response observer then. */
 export function countBytesOfResponse(exchange: Exchange): void {
   const { responseObserver } = exchange;
   if (responseObserver instanceof ByteCount) return;
   exchange.responseObserver = new ByteCount(responseObserver);
 }
 
-/** What was counted; undefined where nobody did. */
+/** The counted bytes; undefined if the body was not counted. */
 export function bytesOf(observer: BodyObserver | undefined): number | undefined {
   return observer instanceof ByteCount ? observer.bytes : undefined;
 }

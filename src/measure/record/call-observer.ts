@@ -1,9 +1,10 @@
 /**
- * Who is told of each call that has ended, beside the statistics: the access log, spans. There is nobody unless an option asks
- * for it; then a call costs one look at an empty place.
+ * The observers of ended calls, besides the statistics: the access log, spans. There are none unless an option asks for
+ * one; a call then costs one check of a flag.
  *
- * An observer is called in the middle of traffic, so it may not wait, and takes what it needs at once: what it is given reads
- * the exchange, which is let go afterwards. What it throws goes to `onFailure` and touches neither the call nor other observers.
+ * An observer runs in the middle of traffic, so it must not wait. It must copy what it needs at once: the `EndedCall`
+ * reads from the exchange, which is released afterwards. What it throws goes to `onFailure` and affects neither the
+ * call nor other observers.
  */
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
@@ -11,72 +12,83 @@ import type { ErrorCode } from '../../base/errors.ts';
 import type { DataPath } from '../../proxy/exchange/exchange.ts';
 import type { CallKind } from '../classify/classifier.ts';
 
-/** `comet` and `other` are no calls: an exchange with the Comet endpoint or a login form, and everything else that is proxied. */
+/**
+ * `comet` and `other` are not calls: an exchange with the Comet endpoint or a login form, and all other proxied ones.
+ */
 export type EndedKind = CallKind | 'comet' | 'other';
 
 /**
- * `answered`: by the upstream, whatever the status. `failed`: it gave no answer, or not all of it. `aborted`: the client left
- * before. `denied`: `rest.deny` kept the client from it. The same as /metrics counts.
+ * `answered`: by the upstream, with any status. `failed`: the upstream gave no answer, or an incomplete one. `aborted`:
+ * the client left before. `denied`: refused by `rest.deny`. The same outcomes as in /metrics.
  */
 export type CallOutcome = 'answered' | 'failed' | 'aborted' | 'denied';
 
-/** Whose a call is. `id` is the session's public one; `userName` null where the wire does not tell it. */
+/** The session of a call. `id` is its public id; `userName` is null when the traffic does not contain it. */
 export interface CallSession {
   readonly id: string;
   readonly userName: string | null;
-  /** False where nothing has proven the name: anybody may have stated it. */
+  /** False when the name is unproven: anybody may have stated it. */
   readonly isVerified: boolean;
 }
 
 /**
- * A call that has ended. Properties may be read from the head when they are asked for, and strings may keep that head alive:
- * copy what is kept.
+ * An ended call. Its properties may be read from the request head on access, and its strings may keep that head in
+ * memory: copy what you keep.
  */
 export interface EndedCall {
   readonly kind: EndedKind;
-  /** E.g. `E.Demo.TestInOut`, `login`; `''` for `comet` and `other`, whose paths nobody knows to be free of secrets. */
+  /** E.g. `E.Demo.TestInOut`, `login`; `''` for `comet` and `other`, whose paths may hold secrets. */
   readonly name: string;
   /** As in the configuration, e.g. `smartWeb`; undefined for `comet` and `other`. */
   readonly application: string | undefined;
-  /** Came as a Bayeux message, and was not an exchange of its own. */
+  /** The call was a Bayeux message, not an exchange of its own. */
   readonly isComet: boolean;
-  /** Of the request, e.g. `POST`; undefined for a Bayeux message. */
+  /** Method of the request, e.g. `POST`; undefined for a Bayeux message. */
   readonly method: string | undefined;
-  /** 200 to 999, 101 for an upgrade, 0 without an answer. A Bayeux message's: 200, 500, or the code of its error. */
+  /**
+   * 200 to 999, 101 for an upgrade, 0 without an answer. For a Bayeux message: 200, 500, the code of its error, or the
+   * status of an HTTP error response that did not answer it.
+   */
   readonly status: number;
   readonly outcome: CallOutcome;
-  /** Why the upstream gave no answer; undefined unless `failed` or `denied`. */
+  /** Why there is no answer from the upstream; undefined unless `failed` or `denied`. */
   readonly errorCode: ErrorCode | undefined;
-  /** Moments on `Clock.nowNs`, the ones that its duration is counted by. `endedNs` may be some seconds ago. */
+  /** Moments on `Clock.nowNs`; the duration is their difference. `endedNs` may be some seconds ago. */
   readonly beganNs: number;
   readonly endedNs: number;
-  /** Payload from and to the client, without heads and chunk framing; undefined where no observer wants it, and for a Bayeux message. */
+  /**
+   * Payload bytes from and to the client, without heads and chunk framing. Undefined when no observer wants them, and
+   * for a Bayeux message.
+   */
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
   readonly path: DataPath;
-  /** The socket's, e.g. `10.0.0.7`, `::ffff:10.0.0.7`. */
+  /** As from the socket, e.g. `10.0.0.7`, `::ffff:10.0.0.7`. */
   readonly remoteAddress: string;
-  /** Undefined where the call is nobody's, or nobody's that was accepted. */
+  /** Undefined without an accepted session. */
   readonly session: CallSession | undefined;
-  /** Value of the request's `traceparent`, unread; undefined without one, and on a WebSocket, where there is none for each call. */
+  /**
+   * Value of the request's `traceparent`, not validated. Undefined without one, and on a WebSocket, which has none per
+   * call.
+   */
   readonly traceparent: string | undefined;
 }
 
 export interface CallObserver {
-  /** Bodies are to be counted: some tenths of a microsecond for each exchange that begins from then on. */
+  /** Count body bytes: costs some tenths of a microsecond for each exchange that begins from then on. */
   readonly wantsBytes: boolean;
-  /** Exchanges that are no calls are to be told as well. */
+  /** Report exchanges that are not calls as well. */
   readonly wantsOthers: boolean;
-  /** Once for each call, after it has been counted. `call` is valid until this returns. */
+  /** Called once for each call, after it has been counted. `call` is valid until this returns. */
   callEnded(call: EndedCall): void;
 }
 
-/** The observers of one recorder, as all of its parts see them. Those may change at any time. */
+/** The observers of one recorder, shared by all its parts. They may be added and removed at any time. */
 export class CallObservers {
-  /** What an observer has thrown. */
+  /** Receives what an observer throws. */
   onFailure: (cause: unknown) => void = () => undefined;
   #list: readonly CallObserver[] = [];
-  /** False while there is nobody: then nothing is to be made to be told. */
+  /** False without observers: then no `EndedCall` need be built. */
   isWanted = false;
   areBytesWanted = false;
   areOthersWanted = false;
@@ -85,12 +97,12 @@ export class CallObservers {
     this.#use([...this.#list, observer]);
   }
 
-  /** Whoever is not there is not missed. */
+  /** Has no effect if `observer` was not added. */
   remove(observer: CallObserver): void {
     this.#use(this.#list.filter((other) => other !== observer));
   }
 
-  /** Never throws. To be called only while `isWanted`. */
+  /** Never throws. Call it only while `isWanted`. */
   tell(call: EndedCall): void {
     for (const observer of this.#list) {
       if (!observer.wantsOthers && (call.kind === 'comet' || call.kind === 'other')) continue;
@@ -110,7 +122,7 @@ export class CallObservers {
   }
 }
 
-/** The wall clock's milliseconds at a moment of the recent past, e.g. at a call's `endedNs`. */
+/** Wall-clock milliseconds of a recent monotonic moment, e.g. of a call's `endedNs`. */
 export function toEpochMs(clock: Clock, atNs: number): number {
   return clock.epochMs() - (clock.nowNs() - atNs) / NS_PER_MS;
 }

@@ -21,29 +21,28 @@ import { prepareRecording, type RecorderConfig, type SessionOptions } from './re
 export type { RecorderConfig } from './recording-reload.ts';
 
 /**
- * The recorder with everything behind it, from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for a rule in
- * `rest.rules` or `comet.rules` that cannot be used. `sessions.max` and `metrics.maxNames` hold for each application.
- * `listener` hears all Comet messages that are read.
+ * Builds the recorder and its parts from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for an
+ * unusable rule in `rest.rules` or `comet.rules`. `sessions.max` and `metrics.maxNames` apply to each application.
+ * `listener` receives all Comet messages that are read.
  */
 export function createRecorder(config: RecorderConfig, clock: Clock, listener?: CometListener): Recorder {
   return createRecording(config, clock, { listener }).recorder;
 }
 
-/** A recorder, and what of it outlives a restart. */
+/** A recorder, with its state for restarts and its reload. */
 export interface Recording {
   readonly recorder: Recorder;
   readonly state: RecordedState;
-  /** What its bodies and names are taken from, and other parts' bytes as well. */
+  /** The budget for its bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
   /** See recording-reload.ts. */
   prepareReload(config: RecorderConfig): () => void;
 }
 
-/** What a recorder works with besides its own parts. */
 export interface RecordingServices {
-  /** Hears all Comet messages that are read. */
+  /** Receives all Comet messages that are read. */
   readonly listener?: CometListener | undefined;
-  /** The budget that all parts share; absent: one of its own. */
+  /** The budget that all parts share; default: a new one. */
   readonly memory?: MemoryBudget;
 }
 
@@ -105,7 +104,7 @@ function createApplication(
   return { name, statistics, sessions };
 }
 
-/** As the application's own, so that the union of a session's metrics has the names that the application's has. */
+/** The same metric names as in the application's `SessionTable`, so that both have the same set of names. */
 function createSessionMetrics(atNs: number, creationNs: number, clock: Clock): MetricSet {
   const created = new LifetimeTimer(clock, atNs - creationNs);
   created.update(creationNs, atNs);

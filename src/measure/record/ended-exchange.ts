@@ -15,7 +15,7 @@ const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
   denied: 'denied',
 };
 
-/** An exchange that was a call, or none, as observers are told of it. */
+/** What observers see of an exchange, whether it was a call or not. */
 export class EndedExchange implements EndedCall {
   readonly isComet = false;
   readonly session: CallSession | undefined;

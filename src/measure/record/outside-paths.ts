@@ -1,8 +1,8 @@
 /**
- * Where requests outside of all applications went, by the first segment of their path: what a wrong `upstream.url` looks like. Counts
- * only exchanges that are no calls. Anybody can send such a path, and it may hold a secret, so that
- * - at most 32 segments are kept: a new one takes the place of the rarest, whose requests then count as `(other)`;
- * - only segments that look like the name of an application are kept, all else counts as `(other)`.
+ * Counts requests outside of all applications by the first segment of their path: this shows a wrong `upstream.url`.
+ * Only exchanges that are not calls are counted. Anybody can send such a path, and it may hold a secret, so that
+ * - at most 32 segments are kept: a new one replaces the rarest, whose requests then count as `(other)`;
+ * - only segments that look like the name of an application are kept; all others count as `(other)`.
  */
 
 import { toShownText } from '../../base/shown-text.ts';
@@ -12,31 +12,31 @@ import { decodeSegment, isIrregularPath, toConfigSegments, toRawPath, toSegments
 /** E.g. `{ count: 5, segments: [['plant', 3]], other: 2 }`. */
 export interface OutsideReading {
   readonly count: number;
-  /** The most frequent ones, most frequent first, with how many requests are known to have had each. */
+  /** The most frequent segments, most frequent first, each with its known number of requests. */
   readonly segments: readonly (readonly [segment: string, count: number])[];
-  /** Requests that are under none of `segments`. */
+  /** Requests under none of `segments`. */
   readonly other: number;
 }
 
 const MAX_SEGMENTS = 32;
 const SHOWN_SEGMENTS = 5;
 const MAX_NAME_CHARS = 32;
-/** What is behind them is not looked at: nobody makes a long path cost more. */
+/** The rest of a path is ignored, so that long paths cost no more. */
 const MAX_PATH_CHARS = 2_048;
-/** Escaped, a character has up to 12. */
+/** An escaped character takes up to 12 characters. */
 const MAX_RAW_CHARS = 12 * MAX_NAME_CHARS;
 const MAX_DIGITS = 4;
 const MAX_SWITCHES = 3;
 
 export class OutsidePaths {
   readonly #contexts: readonly (readonly string[])[];
-  /** Segments of the longest one. */
+  /** Number of segments in the longest context path. */
   readonly #deepest: number;
-  /** In the order of their coming, so that the first of equally rare ones is the oldest. */
+  /** In insertion order, so that the first of equally rare segments is the oldest. */
   readonly #segments = new Map<string, number>();
   #count = 0;
 
-  /** `applications`: as in the configuration; with the root context nothing is outside. */
+  /** `applications`: as in the configuration. With the root context nothing is outside. */
   constructor(applications: readonly string[]) {
     this.#contexts = applications.map(toConfigSegments);
     this.#deepest = Math.max(1, ...this.#contexts.map(({ length }) => length));
@@ -46,7 +46,7 @@ export class OutsidePaths {
     return this.#count;
   }
 
-  /** To be called for an exchange that is no call. `target` as sent: nothing of it is kept but a copy of a name. */
+  /** Call it for an exchange that is not a call. `target` as sent: only a copy of a name is kept. */
   add(target: string): void {
     const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
@@ -77,7 +77,7 @@ export class OutsidePaths {
   }
 }
 
-/** Of a regular path: a long one is not taken apart to its end. */
+/** For a regular path: stops after `count` segments of a long one. */
 function toFirstSegments(path: string, count: number): string[] {
   return path.split('/', count).slice(1);
 }
@@ -87,9 +87,10 @@ function startsWith(segments: readonly string[], context: readonly string[]): bo
 }
 
 /**
- * The segment with hidden characters as U+FFFD, where it looks like the name of an application: a letter first, then letters, digits,
- * dots, dashes and underscores; at most 32 characters, 4 digits, and 3 places where a digit or a capital follows another kind. Undefined
- * for anything else: ids, tokens and encoded data are longer or mix letters and digits.
+ * Returns the segment, with hidden characters as U+FFFD, if it looks like the name of an application. It must begin
+ * with a letter, followed by letters, digits, dots, dashes and underscores. It has at most 32 characters, 4 digits, and
+ * 3 places where a digit or a capital follows another kind. Ids, tokens and encoded data are longer or mix letters and
+ * digits; for them the result is undefined.
  */
 function toName(segment: string | undefined): string | undefined {
   if (segment === undefined || segment.length > MAX_RAW_CHARS) return undefined;

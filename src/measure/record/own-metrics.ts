@@ -10,36 +10,35 @@ import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
 
-/** For what the sidecar adds itself: from a busy loop's turn upwards all of it is too much. */
+/** Buckets for the time that the sidecar adds. Anything from one turn of a busy event loop upwards is too much. */
 const ADDED_BOUNDS = toBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
 
 /** Plain numbers since the start, at the moment of reading. */
 export interface OwnNumbers {
-  /** Exchanges by data path and ending, those that are no calls included, e.g. `exchanges.relay.completed`. */
+  /** Exchanges by data path and ending, e.g. `exchanges.relay.completed`; includes those that are not calls. */
   readonly exchanges: Readonly<Record<DataPath, Readonly<Record<EndingKind, number>>>>;
   /** Upgrades that the upstream accepted, i.e. WebSockets. */
   readonly upgrades: number;
-  /** Calls by kind whose client left before the answer was complete: in no timer, and no error. */
+  /** Calls by kind whose client left before the answer was complete. They count in no timer and as no error. */
   readonly aborted: Readonly<Record<CallKind, number>>;
-  /** Calls by kind that the upstream did not answer, or not to the end. */
+  /** Calls by kind with no answer, or an incomplete one, from the upstream. */
   readonly failed: Readonly<Record<CallKind, number>>;
-  /** Exchanges that are no calls: pages, `admin/...`, unknown paths. */
+  /** Exchanges that are not calls: pages, `admin/...`, unknown paths. */
   readonly unclassified: number;
-  /** Exchanges with the Comet endpoint, and login forms; what they carried is counted in `comet`. */
+  /** Exchanges with the Comet endpoint, and login forms; their messages are counted in `comet`. */
   readonly cometExchanges: number;
   readonly comet: CometNumbers;
-  /** How long the relay keeps requests and responses; goes on after the reading, as the histogram that it is. */
+  /** Time that requests and responses spend in the relay. A live histogram, unlike the other numbers. */
   readonly added: Readonly<Record<Direction, DurationBucketsReading>>;
-  /** Calls that would have begun a session when there were `sessions.max` already. */
+  /** Calls that began no session because there were `sessions.max` already. */
   readonly sessionsUntracked: number;
-  /** Calls that would have begun an unverified session, by the bound that kept them from it. */
+  /** Accepted calls that began no unverified session, by limit. */
   readonly claimsRefused: Readonly<Record<ClaimLimit, number>>;
 }
 
-/** What of a `SessionTable` is shown here. */
 type CountedTable = Pick<SessionTable, 'untracked' | 'refusedClaims'>;
 
-/** What the sidecar counts about its own work, and what is counted nowhere else. */
+/** Counts the sidecar's own work and events that no other statistics count. */
 export class OwnMetrics {
   readonly #exchanges: Record<DataPath, Record<EndingKind, number>> = {
     relay: { completed: 0, failed: 0, cancelled: 0, denied: 0 },
@@ -59,7 +58,7 @@ export class OwnMetrics {
     this.#comet = comet;
   }
 
-  /** `status`: of the final response, 101 for an accepted upgrade, 0 without any. */
+  /** `status`: of the final response, 101 for an accepted upgrade, 0 without a response. */
   exchangeEnded(path: DataPath, ending: EndingKind, status: number): void {
     this.#exchanges[path][ending] += 1;
     if (status === 101) this.#upgrades += 1;
@@ -82,7 +81,7 @@ export class OwnMetrics {
     this.#added[direction].add(addedNs);
   }
 
-  /** What is counted here, at one moment; not what the sidecar adds, which is a matter of this process. */
+  /** Synchronous, so all counters are of one moment. `added` is not saved: it describes this process only. */
   save(out: ArchiveWriter): void {
     for (const counters of this.#records()) saveCounters(out, counters);
     for (const count of [this.#upgrades, this.#unclassified, this.#cometExchanges]) out.count(count);

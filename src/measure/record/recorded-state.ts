@@ -1,10 +1,11 @@
 /**
- * All that the recorder knows, as it is written to the state file and taken up again: statistics, sessions, Comet clients,
- * and what is counted beside them. What runs at the moment (calls, holds, connections) is not part of it.
+ * The whole state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running
+ * calls, holds and connections are not part of it.
  *
- * Written with pauses in between, so not all at one moment. At one moment are: the counts of all RPCs with their total (of all
- * SBA methods, of all objects), each timer, each session with its statistics and clients. What comes later in the file may
- * have counted what comes earlier has not; nothing has counted what did not happen.
+ * Writing pauses between steps, so the file is not a snapshot of one moment. Consistent in themselves are: the counts
+ * of all RPCs with their total (of all SBA methods, of all objects), each timer, and each session with its statistics
+ * and clients. Later parts of the file may count events that earlier parts miss. No part counts an event that did not
+ * happen.
  */
 import type { ArchiveReader } from '../../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
@@ -20,7 +21,7 @@ export interface RecordedStateParts {
   readonly own: OwnMetrics;
   readonly cometMetrics: CometMetrics;
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
-  /** By application; undefined where Comet is not read. */
+  /** By application; undefined when Comet is not read. */
   readonly clientsOf: (application: string) => CometClients | undefined;
 }
 
@@ -36,12 +37,12 @@ export class RecordedState {
     return [...this.#parts.applications.keys()];
   }
 
-  /** For what is filled without traffic. */
+  /** For benchmarks, which fill it without traffic. */
   clientsOf(application: string): CometClients | undefined {
     return this.#parts.clientsOf(application);
   }
 
-  /** To be consumed to its end. What comes between two steps takes a millisecond or two at most. */
+  /** Must be run to its end. A step takes a millisecond or two at most. */
   *save(out: ArchiveWriter): Generator<void> {
     const { credentials, own, cometMetrics, applications } = this.#parts;
     out.bytes(credentials.secret);
@@ -64,7 +65,7 @@ export class RecordedState {
     else yield* clients.saveStrays(out);
   }
 
-  /** Only into a recorder that has recorded nothing. Throws what is not a state; the recorder is of no use then. */
+  /** Call it before anything is recorded. Throws for an invalid state; the recorder is unusable then. */
   load(input: ArchiveReader): void {
     const { credentials, own, cometMetrics, applications } = this.#parts;
     credentials.adopt(Buffer.from(input.bytes(SECRET_BYTES)));
@@ -77,7 +78,7 @@ export class RecordedState {
   }
 
   #loadApplication(input: ArchiveReader, { name, statistics, sessions }: ApplicationStatistics): void {
-    // Without Comet, its logins are read and left: their sessions end when they have been idle for long enough.
+    // When Comet is disabled, its logins are parsed and dropped; their sessions end by idleness.
     const clients = this.#parts.clientsOf(name);
     statistics.load(input);
     sessions.load(input, (session) => {

@@ -1,6 +1,7 @@
 /**
- * The observer that turns exchanges into numbers: which call it was (`classify/`), whose (`sessions/`), how long and how it
- * ended (`metrics/`). The data plane does not know it, and nothing here may hold an exchange longer than until its ending.
+ * This folder turns exchanges into numbers. `Recorder` is the observer of the data plane: it determines the call
+ * (`classify/`), its session (`sessions/`), its duration and its ending (`metrics/`). The data plane must not import
+ * it, and this folder must not hold an exchange beyond its ending.
  *
  * | Ending | Statistics | Session |
  * |---|---|---|
@@ -9,12 +10,13 @@
  * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the request was made, the client was there |
  * | denied | none | the same |
  *
- * A call is a session's when the server accepted it (status 200 to 399) for the session's user or key, or, whatever its status,
- * when its credentials are ones that were accepted for that session before. So a wrong password neither counts on a user's
- * session nor keeps it alive.
+ * A call belongs to a session when the server accepted it (status 200 to 399) for the session's user or key. It also
+ * does, with any status, when its credentials were accepted for that session before. A wrong password thus neither
+ * counts in a user's session nor keeps it alive.
  *
- * A call that brings a login beside a credential that was not accepted before may have been accepted for the login. Such a claim
- * has a session of its own, unverified, and no way to another one (measure/sessions/companions.ts, docs/statistics.md).
+ * The server may have accepted a call for its login and not for a credential that came with it. If that credential was
+ * not accepted before, the call makes a claim. A claim gets a separate, unverified session and no access to another one
+ * (measure/sessions/companions.ts, docs/statistics.md).
  */
 
 import type { TimedCall } from '../../metrics/answer-log.ts';
@@ -35,7 +37,7 @@ import { EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 
-/** What is measured of one application. */
+/** The measurements of one application. */
 export interface ApplicationStatistics {
   /** As in the configuration; `''` is the root context. */
   readonly name: string;
@@ -47,23 +49,23 @@ export interface RecorderParts {
   readonly classifier: Classifier;
   readonly credentials: Credentials;
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
-  /** Absent where Comet is not to be read. */
+  /** Undefined when Comet is not to be read. */
   readonly comet: CometReader | undefined;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
   readonly observers: CallObservers;
 }
 
-/** A call on its way. Holds no text of the head: `token` is a hash, the call's name a copy. */
+/** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
 interface CallNote {
   readonly call: Call;
   readonly application: ApplicationStatistics;
   readonly token: KnownToken | undefined;
-  /** The session that the credentials were accepted for before. */
+  /** The session that these credentials were accepted for before. */
   readonly session: Session | undefined;
 }
 
-/** Told from undefined, which is left when `onBegin` has failed: then the exchange is not observed at all. */
+/** Distinct from undefined, which remains when `onBegin` has failed: then the exchange is not observed at all. */
 const NO_CALL = Symbol('no call');
 
 type Note = CallNote | ExchangeReading | typeof NO_CALL;
@@ -73,7 +75,7 @@ export class Recorder implements ExchangeObserver {
   readonly own: OwnMetrics;
   /** Requests that passed outside of all applications. */
   readonly outside: OutsidePaths;
-  /** Who is told of each call that has ended, beside the statistics. */
+  /** Told of each ended call, besides the statistics. */
   readonly observers: CallObservers;
   #classifier: Classifier;
   readonly #credentials: Credentials;
@@ -91,7 +93,7 @@ export class Recorder implements ExchangeObserver {
     this.observers = observers;
   }
 
-  /** Other rules from the next exchange on. Whoever has begun ends by the old ones. */
+  /** Uses other rules from the next exchange on. Running exchanges keep their classification. */
   useClassifier(classifier: Classifier): void {
     this.#classifier = classifier;
   }
@@ -154,38 +156,38 @@ export class Recorder implements ExchangeObserver {
 
   #countOn(session: Session, note: CallNote, exchange: Exchange, ending: Ending): void {
     if (counts(note.call, ending)) count(session.statistics, note.call, exchange, ending);
-    // Accepted is accepted: that the client did not wait for the rest of the answer brings no session back.
+    // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
     if (isLogout(note.call) && isAccepted(exchange.status)) note.application.sessions.end(session);
   }
 
   /**
-   * Ends the sessions that are idle or gone, and Comet calls that wait for too long. For a timer of seconds: reads of sessions
-   * are exact without it, but what ended sessions monitored, and acknowledged calls, are counted by it.
+   * Ends expired sessions and expired Comet calls. Call it from a timer of seconds. Reads of sessions are exact without
+   * it, but the numbers of monitorings and of acknowledged calls depend on it.
    */
   sweep(): void {
     this.#comet?.sweep();
     for (const { sessions } of this.applications.values()) sessions.sweep();
   }
 
-  /** Counts what waits to be read, as far as that takes some milliseconds: somebody asks for numbers. */
+  /** Reads waiting Comet traffic for some milliseconds at most. Call it before numbers are read. */
   catchUp(): void {
     this.#comet?.catchUp();
   }
 
-  /** Reads what waits to be read, and so counts it: before the end. */
+  /** Reads, and so counts, all waiting Comet traffic. Call it at shutdown. */
   finish(): void {
     this.#comet?.finish();
   }
 
-  /** Frees what the garbage collector does not see. Nothing may be observed or read after it. */
+  /** Frees memory outside the garbage collector's reach. Nothing may be observed or read afterwards. */
   destroy(): void {
     for (const { statistics } of this.applications.values()) statistics.destroy();
   }
 
-  /** The session that the call belongs to, with the call begun on it; begins one for the first accepted call. */
+  /** The session of the call, with `callBegan` done; the first accepted call begins one. */
   #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
     const { application, token, session } = note;
-    // Also when it has ended since: a call that was running at the logout does not begin the next session.
+    // Even if it has ended since: a call that was running during the logout must not begin a new session.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
     let found =
@@ -197,7 +199,7 @@ export class Recorder implements ExchangeObserver {
     return found;
   }
 
-  /** The session of a call that the server has just accepted, and whose credential was not accepted before. */
+  /** The session of a just accepted call whose credential was not accepted before. */
   #acceptedSession({ call, application }: CallNote, { token }: KnownToken, exchange: Exchange): Session | undefined {
     const { sessions } = application;
     const { beganNs, endedNs, request, client } = exchange;
@@ -217,7 +219,7 @@ export class Recorder implements ExchangeObserver {
     return claim === undefined ? sessions.begin(identity.key, token, origin) : sessions.beginClaim(claim, origin);
   }
 
-  /** Only asked where the credential alone leads nowhere, so that calls of known credentials pay nothing for it. */
+  /** Called only when the credential alone leads to no session, so that known credentials cost nothing extra. */
   #recogniseClaim({ sessions }: ApplicationStatistics, { request }: Exchange, nowNs: number): Session | undefined {
     if (!sessions.hasClaims) return undefined;
     const claim = this.#credentials.claimOf(request);
@@ -225,7 +227,7 @@ export class Recorder implements ExchangeObserver {
   }
 }
 
-/** Whether the call says anything to statistics; a session's are not even made for one that does not. */
+/** Whether the call changes statistics. A session's statistics are not even created otherwise. */
 function counts(call: Call, ending: Ending): boolean {
   if (ending.kind === 'cancelled' || ending.kind === 'denied' || call.kind === 'session') return false;
   return call.kind !== 'object' || ending.kind === 'completed';

@@ -1,4 +1,4 @@
-/** What of the recorder becomes another when the configuration is read again. Counters, sessions and names stay as they are. */
+/** Options of the recorder that a reload can change. Counters, sessions and names stay as they are. */
 
 import type { Config } from '../../config/config.ts';
 import { Classifier, type ClassifierConfig } from '../classify/classifier.ts';
@@ -9,7 +9,7 @@ import type { ApplicationStatistics, Recorder } from './recorder.ts';
 
 export type RecorderConfig = ClassifierConfig & Pick<Config, 'comet' | 'metrics' | 'sessions'>;
 
-/** What sessions that begin are counted with. */
+/** Options for the statistics of new sessions. */
 export interface SessionOptions {
   metrics: Config['metrics'];
 }
@@ -23,8 +23,8 @@ export interface RecordingParts {
 }
 
 /**
- * Makes what `config` asks for, and changes nothing; what it returns takes it over. `applications`, `metrics.window`,
- * `sessions.cookie` and `comet.enabled` are to be what they were. Throws `D2S_ERR_CONFIG` for a rule that cannot be used.
+ * Prepares a reload without changing anything; the returned function applies it. `applications`, `metrics.window`,
+ * `sessions.cookie` and `comet.enabled` must be unchanged. Throws `D2S_ERR_CONFIG` for an unusable rule.
  */
 export function prepareRecording(parts: RecordingParts, config: RecorderConfig): () => void {
   const { recorder, credentials, applications, comet, sessionOptions } = parts;

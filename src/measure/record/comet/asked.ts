@@ -1,4 +1,4 @@
-/** What a client has asked of the server in one conversation and the server has not answered yet, calls aside. */
+/** Requests of a client in one conversation that the server has not answered yet, except calls. */
 
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
@@ -8,17 +8,17 @@ import type { Handshake } from './registration.ts';
 export type Asked =
   | ({ readonly kind: 'handshake' } & Handshake)
   | { readonly kind: 'disconnect'; readonly client: CometClient }
-  /** `monitorings`: from what was said to the object's name. */
+  /** `monitorings`: from the requested channel or name to the object's name. */
   | {
       readonly kind: 'subscribe' | 'unsubscribe';
       readonly client: CometClient;
       readonly monitorings: ReadonlyMap<string, string>;
     };
 
-/** More than any client has under way. The oldest is given up: its answer changes nothing then. */
+/** More than any client has pending. Beyond that the oldest is dropped, and its answer has no effect. */
 const MAX_ASKED = 1_000;
 
-/** What one question, and one name in it, take beside their texts. */
+/** Estimated memory of one request, and of one name in it, without the texts. */
 const QUESTION_BYTES = 400;
 const NAME_BYTES = 150;
 
@@ -26,12 +26,12 @@ export class AskedTable {
   readonly #memory: MemoryBudget;
   readonly #byKey = new Map<string, { readonly asked: Asked; readonly bytes: number }>();
 
-  /** The names that it holds are taken from `memory`. */
+  /** The memory of the kept names is taken from `memory`. */
   constructor(memory: MemoryBudget) {
     this.#memory = memory;
   }
 
-  /** False when one is lost: this one, for which there is no memory, or the oldest. */
+  /** False when a request is lost: this one, for lack of memory, or the oldest. */
   add(message: BayeuxMessage, asked: Asked): boolean {
     const key = toKey(message);
     const bytes = toBytes(key, asked);
@@ -44,12 +44,12 @@ export class AskedTable {
     return false;
   }
 
-  /** What `message` answers, by its channel and its id. */
+  /** Removes and returns the request that `message` answers, by its channel and id. */
   take(message: BayeuxMessage): Asked | undefined {
     return this.#delete(toKey(message));
   }
 
-  /** Nobody will answer what is left. */
+  /** Drops all requests, whose answers can no longer come. */
   clear(): void {
     for (const key of this.#byKey.keys()) this.#delete(key);
   }
@@ -70,7 +70,7 @@ function toBytes(key: string, asked: Asked): number {
   return bytes;
 }
 
-/** Servers leave the id out where the client did. */
+/** Servers omit the id in the answer if the client did. */
 function toKey({ channel, id = '' }: BayeuxMessage): string {
   return `${channel}\n${id}`;
 }

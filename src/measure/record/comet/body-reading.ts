@@ -7,9 +7,9 @@ import { decodeContent } from '../../../protocol/websocket/content-coding.ts';
 import type { BodyObserver } from '../../../proxy/exchange/exchange.ts';
 import type { UnreadReason } from './comet-metrics.ts';
 
-/** What a waiting body takes beside its bytes: its exchange is kept as well. */
+/** Estimated memory of a waiting body beyond its bytes: its exchange is kept as well. */
 const OVERHEAD_BYTES = 2_048;
-/** How much of a body is looked at for the client that it is of. */
+/** How much of a body is searched for its `clientId`. */
 const PEEKED_BYTES = 8_192;
 const MAX_CLIENT_ID_CHARS = 256;
 
@@ -19,20 +19,20 @@ export interface BodyReadingParts {
   /** `Content-Encoding` of the message. */
   readonly coding: string | undefined;
   readonly bodies: UnfinishedBodies;
-  /** The JSON texts in the body; empty: none. */
+  /** The JSON texts in the body; an empty array if there are none. */
   toTexts(body: string): readonly string[];
-  /** All of the body has come. */
+  /** The whole body has arrived. */
   onWhole(): void;
-  /** Some of its messages, in order. */
+  /** Called with batches of its messages, in order. */
   onMessages(messages: readonly BayeuxMessage[]): void;
-  /** All that can be read has been. */
+  /** Everything readable has been read. */
   onRead?(): void;
   onUnread(reason: UnreadReason): void;
 }
 
 /**
- * The body of a Comet request or response: collected while it passes, and read in steps once somebody says so (`ReadingShare.read`). Until
- * then it is bytes that nobody has looked into.
+ * The body of a Comet request or response. It is collected as it passes and read in steps after `ReadingShare.read` is
+ * called for it. Until then nothing parses its bytes.
  */
 export class BodyReading implements BodyObserver, Reading, Unfinished {
   readonly #parts: BodyReadingParts;
@@ -40,7 +40,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];
   #batches: MessageBatches | undefined;
-  /** Of the texts, taken from the budget. */
+  /** Size of the texts, taken from the budget. */
   #textBytes = 0;
 
   constructor(parts: BodyReadingParts) {
@@ -48,12 +48,11 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#kept = new KeptBytes(parts.maxBodyBytes, parts.bodies, this);
   }
 
-  /** Its end has not come yet. */
   get isCollecting(): boolean {
     return this.#state === 'collecting';
   }
 
-  /** It has come to its end, and has not been given up. */
+  /** It is complete and has not been given up. */
   get isWhole(): boolean {
     return this.#state === 'whole';
   }
@@ -75,7 +74,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#parts.onWhole();
   }
 
-  /** The `clientId` of its first message, as far as one can be seen without parsing; undefined where there is none. */
+  /** The `clientId` of its first message, found by a text search without parsing; undefined if there is none. */
   peekClientId(): string | undefined {
     const start = this.#kept.view().toString('latin1', 0, PEEKED_BYTES);
     const at = start.indexOf('clientId');
@@ -93,12 +92,12 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     return isMore;
   }
 
-  /** Its bytes are its own already. */
+  /** Copies nothing: the bytes are its own already. */
   keep(): number {
     return this.#kept.heldBytes + this.#textBytes + OVERHEAD_BYTES;
   }
 
-  /** Nobody will read it. */
+  /** Frees it unread. */
   drop(): void {
     this.#state = 'ended';
     this.#kept.release();
@@ -108,7 +107,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#batches = undefined;
   }
 
-  /** Not whole and its room is needed for others, or whole and there is no time for it. */
+  /** Called when it is incomplete and its memory is needed, or when it is complete and there is no time to read it. */
   giveUp(): void {
     this.#giveUp(this.#state === 'collecting' ? 'budget' : 'time');
   }
@@ -123,7 +122,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#state = 'reading';
     const { coding, maxInflatedBytes } = this.#parts;
     const body = this.#kept.view();
-    // Servers that look at no coding of requests read it as it is; so it cannot be hidden by one that it does not have.
+    // A server that ignores the coding of requests reads the plain body. A false coding must not hide it from us.
     const content = decodeContent(body, coding, maxInflatedBytes) ?? (isJson(body) ? body : undefined);
     if (content === undefined) {
       this.#parts.onUnread('content-coding');
@@ -167,5 +166,5 @@ function isJson(body: Buffer): boolean {
 const BLANKS: readonly number[] = [0x20, 0x09, 0x0d, 0x0a];
 const OPEN_BRACKET = 0x5b;
 const OPEN_BRACE = 0x7b;
-/** As JSON, or as JSON in a form or query. */
+/** Matches JSON, and JSON inside a form or query. */
 const CLIENT_ID = /^clientId(?:"|%22)\s*(?::|%3A)\s*(?:"|%22)([^"\\%]+)(?:"|%22)/i;

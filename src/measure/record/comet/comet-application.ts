@@ -13,15 +13,15 @@ import type { CometClients } from './comet-clients.ts';
 import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
-/** What the configuration says of reading. It may become another at any moment, so nobody keeps it. */
+/** The reading options from the configuration. A reload replaces them at any moment, so keep no copies. */
 export interface CometReading {
   readonly config: Config['comet'];
   readonly classifier: CometClassifier;
-  /** The user's name that a handshake brings, fit to be shown. */
+  /** The user name in a handshake, safe to display. */
   userOf(handshake: BayeuxMessage): string | null;
 }
 
-/** All that reading the Comet traffic of one application works with. */
+/** Everything needed to read the Comet traffic of one application. */
 export interface CometApplication extends CometReading {
   readonly clock: Clock;
   readonly credentials: Credentials;
@@ -30,14 +30,14 @@ export interface CometApplication extends CometReading {
   /** As in the configuration. */
   readonly name: string;
   readonly observers: CallObservers;
-  /** Of all applications together, like the four that follow. */
+  /** Shared by all applications, like the four that follow. */
   readonly metrics: CometMetrics;
   readonly memory: MemoryBudget;
   readonly bodies: UnfinishedBodies;
-  /** When what has come whole is read. */
+  /** Schedules the reading of complete bodies. */
   readonly reading: ReadingShare;
-  /** Of WebSockets that are read. */
+  /** Limits the frames of WebSockets that are read. */
   readonly frameRate: FrameRate;
-  /** Hears what is read; undefined in a sidecar that serves. */
+  /** Receives what is read; undefined in a serving sidecar. */
   readonly listener?: CometListener | undefined;
 }

@@ -1,4 +1,4 @@
-/** One Bayeux client, which is one `clientId`: a browser's tab, as a rule. Changed by `CometClients` only. */
+/** One Bayeux client, i.e. one `clientId`: usually one browser tab. Only `CometClients` changes it. */
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { Session } from '../../sessions/session.ts';
 import { PendingCalls } from './pending-calls.ts';
@@ -7,25 +7,25 @@ export class CometClient {
   /** Keyed hash of its `clientId`. */
   readonly token: string;
   readonly calls: PendingCalls;
-  /** What it monitors: from what it said to the object's name. */
+  /** What it monitors: from the requested channel or name to the object's name. */
   readonly monitorings = new Map<string, string>();
-  /** Undefined before the server has been seen to know it, and when there were too many sessions. */
+  /** Undefined until the server is seen to know the client, and when there were too many sessions. */
   session: Session | undefined;
-  /** WebSockets that it uses, and `/meta/connect`s of it that the server holds. */
+  /** Its open WebSockets and its held `/meta/connect`s. */
   connections = 0;
-  /** Since when it has no connection; infinity while it has one. */
+  /** When its last connection closed; infinity while it has one. */
   goneSinceNs: number;
-  /** Whether the server has accepted it, as far as was seen. */
+  /** Whether the server has been seen to accept it. */
   isKnown = false;
-  /** WebSocket was offered by the server, or used. */
+  /** The server offered WebSocket, or the client used it. */
   couldUseWebSocket = false;
   hasFallenBack = false;
-  /** How long the server wants it to wait before the next connect. */
+  /** The wait before the next connect that the server advises. */
   adviceIntervalMs = 0;
-  /** When its last connect was answered; 0 before the first. */
+  /** When its last connect was answered; 0 before the first answer. */
   lastConnectedNs = 0;
 
-  /** `calls`: how many may wait, and what their names are taken from. */
+  /** `calls`: the limit of pending calls, and the budget for their names. */
   constructor(token: string, calls: { readonly max: number; readonly memory: MemoryBudget }, atNs: number) {
     this.token = token;
     this.calls = new PendingCalls(calls.max, calls.memory);

@@ -1,11 +1,11 @@
 /**
- * The Bayeux clients of one application and their logins: who belongs to which session, what each of them monitors and waits
- * for, and what becomes of that when a client, its connections or its session end.
+ * The Bayeux clients of one application and their logins: which session they belong to, what each of them monitors and
+ * waits for, and what happens when a client, its connections or its session end.
  *
  * | Event | Client | Session |
  * |---|---|---|
- * | `/meta/disconnect`, 402 | ends | without a cookie: ends; else it is gone once this was its last client |
- * | last connection gone | ends after `sessions.cometGone` unless it is back | gone once none of its clients has a connection |
+ * | `/meta/disconnect`, 402 | ends | after its last client: ends without a cookie, is gone with one |
+ * | last connection gone | ends after `sessions.cometGone` unless it is back | gone when no client has a connection |
  * | logout, idle, gone for too long | all its clients end | ends |
  */
 
@@ -30,7 +30,7 @@ export interface CometClientsParts {
   readonly sessions: SessionTable;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
-  /** For the names of what is monitored, and of calls that wait. */
+  /** The budget for the names of monitored objects and of pending calls. */
   readonly memory: MemoryBudget;
   readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
 }
@@ -38,22 +38,22 @@ export interface CometClientsParts {
 interface Login {
   readonly session: Session;
   readonly clients: Set<CometClient>;
-  /** Tied together by a cookie, which outlives its clients. */
+  /** Whether a cookie identifies the login. It outlives the clients. */
   readonly hasCookie: boolean;
-  /** Since when none of its clients has a connection; infinity while one has, and before the first client. */
+  /** When its last client lost its connection; infinity while one has a connection, and before the first client. */
   goneSinceNs: number;
 }
 
-/** How a client's end came: one that left on its own is not taken for another one that was there before the sidecar. */
+/** Why a client ended. A client that left on its own is not mistaken for one from before the sidecar's start. */
 type Leaving = 'left' | 'idle';
 
-/** Tabs of one login that are expected at most, on average. */
+/** Highest expected average of tabs for each login. */
 const CLIENTS_PER_SESSION = 4;
-/** Clients that have ended and are remembered for it. */
+/** Ended clients in one generation of the cache. */
 const REMEMBERED_ENDS = 8_192;
 const TOKEN_CHARS = 64;
 
-/** What a monitoring takes beside its texts. */
+/** Estimated memory of a monitoring, without its texts. */
 const MONITORING_BYTES = 100;
 
 export class CometClients {
@@ -70,14 +70,14 @@ export class CometClients {
     this.#maxClients = toMaxClients(parts.config);
   }
 
-  /** Other times and bounds from now on, but for the calls that a client which is there may have waiting. Nobody is put out. */
+  /** Changes times and limits. Existing clients stay, and keep their limit of pending calls. */
   reconfigure(config: CometClientsParts['config']): void {
     this.#parts = { ...this.#parts, config };
     this.#times = toTimes(config);
     this.#maxClients = toMaxClients(config);
   }
 
-  /** The client of that token, or one that is not kept before the server has been seen to know it (`know`). */
+  /** The client with that token. A new one is not kept until the server is seen to know it (`know`). */
   findOrCreate(token: string, atNs: number): CometClient {
     return this.#byToken.get(token) ?? this.#create(token, atNs);
   }
@@ -87,17 +87,17 @@ export class CometClients {
     return new CometClient(token, { max: config.comet.maxPendingCalls, memory }, atNs);
   }
 
-  /** Whether the server has been seen to know the client of that token. */
+  /** Whether the server has been seen to know the client with that token. */
   isKnown(token: string): boolean {
     return this.#byToken.has(token);
   }
 
-  /** How a client of that token has ended lately. */
+  /** Why the client with that token ended, if it did lately. */
   endingOf(token: string): Leaving | undefined {
     return this.#ended.get(token);
   }
 
-  /** Keeps a client that the server knows, with the session it belongs to; false, and counted, when there are too many. */
+  /** Keeps a client that the server knows, with its session. False when there are too many clients; that is counted. */
   know(client: CometClient, session: Session | undefined, hasCookie: boolean): boolean {
     if (client.isKnown) return true;
     if (this.#byToken.size >= this.#maxClients) {
@@ -114,7 +114,7 @@ export class CometClients {
     return true;
   }
 
-  /** The login of a session that Comet began; its end ends the clients that it has then. */
+  /** The login of a Comet session, created when missing. When the session ends, so do the login's clients. */
   login(session: Session, hasCookie: boolean): Login {
     const present = this.#logins.get(session);
     if (present !== undefined) return present;
@@ -137,7 +137,7 @@ export class CometClients {
     this.#updateGone(client);
   }
 
-  /** The client has left, or the server does not know it any more. */
+  /** The client has left, or the server no longer knows it. */
   end(client: CometClient): void {
     if (!this.#remove(client, 'left')) return;
     const login = client.session && this.#logins.get(client.session);
@@ -146,7 +146,7 @@ export class CometClients {
     else this.#updateLogin(login);
   }
 
-  /** A monitoring of `name` begins, by what the client said (`key`); once for each key. */
+  /** Begins a monitoring of `name`, once for each `key`: the requested channel or name. */
   subscribe(client: CometClient, key: string, name: string): void {
     if (client.monitorings.has(key)) return;
     const { config, memory } = this.#parts;
@@ -167,13 +167,13 @@ export class CometClients {
     this.#unsubscribe(client, key, name);
   }
 
-  /** A value came for the client, if it is known whose it was. */
+  /** A value was delivered; `client` is undefined if the receiver is unknown. */
   received(client: CometClient | undefined, name: string): void {
     this.#parts.statistics.object.recordValue(name);
     client?.session?.statistics.object.recordValue(name);
   }
 
-  /** A call has ended at `atNs`. It must not be among the client's pending ones any more. */
+  /** Counts a call that ended at `atNs`. It must no longer be among the client's pending calls. */
   callEnded(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
     const { beganNs, session: atBegin } = pending;
     const session = atBegin ?? client.session;
@@ -198,14 +198,14 @@ export class CometClients {
     }
   }
 
-  /** Writes the login of `session` with its clients, if it has one. All at one moment. */
+  /** Writes the login of `session` and its clients, if it has one. Synchronous, so all is of one moment. */
   save(session: Session, out: ArchiveWriter): void {
     const login = this.#logins.get(session);
     out.flag(login !== undefined);
     if (login !== undefined) saveLogin(out, login);
   }
 
-  /** Writes the clients that belong to no session, with a pause after each. */
+  /** Writes the clients without a session and yields after each. */
   *saveStrays(out: ArchiveWriter): Generator<void> {
     for (const client of this.#byToken.values()) {
       if (client.session !== undefined) continue;
@@ -216,7 +216,7 @@ export class CometClients {
     out.flag(false);
   }
 
-  /** Takes up a login of before a restart. None of its clients has a connection yet; what they monitor is monitored again. */
+  /** Restores a saved login. Its clients have no connection yet; their monitorings continue. */
   restore(session: Session, { hasCookie, goneSinceNs, clients }: SavedLogin): void {
     const login = this.login(session, hasCookie);
     login.goneSinceNs = goneSinceNs;
@@ -242,7 +242,7 @@ export class CometClients {
     return client;
   }
 
-  /** Ends what waits for too long. For a timer of seconds. */
+  /** Ends expired calls and clients. Call it from a timer of seconds. */
   sweep(): void {
     const nowNs = this.#parts.clock.nowNs();
     for (const client of this.#byToken.values()) {
@@ -277,7 +277,7 @@ export class CometClients {
     client.monitorings.clear();
     const nowNs = this.#parts.clock.nowNs();
     for (const pending of client.calls.takeAll()) {
-      // An acknowledgement was the answer if none is to come any more.
+      // Without a further answer, the acknowledgement was the answer.
       if (pending.ackedNs > 0) {
         this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
       } else {
@@ -302,7 +302,7 @@ export class CometClients {
   #updateLogin(login: Login): void {
     const { session, clients } = login;
     if (clients.size > 0) login.goneSinceNs = latestGone(clients);
-    // Its last client has left, or ended since it was gone: then the session is gone for as long.
+    // The last client has left. If the login was gone before, it stays gone since then.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
     if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.sessions.back(session);
     else this.#parts.sessions.gone(session, login.goneSinceNs);
@@ -315,7 +315,7 @@ interface Times {
   readonly callTimeoutNs: number;
 }
 
-/** What a monitoring takes, with its texts. */
+/** Estimated memory of a monitoring. */
 function toBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
 }
@@ -332,7 +332,7 @@ function toMaxClients({ sessions }: CometClientsParts['config']): number {
   return sessions.max * CLIENTS_PER_SESSION;
 }
 
-/** Infinity as soon as one of them has a connection. */
+/** Infinity if any of them has a connection. */
 function latestGone(clients: Iterable<CometClient>): number {
   let latestNs = Number.NEGATIVE_INFINITY;
   for (const { goneSinceNs } of clients) {

@@ -16,27 +16,27 @@ const SWITCHING_PROTOCOLS = 101;
 /**
  * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
  *
- * What a stranger sends is not looked into before the server has accepted it (2xx), so that nobody makes work for us by requests that
- * are refused. A client that the server has accepted before, by its cookie or its `clientId`, is read at once: its calls and held polls
- * have to be known while they are under way.
+ * The request of an unknown client is not parsed until the server has accepted it (2xx), so that refused requests cost
+ * us no work. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
+ * held polls must be known while they are running.
  */
 export class CometExchange implements ExchangeReading {
   readonly #application: CometApplication;
   readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
   readonly #isKnown: boolean;
-  /** Of a POST, or of the query of a GET. */
+  /** The body of a POST, or the query of a GET. */
   #request: BodyReading | undefined;
   #response: BodyReading | undefined;
   #isAccepted = false;
-  /** Of a client that the server has been seen to know. */
+  /** Token of a client that the server has been seen to know. */
   #clientToken: string | undefined;
-  /** The request has been, or will be, read. */
+  /** The request has been read or is scheduled to be. */
   #isRead = false;
-  /** Something has been, or will be, told to the conversation. */
+  /** The conversation has received something or will. */
   #isOpen = false;
   #callback: string | undefined;
-  /** The response's body has been read and understood. */
+  /** The response body has been read and understood. */
   #isHeard = false;
 
   constructor(application: CometApplication, exchange: Exchange) {
@@ -45,7 +45,7 @@ export class CometExchange implements ExchangeReading {
     this.#application = application;
     const cookieToken = credentials.cookieTokenOf(request);
     this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
-    // So that users behind one address do not wait for each other.
+    // Known clients have their own queue, so that users behind one address do not wait for each other.
     this.#readings = application.reading.of(
       () => (this.#isKnown ? cookieToken : this.#clientToken) ?? toAddressKey(client.remoteAddress),
     );
@@ -148,7 +148,7 @@ export class CometExchange implements ExchangeReading {
         this.#conversation.onUpstreamMessages(messages, atNs, setCookieToken);
       },
       onRead: () => this.#conversation.onUpstreamEnd(atNs),
-      // Pages of errors are no Bayeux, and need none.
+      // Error pages and empty bodies need not be Bayeux.
       onUnread: (reason) => {
         if (reason !== 'not-bayeux' || (status < 400 && !isEmpty)) metrics.passedUnread(reason);
       },
@@ -160,7 +160,7 @@ export class CometExchange implements ExchangeReading {
 
   onEnd(exchange: Exchange, ending: Ending): void {
     if (!this.#isRead) this.#request?.drop();
-    // One that was broken off is never whole.
+    // An interrupted body never becomes complete.
     if (this.#response?.isCollecting === true) this.#response.drop();
     if (!this.#isOpen) return;
     const { endedNs } = exchange;
@@ -169,10 +169,10 @@ export class CometExchange implements ExchangeReading {
     });
   }
 
-  /** What a call gets that went with this request and of which the response said nothing. */
+  /** The result of this request's calls that its response did not answer; undefined leaves them pending. */
   #resultOfUnheard({ status }: Exchange, ending: Ending): CallResult | undefined {
     if (ending.kind === 'failed') return { kind: 'failed', code: ending.failure.code };
-    // Another exchange may bring the answer: of a client that left, and where this one was not understood.
+    // They stay pending if the client left or the response was not understood: another exchange may bring the answer.
     return ending.kind === 'completed' && !this.#isHeard && status >= 400 ? { kind: 'answered', status } : undefined;
   }
 
@@ -188,7 +188,7 @@ type ReadingParts = Omit<
   'coding' | 'bodies' | 'maxBodyBytes' | 'maxInflatedBytes'
 >;
 
-/** Without the head that it was read from. */
+/** A copy that does not keep the request or response head in memory. */
 function copied(value: string | undefined): string | undefined {
   return value === undefined ? undefined : detached(value);
 }

@@ -1,6 +1,6 @@
 /**
- * What is counted of Comet beside the statistics of calls and objects: holds, which are no calls, signs of trouble between
- * clients and server, and what passed unread.
+ * Comet numbers that the statistics of calls and objects do not cover: holds, which are not calls, signs of trouble
+ * between clients and server, and what passed unread.
  */
 
 import type { Clock } from '../../../base/clock.ts';
@@ -11,10 +11,10 @@ import type { ArchiveReader } from '../../../state/archive/archive-reader.ts';
 import { loadCounters, saveCounters, takeCounters } from '../../../state/archive/archive-record.ts';
 import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
 
-/** What ended a `/meta/connect`: something to tell the client, the server's time limit, or a break of either side. */
+/** What ended a `/meta/connect`: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
 
-/** Why something passed unread. The bytes were passed on as always. */
+/** Why something passed unread. Its bytes were forwarded as always. */
 export type UnreadReason = (typeof UNREAD_REASONS)[number];
 
 const UNREAD_REASONS = [
@@ -32,7 +32,7 @@ const UNREAD_REASONS = [
   'binary',
 ] as const;
 
-/** What a table had no place for. */
+/** A table that had no room for an entry. */
 export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
 
 /** Plain numbers since the start, at the moment of reading. */
@@ -41,25 +41,25 @@ export interface CometNumbers {
   readonly holds: {
     readonly now: number;
     readonly ended: Readonly<Record<HoldEnding, number>>;
-    /** Their durations, in no timer of calls. */
+    /** Durations of ended holds; no timer of calls has them. */
     readonly duration: TimerReading;
   };
   readonly handshakes: { readonly accepted: number; readonly refused: number; readonly storms: number };
-  /** Answers `402`: the server does not know the client any more. */
+  /** Answers `402`: the server no longer knows the client. */
   readonly unknownClients: number;
-  /** Clients that went on by long-polling where WebSocket had been offered or used before. */
+  /** Clients that fell back to long-polling although WebSocket had been offered or used. */
   readonly fallbacks: number;
   /** Connects that came later than the server had advised. */
   readonly connectGaps: number;
-  /** Clients that were there before the sidecar. */
+  /** Clients from before the sidecar's start. */
   readonly adopted: number;
   readonly unread: Readonly<Record<UnreadReason, number>>;
   readonly untracked: Readonly<Record<CometTable, number>>;
-  /** Calls without an answer, by what became of them. */
+  /** Calls without an answer: expired, or abandoned because their client ended. */
   readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
 }
 
-/** So many handshakes within so long are a storm, e.g. all browsers after the server's restart. */
+/** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. from all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
@@ -80,7 +80,7 @@ const PLAIN_COUNTERS = [
 export class CometMetrics {
   readonly #holdDuration: LifetimeTimer;
   readonly #ended: Record<HoldEnding, number> = { delivery: 0, empty: 0, broken: 0 };
-  /** All reasons from the start, so that a first time is a step and no new series. */
+  /** Has all reasons from the start, so that the first occurrence is a step in a series and not a new series. */
   readonly #unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
   readonly #untracked: Record<CometTable, number> = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
   #holdsNow = 0;
@@ -112,7 +112,7 @@ export class CometMetrics {
     this.#holdDuration.update(durationNs, nowNs);
   }
 
-  /** Every handshake that a client asks for, whatever the answer. */
+  /** Counts every handshake request, whatever the answer. */
   handshakeAsked(nowNs: number): void {
     if (nowNs - this.#stormBeganNs > STORM_WITHIN_NS) {
       this.#stormBeganNs = nowNs;
@@ -130,7 +130,7 @@ export class CometMetrics {
     this.#untracked[table] += 1;
   }
 
-  /** Everything but the holds of now. At one moment. */
+  /** Writes everything except the current holds. Synchronous, so all is of one moment. */
   save(out: ArchiveWriter): void {
     saveCounters(out, this.#ended);
     out.count(this.#holdDuration.count);

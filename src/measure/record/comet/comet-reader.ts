@@ -1,6 +1,6 @@
 /**
- * Reads Comet traffic: which exchanges are Comet's or a login form's, and what each of them is read with. What is read never
- * changes, delays or ends what passes; see exchange/ for the rules of observing.
+ * This folder reads Comet traffic. `CometReader` decides which exchanges belong to Comet or are login forms, and what
+ * reads each of them. Reading must never change, delay or end the traffic; see exchange/ for the rules of observing.
  */
 
 import { NS_PER_MS } from '../../../base/clock.ts';
@@ -17,11 +17,11 @@ export interface CometReaderParts {
   readonly routes: CometRoutes;
   readonly applications: ReadonlyMap<string, CometApplication>;
   readonly reading: ReadingShare;
-  /** Field of the login form with the user's name. */
+  /** Name of the login form's field with the user name. */
   readonly userField: string;
 }
 
-/** What becomes another when the configuration is read again. */
+/** The parts that a reload replaces. */
 export interface CometReaderChanges extends Pick<CometReaderParts, 'routes' | 'userField'> {
   readonly reading: CometReading;
   readonly limits: CometClientsParts['config'];
@@ -36,7 +36,7 @@ export class CometReader {
     this.#parts = parts;
   }
 
-  /** Begins to read an exchange, at its beginning; undefined for one that is none of Comet's. */
+  /** Starts to read an exchange when it begins; undefined if it is not Comet's. */
   begin(exchange: Exchange): ExchangeReading | undefined {
     const { routes, applications, userField } = this.#parts;
     const route = routes.find(exchange.request.method, exchange.request.target);
@@ -47,7 +47,7 @@ export class CometReader {
       : new FormLogin(application, userField, exchange);
   }
 
-  /** Reads otherwise from now on, WebSockets that are open included. Nothing that was counted or is monitored changes. */
+  /** Applies a reload, also to open WebSockets. Existing counts and monitorings stay. */
   reconfigure({ routes, userField, reading, limits }: CometReaderChanges): void {
     this.#parts = { ...this.#parts, routes, userField };
     for (const application of this.#parts.applications.values()) {
@@ -56,22 +56,21 @@ export class CometReader {
     }
   }
 
-  /** The clients of an application, by its name. */
   clientsOf(application: string): CometClients | undefined {
     return this.#parts.applications.get(application)?.clients;
   }
 
-  /** Reads what waits to be read, as far as that takes some milliseconds: somebody asks for numbers. */
+  /** Reads what waits, for `CATCH_UP_NS` at most. Call it before numbers are read. */
   catchUp(): void {
     this.#parts.reading.catchUp(CATCH_UP_NS);
   }
 
-  /** Reads what waits to be read: before the end. */
+  /** Reads everything that waits. Call it at shutdown. */
   finish(): void {
     this.#parts.reading.finish();
   }
 
-  /** Ends what waits for too long. For a timer of seconds. */
+  /** Ends expired calls and clients. Call it from a timer of seconds. */
   sweep(): void {
     for (const { clients } of this.#parts.applications.values()) clients.sweep();
   }

@@ -8,18 +8,18 @@ import type { Exchange, ResponseHeadView, TunnelObserver } from '../../../proxy/
 import type { CometApplication } from './comet-application.ts';
 import { Conversation } from './conversation.ts';
 
-/** What is done with the messages of one text: some at a time, and then the end. */
+/** Receives the messages of one text in batches, and then its end. */
 interface TextReader {
   onMessages(messages: readonly BayeuxMessage[], atNs: number): void;
   onEnd?(atNs: number): void;
 }
 
-/** A WebSocket that carries Bayeux messages, both directions. */
+/** Reads both directions of a WebSocket that carries Bayeux messages. */
 export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
   readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
-  /** Undefined where an extension was agreed that nobody here can read. */
+  /** Undefined if the peers agreed on an extension that we cannot read. */
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
@@ -29,7 +29,7 @@ export class CometTunnel implements TunnelObserver {
     const cookieToken =
       credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
-    // A lane of its own: the server has accepted it, and others behind its address are not to wait for it.
+    // A queue of its own: the server has accepted it, and others behind its address must not wait for it.
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
@@ -86,7 +86,7 @@ export class CometTunnel implements TunnelObserver {
     };
   }
 
-  /** Reads the first messages of a text; what it returns reads the next ones. */
+  /** Reads the first batch of a text. The returned function, if any, reads the next one. */
   #readText(batches: MessageBatches, reader: TextReader, atNs: number): FurtherSteps | undefined {
     const readBatch = (): boolean => {
       const batch = batches.next();

@@ -1,6 +1,6 @@
 /**
- * What the messages of one exchange, or of one WebSocket, mean: sessions that begin and end, monitorings, values, calls and
- * holds. Told of messages in the order in which they passed; sees no bytes.
+ * Interprets the messages of one exchange or one WebSocket: sessions that begin and end, monitorings, values, calls and
+ * holds. It receives messages in the order in which they passed, and sees no bytes.
  */
 
 import { NS_PER_MS } from '../../../base/clock.ts';
@@ -16,9 +16,11 @@ import type { CallResult } from './ended-message.ts';
 import type { CallOrigin, PendingCall } from './pending-calls.ts';
 import { Registration, type Speaker } from './registration.ts';
 
-/** What a connect may be late beyond the advised interval: clients and networks take their time. */
+/** How late a connect may be beyond the advised interval: clients and networks need some time. */
 const CONNECT_GRACE_NS = 1_000 * NS_PER_MS;
-/** In front of an object's name, for a monitoring that was asked for by a message and not by a channel. */
+/**
+ * Key prefix of a monitoring that the client requested with a message to a service, not by subscribing to a channel.
+ */
 const SAID = 'said:';
 
 export class Conversation {
@@ -26,13 +28,13 @@ export class Conversation {
   readonly #origin: CallOrigin;
   readonly #who: Registration;
   readonly #asked: AskedTable;
-  /** The calls of this exchange. Empty for a WebSocket: there, nothing but their answers tells how they end. */
+  /** The calls of this exchange. Empty for a WebSocket, where only their answers tell how they end. */
   readonly #calls: { readonly client: CometClient; readonly pending: PendingCall }[] = [];
-  /** Clients with calls that the server had not been seen to know when they called. */
+  /** Clients that the server had not been seen to know when they called. */
   readonly #strangers = new Set<CometClient>();
   /** The `/meta/connect` that the server holds. */
   #hold: { readonly client: CometClient; readonly beganNs: number } | undefined;
-  /** Of the response, or text, that is being read. */
+  /** The connect reply in the response, or text, that is being read. */
   #connectReply: BayeuxMessage | undefined;
   #hasDelivery = false;
 
@@ -119,7 +121,7 @@ export class Conversation {
     if (meaning === undefined || meaning.action === 'value') return;
     if (meaning.action === 'call') {
       const id = toReplyId(meaning.reply, message);
-      // Without an id nobody could tell its answer, the client included.
+      // Without an id nobody can match the answer, not even the client.
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
       const { session } = client;
@@ -131,7 +133,7 @@ export class Conversation {
     }
     const monitorings = new Map([[`${SAID}${meaning.name}`, meaning.name]]);
     if (message.id !== undefined) this.#ask(message, { kind: meaning.action, client, monitorings });
-    // A refusal of it could not be told either.
+    // Without an id a refusal could not be matched, so it takes effect at once.
     else this.#apply(meaning.action, client, monitorings);
   }
 
@@ -152,8 +154,8 @@ export class Conversation {
   // ---- from the server
 
   /**
-   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken`: of the login's
-   * cookie, where the response sets it.
+   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken`:
+   * token of the login cookie, if the response sets it.
    */
   onUpstreamMessages(messages: readonly BayeuxMessage[], atNs: number, setCookieToken?: string): void {
     this.#application.metrics.upstreamMessages += messages.length;
@@ -166,13 +168,13 @@ export class Conversation {
     }
   }
 
-  /** There is no more of this response, or text. */
+  /** This response, or text, has no more messages. */
   onUpstreamEnd(atNs: number): void {
     const reply = this.#connectReply;
     const hasDelivery = this.#hasDelivery;
     this.#connectReply = undefined;
     this.#hasDelivery = false;
-    // Last, wherever it stands: the others say how the hold ended.
+    // Handled last, wherever it stands: the other messages decide how the hold ended.
     if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
   }
 
@@ -212,7 +214,7 @@ export class Conversation {
     else this.#who.isUnknown(message, client);
   }
 
-  /** True for something delivered, false for an acknowledgement. */
+  /** True for a delivery, false for an acknowledgement. */
   #onUpstreamData(message: BayeuxMessage, atNs: number): boolean {
     const client = this.#who.clientOf(message, atNs);
     const pending = client?.calls.find(message);
@@ -259,8 +261,8 @@ export class Conversation {
   // ---- the end
 
   /**
-   * The exchange has ended, or the WebSocket is closed. `unheard`: what calls of this exchange get of which nothing was heard;
-   * undefined leaves them waiting, since their answers may come in another exchange.
+   * The exchange has ended, or the WebSocket is closed. `unheard` is the result of this exchange's calls that nothing
+   * was heard of. Undefined leaves them pending, since their answers may come in another exchange.
    */
   onClosed(atNs: number, unheard?: CallResult): void {
     this.#endHold('broken', atNs);
@@ -271,7 +273,7 @@ export class Conversation {
         if (pending.ackedNs === 0) this.#endCall(client, pending, unheard, atNs);
       }
     }
-    // Nothing else leads to a client that the server has never been seen to know.
+    // A client that the server was never seen to know is in no other table; its calls free their memory here.
     for (const client of this.#strangers) if (!client.isKnown) client.calls.takeAll();
   }
 
@@ -287,7 +289,7 @@ export class Conversation {
 
   #apply(kind: 'subscribe' | 'unsubscribe', client: CometClient, monitorings: ReadonlyMap<string, string>): void {
     const { clients } = this.#application;
-    // Of a client that is not kept nobody could give them back.
+    // An unknown client is not kept, so nothing would ever end its monitorings.
     if (!client.isKnown) return;
     for (const [key, name] of monitorings) {
       if (kind === 'subscribe') clients.subscribe(client, key, name);
@@ -301,7 +303,7 @@ function takeAdvice(client: CometClient | undefined, { advice }: BayeuxMessage):
     client.adviceIntervalMs = Math.max(0, advice.intervalMs);
 }
 
-/** What a refused call counts as: an error in any case, but what a stranger can provoke makes no name. */
+/** The result of a refused call: always an error. Codes 400 to 499 admit no name, since strangers can provoke them. */
 function toRefusal(code: number | undefined): CallResult {
   const isStrangers = code !== undefined && code >= 400 && code < 500;
   return isStrangers ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };

@@ -17,21 +17,21 @@ import { type CometListener, guarded } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { CometReader, type CometReaderChanges } from './comet-reader.ts';
 
-/** In a second: a few percent of the loop to follow them. Thousands of users send less. */
+/** Frames read per second: following them takes a few percent of the event loop. Thousands of users send less. */
 const FRAMES = { all: 10_000, ofOne: 2_000 };
 
 type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
 
-/** Who is told of what is read. */
+/** Where the reader reports and counts what it reads. */
 export interface CometHearers {
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   readonly listener: CometListener | undefined;
-  /** For what is kept of bodies and messages. */
+  /** The budget for kept bodies and messages. */
   readonly memory: MemoryBudget;
 }
 
-/** Throws `D2S_ERR_CONFIG` for a rule in `comet.rules` that cannot be used. */
+/** Throws `D2S_ERR_CONFIG` for an unusable rule in `comet.rules`. */
 export function createCometReader(
   config: CometConfig,
   clock: Clock,
@@ -61,7 +61,7 @@ export function createCometReader(
   });
 }
 
-/** What another configuration makes of a reader. Throws as `createCometReader`. */
+/** The parts of a reader that a reload replaces. Throws as `createCometReader`. */
 export function createCometChanges(config: CometConfig): CometReaderChanges {
   const { applications, comet, sessions } = config;
   const { path, userField } = sessions.formLogin;

@@ -7,12 +7,12 @@ import type { PendingCall } from './pending-calls.ts';
 /** How a call ended, as `CallStatistics` counts it. */
 export type CallResult =
   | { readonly kind: 'answered'; readonly status: number }
-  /** Answered with an error that a stranger could provoke, so it makes no name. `status`: 400 to 499. */
+  /** Answered with an error that strangers can provoke, so it admits no name. `status`: 400 to 499. */
   | { readonly kind: 'refused'; readonly status: number }
   | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
   | { readonly kind: 'aborted' };
 
-/** A call that came as a Bayeux message, as observers are told of it. */
+/** What observers see of a call that came as a Bayeux message. */
 export class EndedMessage implements EndedCall {
   readonly isComet = true;
   readonly method = undefined;

@@ -1,8 +1,8 @@
 import type { Ending, Exchange, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
 
-/** Reads one exchange of which more matters than its heads. What it throws ends the reading, not the exchange. */
+/** Reads more of an exchange than its heads. An exception ends the reading, not the exchange. */
 export interface ExchangeReading {
-  /** Never called for an answer of the sidecar's own. */
+  /** Not called for the sidecar's own answers. */
   onResponse(exchange: Exchange, response: ResponseHeadView): void;
   onEnd(exchange: Exchange, ending: Ending): void;
 }

@@ -6,12 +6,12 @@ import { toShownName } from '../../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 
-/** A login form is a name and a password; more than that is not read. */
+/** A login form is a name and a password; larger forms are not read. */
 const MAX_FORM_BYTES = 16_384;
 
 /**
- * A login form on its way. Its body is kept until the server has answered, the user's name is read out of it if the server has
- * accepted the login, and then it is overwritten. The session is that of the cookie that stands for the login from then on.
+ * Reads one login form. Its body is kept until the server has answered, then overwritten. If the server accepted the
+ * login, the user name is read from it first. The session belongs to the cookie that identifies the login from then on.
  */
 export class FormLogin implements ExchangeReading, Unfinished {
   readonly #application: CometApplication;
@@ -48,7 +48,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
     else bytes.copy(target);
   }
 
-  /** Its room is needed for others. */
+  /** Its memory is needed for others. */
   giveUp(): void {
     this.#giveUp('budget');
   }
@@ -65,7 +65,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
 
   onEnd(exchange: Exchange, { kind }: Ending): void {
     const { status } = exchange;
-    // Without a cookie nothing would ever be found to belong to this login.
+    // Without a cookie no later request could be matched to this login.
     const key = this.#setCookieToken ?? this.#cookieToken;
     const isAccepted = kind === 'completed' && status >= 200 && status <= 399;
     try {
@@ -99,11 +99,13 @@ export class FormLogin implements ExchangeReading, Unfinished {
   #readUserName(): string | null {
     if (!this.#isWhole || this.#isGivenUp) return null;
     const [[user] = []] = readParameters(this.#form.view().toString('utf8'), [this.#userField]);
-    // The name is a part of the form's text, which has the password: a copy lets go of it.
+    // The name is a slice of the form's text, which holds the password; a copy does not keep that text in memory.
     return user === undefined || user === '' ? null : toShownName(Buffer.from(user, 'utf8').toString('utf8'));
   }
 
-  /** The session that the cookie has already, unless somebody else logs in on it: each login has a session of its own. */
+  /**
+   * The cookie's present session. It ends if it has another user's proven name: each login has a session of its own.
+   */
   #presentSession(key: string, atNs: number) {
     const { sessions } = this.#application;
     const present =

@@ -1,4 +1,4 @@
-/** The calls of one Comet client that wait for their answers, found by the channel of the answer and its id. */
+/** The calls of one Comet client that wait for answers. They are found by the answer's channel and id. */
 
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
@@ -9,46 +9,46 @@ import type { Session } from '../../sessions/session.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
 
-/** Where a call came from: the same for all of an exchange, or of a WebSocket. */
+/** Where a call came from: the same for all calls of an exchange or a WebSocket. */
 export interface CallOrigin {
   readonly application: string;
   readonly path: DataPath;
   readonly remoteAddress: string;
-  /** Of the exchange, if somebody wants it; a copy. */
+  /** A copy of the exchange's `traceparent`, if an observer wants it. */
   readonly traceparent: string | undefined;
 }
 
 export interface PendingCall {
   readonly call: CometCall;
   readonly origin: CallOrigin;
-  /** The channel that its answer comes on. */
+  /** The channel of the answer. */
   readonly channel: string;
   readonly id: string;
   readonly beganNs: number;
-  /** On which it was counted as begun. */
+  /** The session that counted its beginning. */
   readonly session: Session | undefined;
   /** When it was acknowledged without data; 0 until then. */
   ackedNs: number;
 }
 
-/** Calls whose answers are told in the same way. */
+/** Calls whose answers are matched by the same rule. */
 interface Waiting {
   readonly reply: ReplyRule;
-  /** By id, in the order of their beginning. */
+  /** By id, oldest first. */
   readonly calls: Map<string, PendingCall>;
 }
 
-/** What a call takes beside its texts. */
+/** Estimated memory of a call, without its texts. */
 const CALL_BYTES = 500;
 
 export class PendingCalls {
   readonly #max: number;
   readonly #memory: MemoryBudget;
-  /** By the channel of the answer; as a rule one for each. */
+  /** By the channel of the answer; usually one entry each. */
   readonly #byChannel = new Map<string, Waiting[]>();
   #size = 0;
 
-  /** Their names are taken from `memory`. */
+  /** The memory of the calls is taken from `memory`. */
   constructor(max: number, memory: MemoryBudget) {
     this.#max = max;
     this.#memory = memory;
@@ -58,7 +58,7 @@ export class PendingCalls {
     return this.#size;
   }
 
-  /** False when there are too many already, no memory for it, or one waits for the very same answer. */
+  /** False when there are too many, there is no memory for it, or another call waits for the same answer. */
   add(pending: PendingCall): boolean {
     if (this.#size >= this.#max) return false;
     const { calls } = this.#waitingFor(pending);
@@ -68,7 +68,7 @@ export class PendingCalls {
     return true;
   }
 
-  /** The call that `message` speaks of. It stays among the pending ones until it is taken. */
+  /** The call that `message` answers or acknowledges. It stays pending until `take`. */
   find(message: BayeuxMessage): PendingCall | undefined {
     if (this.#size === 0) return undefined;
     for (const { reply, calls } of this.#byChannel.get(message.channel) ?? []) {
@@ -79,7 +79,7 @@ export class PendingCalls {
     return undefined;
   }
 
-  /** False when it has been taken already. */
+  /** Removes a call; false if it was removed already. */
   take(pending: PendingCall): boolean {
     const waitings = this.#byChannel.get(pending.channel);
     const waiting = waitings?.find(({ calls }) => calls.get(pending.id) === pending);
@@ -87,12 +87,12 @@ export class PendingCalls {
     waiting.calls.delete(pending.id);
     this.#memory.give('names', toBytes(pending));
     this.#size -= 1;
-    // Channels are few by the default rules, but a rule may take any.
+    // The default rules have few channels, but a rule may match any number.
     if (waitings?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
     return true;
   }
 
-  /** Takes those that were acknowledged `ackWaitNs` ago, or began `timeoutNs` ago without a sign. */
+  /** Removes calls that were acknowledged `ackWaitNs` ago, or that began `timeoutNs` ago and were not acknowledged. */
   takeExpired(nowNs: number, ackWaitNs: number, timeoutNs: number): PendingCall[] {
     return this.#takeWhere(({ ackedNs, beganNs }) =>
       ackedNs > 0 ? nowNs - ackedNs >= ackWaitNs : nowNs - beganNs >= timeoutNs,

@@ -1,4 +1,4 @@
-/** The part of a conversation that knows whose it is: clients that come, are found again, and leave, with their sessions. */
+/** Identifies the clients of a conversation: they appear, are found again, and leave, with their sessions. */
 import { isUnknownClient } from '../../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import type { StatedName } from '../../sessions/credentials.ts';
@@ -8,16 +8,16 @@ import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
 import type { CallOrigin } from './pending-calls.ts';
 
-/** Who speaks, as far as HTTP tells it. */
+/** The sender of the messages, as far as HTTP identifies it. */
 export interface Speaker extends Omit<CallOrigin, 'application'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
-  /** The name of the user as HTTP states it. */
+  /** The user name that HTTP states. */
   readonly stated: StatedName;
-  /** Token of the login's cookie that the client sent. */
+  /** Token of the login cookie that the client sent. */
   readonly cookieToken: string | undefined;
 }
 
-/** A handshake that the server has accepted. */
+/** A handshake that the client has requested; `Registration.handshaken` needs it once the server accepts. */
 export interface Handshake {
   readonly userName: string | null;
   readonly offersWebSocket: boolean;
@@ -27,11 +27,11 @@ export interface Handshake {
 export class Registration {
   readonly #application: CometApplication;
   readonly #speaker: Speaker;
-  /** Clients that this WebSocket is a connection of, or whose connects this exchange holds. */
+  /** Clients that are connected through this WebSocket, or whose connects this exchange holds. */
   readonly #connected = new Set<CometClient>();
-  /** Token of the login's cookie where the response sets it. */
+  /** Token of the login cookie, if the response sets it. */
   setCookieToken: string | undefined;
-  /** Whose messages without a `clientId` are. */
+  /** The client that messages without a `clientId` belong to. */
   current: CometClient | undefined;
 
   constructor(application: CometApplication, speaker: Speaker) {
@@ -43,14 +43,14 @@ export class Registration {
     return this.#speaker.connectionType === 'COMET_WEBSOCKET';
   }
 
-  /** Whose message it is; undefined where nothing tells it. */
+  /** The client of a message; undefined if nothing identifies it. */
   clientOf({ clientId }: BayeuxMessage, atNs: number): CometClient | undefined {
     if (clientId === undefined) return this.current;
     const token = this.#application.credentials.clientTokenOf(clientId);
     return this.current?.token === token ? this.current : this.#application.clients.findOrCreate(token, atNs);
   }
 
-  /** The server has accepted a handshake: begins the client, and its session unless the login has one. */
+  /** The server has accepted a handshake: begins the client, and a session unless its login has one. */
   handshaken(reply: BayeuxMessage & { readonly clientId: string }, handshake: Handshake, atNs: number): void {
     const { clients, credentials } = this.#application;
     const client = clients.findOrCreate(credentials.clientTokenOf(reply.clientId), atNs);
@@ -64,8 +64,9 @@ export class Registration {
   }
 
   /**
-   * The server has shown that it knows this client. One that was never seen to come was there before the sidecar, unless it
-   * has left since. One whose session has ended for idleness comes back with the next thing that its user does.
+   * The server has shown that it knows this client. If we see the client for the first time, it existed before the
+   * sidecar's start; it is adopted unless it has left since. A client whose session ended by idleness returns with the
+   * next activity of its user; a heartbeat is not enough.
    */
   prove(client: CometClient, by: 'activity' | 'heartbeat', atNs: number): void {
     if (client.isKnown) {
@@ -78,7 +79,7 @@ export class Registration {
     this.#know(client, this.#sessionOf(client, { userName: null, atNs, creationNs: 0, isAdopted: true }));
   }
 
-  /** A `/meta/connect` of the client is on its way; `closed` ends it. */
+  /** The client has sent `/meta/connect`; `closed` ends the connection. */
   connecting(client: CometClient): void {
     if (!this.isWebSocket) this.#connect(client);
     else if (client.isKnown) this.#bind(client);
@@ -88,7 +89,7 @@ export class Registration {
     this.#application.clients.end(client);
   }
 
-  /** Whether `reply` says that the server does not know the client any more; that ends it. */
+  /** Whether `reply` says that the server no longer knows the client. If so, the client ends. */
   isUnknown({ error }: BayeuxMessage, client: CometClient | undefined): boolean {
     if (!isUnknownClient(error)) return false;
     this.#application.metrics.unknownClients += 1;
@@ -118,7 +119,7 @@ export class Registration {
     this.#application.clients.connected(client);
   }
 
-  /** The session of the login that the cookie stands for, else a new one; undefined when there are too many. */
+  /** The session of the cookie's login, else a new one; undefined when there are too many. */
   #sessionOf(
     client: CometClient,
     origin: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
@@ -138,12 +139,13 @@ export class Registration {
     return session;
   }
 
-  /** What the name is worth that was stated with a handshake, or, of an adopted client, with its first message. */
+  /** How far a name is proven that came with a handshake or, for an adopted client, with its first message. */
   #proofOf({ userName, atNs, isAdopted }: { userName: string | null; atNs: number; isAdopted: boolean }): NameProof {
     const { isVerified, isAlone, credential, userName: byHttp } = this.#speaker.stated;
     if (isVerified) return 'proven';
     if (credential === undefined) return isAlone && !isAdopted ? 'proven' : { credential };
-    // A credential without a name: the handshake's is nobody's but its own, and the server may have looked at the credential only.
+    // The credential has no name, and the server may have checked only the credential: nothing proves the handshake's
+    // name.
     if (byHttp === null) return { credential: undefined };
     if (this.#application.sessions.recognise(credential, atNs) !== undefined) return 'proven';
     const isSameName = userName === null || userName === byHttp;

@@ -1,6 +1,6 @@
 /**
- * A Comet login and its clients as they are written to the state file. Of a `clientId` there is the keyed hash only. Calls that
- * wait for an answer, and when the last connect was answered, are not written: the restart itself comes between.
+ * A Comet login and its clients in the state file. Of a `clientId` only the keyed hash is saved. Pending calls and the
+ * time of the last connect's answer are not saved, since the restart interrupts them.
  */
 import type { ArchiveReader } from '../../../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
@@ -9,12 +9,14 @@ import type { CometClient } from './comet-client.ts';
 
 export interface SavedClient {
   readonly token: string;
-  /** What it monitors: from what it said to the object's name. */
+  /** What it monitors: from the requested channel or name to the object's name. */
   readonly monitorings: readonly (readonly [string, string])[];
   readonly couldUseWebSocket: boolean;
   readonly hasFallenBack: boolean;
   readonly adviceIntervalMs: number;
-  /** The moment of the saving for one that had a connection then: it has none now. */
+  /**
+   * When its last connection closed. For a client that was connected, the moment of saving: it has no connection now.
+   */
   readonly goneSinceNs: number;
 }
 
