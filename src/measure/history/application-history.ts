@@ -7,7 +7,7 @@ import { type Columns, createColumns, valueAt } from './columns.ts';
 import { MinuteCalls, type WorstCall } from './minute-calls.ts';
 import { isSparkStep, SparkLines } from './spark-lines.ts';
 
-/** What is read of one application. */
+/** The sources for one application. */
 export interface HistoryApplication {
   readonly name: string;
   readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
@@ -16,16 +16,15 @@ export interface HistoryApplication {
 
 interface HistoryCalls {
   metrics(): MetricSet;
-  /** By name, in the order in which names came. */
+  /** By name, in order of admission. */
   readonly counts: ReadonlyMap<string, CallCountsReading>;
 }
 
-/** The worst call, with its kind. */
 export interface WorstCallOfKind extends WorstCall {
   readonly kind: 'rpc' | 'sba';
 }
 
-/** The calls of one step; durations in seconds, null when there was none. */
+/** The calls of one step. Durations are in seconds, null when there was no call. */
 export interface CallsPoint {
   /** Answered calls. */
   readonly count: number;
@@ -40,13 +39,13 @@ export interface ApplicationPoint {
   readonly sba: CallsPoint;
   /** Values received in the step. */
   readonly values: number;
-  /** Sessions at its end. */
+  /** Sessions at the end of the step. */
   readonly sessions: number;
 }
 
 const NS_PER_S = 1e9;
 
-/** What has been counted since the start, as steps. */
+/** Turns a rising count into the increase of each step. */
 class CountSteps {
   readonly #counted: { readonly count: number };
   #last: number;
@@ -64,7 +63,6 @@ class CountSteps {
   }
 }
 
-/** Calls of one kind. */
 class CallsHistory {
   readonly #prefix: string;
   readonly #metrics: () => MetricSet;
@@ -121,13 +119,13 @@ class CallsHistory {
     return this.#sparks.lineOf(row);
   }
 
-  /** Of each name, in the order of their coming: the totals are before all of them. */
+  /** The timer of each name, in order of admission. The map also has the total, under the prefix, before them. */
   *#names(): Generator<TimerReading> {
     for (const [name, timer] of this.#metrics().timers) if (name !== this.#prefix) yield timer;
   }
 }
 
-/** The last hour of one application, at 80 KB and 112 bytes for each name of an RPC. */
+/** The last hour of one application. It takes 80 KB, and 112 bytes for each name of an RPC. */
 export class ApplicationHistory {
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
   readonly #values: CountSteps;
@@ -141,7 +139,7 @@ export class ApplicationHistory {
     this.#columns = createColumns(['values', 'sessions']);
   }
 
-  /** For the `History`: ends a step. */
+  /** For `History` only: ends a step. */
   sample(place: number, seq: number): void {
     const { values, sessions } = this.#columns;
     this.#calls.rpc.sample(place, seq);
@@ -160,14 +158,14 @@ export class ApplicationHistory {
     };
   }
 
-  /** The name with the most failed calls in the last 12 steps; undefined where none failed. */
+  /** The name with the most failed calls in the last 12 steps; undefined if none failed. */
   get worstCall(): WorstCallOfKind | undefined {
     const { rpc, sba } = this.#calls;
     if (rpc.worst !== undefined && rpc.worst.failed >= (sba.worst?.failed ?? 0)) return { kind: 'rpc', ...rpc.worst };
     return sba.worst && { kind: 'sba', ...sba.worst };
   }
 
-  /** Calls of the `row`-th name, in the order of their coming, in each of the last 12 x 25 s; oldest first. */
+  /** Calls of the `row`-th name, by admission, in each of the last 12 x 25 s, oldest first. */
   lineOf(kind: 'rpc' | 'sba', row: number): number[] {
     return this.#calls[kind].lineOf(row);
   }

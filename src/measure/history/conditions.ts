@@ -3,10 +3,10 @@ import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../jvm/jvm-reading.ts';
 import type { MarkKind, Marks } from './marks.ts';
 
-/** What is around the measuring, as it is at the moment of reading. */
+/** Sources that the history watches for changes; read at each look. */
 export interface ConditionSources {
   readonly upstream: { readonly reachability: UpstreamCondition };
-  /** `failures`: readings that failed; absent where no source is configured. */
+  /** `failures`: number of failed readings; absent when no source is configured. */
   readonly jvm: { readonly state: JvmState; readonly failures?: number };
   readonly lifecycle: { readonly state: string };
   readonly reloads: { readonly lastAppliedEpochMs: number };
@@ -17,13 +17,13 @@ export type UpstreamCondition =
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
   | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly reason: string };
 
-/** Compares what is around with what it was at the last look, and marks what has changed. */
+/** Compares the sources with their state at the last look and adds a mark for each change. */
 export class Conditions {
   readonly #sources: ConditionSources;
   readonly #marks: Marks;
   readonly #clock: Clock;
   #upstream: UpstreamCondition;
-  /** Undefined until it is known: that it has not been read yet is no loss. */
+  /** Undefined until known: a source that has not been read yet is not lost. */
   #jvm: JvmState['kind'] | undefined;
   #loadedClasses = 0;
   #collections = 0;
@@ -53,7 +53,7 @@ export class Conditions {
       if (!isSame) this.#mark('upstreamLost', `The upstream takes no connections: ${now.reason}.`, now.sinceEpochMs);
       return;
     }
-    // Also when it was lost and came back between two looks.
+    // Also true when it was lost and came back between two looks.
     if (now.kind === 'reachable' && before.kind !== 'unknown' && before.sinceEpochMs !== now.sinceEpochMs)
       this.#mark('upstreamBack', 'The upstream takes connections again.', now.sinceEpochMs);
   }
@@ -72,7 +72,7 @@ export class Conditions {
     this.#lookForRestart(state.reading);
   }
 
-  /** What only rises has fallen: no source tells when its JVM started. */
+  /** Detects a restart by rising counts that have fallen, since no source says when its JVM started. */
   #lookForRestart({ classes, collectors }: JvmReading): void {
     const loadedClasses = classes.loaded ?? 0;
     const collections = [...collectors.values()].reduce((sum, { count = 0 }) => sum + count, 0);

@@ -1,8 +1,10 @@
 /**
- * The last hour in steps of 5 s, for the live page: what was counted in each, and what happened around it. Of fixed size, and
- * gone with the process. Reads what others count anyway, so that no call costs more for it; knows no HTTP.
+ * The last hour in steps of 5 s, for the live page: the counts of each step, and the events around them. It has a fixed
+ * size and ends with the process. It samples existing counters, so calls cost nothing extra. This folder must not know
+ * HTTP.
  *
- * A step ends when the timer fires. When the process stood still, or was stopped, a step is as long as that: `seconds` tells.
+ * A step ends when the timer fires. If the process was blocked or suspended, the step is that much longer; see
+ * `seconds`.
  */
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import {
@@ -20,9 +22,9 @@ import { type ReadCounters, type RecentCount, RecentCounts } from './recent-coun
 export interface HistorySources extends ConditionSources {
   readonly applications: readonly HistoryApplication[];
   readonly own: { read(): OwnCounts };
-  /** Counters that the page shows by what they gained. */
+  /** Counters that the page shows by their increase. */
   readonly counters: ReadCounters;
-  /** Counts of before a restart have been taken up. */
+  /** Counts from before a restart have been restored. */
   readonly isRestored: boolean;
 }
 
@@ -34,24 +36,26 @@ interface OwnCounts {
 
 type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
 
-/** One step of one application; `aborted`, `unanswered`, `holds` and the JVM are those of all applications together. */
+/**
+ * One step of one application. `aborted`, `unanswered`, `holds` and the JVM values are for all applications together.
+ */
 export interface HistoryPoint extends ApplicationPoint, JvmPoint {
   /** 1 for the first step, without gaps. */
   readonly seq: number;
-  /** Its end, in milliseconds since 1970. */
+  /** End of the step, in milliseconds since 1970. */
   readonly epochMs: number;
-  /** Its length. */
+  /** Length of the step. */
   readonly seconds: number;
   /** RPC and SBA calls whose client left in the step. */
   readonly aborted: number;
-  /** RPC and SBA calls that the upstream did not answer: those errors that are not among the answered calls. */
+  /** RPC and SBA calls that the upstream did not answer: the errors that are not among the answered calls. */
   readonly unanswered: number;
-  /** Comet polls held at its end. */
+  /** Comet polls held at the end of the step. */
   readonly holds: number;
 }
 
 export class History {
-  /** When the measuring of this process began. */
+  /** When this process began to measure. */
   readonly startedEpochMs: number;
   readonly #sources: HistorySources;
   readonly #clock: Clock;
@@ -67,7 +71,7 @@ export class History {
   #unanswered: number;
   #timer: NodeJS.Timeout | undefined;
 
-  /** To be made when what was saved has been loaded. */
+  /** Create it after saved state has been loaded. */
   constructor(sources: HistorySources, clock: Clock) {
     this.#sources = sources;
     this.#clock = clock;
@@ -86,7 +90,7 @@ export class History {
     this.#marks.add({ epochMs, kind: 'restored', text: 'What was counted before the restart has been taken up.' });
   }
 
-  /** Ends a step every 5 s until `stop`; `guard` calls it, and keeps what it throws. */
+  /** Ends a step every 5 s until `stop`. `guard` runs each step and handles what it throws. */
   start(guard: (work: () => void) => void): void {
     this.#timer = setInterval(() => guard(() => this.sample()), STEP_SECONDS * 1_000).unref();
   }
@@ -95,28 +99,28 @@ export class History {
     clearInterval(this.#timer);
   }
 
-  /** The number of the newest step; 0 before the first. */
+  /** Number of the newest step; 0 before the first. */
   get seq(): number {
     return this.#seq;
   }
 
-  /** At most 200, in the order of their coming; what has changed since the last step is among them. */
+  /** At most 200, oldest first. Includes changes since the last step. */
   get marks(): readonly Mark[] {
     this.#conditions.look();
     return this.#marks.all;
   }
 
-  /** Marks that had to go for later ones. */
+  /** Marks that were dropped for later ones. */
   get droppedMarks(): number {
     return this.#marks.dropped;
   }
 
-  /** What the counters of `HistorySources` gained, by key. */
+  /** Increases of the counters in `HistorySources`, by key. */
   recentCounts(): ReadonlyMap<string, RecentCount> {
     return this.#recent.read();
   }
 
-  /** The RPC or SBA RPC with the most failed calls in the last 12 steps; undefined where none failed. */
+  /** The RPC or SBA RPC with the most failed calls in the last 12 steps; undefined if none failed. */
   worstCallOf(application: string): WorstCallOfKind | undefined {
     return this.#applications.get(application)?.worstCall;
   }
@@ -147,8 +151,8 @@ export class History {
   }
 
   /**
-   * Steps later than `since`, oldest first, each read when it is taken. All of them where `since` is beyond the newest: whoever asks saw
-   * another process.
+   * Steps later than `since`, oldest first; each is read when the iterator reaches it. If `since` is beyond the newest
+   * step, the caller knew another process and gets all steps.
    */
   *points(application: string, since = 0): Generator<HistoryPoint> {
     const history = this.#applications.get(application);
@@ -156,7 +160,7 @@ export class History {
     const after = since > this.#seq ? 0 : since;
     const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
     for (let next = after + 1; next <= this.#seq; next += 1) {
-      // Each time: whoever reads slowly is overtaken by later steps.
+      // Checked each time: while a slow reader iterates, later steps overwrite the oldest.
       next = Math.max(next, this.#seq - MAX_STEPS + 1);
       const seq = next;
       const place = placeOf(seq);
@@ -173,7 +177,7 @@ export class History {
     }
   }
 
-  /** Calls of the `row`-th name of an application, in the order of their coming, in each of the last 12 x 25 s; oldest first. */
+  /** Calls of an application's `row`-th name, by admission, in each of the last 12 x 25 s, oldest first. */
   lineOf(application: string, kind: 'rpc' | 'sba', row: number): number[] {
     return this.#applications.get(application)?.lineOf(kind, row) ?? [];
   }

@@ -2,21 +2,21 @@ import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../jvm/jvm-reading.ts';
 import { type Columns, createColumns, valueAt } from './columns.ts';
 
-/** Null: not known. Bytes, and milliseconds of the step. */
+/** Bytes, and milliseconds of the step; null when unknown. */
 export interface JvmPoint {
   readonly heapUsed: number | null;
-  /** What the last collections left of each pool of the heap. */
+  /** Sum of each heap pool's use after its last collection. */
   readonly heapAfterGc: number | null;
-  /** As many as the readings that came in the step tell. */
+  /** Covers only the readings that arrived in the step. */
   readonly gcPauseMs: number | null;
 }
 
-/** Counts what its collector does beside the running program, not pauses. */
+/** Collectors that count work beside the running program, not pauses. */
 const CONCURRENT = /^ZGC$| Cycles$/;
 
 export class JvmHistory {
   readonly #columns: Columns<keyof JvmPoint> = createColumns(['heapUsed', 'heapAfterGc', 'gcPauseMs']);
-  /** Undefined where the last reading did not tell, or there was none. */
+  /** Undefined if there was no last reading, or it did not include pauses. */
   #pausesMs: number | undefined;
 
   sample(place: number, state: JvmState): void {
@@ -51,12 +51,12 @@ function toHeapAfterGc({ pools, heap, memory }: JvmReading): number | undefined 
   return sumOf(Array.from(pools.values(), ({ usedAfterGc }) => usedAfterGc)) ?? afterGc(memory, heap.used);
 }
 
-/** Some sources know the heap only as the last collection left it. */
+/** Some sources know only the heap after the last collection. */
 function afterGc(memory: JvmReading['memory'], used: number | undefined): number | undefined {
   return memory === 'after-gc' ? used : undefined;
 }
 
-/** Undefined when all are. */
+/** Undefined if all are undefined. */
 function sumOf(numbers: readonly (number | undefined)[]): number | undefined {
   const known = numbers.filter((number) => number !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, number) => sum + number, 0);

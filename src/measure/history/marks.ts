@@ -5,7 +5,7 @@ export const MARK_KINDS = [
 
 export type MarkKind = (typeof MARK_KINDS)[number];
 
-/** Something that happened at one moment, e.g. `{ epochMs: 1793966400000, kind: 'reload', text: 'The configuration was reloaded.' }`. */
+/** An event, e.g. `{ epochMs: 1793966400000, kind: 'reload', text: 'The configuration was reloaded.' }`. */
 export interface Mark {
   readonly epochMs: number;
   readonly kind: MarkKind;
@@ -13,15 +13,15 @@ export interface Mark {
   readonly text: string;
 }
 
-/** More than an hour has, unless something flaps. */
+/** More than occur in an hour, unless something flaps. */
 const MAX_MARKS = 200;
 
-/** The last 200 marks; the oldest goes for the next. */
+/** The last 200 marks. */
 export class Marks {
   readonly #marks: Mark[] = [];
   #dropped = 0;
 
-  /** In the order of their coming. */
+  /** Oldest first. */
   get all(): readonly Mark[] {
     return this.#marks;
   }

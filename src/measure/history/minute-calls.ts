@@ -3,11 +3,11 @@ import type { CallCountsReading } from '../../metrics/call-counts.ts';
 /** Steps of 5 s in a minute. */
 export const STEPS_PER_MINUTE = 12;
 
-/** The name that had the most failed calls in the last minute, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
+/** The name with the most failed calls in the last minute, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
 export interface WorstCall {
   readonly name: string;
   readonly failed: number;
-  /** All calls of the name that ended in the minute, the failed ones included. */
+  /** All calls of the name that ended in the minute, including failed ones. */
   readonly ended: number;
 }
 
@@ -17,12 +17,12 @@ const FIRST_ROWS = 16;
 const MOST_PER_STEP = 0xffff;
 
 /**
- * How many calls of each name ended, and how many of them failed, in each of the last 12 steps. Names come in the order in which they
- * were admitted, and none is ever taken out, so that the number of a name is its row. 56 bytes for each name.
+ * Ended and failed calls of each name in each of the last 12 steps. Names come in order of admission and are never
+ * removed, so the position of a name is its row. Takes 56 bytes for each name.
  */
 export class MinuteCalls {
   readonly #counts: ReadonlyMap<string, Counts>;
-  /** Row by row, `STEPS_PER_MINUTE` each. More than 65,535 calls of one name in a step count as that many. */
+  /** `STEPS_PER_MINUTE` numbers for each row. Over 65,535 calls of one name in a step count as 65,535. */
   #ended = new Uint16Array(FIRST_ROWS * STEPS_PER_MINUTE);
   #failed = new Uint16Array(FIRST_ROWS * STEPS_PER_MINUTE);
   /** Totals at the last step, modulo 2^32. */
@@ -32,7 +32,7 @@ export class MinuteCalls {
   #next = 0;
   #worst: WorstCall | undefined;
 
-  /** Calls that `counts` holds already, e.g. restored ones, are in no step. */
+  /** Calls that `counts` already holds, e.g. restored ones, count in no step. */
   constructor(counts: ReadonlyMap<string, Counts>) {
     this.#counts = counts;
     for (const { ok, clientErrors, errors } of counts.values()) {
@@ -42,7 +42,7 @@ export class MinuteCalls {
     }
   }
 
-  /** Of the last 12 steps; undefined where no call with a name failed. */
+  /** For the last 12 steps; undefined if no call with a name failed. */
   get worst(): WorstCall | undefined {
     return this.#worst;
   }
@@ -80,7 +80,7 @@ export class MinuteCalls {
   }
 }
 
-/** What was added to `totals[row]` since the last time. */
+/** The increase of `totals[row]` since the last time. */
 function take(totals: Uint32Array, row: number, total: number): number {
   const added = (total - (totals[row] as number)) >>> 0;
   totals[row] = total;

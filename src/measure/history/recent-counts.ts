@@ -1,20 +1,20 @@
 import { STEPS_PER_MINUTE } from './minute-calls.ts';
 
-/** Counters by key. They only rise; a key that is missing is 0. */
+/** Counters by key. They only rise; a missing key means 0. */
 export type ReadCounters = () => ReadonlyMap<string, number>;
 
 export interface RecentCount {
-  /** Since this process began to measure; what it restored is not in it. */
+  /** Since this process began to measure; restored counts are not included. */
   readonly sinceStart: number;
   /** In the last 55 to 60 s. */
   readonly inMinute: number;
 }
 
-/** What plain counters gained since the start, and in the last minute: counters since the start say nothing about now. */
+/** Increases of plain counters since the start and in the last minute; totals alone say nothing about now. */
 export class RecentCounts {
   readonly #read: ReadCounters;
   readonly #atStart: ReadonlyMap<string, number>;
-  /** At the end of each of the last steps, oldest first. */
+  /** Values at the end of each of the last steps, oldest first. */
   readonly #steps: ReadonlyMap<string, number>[];
 
   constructor(read: ReadCounters) {
@@ -29,7 +29,6 @@ export class RecentCounts {
     if (this.#steps.length > STEPS_PER_MINUTE) this.#steps.shift();
   }
 
-  /** All counters of now, by key. */
   read(): ReadonlyMap<string, RecentCount> {
     const before = this.#steps[0] ?? this.#atStart;
     return new Map(

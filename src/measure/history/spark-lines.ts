@@ -1,39 +1,39 @@
-/** Numbers of one line. */
+/** Numbers in one line. */
 export const SPARK_POINTS = 12;
-/** Steps of the history that one number stands for. */
+/** Steps of the history for each number. */
 export const STEPS_PER_SPARK_POINT = 5;
 
 const FIRST_ROWS = 16;
 
-/** Something that has been counted since the start, and never goes down. */
+/** A count that never falls. */
 interface Counted {
   readonly count: number;
 }
 
 /**
- * How often each name was counted in each of the last 12 x 25 s. Names are those of a `NameTable`: they come in the order in which
- * they were admitted, and none is ever taken out, so that the number of a name is its row. 56 bytes for each of them.
+ * Counts of each name in each of the last 12 x 25 s. Names are those of a `NameTable`: they come in order of admission
+ * and are never removed, so the position of a name is its row. Takes 56 bytes for each name.
  */
 export class SparkLines {
   #capacity = FIRST_ROWS;
-  /** Row by row, `SPARK_POINTS` each. */
+  /** `SPARK_POINTS` numbers for each row. */
   #points = new Uint32Array(FIRST_ROWS * SPARK_POINTS);
-  /** What each had been counted at the last look. */
+  /** Count of each row at the last step. */
   #counted = new Float64Array(FIRST_ROWS);
   #rows = 0;
   #next = 0;
 
-  /** What has been counted by now is no step of ours, e.g. what was restored. */
+  /** Existing counts, e.g. restored ones, belong to no step. */
   constructor(names: Iterable<Counted>) {
     for (const { count } of names) this.#addRow(count);
   }
 
-  /** Names that have a line. */
+  /** Number of names that have a line. */
   get rows(): number {
     return this.#rows;
   }
 
-  /** Ends a step for all names; some µs for each hundred of them. */
+  /** Ends a step for all names; takes some µs for each hundred of them. */
   take(names: Iterable<Counted>): void {
     const at = this.#next;
     let row = 0;
@@ -46,7 +46,7 @@ export class SparkLines {
     this.#next = (at + 1) % SPARK_POINTS;
   }
 
-  /** Oldest first; zeros for a name that has come since the last step. */
+  /** Oldest first; zeros for a name that was added since the last step. */
   lineOf(row: number): number[] {
     const line: number[] = [];
     for (let i = 0; i < SPARK_POINTS; i += 1) {
@@ -73,7 +73,7 @@ export class SparkLines {
   }
 }
 
-/** Whether a number of the lines ends with that step of the history. */
+/** Whether that step of the history completes a number of the lines. */
 export function isSparkStep(seq: number): boolean {
   return seq % STEPS_PER_SPARK_POINT === 0;
 }
