@@ -29,15 +29,13 @@ export interface Call {
 
 export type ClassifierConfig = Pick<Config, 'applications'> & { readonly rest: Omit<Config['rest'], 'deny'> };
 
-/**
- * Paths in one generation of each method's cache. Sites with over 10,000 objects and 4,000 RPCs cache only busy ones.
- */
+/** Paths in one generation of a method's cache. Above 10,000 objects and 4,000 RPCs only busy paths profit. */
 export const CACHED_PATHS = 8_192;
 
 /** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
-/** Throws `D2S_ERR_CONFIG` for the first unusable rule in the configuration and names its key: `rest.rules[0].name`. */
+/** Throws `D2S_ERR_CONFIG` for the first unusable configured rule and names its key: `rest.rules[0].name`. */
 export function checkRestRules(rules: readonly RestRule[]): void {
   compileRules(rules, 'rest.rules');
 }

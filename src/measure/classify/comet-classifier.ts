@@ -29,7 +29,6 @@ export type ClassifiedMessage = CometMeaning & { readonly reply: ReplyRule };
 export interface CometClassifierConfig {
   /** Rules from the configuration, tried before the built-in ones. */
   readonly rules: readonly CometRule[];
-  /** Whether the built-in rules are used as well. */
   readonly defaultRules: boolean;
 }
 
@@ -39,14 +38,11 @@ export const CACHED_CHANNELS = 10_240;
 /** Longest cached channel, in UTF-16 code units. Together with `CACHED_CHANNELS` it bounds the cache. */
 export const CACHED_CHANNEL_CHARS = 256;
 
-/**
- * Throws `D2S_ERR_CONFIG` for the first unusable rule in the configuration and names its key: `comet.rules[0].name`.
- */
+/** Throws `D2S_ERR_CONFIG` for the first unusable configured rule and names its key: `comet.rules[0].name`. */
 export function checkCometRules(rules: readonly CometRule[]): void {
   compileCometRules(rules, 'comet.rules');
 }
 
-/** The meanings of one channel, by event. */
 type ChannelMeanings = Partial<Record<CometWhen, ClassifiedMessage>>;
 
 export class CometClassifier {
@@ -65,7 +61,6 @@ export class CometClassifier {
     };
   }
 
-  /** Cached channels, up to 2 * `CACHED_CHANNELS`. */
   get cachedChannels(): number {
     return this.#channels.size;
   }

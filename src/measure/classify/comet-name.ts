@@ -20,8 +20,7 @@ type NamePart =
 
 /**
  * Parses a template. A string as the result is an error: it says what was expected. `{capture}` is one of `captures`,
- * `{/pointer}` is a JSON Pointer (RFC 6901) into `data`, and `[...]` is left out when a pointer inside it finds
- * nothing.
+ * `{/pointer}` a JSON Pointer (RFC 6901) into `data`; `[...]` is left out when a pointer inside it finds nothing.
  */
 export function parseNameTemplate(text: string, captures: readonly string[]): NameTemplate | string {
   const parts: NamePart[] = [];

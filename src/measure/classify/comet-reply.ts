@@ -16,10 +16,7 @@ export function toReplyId(reply: ReplyRule, message: BayeuxMessage): string | un
   return toId(resolvePointer(message, reply.id));
 }
 
-/**
- * Whether the answer reports a failure: `successful` is false, or the rule's pointer finds anything but null, false or
- * ''.
- */
+/** Whether the answer is an error: `successful` is false, or the pointer finds anything but null, false or ''. */
 export function isFailedReply(reply: ReplyRule, answer: BayeuxMessage): boolean {
   if (answer.successful === false) return true;
   if (reply.error === undefined) return false;

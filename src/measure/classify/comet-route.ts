@@ -2,7 +2,6 @@ import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path
 
 /** A request that is not a call but whose body is read: to the Comet endpoint, or a login form. */
 export interface CometRoute {
-  /** As in the configuration, e.g. `smartWeb`. */
   readonly application: string;
   readonly kind: 'comet' | 'login';
 }
@@ -14,7 +13,6 @@ interface Context {
   readonly login: CometRoute;
 }
 
-/** Finds the requests whose bodies are read. */
 export class CometRoutes {
   readonly #contexts: readonly Context[];
   readonly #cometStart: string;
@@ -38,8 +36,7 @@ export class CometRoutes {
 
   /**
    * Matches `/smartWeb/api/cometd` and the paths below it (CometD's clients append `/handshake`, `/connect`). A login
-   * is a POST to any path in the application that ends with the configured one, as in servers (Tomcat's
-   * FormAuthenticator).
+   * is a POST to any path of the application with the configured ending, as in Tomcat's FormAuthenticator.
    */
   find(method: string, target: string): CometRoute | undefined {
     const path = toPlainPath(target);

@@ -1,8 +1,7 @@
 /**
  * Parses paths as the application server does. Paths that the server takes for the same call must be the same call
- * here; otherwise a call could hide with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): path
- * parameters are cut from the raw path, then segments are decoded, then dot segments are resolved, including escaped
- * ones.
+ * here; otherwise a call could hide with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): cut path
+ * parameters from the raw path, decode the segments, resolve dot segments, including escaped ones.
  */
 
 /**
@@ -45,9 +44,8 @@ export function toSegments(path: string): string[] | undefined {
 }
 
 /**
- * Decodes a segment: escapes are resolved and the bytes read as UTF-8, both escaped and raw ones. `segment` is latin1,
- * one character for each byte. A segment with invalid UTF-8 or a bad escape is returned unchanged; it is still a usable
- * name.
+ * Decodes the escapes of a segment, and then all bytes as UTF-8. `segment` is latin1, one character for each byte. With
+ * invalid UTF-8 or a bad escape it is returned unchanged: it is still a usable name.
  */
 export function decodeSegment(segment: string): string {
   if (!ENCODED.test(segment)) return segment;

@@ -1,5 +1,3 @@
-/** Compiles and validates the rules for REST calls. */
-
 import { ConfigError } from '../../base/errors.ts';
 import type { RestRule } from '../../config/config.ts';
 import { decodeText } from './path.ts';

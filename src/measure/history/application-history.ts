@@ -7,7 +7,6 @@ import { type Columns, createColumns, valueAt } from './columns.ts';
 import { MinuteCalls, type WorstCall } from './minute-calls.ts';
 import { isSparkStep, SparkLines } from './spark-lines.ts';
 
-/** The sources for one application. */
 export interface HistoryApplication {
   readonly name: string;
   readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
@@ -37,7 +36,6 @@ export interface CallsPoint {
 export interface ApplicationPoint {
   readonly rpc: CallsPoint;
   readonly sba: CallsPoint;
-  /** Values received in the step. */
   readonly values: number;
   /** Sessions at the end of the step. */
   readonly sessions: number;

@@ -15,7 +15,6 @@ export function placeOf(seq: number): number {
   return seq % MAX_STEPS;
 }
 
-/** The value at that index; null if there is none. */
 export function valueAt(column: Float64Array, place: number): number | null {
   const value = column[place] as number;
   return Number.isNaN(value) ? null : value;

@@ -1,10 +1,8 @@
 /**
  * The last hour in steps of 5 s, for the live page: the counts of each step, and the events around them. It has a fixed
- * size and ends with the process. It samples existing counters, so calls cost nothing extra. This folder must not know
- * HTTP.
+ * size and is lost with the process. It samples existing counters: calls cost no more. The folder must not know HTTP.
  *
- * A step ends when the timer fires. If the process was blocked or suspended, the step is that much longer; see
- * `seconds`.
+ * A step ends when the timer fires. If the process was blocked or suspended, `seconds` is larger than 5.
  */
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import {
@@ -36,15 +34,12 @@ interface OwnCounts {
 
 type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
 
-/**
- * One step of one application. `aborted`, `unanswered`, `holds` and the JVM values are for all applications together.
- */
+/** One step of one application. `aborted`, `unanswered`, `holds` and the JVM values are of all applications. */
 export interface HistoryPoint extends ApplicationPoint, JvmPoint {
   /** 1 for the first step, without gaps. */
   readonly seq: number;
   /** End of the step, in milliseconds since 1970. */
   readonly epochMs: number;
-  /** Length of the step. */
   readonly seconds: number;
   /** RPC and SBA calls whose client left in the step. */
   readonly aborted: number;
@@ -110,12 +105,10 @@ export class History {
     return this.#marks.all;
   }
 
-  /** Marks that were dropped for later ones. */
   get droppedMarks(): number {
     return this.#marks.dropped;
   }
 
-  /** Increases of the counters in `HistorySources`, by key. */
   recentCounts(): ReadonlyMap<string, RecentCount> {
     return this.#recent.read();
   }

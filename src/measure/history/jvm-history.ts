@@ -56,7 +56,6 @@ function afterGc(memory: JvmReading['memory'], used: number | undefined): number
   return memory === 'after-gc' ? used : undefined;
 }
 
-/** Undefined if all are undefined. */
 function sumOf(numbers: readonly (number | undefined)[]): number | undefined {
   const known = numbers.filter((number) => number !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, number) => sum + number, 0);

@@ -9,19 +9,16 @@ export type MarkKind = (typeof MARK_KINDS)[number];
 export interface Mark {
   readonly epochMs: number;
   readonly kind: MarkKind;
-  /** One sentence. */
   readonly text: string;
 }
 
 /** More than occur in an hour, unless something flaps. */
 const MAX_MARKS = 200;
 
-/** The last 200 marks. */
 export class Marks {
   readonly #marks: Mark[] = [];
   #dropped = 0;
 
-  /** Oldest first. */
   get all(): readonly Mark[] {
     return this.#marks;
   }

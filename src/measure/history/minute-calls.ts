@@ -1,6 +1,5 @@
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
 
-/** Steps of 5 s in a minute. */
 export const STEPS_PER_MINUTE = 12;
 
 /** The name with the most failed calls in the last minute, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
@@ -80,7 +79,6 @@ export class MinuteCalls {
   }
 }
 
-/** The increase of `totals[row]` since the last time. */
 function take(totals: Uint32Array, row: number, total: number): number {
   const added = (total - (totals[row] as number)) >>> 0;
   totals[row] = total;

@@ -28,7 +28,6 @@ export class SparkLines {
     for (const { count } of names) this.#addRow(count);
   }
 
-  /** Number of names that have a line. */
   get rows(): number {
     return this.#rows;
   }

@@ -36,7 +36,6 @@ export function countBytesOfResponse(exchange: Exchange): void {
   exchange.responseObserver = new ByteCount(responseObserver);
 }
 
-/** The counted bytes; undefined if the body was not counted. */
 export function bytesOf(observer: BodyObserver | undefined): number | undefined {
   return observer instanceof ByteCount ? observer.bytes : undefined;
 }

@@ -12,9 +12,7 @@ import type { ErrorCode } from '../../base/errors.ts';
 import type { DataPath } from '../../proxy/exchange/exchange.ts';
 import type { CallKind } from '../classify/classifier.ts';
 
-/**
- * `comet` and `other` are not calls: an exchange with the Comet endpoint or a login form, and all other proxied ones.
- */
+/** `comet` and `other` are not calls: exchanges with the Comet endpoint or a login form, and all other ones. */
 export type EndedKind = CallKind | 'comet' | 'other';
 
 /**
@@ -31,10 +29,7 @@ export interface CallSession {
   readonly isVerified: boolean;
 }
 
-/**
- * An ended call. Its properties may be read from the request head on access, and its strings may keep that head in
- * memory: copy what you keep.
- */
+/** An ended call. Properties may read from the request head, and strings may keep it in memory: copy what you keep. */
 export interface EndedCall {
   readonly kind: EndedKind;
   /** E.g. `E.Demo.TestInOut`, `login`; `''` for `comet` and `other`, whose paths may hold secrets. */
@@ -56,10 +51,7 @@ export interface EndedCall {
   /** Moments on `Clock.nowNs`; the duration is their difference. `endedNs` may be some seconds ago. */
   readonly beganNs: number;
   readonly endedNs: number;
-  /**
-   * Payload bytes from and to the client, without heads and chunk framing. Undefined when no observer wants them, and
-   * for a Bayeux message.
-   */
+  /** Payload from and to the client, without heads and chunk framing. Undefined if unwanted and for Bayeux messages. */
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
   readonly path: DataPath;
@@ -67,10 +59,7 @@ export interface EndedCall {
   readonly remoteAddress: string;
   /** Undefined without an accepted session. */
   readonly session: CallSession | undefined;
-  /**
-   * Value of the request's `traceparent`, not validated. Undefined without one, and on a WebSocket, which has none per
-   * call.
-   */
+  /** The request's `traceparent`, not validated. Undefined without one, and on a WebSocket, which has none per call. */
   readonly traceparent: string | undefined;
 }
 
@@ -85,7 +74,6 @@ export interface CallObserver {
 
 /** The observers of one recorder, shared by all its parts. They may be added and removed at any time. */
 export class CallObservers {
-  /** Receives what an observer throws. */
   onFailure: (cause: unknown) => void = () => undefined;
   #list: readonly CallObserver[] = [];
   /** False without observers: then no `EndedCall` need be built. */

@@ -29,7 +29,6 @@ export function createRecorder(config: RecorderConfig, clock: Clock, listener?: 
   return createRecording(config, clock, { listener }).recorder;
 }
 
-/** A recorder, with its state for restarts and its reload. */
 export interface Recording {
   readonly recorder: Recorder;
   readonly state: RecordedState;
@@ -40,7 +39,6 @@ export interface Recording {
 }
 
 export interface RecordingServices {
-  /** Receives all Comet messages that are read. */
   readonly listener?: CometListener | undefined;
   /** The budget that all parts share; default: a new one. */
   readonly memory?: MemoryBudget;

@@ -15,7 +15,6 @@ const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
   denied: 'denied',
 };
 
-/** What observers see of an exchange, whether it was a call or not. */
 export class EndedExchange implements EndedCall {
   readonly isComet = false;
   readonly session: CallSession | undefined;

@@ -38,7 +38,6 @@ export interface OwnNumbers {
 
 type CountedTable = Pick<SessionTable, 'untracked' | 'refusedClaims'>;
 
-/** Counts the sidecar's own work and events that no other statistics count. */
 export class OwnMetrics {
   readonly #exchanges: Record<DataPath, Record<EndingKind, number>> = {
     relay: { completed: 0, failed: 0, cancelled: 0, denied: 0 },

@@ -2,10 +2,9 @@
  * The whole state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running
  * calls, holds and connections are not part of it.
  *
- * Writing pauses between steps, so the file is not a snapshot of one moment. Consistent in themselves are: the counts
- * of all RPCs with their total (of all SBA methods, of all objects), each timer, and each session with its statistics
- * and clients. Later parts of the file may count events that earlier parts miss. No part counts an event that did not
- * happen.
+ * Writing pauses between steps, so the file is not a snapshot of one moment. Each of these is one: the counts of all
+ * RPCs with their total (of all SBA methods, of all objects), a timer, a session with its statistics and clients. Later
+ * parts of the file may count events that earlier parts miss. No part counts an event that did not happen.
  */
 import type { ArchiveReader } from '../../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';

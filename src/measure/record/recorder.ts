@@ -37,7 +37,6 @@ import { EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 
-/** The measurements of one application. */
 export interface ApplicationStatistics {
   /** As in the configuration; `''` is the root context. */
   readonly name: string;
@@ -73,9 +72,7 @@ type Note = CallNote | ExchangeReading | typeof NO_CALL;
 export class Recorder implements ExchangeObserver {
   readonly applications: ReadonlyMap<string, ApplicationStatistics>;
   readonly own: OwnMetrics;
-  /** Requests that passed outside of all applications. */
   readonly outside: OutsidePaths;
-  /** Told of each ended call, besides the statistics. */
   readonly observers: CallObservers;
   #classifier: Classifier;
   readonly #credentials: Credentials;

@@ -9,7 +9,6 @@ import type { ApplicationStatistics, Recorder } from './recorder.ts';
 
 export type RecorderConfig = ClassifierConfig & Pick<Config, 'comet' | 'metrics' | 'sessions'>;
 
-/** Options for the statistics of new sessions. */
 export interface SessionOptions {
   metrics: Config['metrics'];
 }

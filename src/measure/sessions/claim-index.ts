@@ -31,12 +31,10 @@ export class ClaimIndex {
   readonly #byCredential = new Map<string, Set<Claimed>>();
   #size = 0;
 
-  /** Unverified sessions and names now. */
   get size(): number {
     return this.#size;
   }
 
-  /** Whether one more unverified session with these logins may begin. */
   hasRoom(logins: readonly string[]): boolean {
     if (logins.length > MAX_LOGINS) return false;
     return logins.every((login) => (this.#countByLogin.get(login) ?? 0) < MAX_CLAIMS_PER_LOGIN);

@@ -18,10 +18,7 @@ export interface CompanionFields {
 }
 
 export interface Companions {
-  /**
-   * Values of login cookies and of session ids in the path, without duplicates, sorted. May be empty when a login could
-   * not be parsed.
-   */
+  /** Values of login cookies and of session ids in the path, unique, sorted. Empty if a login could not be parsed. */
   readonly logins: readonly string[];
   /** Application keys besides Basic, or besides another key. */
   readonly apiKeys: readonly string[];
@@ -82,7 +79,6 @@ function unquoted(value: string): string {
   return isQuoted ? value.slice(1, -1).trim() : value;
 }
 
-/** Splits `text` between `start` and `end` at each of the characters in `separators`. */
 function* partsOf(text: string, start: number, end: number, separators: string): Generator<string> {
   let from = start;
   for (let at = start; at <= end; at += 1) {

@@ -11,10 +11,7 @@ export interface HalfSipKey {
   readonly k1: number;
 }
 
-/**
- * Returns 53 of the 64 bits as an integer. `text` is latin1, one byte for each character; of others the low byte
- * counts.
- */
+/** Returns 53 of the 64 bits as an integer. `text` is latin1; of other characters only the low byte counts. */
 export function halfSipHash({ k0, k1 }: HalfSipKey, text: string): number {
   let v0 = k0 | 0;
   let v1 = k1 ^ 0xee;

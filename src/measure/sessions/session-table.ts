@@ -3,8 +3,7 @@
  * callers say which credentials the server accepted.
  *
  * A session is found by its key and by its tokens, all of them keyed hashes. All its connections share the key, e.g. of
- * the user. A token stands for something that was accepted for the session before, e.g. a credential, a cookie or a
- * `clientId`.
+ * the user. A token stands for a credential, cookie or `clientId` that was accepted for the session before.
  *
  * A session is unverified when the server may have accepted its requests for something other than the credential (a
  * `Claim`). Its key and tokens are hashes of the credential together with its companions, so the credential alone never
@@ -38,10 +37,8 @@ export const MAX_TOKENS_PER_SESSION = 8;
 export interface SessionTableParts {
   readonly config: Pick<Config['sessions'], 'idleMs' | 'cometGoneMs' | 'max'>;
   readonly clock: Clock;
-  /** The timer `sessions.created`. */
   readonly created: Timer;
   readonly sessionMetrics: SessionMetrics;
-  /** Limits the unverified sessions that one address begins. */
   readonly claimRate: AddressRate;
 }
 
@@ -94,7 +91,6 @@ export class SessionTable {
     this.#nextEndNs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Number of sessions now. */
   get size(): number {
     this.sweep();
     return this.#byId.size;
@@ -105,7 +101,6 @@ export class SessionTable {
     return this.#untracked;
   }
 
-  /** Whether there is any unverified session. */
   get hasClaims(): boolean {
     return this.#claims.size > 0;
   }
@@ -115,7 +110,6 @@ export class SessionTable {
     return this.#refusedClaims;
   }
 
-  /** All sessions, oldest first. */
   list(): SessionEntry[] {
     return [...this.entries()];
   }
@@ -135,13 +129,11 @@ export class SessionTable {
     return Array.from(this.#byId.values(), ({ session }) => session);
   }
 
-  /** Number of sessions now for each connection type; all three keys are present. */
   countsByType(): Readonly<CountsByType> {
     this.sweep();
     return { ...this.#countsByType };
   }
 
-  /** Counts begun sessions, with the durations of the calls that began them. */
   get created(): TimerReading {
     return this.#created;
   }
@@ -155,7 +147,6 @@ export class SessionTable {
     return this.#metrics;
   }
 
-  /** The session that `token` leads to. */
   recognise(token: string, nowNs: number): Session | undefined {
     return this.#live(this.#byToken.get(token), nowNs)?.session;
   }
@@ -216,10 +207,7 @@ export class SessionTable {
     return session;
   }
 
-  /**
-   * Sets the name of a session after its beginning, e.g. from a form login on its cookie. A proven name replaces an
-   * unproven one; otherwise the first name stays.
-   */
+  /** Sets a name found later, e.g. by a form login. A proven name replaces an unproven one; else the first stays. */
   name(session: Session, userName: string | null, proof: NameProof): void {
     if (userName === null) return;
     session.nameUser(userName, proof === 'proven');
@@ -295,10 +283,7 @@ export class SessionTable {
     this.#created.save(out);
   }
 
-  /**
-   * Restores all saved sessions, even more than `sessions.max`. Those that have expired in the meantime end as usual.
-   * Call it before any session has begun.
-   */
+  /** Restores all saved sessions, even above `sessions.max`; expired ones end as usual. Call it before any begins. */
   load(input: ArchiveReader, loadMore: (session: Session) => void): void {
     this.#untracked = input.count();
     this.#refusedClaims.cookie = input.count();
@@ -336,13 +321,11 @@ export class SessionTable {
     return undefined;
   }
 
-  /** Sweeps expired sessions first when the table is full. */
   #hasRoom(nowNs: number): boolean {
     if (this.#byId.size >= this.#max) this.#sweepAt(nowNs);
     return this.#byId.size < this.#max;
   }
 
-  /** The limit that refuses this claim a session; undefined when it may begin. */
   #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionOrigin): ClaimLimit | undefined {
     if (!this.#claims.hasRoom(logins)) this.#sweepAt(atNs);
     if (!this.#claims.hasRoom(logins)) return 'cookie';

@@ -7,7 +7,6 @@ import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
 
 export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
 
-/** Number of sessions now, by connection type. */
 export type CountsByType = Record<ConnectionType, number>;
 
 /** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
@@ -33,7 +32,6 @@ export interface SessionOrigin {
   readonly remoteAddress: string;
   /** Monotonic moment at which the call that began the session ended. */
   readonly atNs: number;
-  /** Duration of that call. */
   readonly creationNs: number;
   /** The session existed before the sidecar started: it is shown, but not counted as created. */
   readonly isAdopted?: boolean;
@@ -81,7 +79,6 @@ export class Session {
   #countsByType: CountsByType | undefined;
   #onEnded: (() => void) | undefined;
 
-  /** Counts the session in `countsByType` until it ends. */
   constructor(
     origin: SessionOrigin,
     sources: SessionMetrics,
@@ -117,7 +114,6 @@ export class Session {
     return this.#userName;
   }
 
-  /** False while the credential or the name that the client states is unproven. */
   get isVerified(): boolean {
     return this.#isVerified;
   }
@@ -149,17 +145,13 @@ export class Session {
     if (atNs > this.#lastActivityNs) this.#lastActivityNs = atNs;
   }
 
-  /**
-   * For the `SessionTable` only: sets a name that became known after the session had begun. A proven name replaces an
-   * unproven one; otherwise the first name stays.
-   */
+  /** For the `SessionTable` only: see `SessionTable.name`. */
   nameUser(userName: string, isProven: boolean): void {
     if (this.#userName !== null && (this.#isVerified || !isProven)) return;
     this.#userName = userName;
     this.#isVerified = isProven;
   }
 
-  /** For the `SessionTable` only: the stated credential or name has been proven. */
   verify(): void {
     this.#isVerified = true;
   }
@@ -187,7 +179,6 @@ export class Session {
     onEnded?.();
   }
 
-  /** For the `SessionTable` only: restores a saved session. */
   static load(input: ArchiveReader, sources: SessionMetrics, clock: Clock, countsByType: CountsByType): Session {
     const id = input.text();
     const userName = input.flag() ? input.text() : null;
@@ -250,15 +241,11 @@ export class Session {
     this.#goneSinceNs = atNs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The monotonic moment at which the session expires unless there is activity before. */
   endsAtNs({ idleNs, goneNs }: SessionLimits): number {
     return Math.min(this.idleSinceNs() + idleNs, this.#goneSinceNs + goneNs);
   }
 
-  /**
-   * The monotonic moment since which the session is idle. Infinity while a call is running: a user who waits for an
-   * hour-long download has not left.
-   */
+  /** When it became idle. Infinity while a call is running: a user who waits for an hour-long download has not left. */
   idleSinceNs(): number {
     return this.#openCalls > 0 ? Number.POSITIVE_INFINITY : this.#lastActivityNs;
   }
@@ -293,7 +280,6 @@ const UNVERIFIED = { verified: false } as const;
 /** The index is the number in the state file: keep the order. */
 const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];
 
-/** Returns `epochMs` if a `Date` can represent it. */
 function toDateMs(epochMs: number): number | undefined {
   return Math.abs(epochMs) <= MAX_DATE_MS ? epochMs : undefined;
 }

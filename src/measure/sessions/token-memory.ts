@@ -4,16 +4,10 @@ import type { CertificateHolder, CredentialFields, Credentials } from './credent
 import { type HalfSipKey, halfSipHash } from './half-sip-hash.ts';
 import { KnownToken } from './known-token.ts';
 
-/**
- * Entries of one generation; there are two. An entry takes about 170 bytes with its token. The limit is above the
- * default of `sessions.max`, so one generation holds the tokens of a full session table.
- */
+/** Entries of each of two generations, about 170 bytes each. Above the default of `sessions.max`, so one suffices. */
 const MAX_ENTRIES = 16_384;
 
-/**
- * Number of slots: 30 of a fingerprint's 53 bits are the map key. V8 boxes larger numbers, and hashes them outside of
- * compiled code.
- */
+/** The map key is 30 of 53 bits: V8 boxes larger numbers, and hashes them outside of compiled code. */
 const SLOTS = 2 ** 30;
 
 /** Cached result for an `Authorization` that gives no token. */
@@ -26,9 +20,8 @@ type Remembered = KnownToken | NoToken;
 
 /**
  * Caches the tokens of recent `Authorization` values. Clients send the same value with each request, and computing its
- * token costs 1.1 µs; a cache hit costs 0.26 µs. The value itself is not kept: a keyed fingerprint of 53 bits stands
- * for it. Among 10,000 fingerprints the chance that any two collide is 1 in 10^8, and finding such a pair takes the
- * key.
+ * token costs 1.1 µs; a cache hit costs 0.26 µs. Instead of the value, a keyed fingerprint of 53 bits is kept. Among
+ * 10,000 fingerprints the chance that any two collide is 1 in 10^8, and finding such a pair takes the key.
  */
 export class TokenMemory {
   readonly #credentials: Credentials;

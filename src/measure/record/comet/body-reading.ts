@@ -21,11 +21,9 @@ export interface BodyReadingParts {
   readonly bodies: UnfinishedBodies;
   /** The JSON texts in the body; an empty array if there are none. */
   toTexts(body: string): readonly string[];
-  /** The whole body has arrived. */
   onWhole(): void;
   /** Called with batches of its messages, in order. */
   onMessages(messages: readonly BayeuxMessage[]): void;
-  /** Everything readable has been read. */
   onRead?(): void;
   onUnread(reason: UnreadReason): void;
 }
@@ -157,7 +155,6 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
   }
 }
 
-/** Whether it begins with an array or object. */
 function isJson(body: Buffer): boolean {
   const first = body.find((byte) => !BLANKS.includes(byte));
   return first === OPEN_BRACKET || first === OPEN_BRACE;

@@ -21,13 +21,11 @@ export interface CometReading {
   userOf(handshake: BayeuxMessage): string | null;
 }
 
-/** Everything needed to read the Comet traffic of one application. */
 export interface CometApplication extends CometReading {
   readonly clock: Clock;
   readonly credentials: Credentials;
   readonly sessions: SessionTable;
   readonly clients: CometClients;
-  /** As in the configuration. */
   readonly name: string;
   readonly observers: CallObservers;
   /** Shared by all applications, like the four that follow. */

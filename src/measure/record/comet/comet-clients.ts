@@ -87,7 +87,6 @@ export class CometClients {
     return new CometClient(token, { max: config.comet.maxPendingCalls, memory }, atNs);
   }
 
-  /** Whether the server has been seen to know the client with that token. */
   isKnown(token: string): boolean {
     return this.#byToken.has(token);
   }
@@ -315,7 +314,6 @@ interface Times {
   readonly callTimeoutNs: number;
 }
 
-/** Estimated memory of a monitoring. */
 function toBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
 }
@@ -332,7 +330,6 @@ function toMaxClients({ sessions }: CometClientsParts['config']): number {
   return sessions.max * CLIENTS_PER_SESSION;
 }
 
-/** Infinity if any of them has a connection. */
 function latestGone(clients: Iterable<CometClient>): number {
   let latestNs = Number.NEGATIVE_INFINITY;
   for (const { goneSinceNs } of clients) {

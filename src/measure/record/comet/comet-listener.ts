@@ -5,7 +5,6 @@ export interface CometListener {
   /** `client`: the same object for all messages of one client; undefined if the client is unknown. */
   onClientMessage(message: BayeuxMessage, client: object | undefined): void;
   onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void;
-  /** One of the other methods has thrown. */
   onFailure(): void;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Comet numbers that the statistics of calls and objects do not cover: holds, which are not calls, signs of trouble
- * between clients and server, and what passed unread.
- */
+/** Comet numbers besides calls and objects: holds (not calls), trouble between clients and server, and unread data. */
 
 import type { Clock } from '../../../base/clock.ts';
 import { NS_PER_S } from '../../../base/clock.ts';
@@ -32,7 +29,6 @@ const UNREAD_REASONS = [
   'binary',
 ] as const;
 
-/** A table that had no room for an entry. */
 export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
 
 /** Plain numbers since the start, at the moment of reading. */

@@ -21,7 +21,6 @@ export interface CometReaderParts {
   readonly userField: string;
 }
 
-/** The parts that a reload replaces. */
 export interface CometReaderChanges extends Pick<CometReaderParts, 'routes' | 'userField'> {
   readonly reading: CometReading;
   readonly limits: CometClientsParts['config'];
@@ -65,7 +64,6 @@ export class CometReader {
     this.#parts.reading.catchUp(CATCH_UP_NS);
   }
 
-  /** Reads everything that waits. Call it at shutdown. */
   finish(): void {
     this.#parts.reading.finish();
   }

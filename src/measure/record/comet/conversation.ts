@@ -18,9 +18,7 @@ import { Registration, type Speaker } from './registration.ts';
 
 /** How late a connect may be beyond the advised interval: clients and networks need some time. */
 const CONNECT_GRACE_NS = 1_000 * NS_PER_MS;
-/**
- * Key prefix of a monitoring that the client requested with a message to a service, not by subscribing to a channel.
- */
+/** Key prefix of a monitoring that was requested with a message to a service, not with a channel subscription. */
 const SAID = 'said:';
 
 export class Conversation {
@@ -154,8 +152,8 @@ export class Conversation {
   // ---- from the server
 
   /**
-   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken`:
-   * token of the login cookie, if the response sets it.
+   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken` is
+   * the token of the login cookie, if the response sets it.
    */
   onUpstreamMessages(messages: readonly BayeuxMessage[], atNs: number, setCookieToken?: string): void {
     this.#application.metrics.upstreamMessages += messages.length;
@@ -168,7 +166,6 @@ export class Conversation {
     }
   }
 
-  /** This response, or text, has no more messages. */
   onUpstreamEnd(atNs: number): void {
     const reply = this.#connectReply;
     const hasDelivery = this.#hasDelivery;

@@ -48,7 +48,6 @@ export class FormLogin implements ExchangeReading, Unfinished {
     else bytes.copy(target);
   }
 
-  /** Its memory is needed for others. */
   giveUp(): void {
     this.#giveUp('budget');
   }
@@ -103,9 +102,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
     return user === undefined || user === '' ? null : toShownName(Buffer.from(user, 'utf8').toString('utf8'));
   }
 
-  /**
-   * The cookie's present session. It ends if it has another user's proven name: each login has a session of its own.
-   */
+  /** The cookie's session. It ends if another user's proven name is on it: each login has its own session. */
   #presentSession(key: string, atNs: number) {
     const { sessions } = this.#application;
     const present =

@@ -11,7 +11,6 @@ import type { CallOrigin } from './pending-calls.ts';
 /** The sender of the messages, as far as HTTP identifies it. */
 export interface Speaker extends Omit<CallOrigin, 'application'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
-  /** The user name that HTTP states. */
   readonly stated: StatedName;
   /** Token of the login cookie that the client sent. */
   readonly cookieToken: string | undefined;
@@ -97,7 +96,6 @@ export class Registration {
     return true;
   }
 
-  /** The exchange has ended, or the WebSocket is closed. */
   closed(atNs: number): void {
     for (const client of this.#connected) this.#application.clients.disconnected(client, atNs);
     this.#connected.clear();
@@ -144,8 +142,7 @@ export class Registration {
     const { isVerified, isAlone, credential, userName: byHttp } = this.#speaker.stated;
     if (isVerified) return 'proven';
     if (credential === undefined) return isAlone && !isAdopted ? 'proven' : { credential };
-    // The credential has no name, and the server may have checked only the credential: nothing proves the handshake's
-    // name.
+    // The credential names nobody, and the server may have checked only that: nothing proves the handshake's name.
     if (byHttp === null) return { credential: undefined };
     if (this.#application.sessions.recognise(credential, atNs) !== undefined) return 'proven';
     const isSameName = userName === null || userName === byHttp;

@@ -14,9 +14,7 @@ export interface SavedClient {
   readonly couldUseWebSocket: boolean;
   readonly hasFallenBack: boolean;
   readonly adviceIntervalMs: number;
-  /**
-   * When its last connection closed. For a client that was connected, the moment of saving: it has no connection now.
-   */
+  /** When its last connection closed. A connected client has the moment of saving: it has no connection now. */
   readonly goneSinceNs: number;
 }
 
