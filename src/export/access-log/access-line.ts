@@ -1,9 +1,9 @@
 import type { CallSession, EndedCall } from '../../measure/record/call-observer.ts';
 
-/** Longest name that is written whole. */
+/** Longer names are cut. */
 const MAX_NAME_CHARS = 512;
 const NS_PER_S = 1e9;
-/** What may be in the place of a method is the client's choice, a secret for example. */
+/** Any other method is logged as `(other)`: the client chooses that text, and it may hold a secret. */
 const METHODS: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -20,12 +20,13 @@ const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
 /**
  * One line of JSON with its line feed, e.g.
- * `{"time":"2026-03-01T08:00:00.123Z","kind":"rpc","name":"E.Demo.TestInOut",...}`; docs/access-log.md has all fields. What is not
- * known is null. Nothing of a call gets here but what the classifier made of it, closed sets, and hexadecimal digits.
+ * `{"time":"2026-03-01T08:00:00.123Z","kind":"rpc","name":"E.Demo.TestInOut",...}`; docs/access-log.md has all
+ * fields. Unknown values are null. The line holds only what the classifier returned, values of closed sets, and
+ * hexadecimal digits.
  */
 export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): string {
   const { kind, name, application, errorCode, session, requestBytes, responseBytes } = call;
-  // Written by hand: of an object, JSON.stringify takes twice as long (test/bench/access-log.bench.ts).
+  // Concatenated by hand: JSON.stringify of an object takes twice as long (test/bench/access-log.bench.ts).
   return (
     `{"time":"${time}","kind":"${kind}","name":${toNullable(toShownName(name))},` +
     `"application":${application === undefined ? 'null' : JSON.stringify(application)},` +
@@ -38,7 +39,7 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
   );
 }
 
-/** What says who it was. */
+/** The fields that identify the user. */
 function toPersonal({ remoteAddress }: EndedCall, session: CallSession | undefined): string {
   const user = session?.userName ?? null;
   const address = remoteAddress.replace(MAPPED_IPV4, '');
@@ -59,7 +60,7 @@ function toMethod(method: string | undefined): string {
   return METHODS.has(method) ? `"${method}"` : '"(other)"';
 }
 
-/** To the microsecond, never in the form `1e-7`. */
+/** With microseconds, never in the form `1e-7`. */
 function toSeconds(durationNs: number): string {
   return (Math.max(0, durationNs) / NS_PER_S).toFixed(6);
 }
@@ -70,7 +71,7 @@ function toTraceId(traceparent: string | undefined): string {
   return id === undefined ? 'null' : `"${id}"`;
 }
 
-/** ISO 8601 in UTC with milliseconds, of moments of which many share a second. */
+/** Formats a time as ISO 8601 in UTC with milliseconds. Caches the text of a second, which many calls share. */
 export class TimeText {
   #second = Number.NaN;
   /** E.g. `2026-03-01T08:00:00.` */

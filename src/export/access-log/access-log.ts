@@ -1,6 +1,7 @@
 /**
- * The access log: one line of JSON for each call, in a file of its own. Told of calls by the recorder (measure/record/call-observer.ts), of
- * which it takes those that are wanted, and knows neither sockets nor statistics. docs/access-log.md has the fields.
+ * The access log: one line of JSON for each call, in its own file. The recorder reports ended calls to it
+ * (measure/record/call-observer.ts), and it writes those that the configuration selects. It must not know sockets
+ * or statistics. docs/access-log.md has the fields.
  */
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -9,7 +10,7 @@ import { type CallObserver, type EndedCall, toEpochMs } from '../../measure/reco
 import { TimeText, toAccessLine } from './access-line.ts';
 import { type LineCounts, LineFile, type LineFileOptions } from './line-file.ts';
 
-/** Of a configuration that asks for one. */
+/** The `accessLog` section when its `file` is set. */
 export type AccessLogOptions = Config['accessLog'] & { readonly file: string };
 
 export interface AccessLogParts {
@@ -49,18 +50,18 @@ export class AccessLog implements CallObserver {
     }
   }
 
-  /** As `LineFile.reopen`. */
+  /** See `LineFile.reopen`. */
   reopen(): void {
     this.#file.reopen();
   }
 
-  /** Whoever tells it of calls has to look at `wantsOthers` again. */
+  /** The caller has to read `wantsOthers` again. */
   reconfigure(options: AccessLogOptions): void {
     this.#options = options;
     this.#file.reconfigure(toFileOptions(options));
   }
 
-  /** As `LineFile.close`. */
+  /** See `LineFile.close`. */
   async close(limitMs: number): Promise<void> {
     await this.#file.close(limitMs);
   }
@@ -73,7 +74,7 @@ export class AccessLog implements CallObserver {
   }
 }
 
-/** As the statistics count errors: status 500 and above, or no answer. */
+/** The same definition as in the statistics: status 500 and above, or no answer. */
 function isError({ outcome, status }: EndedCall): boolean {
   return outcome === 'failed' || (outcome === 'answered' && status >= 500);
 }

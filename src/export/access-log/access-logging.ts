@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import type { CallObservers } from '../../measure/record/call-observer.ts';
 import type { AccessLog, AccessLogOptions } from './access-log.ts';
 
-/** How long the end waits for lines to be written. */
+/** How long closing waits for pending lines to be written. */
 const CLOSE_MS = 1_000;
 
 export interface AccessLoggingParts {
@@ -13,14 +13,14 @@ export interface AccessLoggingParts {
   readonly observers: CallObservers;
 }
 
-/** The access log as the configuration wants it at the time: none, one, or another one. Where it is off it is not even loaded. */
+/** Turns the access log on, off or over to other options, by configuration. Loads its code only when it is on. */
 export class AccessLogging {
-  /** As /metrics shows them; all zero without an access log. They outlive that it is turned off and on. */
+  /** Counters for /metrics. They stay when the access log is turned off and on; all zero if it was never on. */
   readonly counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
   readonly #parts: AccessLoggingParts;
   #log: AccessLog | undefined;
 
-  /** Never rejects: what is wrong with the file is told in the log. */
+  /** Never rejects: problems with the file are logged. */
   static async open(config: Config['accessLog'], parts: AccessLoggingParts): Promise<AccessLogging> {
     const logging = new AccessLogging(parts);
     (await logging.prepare(config))();
@@ -39,12 +39,12 @@ export class AccessLogging {
     return this.#log?.waitingBytes ?? 0;
   }
 
-  /** Its file has been moved away, e.g. by logrotate. */
+  /** Call it after the file has been moved away, e.g. by logrotate. */
   reopen(): void {
     this.#log?.reopen();
   }
 
-  /** What takes another configuration over. */
+  /** Returns a function that applies the new configuration. */
   async prepare(config: Config['accessLog']): Promise<() => void> {
     const { file } = config;
     if (file === undefined) return () => this.#turnOff();
@@ -53,7 +53,7 @@ export class AccessLogging {
     return () => this.#use(options, Loaded);
   }
 
-  /** Writes what waits. */
+  /** Writes pending lines, then closes the file. */
   async close(): Promise<void> {
     const log = this.#log;
     if (log === undefined) return;
@@ -66,7 +66,7 @@ export class AccessLogging {
     const { observers, clock, logger } = this.#parts;
     if (this.#log === undefined) this.#log = new Loaded(options, { clock, logger, counts: this.counts });
     else this.#log.reconfigure(options);
-    // Again, since it may want to be told of more now.
+    // Added again, because `wantsOthers` may have changed.
     observers.remove(this.#log);
     observers.add(this.#log);
   }

@@ -2,12 +2,12 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 const LINE_FEED = 0x0a;
-/** Another user may have put a FIFO in its place by now. */
+/** Non-blocking, because another user may have replaced the file by a FIFO. */
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Whether the file of `bytes` ends with a whole line, as one that is empty does. Also true where nobody can tell, e.g. of a file that
- * may only be written: then two lines may become one, which is better than none at all.
+ * Whether the file of `bytes` ends with a whole line; true for an empty file. Also true when it cannot be read, e.g.
+ * when it is write-only: two lines may then become one, which is better than writing none.
  */
 export async function endsWithLine(path: string, bytes: number): Promise<boolean> {
   if (bytes === 0) return true;

@@ -1,15 +1,15 @@
 /**
- * Writes lines into a file, a FIFO or a device behind the back of the traffic: they wait in a bounded queue and are written in
- * batches, one at a time, by Node's threads. Nobody ever waits for it, and nothing that becomes of the file ends anything else.
+ * Writes lines to a file, a FIFO or a device in the background. Lines wait in a bounded queue, and Node's thread pool
+ * writes them in batches, one at a time. Traffic never waits for it, and no error of the file stops anything else.
  *
- * | What happens | Answer |
+ * | What happens | Reaction |
  * |---|---|
- * | it cannot be opened, disk full, other errors | told once in the log; what waits is tried again each second |
- * | it is another user's, or reached by another user's link, or all may write it | the same: it is not written |
- * | the reader of a FIFO is slow, or there is none | the same, without a word until a line is lost |
- * | too much waits | further lines are lost, and counted |
- * | a line was written in part | its rest goes first, or the file is left at it: no two lines become one |
- * | a crash, or the end, has cut the last line short | that one is ended before the first is added |
+ * | the file cannot be opened, disk full, other errors | logged once; pending lines are retried each second |
+ * | untrusted: another user's file, reached by another user's link, or writable by all | the same; nothing is written |
+ * | the reader of a FIFO is slow or missing | retried too, but logged only when a line is lost |
+ * | the queue is full | further lines are lost, and counted |
+ * | a line was written in part | its rest goes first, or is dropped with that file: two lines never become one |
+ * | the last line was cut short by a crash or a shutdown | a line feed ends it before the first line is added |
  */
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
@@ -25,40 +25,40 @@ import {
 import { endsWithLine } from './line-end.ts';
 import { shiftFiles } from './shift-files.ts';
 
-/** Some 10,000 lines: seconds of traffic. */
+/** Some 10,000 lines: seconds of traffic. Further lines are lost. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
-/** What is written at once, and under heavy traffic as soon as it is full. */
+/** Size of one write. Under heavy traffic a batch is written as soon as it is full. */
 const BATCH_BYTES = 64 * 1024;
-/** Of one UTF-16 unit in UTF-8. */
+/** The most UTF-8 bytes that one UTF-16 unit can take. */
 const MOST_BYTES = 3;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
-/** A FIFO is full: its reader needs some time, and nobody tells when he has read. */
+/** Retry interval for a full FIFO: nothing signals that its reader has read. */
 const FULL_RETRY_MS = 10;
 const FILE_MODE = 0o600;
 const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 const OTHERS_WRITE = 0o002;
 const LINE_FEED = 0x0a;
-/** What passes by itself, and is the same file afterwards. */
+/** Transient errors, after which the same file can be written again. */
 const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
 export interface LineFileOptions {
   readonly path: string;
-  /** Size from which the file is set aside; 0: never. Without effect on what is no regular file. */
+  /** The file is rotated from this size on; 0: never. Only for regular files. */
   readonly maxBytes: number;
-  /** Files set aside that are kept: `path.1` is the youngest. */
+  /** Number of rotated files that are kept: `path.1` is the youngest. */
   readonly keep: number;
 }
 
-/** Since the start. */
+/** Totals since the start. */
 export interface LineCounts {
-  /** Lines that are in the file. */
+  /** Lines that were written. */
   written: number;
-  /** Lines that never will be. */
+  /** Lines that were dropped. */
   lost: number;
-  /** Times that it could not be opened, written or set aside. */
+  /** Failed attempts to open, write or rotate the file. */
   failures: number;
-  /** Times that it was set aside for its size. */
+  /** Rotations because of the size. */
   rotations: number;
 }
 
@@ -66,7 +66,7 @@ export function createLineCounts(): LineCounts {
   return { written: 0, lost: 0, failures: 0, rotations: 0 };
 }
 
-/** For tests: how long a failure is waited for, and how much may wait. */
+/** Overrides for tests: the retry interval and the size of the queue. */
 export interface LineFileLimits {
   readonly retryMs?: number;
   readonly maxWaitingBytes?: number;
@@ -81,26 +81,26 @@ export class LineFile {
   #handle: FileHandle | undefined;
   #isRegular = false;
   #bytes = 0;
-  /** Size at which it is set aside next. */
+  /** Size of the next rotation. */
   #rotateAtBytes = Number.POSITIVE_INFINITY;
   #isReopenDue = false;
-  /** Lines as bytes, since texts of many pieces cost more the longer they live: those that are full, and the one that is being filled. */
+  /** Full batches, and the one being filled. As bytes, since concatenated strings cost more the longer they live. */
   #full: Buffer[] = [];
   #fullBytes = 0;
   #batch: Buffer | undefined;
   #batchBytes = 0;
-  /** What of a batch has not been written, and whether the first line of it has been in part. */
+  /** The unwritten part of a batch, and whether its first line has been written in part. */
   #rest: Buffer | undefined;
   #isTorn = false;
   #work: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The timer waits for what is in the way to pass. */
+  /** The timer waits for a retry. */
   #isRetryDue = false;
   #isTroubled = false;
-  /** `lost` when all was well last. */
+  /** Value of `lost` at the last recovery. */
   #toldLost: number;
   #isClosed = false;
-  /** Nobody waits for the last lines any more. */
+  /** `close` no longer waits for the last lines. */
   #isOver = false;
 
   constructor(options: LineFileOptions, counts: LineCounts, logger: Logger, limits: LineFileLimits = {}) {
@@ -110,7 +110,7 @@ export class LineFile {
     this.#logger = logger;
     this.#retryMs = limits.retryMs ?? RETRY_MS;
     this.#maxWaitingBytes = limits.maxWaitingBytes ?? MAX_WAITING_BYTES;
-    // At once, so that a file that cannot be opened is told at the start.
+    // Opened now, so that an unusable file is reported at the start.
     this.#begin();
   }
 
@@ -127,7 +127,7 @@ export class LineFile {
     this.#append(line);
     if (this.#work !== undefined) return;
     if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
-    // Under heavy traffic sooner, but not while there is something in the way.
+    // Sooner under heavy traffic, but not before a retry is due.
     else if (this.#full.length > 0 && !this.#isRetryDue) this.#begin();
   }
 
@@ -146,13 +146,13 @@ export class LineFile {
     this.#batchBytes = 0;
   }
 
-  /** The file has been moved away: from the next batch on there is a new one. No line is lost for it. */
+  /** Call it after the file has been moved away: the next batch goes to a new file. No line is lost. */
   reopen(): void {
     this.#isReopenDue = true;
     this.#begin();
   }
 
-  /** Another place or size from the next batch on. */
+  /** The new path and size apply from the next batch on. */
   reconfigure(options: LineFileOptions): void {
     const isElsewhere = options.path !== this.#options.path;
     this.#options = options;
@@ -160,7 +160,7 @@ export class LineFile {
     if (isElsewhere) this.reopen();
   }
 
-  /** Writes what waits, for up to `limitMs`; what is left then is lost. Takes no more lines. */
+  /** Takes no more lines and writes the pending ones for up to `limitMs`; the rest is lost. */
   async close(limitMs: number): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -175,7 +175,7 @@ export class LineFile {
     this.#rest = undefined;
     const handle = this.#handle;
     this.#handle = undefined;
-    // Closing may wait for the same as writing.
+    // Closing can block for the same reasons as writing.
     await Promise.race([handle?.close().catch(() => undefined), isLate]);
   }
 
@@ -183,14 +183,14 @@ export class LineFile {
     await this.#work;
     this.#begin();
     await this.#work;
-    // A full FIFO has a reader who may be at it.
+    // A full FIFO may have a reader that is still reading.
     while (this.waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
       await new Promise((resolve) => setTimeout(resolve, FULL_RETRY_MS));
       await this.#work;
     }
   }
 
-  /** Works off what waits, unless that is being done already. */
+  /** Starts to write the queue, unless that is under way. */
   #begin(): void {
     if (this.#work !== undefined || this.#isOver) return;
     clearTimeout(this.#timer);
@@ -204,7 +204,7 @@ export class LineFile {
     });
   }
 
-  /** Resolves to when to try again; undefined: there is nothing left to do. Never rejects. */
+  /** Resolves to the delay before the next attempt, or undefined when the queue is empty. Never rejects. */
   async #workOff(): Promise<number | undefined> {
     for (;;) {
       if (this.#isReopenDue || this.#handle === undefined) {
@@ -221,7 +221,7 @@ export class LineFile {
     }
   }
 
-  /** False if there is no file to write into. One that is open stays in use where a new one cannot be had, or is the same. */
+  /** False without a file to write to. The old file stays in use when the new one cannot be opened or is the same. */
   async #open(): Promise<boolean> {
     const old = this.#handle;
     let handle: FileHandle | undefined;
@@ -257,13 +257,13 @@ export class LineFile {
     this.#rotateAtBytes = this.#isRegular && maxBytes > 0 ? maxBytes : Number.POSITIVE_INFINITY;
   }
 
-  /** Sets the file aside and opens a new one; false as `#open`. Where it cannot be set aside, it grows by as much again. */
+  /** Rotates the file and opens a new one; false as in `#open`. After a failure it may grow by `maxBytes` more. */
   async #rotate(): Promise<boolean> {
     const { path, maxBytes, keep } = this.#options;
     try {
       const { size } = (await this.#handle?.stat()) ?? { size: 0 };
       if (size < maxBytes) {
-        // Somebody else has cut it.
+        // Another program has truncated it.
         this.#bytes = size;
         return true;
       }
@@ -285,7 +285,7 @@ export class LineFile {
     return bytes;
   }
 
-  /** Writes what it can of `bytes`, all of which is `#rest`; the code of what was in the way, or undefined. */
+  /** Writes as much of `bytes` as it can. `bytes` is all of `#rest`. Returns the error code, or undefined. */
   async #put(bytes: Buffer): Promise<string | undefined> {
     let at = 0;
     try {
@@ -296,7 +296,7 @@ export class LineFile {
     } catch (cause) {
       this.#wrote(bytes, at);
       const code = toErrno(cause);
-      // A slow reader is no failure as long as there is room for what he has not read.
+      // A slow reader is no failure as long as the queue has room.
       if (code !== 'EAGAIN') this.#failed(code);
       if (!PASSING.has(code)) {
         this.#leaveTornLine();
@@ -315,7 +315,7 @@ export class LineFile {
     this.#rest = written === bytes.length ? undefined : bytes.subarray(written);
   }
 
-  /** The rest of a line whose beginning is in a file that is left. */
+  /** Drops the rest of a partly written line, since its beginning is in the file that is being left. */
   #leaveTornLine(): void {
     if (!this.#isTorn || this.#rest === undefined) return;
     this.#isTorn = false;
@@ -340,7 +340,7 @@ export class LineFile {
     if (!this.#isTroubled) this.#tell(reason);
   }
 
-  /** Once, until all is well again. */
+  /** Logs the first failure only, until writing has recovered. */
   #tell(reason: string): void {
     this.#isTroubled = true;
     const fields = { code: 'D2S_ERR_ACCESS_LOG', file: this.#options.path, reason };
@@ -357,8 +357,8 @@ export class LineFile {
 }
 
 /**
- * Rejects with UntrustedFileError for a file that another user could have left to be written: they would read who calls what, or change
- * it. A FIFO may be its reader's, unless it lies where all may put one.
+ * Rejects with UntrustedFileError for a file that another user could have planted: they could read who calls what,
+ * or change it. A FIFO may belong to its reader, unless its folder is writable by all.
  */
 export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
   if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
@@ -378,7 +378,7 @@ function countLines(bytes: Buffer | undefined): number {
   return count;
 }
 
-/** `ENOSPC`, or what there is. */
+/** The error's code, e.g. `ENOSPC`. */
 function toErrno(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -5,8 +5,8 @@ import { findFolderObstacle, openTrusted, toFileReason } from '../../base/truste
 import { checkOwner } from './line-file.ts';
 
 /**
- * What keeps the access log from being written, as far as can be told without writing; undefined when nothing does. A FIFO or a device
- * is not opened, since its reader would see an end.
+ * Why the access log cannot be written, as far as that shows without writing; undefined if nothing prevents it. A FIFO
+ * or a device is not opened, since its reader would see an end of file.
  */
 export async function findLogObstacle(file: string): Promise<string | undefined> {
   try {

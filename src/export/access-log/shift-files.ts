@@ -1,8 +1,8 @@
 import { rename, rm } from 'node:fs/promises';
 
 /**
- * Sets `path` aside as `path.1`, which becomes `path.2` and so on, up to `keep`; what was the oldest is gone. With `keep` 0 it is gone
- * itself. Rejects with the system's error; then nothing of the youngest is lost.
+ * Renames `path` to `path.1`, `path.1` to `path.2` and so on, up to `keep`; the oldest file is overwritten. With `keep`
+ * 0, `path` itself is deleted. Rejects with the system's error; then the youngest file is intact.
  */
 export async function shiftFiles(path: string, keep: number): Promise<void> {
   if (keep === 0) {

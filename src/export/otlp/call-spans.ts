@@ -1,9 +1,10 @@
 /**
- * Makes a span of each sampled call. Told of calls when they have ended, so nothing waits for it; a call that is not sampled costs a
- * look at its `traceparent`. The sidecar passes trace context on as it came and puts no span of its own into it: its span is a leaf
- * beside the application server's, both children of the client's.
+ * Makes a span of each sampled call, after the call has ended, so that no call waits for it. For an unsampled call it
+ * only looks at the `traceparent`. The sidecar forwards trace context unchanged and does not add its own span to it.
+ * So its span is a leaf: a sibling of the application server's span, and both are children of the client's.
  *
- * Attributes are OpenTelemetry's conventions for HTTP servers, and `d2.*`. No path, query, address, session or user is among them.
+ * Attributes follow OpenTelemetry's conventions for HTTP servers, plus `d2.*`. They never contain a path, query,
+ * address, session or user.
  */
 import { type Attributes, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
@@ -21,16 +22,16 @@ export interface CallSpansParts {
   readonly sampleRatio: number;
   readonly slowerThanMs: number;
   readonly clock: Clock;
-  /** Takes a span, unless there are too many. */
+  /** Takes a span, or drops it without creating it when the queue is full. */
   readonly take: (createSpan: () => ReadableSpan) => void;
-  /** From 0 to 1 without 1; for tests. */
+  /** At least 0 and less than 1; for tests. */
   readonly random?: () => number;
 }
 
-/** RFC 9110 §9 and RFC 5789; anything else is `_OTHER`, so that nobody can make up values. */
+/** RFC 9110 §9 and RFC 5789. Anything else becomes `_OTHER`, so that clients cannot create new values. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'] as const;
 const MAX_NAME_CHARS = 256;
-/** Of version 00 it is 55 characters; later ones may be longer. */
+/** Version 00 has 55 characters; later versions may be longer. */
 const MAX_TRACEPARENT_CHARS = 256;
 const FIRST_SERVER_ERROR = 500;
 
@@ -79,10 +80,10 @@ export class CallSpans implements CallObserver {
   }
 }
 
-/** What a `traceparent` says (W3C Trace Context §3.2); one that cannot be read is as none. */
+/** Parses a `traceparent` (W3C Trace Context §3.2); an unreadable one counts as none. */
 function toParent(traceparent: string | undefined): SpanContext | undefined {
   if (traceparent === undefined || traceparent.length > MAX_TRACEPARENT_CHARS) return undefined;
-  // A copy: what is found in it would keep the request's head alive until the span is sent.
+  // A copy, since a substring would keep the request's head in memory until the span is sent.
   const parent = parseTraceParent(detached(traceparent));
   return parent === null ? undefined : { ...parent, isRemote: true };
 }
@@ -110,7 +111,7 @@ function toAttributes(call: EndedCall): Attributes {
     'd2.data_path': call.path,
   };
   if (isError(call)) attributes['error.type'] = errorCode ?? String(status);
-  // A Bayeux message has neither: the status is that of its answer.
+  // A Bayeux message has neither method nor status; this status is the HTTP response's.
   if (isComet) return attributes;
   attributes['http.request.method'] = METHODS.find((known) => known === method) ?? '_OTHER';
   if (status > 0) attributes['http.response.status_code'] = status;

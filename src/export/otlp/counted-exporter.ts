@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry's exporter of OTLP over HTTP with protobuf, made from its own parts rather than taken whole: so nothing is read
- * from variables of the environment that are meant for others, it is seen what the receiver rejects, and an end is set to a request
- * that its own limit, which is one of silence, would let last.
+ * OpenTelemetry's exporter for OTLP over HTTP with protobuf, assembled from its parts instead of used whole, for three
+ * reasons. It then ignores environment variables that are meant for other programs. It sees what the receiver rejects.
+ * And it bounds the total time of a request, where OpenTelemetry's own limit only bounds silence.
  */
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { createOtlpHttpExportDelegate } from '@opentelemetry/otlp-exporter-base/node-http';
@@ -11,7 +11,7 @@ import { OtlpFileError } from './fields.ts';
 import type { Receiver } from './receiver.ts';
 import type { Failure, SignalNumbers } from './signal-numbers.ts';
 
-/** The count in a partial success, by either signal's name; a string where it is more than a double holds. */
+/** The count in a partial success, under the name of each signal; a string where a double cannot hold it. */
 interface PartialSuccess {
   readonly rejectedDataPoints?: number | string | undefined;
   readonly rejectedSpans?: number | string | undefined;
@@ -22,7 +22,7 @@ export interface CountedExporterParts<Items, Response> {
   readonly counter: IExporterMetricsHelper<Items>;
   readonly receiver: Receiver;
   readonly numbers: SignalNumbers;
-  /** Requests at a time; more are refused. */
+  /** Concurrent requests; more are refused. */
   readonly concurrencyLimit: number;
   readonly userAgent: string;
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export interface CountedExporterParts<Items, Response> {
 export class CountedExporter<Items, Response> {
   readonly #parts: CountedExporterParts<Items, Response>;
   readonly #delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
-  /** What the answer that is being read says; the delegate passes on no more than that it came. */
+  /** Rejected items in the answer that is being read; the delegate only reports that an answer came. */
   #rejected = 0;
   #isClosed = false;
 
@@ -73,18 +73,18 @@ export class CountedExporter<Items, Response> {
     await this.#delegate.forceFlush();
   }
 
-  /** Waits for what is under way. */
+  /** Waits for pending requests. */
   async shutdown(): Promise<void> {
     await this.#delegate.shutdown();
   }
 
-  /** Sends nothing more, and waits for nothing. */
+  /** Aborts pending requests and sends nothing more. */
   close(): void {
     this.#isClosed = true;
     this.#parts.receiver.disconnect();
   }
 
-  /** Of the answer that has just been read; without a body there is none. */
+  /** Rejected items of the last answer; 0 for an answer without a body. */
   #takeRejected(): number {
     const rejected = this.#rejected;
     this.#rejected = 0;
@@ -117,7 +117,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 ]);
 const TLS_CODE = /^(?:ERR_(?:SSL|TLS)_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA)/;
 
-/** What lies behind a failed export. Nothing of the receiver's text gets any further: it may repeat what it was sent. */
+/** Classifies a failed export. The receiver's text is never passed on: it may repeat what it was sent. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof OtlpFileError) return { reason: 'files', detail: error.message };
   const code = (error as { code?: unknown } | undefined)?.code;
@@ -130,7 +130,7 @@ export function toFailure(error: unknown): Failure {
     return { reason: 'internal', detail: code };
   }
   const message = error instanceof Error ? error.message : '';
-  // The exporter's own words, of the one version that is built in; a test holds them.
+  // Messages of the exporter, in the one version that is built in; a test checks them.
   if (message === 'Request timed out') return { reason: 'timeout' };
   if (message === 'Export failed with retryable status') return { reason: 'unavailable' };
   return { reason: 'internal' };

@@ -1,4 +1,4 @@
-/** The fields that go along to the receiver, as a rule a credential: read for each request, so that a new one holds at once. */
+/** Header fields for the receiver, usually a credential. Read for each request, so that a new one applies at once. */
 import { SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
@@ -8,7 +8,7 @@ export type Fields = Readonly<Record<string, string>>;
 /** Rejects with OtlpFileError. */
 export type FieldsReader = () => Promise<Fields>;
 
-/** A file or variable that cannot be used. Its message has the key and where to look, and nothing of what is there. */
+/** An unusable file or variable. The message names the key and the place, but never its content. */
 export class OtlpFileError extends SidecarError {
   constructor(message: string) {
     super('D2S_ERR_OTLP', message);
@@ -24,9 +24,9 @@ export interface FieldsOptions {
 
 const MAX_BYTES = 64 * 1024;
 const READABLE_BY_ALL = 0o004;
-/** RFC 9110 §5.1 and §5.5, without what would have to be bytes. */
+/** RFC 9110 §5.1 and §5.5, ASCII only: no obs-text. */
 const LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x20-\x7e\t]*[\x21-\x7e])[ \t]*$/;
-/** Whoever sets these would break the request. */
+/** Setting these would break the request. */
 const RESERVED = new Set([
   'connection',
   'content-encoding',
@@ -53,7 +53,7 @@ export function createFieldsReader({ headersFile, headersEnv, env, logger }: Fie
   return async () => parseFields(env[headersEnv] ?? '', `the environment variable ${headersEnv} (otlp.headersEnv)`);
 }
 
-/** E.g. `Authorization: Bearer abc` as `{ authorization: 'Bearer abc' }`; blank lines and lines that begin with # say nothing. */
+/** E.g. `{ authorization: 'Bearer abc' }` from `Authorization: Bearer abc`; ignores blank lines and `#` comments. */
 export function parseFields(text: string, where: string): Fields {
   const fields: Record<string, string> = {};
   for (const [index, line] of text.split(/\r?\n/).entries()) {
@@ -72,7 +72,7 @@ export function parseFields(text: string, where: string): Fields {
   return fields;
 }
 
-/** Text of a file that is neither a pipe, which would block, nor huge. `onOpen` is called where everybody may read it. */
+/** Reads a regular file of up to `maxBytes`; refuses a pipe, which would block. Calls `onOpen` if all may read it. */
 export async function readKeyFile(
   file: string,
   key: string,

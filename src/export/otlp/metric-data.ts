@@ -1,28 +1,29 @@
-/** From the tables that `/metrics` renders to metrics of OpenTelemetry: same names, labels and values. Pure. */
+/** Converts the tables of `/metrics` to OpenTelemetry's metrics, with the same names, labels and values. Pure. */
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { AggregationTemporality, type DataPoint, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
 import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
 import type { Family, Sample, Table } from '../../monitor/prometheus/table.ts';
 
-/** Seconds since 1970, and nanoseconds. */
+/** Times as seconds since 1970 and nanoseconds. */
 export interface CollectionTimes {
-  /** Since when the counters of a table count, e.g. `[1772352000, 5e8]`; `[0, 0]` where nobody knows it. */
+  /** Since when the counters of a table count, e.g. `[1772352000, 5e8]`; `[0, 0]` if unknown. */
   readonly startOf: (table: Family) => HrTime;
-  /** When this is read. */
+  /** Time of this reading. */
   readonly end: HrTime;
 }
 
 type Histogram = Extract<MetricData, { dataPointType: DataPointType.HISTOGRAM }>['dataPoints'][number]['value'];
 
-/** Of a metric's name, as `/metrics` has it, the unit by UCUM (OpenTelemetry's convention); others have none. */
+/** Units by the ending of the name in `/metrics`, in UCUM as OpenTelemetry requires; other names have no unit. */
 const UNITS = [
   [/_seconds(?:_total|_sum)?$/, 's'],
   [/_bytes(?:_total)?$/, 'By'],
 ] as const;
 
 /**
- * Puts the metrics of `tables` into `into`, one sample for each step, each read at its step. A table without samples makes no
- * metric. OTLP's summaries are not for what only has a count and a sum: these are two counters, `<name>_count` and `<name>_sum`.
+ * Appends the metrics of `tables` to `into`. Each step reads one sample. A table without samples gives no metric. An
+ * OTLP summary does not fit values with only a count and a sum, so these become two counters: `<name>_count` and
+ * `<name>_sum`.
  */
 export function* collectMetrics(
   tables: Iterable<Table>,
@@ -39,7 +40,7 @@ export function* collectMetrics(
   }
 }
 
-/** The metrics of one table; a summary is two. */
+/** Collects the metrics of one table; a summary gives two. */
 class TableMetrics {
   readonly #table: Table;
   readonly #startTime: HrTime;
@@ -89,7 +90,7 @@ class TableMetrics {
 
   #descriptor(name: string): MetricData['descriptor'] {
     const unit = UNITS.find(([ending]) => ending.test(name))?.[1] ?? '';
-    // Doubles hold every count that a process can reach.
+    // A double holds every count that a process can reach.
     return { name, description: this.#table.help, unit, valueType: ValueType.DOUBLE };
   }
 
@@ -104,7 +105,7 @@ function toAttributes({ labels }: Family, { labels: values }: Sample): Attribute
   return attributes;
 }
 
-/** OTLP's buckets hold what fell into each alone. */
+/** OTLP's buckets are not cumulative. */
 function toHistogram(value: DurationBucketsReading): Histogram {
   const cumulative = value.cumulative();
   const counts = cumulative.map((count, i) => count - (cumulative[i - 1] ?? 0));
@@ -113,7 +114,7 @@ function toHistogram(value: DurationBucketsReading): Histogram {
 
 const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Half a surrogate pair has no UTF-8: written out as in `/metrics`, so that different names stay different. */
+/** Escapes a lone surrogate, which has no UTF-8, as `/metrics` does, so that different names stay different. */
 export function toWellFormed(text: string): string {
   return text.replace(HALF_PAIR, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 }

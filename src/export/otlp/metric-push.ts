@@ -1,6 +1,7 @@
 /**
- * Pushes, every `otlp.metrics.interval`, all that `/metrics` shows. The tables are read in turns of the event loop, as an answer of
- * the monitoring port is; what was read is sent in requests of some hundred data points each, so that writing one is short as well.
+ * Pushes all metrics of `/metrics` every `otlp.metrics.interval`. It reads the tables in turns of the event loop, as
+ * the monitoring port does for an answer. It sends requests of some hundred data points, so that serializing one is
+ * short.
  */
 import type { HrTime } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
@@ -38,8 +39,8 @@ export interface MetricPushParts {
 }
 
 /**
- * Data points of one request. What OpenTelemetry's serializer takes for them cannot be cut into turns: about 1 ms
- * (docs/opentelemetry.md says how that was measured).
+ * Data points per request. OpenTelemetry serializes them in one turn, in about 1 ms (docs/opentelemetry.md says how
+ * that was measured).
  */
 const POINTS_PER_REQUEST = 500;
 const UNKNOWN_START: HrTime = [0, 0];
@@ -49,7 +50,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
   readonly #exporter: CountedExporter<ResourceMetrics, object>;
   readonly #reader: PeriodicExportingMetricReader;
   readonly #turns: Turns;
-  /** The first request of a push that fails ends the push: the next ones would wait for the same receiver. */
+  /** A failed request ends its push: the other requests would wait for the same receiver. */
   #hasFailed = false;
   #isClosed = false;
 
@@ -64,12 +65,12 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
     });
     this.#reader = new PeriodicExportingMetricReader({
       ...{ exporter: this, maxExportBatchSize: POINTS_PER_REQUEST },
-      // The limit of a request is the exporter's; this one is only for a mistake in it.
+      // CountedExporter limits each request; this limit only guards against a bug there.
       ...{ exportIntervalMillis: intervalMs, exportTimeoutMillis: intervalMs },
     });
   }
 
-  /** Begins; the first push is after one interval. */
+  /** The first push comes after one interval. */
   start(): void {
     this.#reader.setMetricProducer(this);
   }
@@ -77,22 +78,22 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
   /** Pushes for the last time, within `limitMs`. */
   async stop(limitMs: number): Promise<void> {
     if (limitMs <= 0) this.close();
-    // Without a limit to wait for it only stops its timer.
+    // The reader needs a positive limit; after `close` it only stops its timer.
     await this.#reader.shutdown({ timeoutMillis: Math.max(1, limitMs) });
   }
 
-  /** At once: nothing is read or sent any more. */
+  /** Stops reading and sending at once. */
   close(): void {
     this.#isClosed = true;
     this.#exporter.close();
   }
 
-  /** One push now, beside the timer's. */
+  /** Pushes now, in addition to the timer. */
   async push(): Promise<void> {
     await this.#reader.forceFlush();
   }
 
-  /** Reads all tables. Never rejects: what cannot be read is counted, and nothing is sent. */
+  /** Reads all tables. Never rejects: a failure is counted, and nothing is sent. */
   async collect(): Promise<CollectionResult> {
     this.#hasFailed = false;
     const { resource, scope, numbers } = this.#parts;
@@ -160,8 +161,8 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
 }
 
 /**
- * The JVM's counters are as old as the JVM; what the state file has kept has been counted before this process began. A start that is
- * too late would tell the receiver that all of it happened since.
+ * The JVM's counters are as old as the JVM, and counters from the state file are older than this process. With the
+ * start of the process the receiver would date all of their values after it.
  */
 function hasUnknownStart({ name }: Family, { sidecar }: MetricPushParts['monitored']): boolean {
   return name.startsWith('jvm_') || (name.startsWith('d2_') && sidecar.state?.restored === 'restored');

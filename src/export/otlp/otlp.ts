@@ -1,10 +1,10 @@
 /**
- * Pushes metrics and spans to a receiver of OpenTelemetry, by OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/). It reads what the
- * monitoring server reads and is told of calls as an access log is; it must know nothing of sockets of clients or of the upstream. Loaded
- * only where `otlp.endpoint` is set.
+ * Pushes metrics and spans to an OpenTelemetry receiver by OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/).
+ * It reads what the monitoring server reads, and observes calls as the access log does. It must not know sockets of
+ * clients or of the upstream. It is loaded only if `otlp.endpoint` is set.
  *
- * Nothing here harms traffic: what cannot be sent is counted and dropped. docs/opentelemetry.md says what is sent, and what becomes of
- * it with a receiver that is away, slow or refuses.
+ * It never harms traffic: what cannot be sent is counted and dropped. docs/opentelemetry.md says what is sent, and what
+ * happens when the receiver is away, slow or refuses.
  */
 import { hostname } from 'node:os';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -23,7 +23,7 @@ import { SpanPush } from './span-push.ts';
 export interface OtlpParts {
   readonly config: Pick<Config, 'listen' | 'otlp'>;
   readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>;
-  /** Where calls are told of. */
+  /** Reports ended calls. */
   readonly observers: Pick<CallObservers, 'add' | 'remove'>;
   readonly clock: Clock;
   readonly nextTurn?: NextTurn;
@@ -40,7 +40,7 @@ export class Otlp implements MonitoredOtlp {
   readonly #spans: SpanPush | undefined;
   readonly #calls: CallSpans | undefined;
 
-  /** Makes all parts and sends nothing. `otlp.endpoint` has to be set. */
+  /** Creates all parts and sends nothing. Throws a TypeError unless `otlp.endpoint` is set. */
   constructor(parts: OtlpParts) {
     this.#parts = parts;
     const { config, monitored, clock } = parts;
@@ -74,12 +74,12 @@ export class Otlp implements MonitoredOtlp {
     if (this.#calls !== undefined) this.#parts.observers.add(this.#calls);
   }
 
-  /** Sends all that there is now, without waiting for the interval. */
+  /** Sends everything now, without waiting for the interval. */
   async flush(): Promise<void> {
     await Promise.allSettled([this.#metrics?.push(), this.#spans?.flush()]);
   }
 
-  /** Sends for the last time, within `limitMs`; what cannot be sent by then is lost. Never rejects. */
+  /** Sends for the last time, within `limitMs`; anything unsent is lost. Never rejects. */
   async stop(limitMs: number): Promise<void> {
     if (this.#calls !== undefined) this.#parts.observers.remove(this.#calls);
     if (limitMs <= 0) this.#close();
@@ -113,8 +113,8 @@ export class Otlp implements MonitoredOtlp {
 }
 
 /**
- * Who sends. The instance is the same after a restart: counters that go on there are to go on as the same series. Where the port is any
- * free one, the process tells apart what the port cannot.
+ * Identifies the sender. The instance id survives a restart, so that counters continue in the same series. With port 0
+ * (any free port) the id has the process id instead.
  */
 function toResource(version: string, { listen }: OtlpParts['config']): Record<string, string> {
   const host = hostname();
@@ -126,7 +126,7 @@ function toResource(version: string, { listen }: OtlpParts['config']): Record<st
   };
 }
 
-/** What `work` resolves to; false where that takes too long. */
+/** The result of `work`, or false after `limitMs`. */
 async function withinLimit(work: Promise<boolean>, limitMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<boolean>((resolve) => {

@@ -1,4 +1,4 @@
-/** The receiver, as requests reach it: its address, the fields that go along, authorities, and the connections to it. */
+/** The receiver: its address, the header fields to send, its certificate authorities, and the connections to it. */
 import http from 'node:http';
 import https from 'node:https';
 import type { Logger } from '../../base/logger.ts';
@@ -13,10 +13,10 @@ export interface ReceiverOptions {
 }
 
 const MAX_CA_BYTES = 1024 * 1024;
-/** Two requests at a time are enough to wait for one answer while the next is on its way. */
+/** Two: one request can wait for its answer while the next is being sent. */
 const MAX_SOCKETS = 2;
 
-/** For one signal. */
+/** The receiver of one signal. */
 export class Receiver {
   readonly url: string;
   readonly timeoutMs: number;
@@ -38,16 +38,16 @@ export class Receiver {
     return this.#agent;
   }
 
-  /** For one request; also the moment at which changed authorities are taken. Rejects with OtlpFileError. */
+  /** Header fields of one request. Also reloads the certificate authorities. Rejects with OtlpFileError. */
   async headers(): Promise<Record<string, string>> {
     if (this.#caFile !== undefined && this.#agent instanceof https.Agent) {
-      // Connections are pooled by their authorities: with others, none of the old ones is used again.
+      // The agent pools connections by their authorities: after a change it uses none of the old ones.
       this.#agent.options.ca = await readKeyFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
     }
     return { ...(await this.#fields()), 'content-type': 'application/x-protobuf' };
   }
 
-  /** Ends all connections, with what is under way on them. */
+  /** Closes all connections and aborts their requests. */
   disconnect(): void {
     this.#agent.destroy();
   }

@@ -1,4 +1,4 @@
-/** What became of all that was to be sent of one signal: counted for `/metrics`, and told once whenever that changes. */
+/** Outcomes of the exports of one signal: counted for `/metrics`, and logged when they change. */
 import { ERROR_CODES } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { MonitoredSignal } from '../../monitor/monitored.ts';
@@ -10,17 +10,17 @@ export const FAILURE_REASONS = [
   'unreachable',
   /** No answer within `otlp.timeout`. */
   'timeout',
-  /** The receiver's certificate is not to be trusted, or TLS failed. */
+  /** The receiver's certificate is not trusted, or TLS failed. */
   'tls',
   /** 401 and 403. */
   'unauthorized',
-  /** Any other answer that is no success and not worth another try. */
+  /** Any other error status that is not worth a retry. */
   'refused',
-  /** 429, 502, 503 and 504, until the time was over. */
+  /** 429, 502, 503 and 504, until the retries ran out of time. */
   'unavailable',
-  /** A file or variable of ours cannot be used: fields to send along, or authorities. */
+  /** A file or variable with header fields or certificate authorities cannot be used. */
   'files',
-  /** What was to be sent could not be read. A mistake in this program. */
+  /** The data could not be read: a bug in this program. */
   'internal',
 ] as const;
 
@@ -28,9 +28,9 @@ export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 export interface Failure {
   readonly reason: FailureReason;
-  /** Of the receiver's answer. */
+  /** Status of the receiver's answer. */
   readonly status?: number | undefined;
-  /** About a file or variable; without what is in it. */
+  /** About a file or variable, without its content; or an error code. */
   readonly detail?: string | undefined;
 }
 
@@ -41,10 +41,10 @@ export class SignalNumbers implements MonitoredSignal {
   readonly #logger: Logger;
   readonly exports = { ok: 0, failed: 0 };
   readonly items = { accepted: 0, rejected: 0, lost: 0, dropped: 0 };
-  // All reasons from the start, so that a first failure is a step and no new series.
+  // All reasons exist from the start, so that a first failure is a step of a series and not a new one.
   readonly failures = new Map<FailureReason, number>(FAILURE_REASONS.map((reason) => [reason, 0]));
   longestSerializationNs = 0;
-  /** What was told last: fine, items rejected, or the reason of a failure. */
+  /** Last logged state: fine, items rejected, or the reason of a failure. */
   #state: 'fine' | 'rejecting' | FailureReason | undefined;
 
   constructor(signal: Signal, logger: Logger) {
@@ -56,7 +56,7 @@ export class SignalNumbers implements MonitoredSignal {
     return this.#state === undefined ? undefined : this.#state === 'fine' || this.#state === 'rejecting';
   }
 
-  /** `rejected`: how many of `count` data points or spans the receiver says that it did not take. */
+  /** `rejected`: how many of the `count` data points or spans the receiver rejected. */
   succeeded(count: number, rejected: number): void {
     this.exports.ok += 1;
     this.items.accepted += count - rejected;
@@ -82,17 +82,17 @@ export class SignalNumbers implements MonitoredSignal {
     this.#logger.warn({ code, signal: this.#signal, reason, ...details }, ERROR_CODES[code]);
   }
 
-  /** Was not even tried: the request before it, of the same push, had failed. */
+  /** Counts items that were not sent, because an earlier request of the same push had failed. */
   lost(count: number): void {
     this.items.lost += count;
   }
 
-  /** There was no place for it. */
+  /** Counts an item for which the queue had no room. */
   dropped(): void {
     this.items.dropped += 1;
   }
 
-  /** True if this is news. */
+  /** True if the state has changed. */
   #enter(state: 'fine' | 'rejecting' | FailureReason): boolean {
     const isNews = this.#state !== state;
     this.#state = state;

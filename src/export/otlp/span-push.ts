@@ -1,4 +1,4 @@
-/** Pushes spans: a bounded queue, sent every few seconds, or sooner when a request is full. */
+/** Pushes spans from a bounded queue, every few seconds, or sooner when a request is full. */
 
 import type { ExportResult } from '@opentelemetry/core';
 import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@opentelemetry/otlp-transformer';
@@ -31,24 +31,24 @@ export class SpanPush implements SpanExporter {
     this.#numbers = numbers;
     this.#exporter = new CountedExporter({
       ...{ receiver, numbers, userAgent, clock },
-      // A flush sends all that waits at once.
+      // A flush sends the whole queue at once.
       concurrencyLimit: MAX_WAITING_SPANS / SPANS_PER_REQUEST + 1,
       serializer: ProtobufTraceSerializer,
       counter: TraceExporterMetricsHelper,
     });
     this.#processor = new BatchSpanProcessor(this, {
       ...{ maxQueueSize: MAX_WAITING_SPANS, maxExportBatchSize: SPANS_PER_REQUEST, scheduledDelayMillis: delayMs },
-      // The exporter's own limit comes first; this one is only for a mistake in it.
+      // CountedExporter limits each request; this limit only guards against a bug there.
       exportTimeoutMillis: 2 * receiver.timeoutMs,
     });
   }
 
-  /** Spans that are not sent yet, those on their way included. */
+  /** Spans that are queued or being sent. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Nothing is made of a span for which there is no place. */
+  /** Creates no span when the queue is full. */
   readonly take = (createSpan: () => ReadableSpan): void => {
     if (this.#waiting >= MAX_WAITING_SPANS) {
       this.#numbers.dropped();
@@ -70,12 +70,12 @@ export class SpanPush implements SpanExporter {
     await this.#exporter.shutdown();
   }
 
-  /** Sends what waits, now. */
+  /** Sends the queue now. */
   async flush(): Promise<void> {
     await this.#processor.forceFlush();
   }
 
-  /** Sends what waits, and takes no more. */
+  /** Sends the queue, and takes no more spans. */
   async stop(): Promise<void> {
     await this.#processor.shutdown();
   }
