@@ -1,11 +1,11 @@
-/** Codings that the files of the page are kept in, the best one first. */
+/** Codings of the stored page files, the best one first. */
 export const CODINGS = ['br', 'gzip'] as const;
 
 export type Coding = (typeof CODINGS)[number];
 
 /**
- * The best coding that `field`, an Accept-Encoding, accepts, e.g. `gzip` of `gzip, deflate, br;q=0`; undefined: as it is, which is
- * also what whoever refuses that gets. RFC 9110 §12.5.3.
+ * The best coding that `field`, an Accept-Encoding, accepts, e.g. `gzip` for `gzip, deflate, br;q=0`. Undefined means
+ * unencoded, even if the client refuses that. RFC 9110 §12.5.3.
  */
 export function negotiateCoding(field: string | undefined, kept: readonly Coding[] = CODINGS): Coding | undefined {
   const weights = weightsOf(field ?? '');
@@ -27,7 +27,7 @@ function weightsOf(field: string): ReadonlyMap<string, number> {
   return weights;
 }
 
-/** What cannot be read is not accepted: plain is never wrong. */
+/** An unreadable weight counts as 0: unencoded is always safe. */
 function toWeight(text: string): number {
   return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps answers of the monitoring port within `monitor.maxAnswerBytes`. An answer is made while it is sent, so that it turns out to
- * be too large when a part of it has gone: it is broken off then, which nobody can take for its end. Whoever asks for the same within
- * a minute gets 507 with the reason, and the answer is not even begun.
+ * Keeps answers of the monitoring port within `monitor.maxAnswerBytes`. An answer is streamed while it is made, so the
+ * limit may be reached when a part is already sent. The connection is then cut, so that no client takes the part for
+ * the whole. For the next minute the same request gets 507 with the reason, before any of the answer is made.
  */
 import { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
@@ -9,15 +9,15 @@ import { NS_PER_S } from '../base/clock.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
 import { ProblemError } from './problem.ts';
 
-/** Long enough for the next scrape. */
+/** Longer than a scrape interval. */
 const REMEMBERED_NS = 60 * NS_PER_S;
-/** Different questions with such answers; there are hardly two. */
+/** Distinct targets; more than two are unlikely. */
 const MAX_REMEMBERED = 16;
 
 export class AnswerLimit {
   readonly #hits: LimitHits;
   readonly #clock: Clock;
-  /** Targets of requests and when their answers were too large; the last one is last. */
+  /** Request targets, and when their answers were too large; the newest is last. */
   readonly #tooLarge = new Map<string, number>();
   #maxBytes: number;
 
@@ -27,13 +27,13 @@ export class AnswerLimit {
     this.#clock = clock;
   }
 
-  /** Another limit from the next answer on, also for what was too large for the one before. */
+  /** Takes effect for the next answer. A higher limit also admits requests whose answers were too large before. */
   limitTo(maxBytes: number): void {
     if (maxBytes > this.#maxBytes) this.#tooLarge.clear();
     this.#maxBytes = maxBytes;
   }
 
-  /** To be asked before an answer is made. Throws ProblemError: 507. */
+  /** Called before an answer is made. Throws ProblemError: 507. */
   check(target: string): void {
     const atNs = this.#tooLarge.get(target);
     if (atNs === undefined) return;
@@ -41,7 +41,7 @@ export class AnswerLimit {
     this.#tooLarge.delete(target);
   }
 
-  /** `payload` with its end at the limit; only streams are ever large. */
+  /** `payload`, cut at the limit; only streams can be large. */
   limit(target: string, payload: unknown): unknown {
     return payload instanceof Readable ? Readable.from(this.#limited(target, payload)) : payload;
   }
@@ -53,7 +53,7 @@ export class AnswerLimit {
       sentBytes += bytes.length;
       if (sentBytes > this.#maxBytes) {
         this.#remember(target);
-        // Sent as an answer as long as nothing else has been; then the connection ends with it.
+        // Becomes the answer if nothing has been sent yet; otherwise the connection is cut.
         throw this.#exceeded();
       }
       yield bytes;

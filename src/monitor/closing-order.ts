@@ -1,23 +1,23 @@
 /**
- * Connections in the order in which they are closed when room is needed: the oldest of the address that has most of them. Addresses with
- * no more than `SHARE` count as equal; among these the oldest of all is next.
+ * The order in which connections are closed to make room: the oldest one of the address with the most connections. If
+ * no address has more than `SHARE`, the oldest one of all.
  */
 
-/** A browser opens 6 connections to one host. Addresses with no more than this are equal. */
+/** A browser opens 6 connections to one host. */
 const SHARE = 8;
 
 export class ClosingOrder<T> {
-  /** The oldest is first; so it is in each of the groups. */
+  /** Oldest first, as in each of the groups. */
   readonly #all = new Set<T>();
   readonly #groups = new Map<string, Set<T>>();
-  /** Addresses with `SHARE + 1` connections, `SHARE + 2`, and so on; the last one is not empty. */
+  /** Addresses with `SHARE + 1` connections, `SHARE + 2`, and so on; the last set is never empty. */
   readonly #above: Set<string>[] = [];
 
   get size(): number {
     return this.#all.size;
   }
 
-  /** As the newest. */
+  /** Adds `connection` as the newest. */
   add(address: string, connection: T): void {
     const group = this.#groups.get(address) ?? new Set<T>();
     this.#groups.set(address, group);
@@ -26,7 +26,7 @@ export class ClosingOrder<T> {
     this.#all.add(connection);
   }
 
-  /** Does nothing for one that is not here. */
+  /** Does nothing for an unknown connection. */
   remove(address: string, connection: T): void {
     const group = this.#groups.get(address);
     if (group === undefined || !group.has(connection)) return;
@@ -36,18 +36,18 @@ export class ClosingOrder<T> {
     if (group.size === 0) this.#groups.delete(address);
   }
 
-  /** The one to close first. */
+  /** The next connection to close. */
   first(): T | undefined {
     const [most] = this.#above.at(-1) ?? [];
     return most === undefined ? firstOf(this.#all) : this.firstOf(most);
   }
 
-  /** The one of `address` to close first. */
+  /** The next connection of `address` to close. */
   firstOf(address: string): T | undefined {
     return firstOf(this.#groups.get(address));
   }
 
-  /** Sizes differ by one, so that the last set is never more than one away from the one that has changed. */
+  /** Sizes change by one, so at most one set at the end becomes empty. */
   #rank(address: string, before: number, after: number): void {
     this.#above[before - SHARE - 1]?.delete(address);
     if (after > SHARE) {

@@ -1,6 +1,6 @@
 /**
- * What a request has to get past before any route sees it, in this order: its method, its size, the host that it asks for, its
- * credential, and the role that the route needs. Routes that say nothing need `sessions`, the most there is.
+ * Checks that each request has to pass before its route: method, size, host, credential, and the role that the route
+ * needs, in this order. Routes without a role need `sessions`, the highest one.
  */
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
@@ -13,33 +13,33 @@ import { ProblemError } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `open`: no credential, and no name for the host; for answers without details. Default `sessions`. */
+    /** `open`: no check of credential or host, for answers without details. Default `sessions`. */
     readonly access?: Role | 'open';
   }
   interface FastifyRequest {
-    /** Who asks; of an open route everybody. Undefined until the request has been admitted. */
+    /** Undefined until the request has been admitted; on an open route it stands for everybody. */
     reader?: Reader;
   }
 }
 
 export interface GuardOptions {
-  /** Undefined: everybody may read everything. Both are asked for with each request, and may be others then. */
+  /** Undefined: everybody may read everything. Both are read for each request, since a reload may replace them. */
   readonly access: AccessControl | AccessClosed | undefined;
   readonly hosts: HostCheck;
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-/** Some clients send an empty object with every request; more than that means something, which we would not do. */
+/** Some clients send an empty object with every request. A larger body asks for something unsupported. */
 const MAX_BODY_BYTES = 1024;
 
-/** As long as a file that can be used again may take to be seen. */
+/** In seconds: a repaired file is noticed within that time. */
 const CLOSED_RETRY_S = '5';
 
 const MISSING = 'This needs a user name and password, a token, or a client certificate that is listed here.';
 
 const REALM = 'realm="d2-sidecar"';
 
-/** For whoever comes without `monitor.auth`. */
+/** The reader without `monitor.auth`. */
 const EVERYBODY: Reader = { name: '', role: 'sessions' };
 
 export class Guard {
@@ -50,13 +50,13 @@ export class Guard {
   }
 
   /**
-   * Who asks, with enough of a role for what is asked; `needed` is for requests that the router could not read. Throws ProblemError:
-   * 400, 401, 403, 405, 413, 421, 429, 503.
+   * Returns the reader if its role covers `needed`; that is given explicitly for requests that the router could not
+   * parse. Throws ProblemError: 400, 401, 403, 405, 413, 421, 429, 503.
    */
   async admit(request: FastifyRequest, needed: Role | 'open' = neededFor(request)): Promise<Reader> {
     checkMethod(request);
     checkSize(request);
-    // A probe that asks by name must not restart the application; and all it learns is that we are here.
+    // A probe may use any host name: a refusal would restart the application. It only learns that the sidecar runs.
     if (needed === 'open') return EVERYBODY;
     this.#checkHost(request);
     const reader = await this.#identify(request);
@@ -99,12 +99,12 @@ export class Guard {
   }
 }
 
-/** That there is no such path is no secret to whoever may read at all. */
+/** Readers with any role may learn that a path does not exist. */
 export function neededFor(request: FastifyRequest): Role | 'open' {
   return request.is404 ? 'metrics' : (request.routeOptions.config.access ?? 'sessions');
 }
 
-/** Before everything else, so that the answer is the same for everybody and on every path. */
+/** The first check, so that the answer is the same for every client and path. */
 function checkMethod({ method }: FastifyRequest): void {
   if (METHODS.has(method)) return;
   throw new ProblemError({ status: 405, detail: 'This port only takes GET and HEAD.', fields: { allow: 'GET, HEAD' } });
@@ -115,7 +115,7 @@ function checkSize({ headers }: FastifyRequest): void {
     headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= MAX_BODY_BYTES;
   if (isSmall) return;
   const detail = `A request here has no content, or at most ${MAX_BODY_BYTES} bytes of it.`;
-  // What is left of it is not waited for.
+  // Closes the connection instead of reading the rest of the body.
   throw new ProblemError({ status: 413, detail, fields: { connection: 'close' } });
 }
 
@@ -123,7 +123,7 @@ function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void 
   if (!covers(reader.role, needed)) {
     throw new ProblemError({ status: 403, detail: `This needs the role ${needed}; yours is ${reader.role}.` });
   }
-  // A session id is what the list of sessions gives, and what it leads to is one user's.
+  // Session ids come from the list of sessions, and lead to the data of one user.
   const asksForSession = Object.hasOwn((request.query ?? {}) as object, 'session');
   if (asksForSession && !covers(reader.role, 'sessions')) {
     const detail = `The parameter "session" needs the role sessions; yours is ${reader.role}.`;
@@ -135,10 +135,10 @@ function toClosed({ detail }: AccessClosed): ProblemError {
   return new ProblemError({ status: 503, detail, fields: { 'retry-after': CLOSED_RETRY_S } });
 }
 
-/** One field for each scheme: not every client reads two of them in one. */
+/** One field for each scheme, since some clients do not read two in one. */
 function toUnauthorized(access: AccessControl, detail: string): ProblemError {
   const { hasUsers, hasTokens } = access.schemes;
-  // A 401 has to say how to authenticate (RFC 9110 §15.5.2), which certificates have no challenge for.
+  // A 401 must name a scheme (RFC 9110 §15.5.2), and there is none for certificates.
   if (!hasUsers && !hasTokens) return new ProblemError({ status: 403, detail });
   const challenges = [
     ...(hasUsers ? [`Basic ${REALM}, charset="UTF-8"`] : []),

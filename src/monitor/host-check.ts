@@ -1,7 +1,7 @@
 /**
- * Whether a request asks for this server. A page of another site can have its own name resolve to our address ("DNS rebinding")
- * and then read what we answer; the name is what gives it away. It cannot do so with an address, with localhost, or with
- * a name that is not its own.
+ * Whether a request is meant for this server. With DNS rebinding, a page of another site has its own host name resolve
+ * to our address and then reads our answers. The Host field reveals that name. Such a page cannot use an address,
+ * localhost or a name that is not its own.
  */
 import net from 'node:net';
 
@@ -10,14 +10,14 @@ export type HostVerdict = 'ours' | 'foreign' | 'unreadable';
 export class HostCheck {
   readonly #names: ReadonlySet<string>;
 
-  /** `names` in any letter case, without ports; e.g. `['d2-sidecar.plant.example']`. */
+  /** `names` are case-insensitive and have no ports; e.g. `['d2-sidecar.plant.example']`. */
   constructor(names: readonly string[]) {
     this.#names = new Set(['localhost', ...names.map(toName)]);
   }
 
   /**
-   * `target` is the request's target as it came, `hosts` all of its Host fields. An absolute target wins over the field (RFC 9112 §3.2.2).
-   * Without either (HTTP/1.0) there is no browser to be deceived.
+   * `target` is the unparsed request target, `hosts` all Host fields. An absolute target wins over the field (RFC 9112
+   * §3.2.2). A request without either (HTTP/1.0) is accepted: no browser sends it.
    */
   verdict(target: string, hosts: readonly string[]): HostVerdict {
     if (hosts.length > 1) return 'unreadable';
@@ -29,7 +29,7 @@ export class HostCheck {
   }
 }
 
-/** `http://plant:9280/a` to `plant:9280`; empty, which is no host, for what is no absolute form. */
+/** `http://plant:9280/a` to `plant:9280`. Any other form gives an empty string, which is no valid host. */
 function authorityOf(target: string): string {
   return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1] ?? '';
 }
@@ -40,7 +40,7 @@ function hostOf(authority: string): string | undefined {
   return match?.[1] ?? match?.[2];
 }
 
-/** A name with the dot of the root at its end is the same name. */
+/** Ignores letter case and the trailing dot of the DNS root. */
 function toName(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

@@ -6,10 +6,11 @@ const INTERVAL_MS = 20;
 const BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
 
 /**
- * How late the event loop runs what is due: what every request waits beside its own work. Looks 50 times a second.
+ * Measures how late the event loop runs its timers, 50 times a second. Every request waits that long in addition to its
+ * own work.
  *
- * `monitorEventLoopDelay` of Node looks as often, but its histogram tells percentiles since a reset only, which two readers would
- * take from each other; buckets that only grow can be read by any number.
+ * Node's `monitorEventLoopDelay` samples as often, but its percentiles only count from a reset, so that two readers
+ * would disturb each other. Buckets that only grow have any number of readers.
  */
 export class LoopDelay {
   readonly #clock: Clock;
@@ -34,7 +35,7 @@ export class LoopDelay {
     clearInterval(this.#timer);
   }
 
-  /** To be called when the interval is over. */
+  /** Called at the end of each interval. */
   look(): void {
     const nowNs = this.#clock.nowNs();
     this.#durations.add(Math.max(0, nowNs - this.#lastNs - INTERVAL_MS * NS_PER_MS));

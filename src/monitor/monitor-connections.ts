@@ -1,10 +1,10 @@
 /**
- * Bounds the connections to the monitoring port, all of them and those of one address. At a bound the newcomer is let in and another
- * connection is closed: one on which no request was accepted yet, or else an idle one. So strangers who hold connections cannot
- * keep a reader out. A connection with a request under way that was accepted is never closed for a newcomer.
+ * Limits the connections to the monitoring port, in total and per address. At a limit the new connection is accepted
+ * and another one is closed: one without an accepted request, or else an idle one. So strangers who hold connections
+ * open cannot keep a reader out. A connection with an accepted request in progress is never closed for a new one.
  *
- * Also bounds the requests sent ahead on one connection (RFC 9112 §9.3.2): Node serves all of one read at once, which can be 3,000.
- * Requests of many connections begin in turns of the event loop, which the traffic shares.
+ * It also limits pipelined requests on one connection (RFC 9112 §9.3.2): Node starts all requests of one read at once,
+ * which can be 3,000. Requests of many connections begin in turns of the event loop, which they share with the traffic.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,21 +17,21 @@ import type { Turns } from './turns.ts';
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** Of one address; 0: any number. */
+  /** 0: unlimited. */
   readonly maxConnectionsPerAddress: number;
 }
 
-/** One that is answered and three behind it. Neither browsers nor Prometheus send any ahead. */
+/** One in progress and three pipelined. Neither browsers nor Prometheus pipeline. */
 const MAX_REQUESTS = 4;
 
 interface Connection {
-  /** Below TLS. */
+  /** The TCP socket, below TLS. */
   readonly socket: Socket;
   readonly address: string;
   readonly leave: () => void;
-  /** Requests whose answers have not ended. */
+  /** Unfinished requests. */
   requests: number;
-  /** Of these, the accepted ones. */
+  /** Unfinished requests that were accepted. */
   running: number;
 }
 
@@ -41,9 +41,9 @@ export class MonitorConnections {
   readonly #addresses: AddressCounts;
   #maxConnections: number;
   readonly #open = new Set<Connection>();
-  /** By the socket of their requests: with TLS the one above it. */
+  /** By the socket of their requests, which with TLS is the TLS socket. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
-  /** Before the end of the TLS handshake, by both ends. Node tells of no link between the two sockets. */
+  /** Connections in the TLS handshake, by both of their ends: Node does not link the two sockets. */
   readonly #shakingHands = new Map<string, Connection>();
   readonly #new = new ClosingOrder<Connection>();
   readonly #idle = new ClosingOrder<Connection>();
@@ -62,12 +62,11 @@ export class MonitorConnections {
     this.#addresses = new AddressCounts(limits.maxConnectionsPerAddress);
   }
 
-  /** Open now. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** Connections closed since the start, since too many requests were sent ahead on them. */
+  /** Connections closed since the start because of too many pipelined requests. */
   get overflows(): number {
     return this.#overflows;
   }
@@ -80,7 +79,7 @@ export class MonitorConnections {
       const connection = this.#connectionFor(request, response);
       if (connection === undefined) return;
       this.#inTurn(() => {
-        // It may have been closed for another one meanwhile.
+        // The connection may have been closed for another one meanwhile.
         if (!this.#open.has(connection)) return;
         for (const listener of listeners) listener.call(server, request, response);
       });
@@ -89,13 +88,13 @@ export class MonitorConnections {
     if (isSecure) server.on('secureConnection', (socket: TLSSocket) => this.#onSecured(socket));
   }
 
-  /** Holds for the next connections. */
+  /** Applies to new connections. */
   reconfigure({ maxConnections, maxConnectionsPerAddress }: ConnectionLimits): void {
     this.#maxConnections = maxConnections;
     this.#addresses.max = maxConnectionsPerAddress;
   }
 
-  /** A request on `socket` was accepted; its connection is not closed for another one until `response` has ended. */
+  /** Protects the connection of an accepted request from being closed for another one, until `response` has ended. */
   accepted(socket: Socket, response: ServerResponse): void {
     const connection = this.#bySocket.get(socket);
     if (connection === undefined) return;
@@ -108,7 +107,7 @@ export class MonitorConnections {
     });
   }
 
-  /** At once if it is the first of this turn of the event loop, or else with what is left of the time of later ones. */
+  /** Runs `begin` at once if it is the first in this turn of the event loop, otherwise in a later turn. */
   #inTurn(begin: () => void): void {
     if (this.#hasBegun || this.#waitingRequests > 0) {
       this.#waitingRequests += 1;
@@ -123,15 +122,15 @@ export class MonitorConnections {
     begin();
   }
 
-  /** Undefined for one request too many: its connection is closed. */
+  /** Undefined if there are too many requests; the connection is then closed. */
   #connectionFor({ socket }: IncomingMessage, response: ServerResponse): Connection | undefined {
     const connection = this.#bySocket.get(socket);
-    // It was closed, or has overflowed, within the same read.
+    // The connection was closed, or exceeded its limit, within the same read.
     if (connection === undefined || !this.#open.has(connection)) return undefined;
     if (connection.requests >= MAX_REQUESTS) {
       this.#overflows += 1;
       this.#forget(connection);
-      // Without that the parser goes on through the rest of the read. Node has no other way to stop it.
+      // Stops the parser, which would otherwise parse the rest of the read. Node has no other way.
       (socket as Socket & { readonly parser?: { pause?(): void } | null }).parser?.pause?.();
       connection.socket.destroy();
       return undefined;
@@ -145,7 +144,7 @@ export class MonitorConnections {
 
   #onConnection(socket: Socket, isSecure: boolean): void {
     const { remoteAddress } = socket;
-    // It was reset before it was accepted.
+    // The connection was reset before it was accepted.
     if (remoteAddress === undefined) {
       socket.destroy();
       return;
@@ -177,8 +176,8 @@ export class MonitorConnections {
   }
 
   /**
-   * What gives the place back; undefined if only busy connections are left, and the newcomer has to go. More than one is closed only
-   * after a reload that has lowered a limit.
+   * Returns a function that releases the new connection's place; undefined if all others are busy, so that the new one
+   * must close. Closes more than one only after a reload that lowered a limit.
    */
   #makeRoom(remoteAddress: string, address: string): (() => void) | undefined {
     let leave = this.#addresses.enter(remoteAddress);
@@ -194,7 +193,7 @@ export class MonitorConnections {
     return leave;
   }
 
-  /** Closes one, of `address` if there is one given; false if all are busy. Either way a connection ends for the limit. */
+  /** Closes one connection, of `address` if given; false if all are busy. The limit is counted in both cases. */
   #close(limit: LimitKey, address?: string): boolean {
     this.#hits.hit(limit);
     const connection =
@@ -207,7 +206,7 @@ export class MonitorConnections {
     return true;
   }
 
-  /** At once, and not when its socket has closed: the next one may come before that. */
+  /** Runs before the socket has closed, since the next connection may come earlier. */
   #forget(connection: Connection): void {
     if (!this.#open.delete(connection)) return;
     this.#new.remove(connection.address, connection);

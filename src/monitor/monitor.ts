@@ -1,6 +1,6 @@
 /**
- * The read-only monitoring server on a port of its own. Reads statistics, sessions and the JVM's condition; changes nothing,
- * and takes nothing but GET and HEAD. Its endpoints: routes.ts.
+ * The read-only monitoring server on its own port. It reads statistics, sessions and the JVM's condition through the
+ * interfaces of monitored.ts. It must not change anything, and takes only GET and HEAD. routes.ts lists its endpoints.
  */
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -21,14 +21,14 @@ import { addRoutes, type MetricsOptions } from './routes.ts';
 import { SECURITY_FIELDS } from './security-fields.ts';
 import { Turns } from './turns.ts';
 
-/** Names of up to 512 characters, each up to 12 bytes when percent-encoded. */
+/** Enough for names of 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;
-/** How precisely the time limit of a request is kept: Node looks at all connections that often. */
+/** Precision of the time limit for requests: Node checks all connections at this interval. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Largest head of a request, Node's own default, whatever the process was started with. */
+/** Largest request head. It is Node's default, and does not depend on the options of the process. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
-/** No route has a schema; Fastify's own compilers would be loaded for nothing, and are not in the build (rolldown.config.js). */
+/** No route has a schema. Fastify's compilers are not loaded, and are not in the build (rolldown.config.js). */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } };
 
 export type MonitorLimits = Pick<
@@ -44,13 +44,13 @@ const DEFAULT_LIMITS: MonitorLimits = {
   maxAnswerBytes: 64 * 1024 * 1024,
 };
 
-/** What the port is like. */
+/** Options of the port. */
 export interface MonitorPort {
   /** Absent: plain HTTP. */
   readonly tls?: ListenerTls | undefined;
-  /** Default: those of the configuration. */
+  /** Default: the defaults of the configuration. */
   readonly limits?: MonitorLimits | undefined;
-  /** Where limits are counted; absent: for this server alone. */
+  /** Counts reached limits; absent: counters of this server alone. */
   readonly hits?: LimitHits | undefined;
 }
 
@@ -82,13 +82,13 @@ export class Monitor {
     this.#server = Fastify({
       requestTimeout: headTimeoutMs,
       keepAliveTimeout: idleTimeoutMs,
-      // Also of one that does not read its answer.
+      // Also ends a connection whose client does not read its answer.
       connectionTimeout: idleTimeoutMs,
       // Stopping must not wait for a scraper's idle connection.
       forceCloseConnections: true,
-      // A missing Host is the guard's matter: Node's own answer to it would be without the fields that every answer has.
+      // The guard checks for a missing Host: Node's own answer would lack the security fields.
       http,
-      // The servers of both kinds are used alike; Fastify's types tell them apart.
+      // Both kinds of server are used alike, but Fastify's types distinguish them.
       ...((tls && { https: { ...tls.serverOptions(headTimeoutMs), ...http } }) as object | undefined),
       schemaController: NO_SCHEMAS,
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
@@ -100,7 +100,7 @@ export class Monitor {
     this.#server.addHook('onRequest', async (request, reply) => {
       reply.headers(SECURITY_FIELDS);
       request.reader = await this.#guard.admit(request);
-      // Anybody may ask the others, so that they prove nothing.
+      // An open route needs no credential, so its requests do not protect a connection.
       const isOpen = neededFor(request) === 'open';
       if (!isOpen) connections.accepted(request.raw.socket, reply.raw);
       answers.check(request.raw.url ?? '');
@@ -116,12 +116,12 @@ export class Monitor {
     this.#endSilent();
   }
 
-  /** Connections open now, and those that sent too much ahead. */
+  /** Open connections, and how many were closed for pipelining too much. */
   get connections(): { readonly size: number; readonly overflows: number } {
     return this.#connections;
   }
 
-  /** Other limits from now on: those of time and number for the next connections. */
+  /** Takes effect at once; limits of time and number apply to new connections. */
   reconfigure(limits: MonitorLimits): void {
     const { headTimeoutMs, idleTimeoutMs, maxAnswerBytes } = limits;
     const { server } = this.#server;
@@ -133,7 +133,7 @@ export class Monitor {
     this.#answers.limitTo(maxAnswerBytes);
   }
 
-  /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */
+  /** Opens the listener and returns the bound address. Throws `D2S_ERR_LISTEN`. */
   async listen(address: HostPort): Promise<HostPort> {
     try {
       await this.#server.listen({ host: address.host, port: address.port });
@@ -163,7 +163,7 @@ export class Monitor {
     endWith(socket, toClientProblem(error.code));
   }
 
-  /** The router passes such requests by the hooks; whoever may not read learns no more from them than from others. */
+  /** The router skips the hooks for such requests. The guard runs here, so that they reveal no more than others. */
   async #onUnroutable(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(SECURITY_FIELDS);
     try {
@@ -196,13 +196,13 @@ function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>):
   return { status: 404, detail: 'There is no such path on the monitoring port.' };
 }
 
-/** Requests that Node answers by itself, or drops, unless somebody listens for them. */
+/** Handles requests that Node would answer itself, or drop. */
 function answerOddRequests(server: Server): void {
   server.on('connect', (_request, socket) => {
     const detail = 'This port only takes GET and HEAD.';
     endWith(socket as Socket, { status: 405, detail, fields: { allow: 'GET, HEAD' } });
   });
-  // What is expected is not waited for: the answer is on its way, whatever the content would have been (RFC 9110 §10.1.1).
+  // No `100 Continue`: the answer does not depend on the content, so it is sent at once (RFC 9110 §10.1.1).
   const asUsual = (...parts: unknown[]) => void server.emit('request', ...parts);
   server.on('checkContinue', asUsual).on('checkExpectation', asUsual);
 }
@@ -218,7 +218,7 @@ function toClientProblem(code: string | undefined): Problem {
   }
 }
 
-/** For where there is no reply to send it with. */
+/** Sends a problem on a socket that has no reply. */
 function endWith(socket: Socket, problem: Problem): void {
   if (!socket.writable) {
     socket.destroy();

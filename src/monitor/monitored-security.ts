@@ -1,6 +1,6 @@
-/** What the monitoring server tells of TLS, of who may read, and of reloads: numbers since the start, and no names. */
+/** Numbers since the start about TLS, access and reloads; never names. */
 
-/** Watched files of one kind. */
+/** Counters of watched files of one kind. */
 interface MonitoredFiles {
   readonly replaced: number;
   readonly unusable: number;
@@ -21,12 +21,12 @@ interface MonitoredHandshakes extends MonitoredTlsNumbers {
 export interface MonitoredSecurity {
   readonly access: {
     readonly numbers: MonitoredFiles;
-    /** Undefined where no credential was ever needed. */
+    /** Undefined if no credential was ever needed. */
     readonly counts: { readonly unverified: number; readonly forgotten: number } | undefined;
   };
-  /** Of the monitoring port itself. */
+  /** Connections of the monitoring port. */
   readonly connections: { readonly size: number; readonly overflows: number };
-  /** Each undefined where it is plain. */
+  /** Undefined for a connection without TLS. */
   readonly tls: {
     readonly listen: { readonly numbers: MonitoredHandshakes } | undefined;
     readonly monitor: { readonly numbers: MonitoredHandshakes } | undefined;

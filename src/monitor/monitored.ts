@@ -1,4 +1,4 @@
-/** What the monitoring server reads: the rest of the program as it needs to see it. */
+/** The interfaces by which the monitoring server sees the rest of the program. */
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { ConnectionType, SessionEntry } from '../measure/sessions/session.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
@@ -25,7 +25,7 @@ export interface MonitoredSession {
 type CountedCalls = Pick<CallStatistics, 'counts' | 'nameCount' | 'foldedCount'>;
 type CountedObjects = Pick<ObjectStatistics, 'objects' | 'monitored' | 'nameCount' | 'foldedCount'>;
 
-/** Statistics of a whole application: these have counters since the start, too. */
+/** Statistics of a whole application, which also have counters since the start. */
 export interface MonitoredTotals extends MonitoredStatistics {
   readonly rpc: MonitoredStatistics['rpc'] & CountedCalls;
   readonly sba: MonitoredStatistics['sba'] & CountedCalls;
@@ -33,12 +33,12 @@ export interface MonitoredTotals extends MonitoredStatistics {
 }
 
 export interface MonitoredApplication {
-  /** Context path without slashes at its ends, e.g. `smartWeb`; `''` is the root context. */
+  /** Context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
   readonly name: string;
   readonly statistics: MonitoredTotals;
   readonly sessions: {
     readonly created: TimerReading;
-    /** Those of this moment, oldest first; each is read when it is taken, though it may have ended by then. */
+    /** Current sessions, oldest first. Each is read when the iterator reaches it, even if it has ended by then. */
     entries(): Iterable<SessionEntry>;
     countsByType(): Readonly<Record<ConnectionType, number>>;
     find(id: string): MonitoredSession | undefined;
@@ -53,10 +53,10 @@ export interface MonitoredHealth {
   isReady(): Promise<boolean>;
 }
 
-/** The last reading of the JVM's condition, or why there is none. What is optional is absent where no source is configured. */
+/** The last reading of the JVM, or why there is none. The optional members are absent if no source is configured. */
 export interface MonitoredJvm {
   readonly state: JvmState;
-  /** Readings tried since the start, and those of them that failed. */
+  /** Readings tried since the start; `failures` are those that failed. */
   readonly reads?: number;
   readonly failures?: number;
   readonly boundsHit?: ReadonlyMap<string, number>;
@@ -78,11 +78,11 @@ export interface MonitoredNumbers {
   /** By bound: `cookie`, `address`. */
   readonly claimsRefused: Counts;
   readonly comet: MonitoredComet;
-  /** How long the relay keeps what it passes on, by direction: `request`, `response`. */
+  /** Time that the relay adds to data, by direction: `request`, `response`. */
   readonly added: Readonly<Record<string, DurationBucketsReading>>;
 }
 
-/** What the last connection that was tried tells, and since when. */
+/** Result of the last connection attempt, and since when it has been so. */
 export type MonitoredUpstream =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
@@ -101,9 +101,9 @@ export interface MonitoredComet {
   readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
 }
 
-/** What is saved to outlive a restart. */
+/** The state file, which survives a restart. */
 export interface MonitoredState {
-  /** What became of the file at the start: `restored`, `absent`, or why it was refused. */
+  /** Result of reading the file at the start: `restored`, `absent`, or why it was refused. */
   readonly restored: string;
   readonly saves: number;
   readonly failures: number;
@@ -130,11 +130,11 @@ export interface MonitoredAccessLog {
   };
 }
 
-/** What became of one signal that is pushed by OTLP. */
+/** Outcomes of one signal that is pushed by OTLP. */
 export interface MonitoredSignal {
   /** Requests by outcome. */
   readonly exports: Counts;
-  /** Failed ones by reason; all reasons are there. */
+  /** Failed requests by reason; all reasons are present. */
   readonly failures: ReadonlyMap<string, number>;
   /** Data points or spans by outcome. */
   readonly items: Counts;
@@ -144,38 +144,37 @@ export interface MonitoredSignal {
 }
 
 export interface MonitoredOtlp {
-  /** `metrics`, `traces`: those that are pushed. */
+  /** Pushed signals: `metrics`, `traces`. */
   readonly signals: ReadonlyMap<string, MonitoredSignal>;
-  /** Undefined where none are made. */
+  /** Undefined if no spans are made. */
   readonly waitingSpans: number | undefined;
 }
 
-/** The sidecar itself. */
 export interface MonitoredSidecar {
   /** E.g. `1.4.0`. */
   readonly version: string;
-  /** What it was made of, e.g. `3f9c2a1b7d04`. */
+  /** Commit of the source, e.g. `3f9c2a1b7d04` (base/build.ts). */
   readonly build: string;
   readonly own: { read(): MonitoredNumbers };
   readonly reporter: {
     readonly open: number;
     readonly inFlight: number;
     readonly observerErrors: number;
-    /** What the upstream did not answer, by code; all codes are there. */
+    /** Failures of the upstream by code; all codes are present. */
     readonly failures: { readonly counts: ReadonlyMap<string, number> };
   };
-  /** By the key of the configuration that sets the limit. */
+  /** Reached limits, by their key in the configuration. */
   readonly limits: { readonly counts: ReadonlyMap<string, number> };
-  /** What is kept because of what clients send, and what was refused for want of memory, both by kind. */
+  /** Data kept because of client requests, and refusals for lack of memory, both by kind. */
   readonly memory: { readonly used: Counts; readonly refusals: Counts };
   readonly dispatcher: {
     readonly openConnections: number;
     readonly clientAddresses: number;
     readonly acceptedConnections: number;
     readonly refusedConnections: number;
-    /** Looks, one each second, that found no file descriptor left. */
+    /** Checks, one each second, that found no free file descriptor. */
     readonly descriptorShortages: number;
-    /** By what was irregular. */
+    /** By the irregularity that was found. */
     readonly handedOver: ReadonlyMap<string, number>;
   };
   readonly gateway: {
@@ -184,32 +183,32 @@ export interface MonitoredSidecar {
     /** By how they ended. */
     readonly tunnelsLetGo: Counts;
   };
-  /** `leftMs`: until the deadline, once somebody has asked to stop. */
+  /** `leftMs`: time until the deadline, once a stop was requested. */
   readonly lifecycle: { readonly state: string; readonly leftMs: number | undefined };
   readonly upstream: { readonly reachability: MonitoredUpstream };
-  /** Undefined where everybody may read. */
+  /** Undefined if everybody may read. */
   readonly access: { readonly counts: { readonly wrong: number; readonly limited: number } } | undefined;
   readonly security: MonitoredSecurity;
   readonly loopDelay: { readonly durations: DurationBucketsReading };
-  /** Absent where nothing is logged. */
+  /** Absent if logging is off. */
   readonly log?: { readonly lostLines?: number | undefined };
-  /** The state file; undefined where there is none. */
+  /** Undefined without a state file. */
   readonly state?: MonitoredState | undefined;
-  /** Undefined where nothing is pushed. */
+  /** Undefined if nothing is pushed. */
   readonly otlp?: MonitoredOtlp | undefined;
   readonly accessLog?: MonitoredAccessLog | undefined;
-  /** Of the live page, that went for later ones. */
+  /** Marks of the live page that were dropped for newer ones. */
   readonly droppedMarks?: number;
   readProcess(): Promise<ProcessReading>;
 }
 
 export interface Monitored {
-  /** Called before each answer with numbers: what has passed a moment ago is to be in it. */
+  /** Called before each answer with numbers, so that it includes the latest exchanges. */
   catchUp?(): void;
   readonly applications: readonly MonitoredApplication[];
   readonly health: MonitoredHealth;
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
-  /** For the live page; absent: it has no data. */
+  /** Data of the live page; absent: it has none. */
   readonly live?: MonitoredLive;
 }

@@ -1,12 +1,12 @@
 import type { FastifyReply } from 'fastify';
 
-/** What went wrong with a request to the monitoring port (RFC 9457); `detail` is for people and may change. */
+/** A problem with a request to the monitoring port (RFC 9457); `detail` is for people and may change. */
 export interface Problem {
   readonly status: number;
   readonly detail: string;
   /** Further members, e.g. `{ since: '2026-01-31T02:14:07.000Z' }`. */
   readonly members?: Readonly<Record<string, string>>;
-  /** A list is sent as so many fields. */
+  /** A list is sent as one field per element. */
   readonly fields?: Readonly<Record<string, string | string[]>>;
 }
 
@@ -26,7 +26,7 @@ const TITLES: Readonly<Record<number, string>> = {
   507: 'Insufficient Storage',
 };
 
-/** Caches must ask again each time: the header that Dropwizard's own servlet sends. */
+/** Caches must not store answers: the value that Dropwizard's servlet sends. */
 export const NO_CACHE = 'must-revalidate,no-cache,no-store';
 
 export function problemBody(problem: Problem): string {
@@ -46,7 +46,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
     .send(Buffer.from(problemBody(problem)));
 }
 
-/** Sends JSON under exactly that media type: to a string Fastify would add a charset, which JSON does not have (RFC 8259 §11). */
+/** Sends a Buffer: to a string Fastify would add a charset, which `application/json` does not have (RFC 8259 §11). */
 export function sendJson(reply: FastifyReply, json: string): FastifyReply {
   return reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE }).send(Buffer.from(json));
 }

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { opendir, stat } from 'node:fs/promises';
 import v8 from 'node:v8';
 
-/** What the operating system and Node tell of this process. */
+/** What the operating system and Node report about this process. */
 export interface ProcessReading {
   readonly cpuSeconds: number;
-  /** Undefined, as are `openFds` and `maxFds`, where there is no /proc, or no file descriptor left to read it by. */
+  /** Undefined, as are `openFds` and `maxFds`, without /proc or without a free file descriptor to read it. */
   readonly residentBytes: number | undefined;
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
@@ -14,14 +14,14 @@ export interface ProcessReading {
   readonly maxFds: number | undefined;
   /** Since 1970. */
   readonly startTimeSeconds: number;
-  /** Time in which the event loop had something to do. */
+  /** Time in which the event loop was busy. */
   readonly loopActiveSeconds: number;
 }
 
 const US_PER_S = 1e6;
 const MS_PER_S = 1e3;
 const FD_FOLDER = '/proc/self/fd';
-/** Names for each read of the folder: ten thousand at once would hold the event loop. */
+/** Names per read of the folder: ten thousand at once would block the event loop. */
 const NAMES_PER_READ = 256;
 
 export async function readProcess(): Promise<ProcessReading> {
@@ -50,12 +50,12 @@ function readResidentBytes(): number | undefined {
 
 async function countOpenFds(): Promise<number | undefined> {
   try {
-    // Linux 6.2 and later tell the number as the folder's size; with 15,000 descriptors that spares 50 ms of processor time.
+    // Linux 6.2 and later report the count as the folder's size. With 15,000 descriptors that saves 50 ms of CPU time.
     const { size } = await stat(FD_FOLDER);
     if (size > 0) return size;
     let count = 0;
     for await (const _entry of await opendir(FD_FOLDER, { bufferSize: NAMES_PER_READ })) count += 1;
-    // The one that reads the folder is among them.
+    // Without the descriptor that reads the folder.
     return count - 1;
   } catch {
     return undefined;

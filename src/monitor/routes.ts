@@ -13,14 +13,15 @@
  * | 8 | `{base}/metrics/d2/object` | monitored objects, all and each |
  * | 9 | `{base}/metrics/d2/object/<name>` | one object |
  * | 10–13 | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
- * | – | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 to who asks for it |
+ * | – | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 on request |
  * | – | `/openapi.json` | the OpenAPI 3.1 document of all this (openapi/endpoints.ts) |
  * | – | `/livez`, `/readyz`, `/startupz` | health, without details |
  * | – | `/`, `/page/<file>` | the live page (page-routes.ts) |
  * | – | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
  *
- * 2 to 9 take `?session=<id>` for one session, and these and 10 to 13 `?pretty=true`. With `monitor.auth`, 1 and `?session=` need the role `sessions`,
- * health and the page need nothing, everything else the role `metrics`, and `/live/<application>/sessions` `sessions`.
+ * 2 to 9 take `?session=<id>` for one session, 1 to 13 take `?pretty=true`. With `monitor.auth`, 1,
+ * `?session=` and `/live/<application>/sessions` need the role `sessions`. Health and the page need no role. Everything
+ * else needs the role `metrics`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -49,24 +50,24 @@ import { SlicedAnswer } from './sliced-answer.ts';
 import { type NextTurn, Turns } from './turns.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
-  /** By which answers are cut into turns of the event loop. Default: the real one, since this is about processor time. */
+  /** Measures the turns of the event loop. Default: the system clock, since this is about CPU time. */
   readonly clock?: Clock;
-  /** By default as soon as that turn comes to it. */
+  /** Default: `setImmediate`. */
   readonly nextTurn?: NextTurn;
-  /** Where the live page is. Default: where the build leaves it. */
+  /** Folder of the live page. Default: where the build puts it. */
   readonly page?: PageFolder;
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** What an answer speaks of: the whole application, or one session of it. */
+/** The subject of an answer: the whole application, or one of its sessions. */
 interface Scope {
   readonly statistics: MonitoredStatistics;
   readonly session: MonitoredSession | undefined;
   sessionMetrics(): MetricSet;
 }
 
-/** Sets whose union is the answer. */
+/** Returns the metric sets whose union is the answer. */
 type Select = (scope: Scope, name: string) => readonly MetricSet[];
 
 const METRICS: Readonly<Record<string, Select>> = {
@@ -93,12 +94,12 @@ const JVM_METRICS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = 
   'metrics/jvm/garbagecollector': ({ garbagecollector }) => garbagecollector,
 };
 
-/** What a reader needs (guard.ts): no credential; numbers; user names, addresses and session ids. */
+/** Required access (guard.ts): none; for numbers; for user names, addresses and session ids too. */
 const OPEN = { config: { access: 'open' } } as const;
 const NUMBERS = { config: { access: 'metrics' } } as const;
 const ALL = { config: { access: 'sessions' } } as const;
 
-/** What all answers share. */
+/** Shared by all answers. */
 interface Answers {
   readonly options: MetricsOptions;
   readonly renderer: MetricsRenderer;
@@ -122,7 +123,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
         const scope = toScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
-        // As the classifier makes names: found by the name that is shown, and by the one that clients send.
+        // Same conversion as in the classifier: finds a name as it is shown and as clients send it.
         return sendMetrics(request, reply, select(scope, toShownText(name)), scope, answers);
       });
     }
@@ -137,13 +138,13 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
 function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void {
   const send = (reply: FastifyReply, isWell: boolean) =>
     sendJson(reply.code(isWell ? 200 : 503), `{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
-  // Speaks of the event loop only: that this is answered at all is what it says.
+  // Only tests the event loop: that an answer comes is the information.
   server.get('/livez', OPEN, (_request, reply) => send(reply, true));
   server.get('/readyz', OPEN, async (_request, reply) => send(reply, await health.isReady()));
   server.get('/startupz', OPEN, (_request, reply) => send(reply, health.isStarted));
 }
 
-/** What it is made with only changes with a restart. It is made, and what makes it loaded, for the first who asks. */
+/** The document only changes with a restart. It is made, and its code loaded, for the first request. */
 function addDocumentRoute(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
   let made: Promise<string> | undefined;
   const make = async (): Promise<string> => {
@@ -188,12 +189,12 @@ function sendMetrics(
   scope: Scope,
   answers: Answers,
 ): FastifyReply {
-  // A session's timers describe all of the session: no window to speak of.
+  // A session's timers cover the whole session, so there is no window.
   if (scope.session === undefined) reply.header('metrics-window', String(answers.options.windowMs / 1000));
   return sendDocument(request, reply, metrics, answers);
 }
 
-/** The last reading with its age (RFC 9111 §5.1), and where it comes from; 503 with the reason when there is none, or it is too old. */
+/** The last reading with its age (RFC 9111 §5.1) and source; 503 with the reason if it is missing or too old. */
 function sendJvm(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -231,7 +232,7 @@ function sendPieces(
   pieces: Iterable<string>,
   turns: Turns,
 ): FastifyReply {
-  // Of the answer to a HEAD nothing is sent, and so nothing is written; a stream of nothing still is no Content-Length of 0.
+  // A HEAD gets no content. An empty stream avoids writing it, and also a Content-Length of 0.
   return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
 }
 
@@ -256,12 +257,12 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
   throw notFound(`No ${what} of the name "${withoutParameters(name)}" has been seen${where}.`);
 }
 
-/** The name of a call never has path parameters; those of a reader may be its session (`;jsessionid=`), and are not repeated. */
+/** Call names have no path parameters. A reader's may hold a session id (`;jsessionid=`), so they are not repeated. */
 function withoutParameters(name: string): string {
   return name.split(';', 1)[0] ?? '';
 }
 
-/** `true` in any letter case, as Dropwizard's servlet reads it. */
+/** `true` in any letter case, as in Dropwizard's servlet. */
 function isPretty(query: Query): boolean {
   const value = query.pretty;
   return typeof value === 'string' && value.toLowerCase() === 'true';

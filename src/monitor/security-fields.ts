@@ -1,11 +1,11 @@
-/** What every answer of the monitoring port says to browsers, those to unreadable requests included. */
+/** Security fields of every answer on the monitoring port, including answers to unreadable requests. */
 export const SECURITY_FIELDS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
-  // An answer is data: whoever gets it to be shown as a page gets an empty one.
+  // An answer is data: a browser that shows it as a page shows an empty one.
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-frame-options': 'DENY',
-  // Addresses may hold session ids.
+  // URLs may contain session ids.
   'referrer-policy': 'no-referrer',
-  // Other origins can neither embed nor read it. There is no CORS here, so that they cannot fetch it either.
+  // Other origins cannot embed or read it; without CORS they cannot fetch it either.
   'cross-origin-resource-policy': 'same-origin',
 };

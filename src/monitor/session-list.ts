@@ -1,6 +1,6 @@
 import type { SessionEntry } from '../measure/sessions/session.ts';
 
-/** A JSON array of sessions, in pieces of one session each; joined, it is what `JSON.stringify` gives, indented by two blanks if `pretty`. */
+/** A JSON array in pieces of one session each. Joined, it is the output of `JSON.stringify`; `pretty` indents by 2. */
 export function* renderSessions(entries: Iterable<SessionEntry>, pretty: boolean): Generator<string, void, undefined> {
   let before = '[';
   for (const entry of entries) {
@@ -11,7 +11,7 @@ export function* renderSessions(entries: Iterable<SessionEntry>, pretty: boolean
   else yield pretty ? '\n]' : ']';
 }
 
-/** Line ends within texts are escaped, so these are all between fields. */
+/** Replacing is safe, since line feeds within JSON strings are escaped. */
 function toIndentedText(entry: SessionEntry): string {
   return JSON.stringify(entry, undefined, 2).replaceAll('\n', '\n  ');
 }

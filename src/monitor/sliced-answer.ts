@@ -4,9 +4,9 @@ import type { Turns } from './turns.ts';
 const CHUNK_CHARS = 32 * 1024;
 
 /**
- * A long text as a stream of UTF-8, written piece by piece in turns of the event loop, and only as fast as it is read: there
- * never is more of it than two chunks of about 32 KB. `pieces` are taken one at a time, so the longest of them says how long a turn
- * can be; an empty one is only a place to stop at. Whoever goes away in the middle ends it.
+ * Streams a long text as UTF-8, in turns of the event loop and only as fast as the client reads. It never holds more
+ * than two chunks of about 32 KB. It takes one of `pieces` at a time, so the longest piece bounds the length of a turn.
+ * An empty piece only marks a place to pause. It ends when the client disconnects.
  */
 export class SlicedAnswer extends Readable {
   readonly #pieces: Iterator<string>;
@@ -39,7 +39,7 @@ export class SlicedAnswer extends Readable {
     }
   }
 
-  /** One chunk, or the part of one that there is time for. */
+  /** Writes one chunk, or less if the turn is over. */
   #writeUntilDue(): void {
     do {
       const { done, value } = this.#pieces.next();

@@ -1,27 +1,28 @@
 import { type Clock, NS_PER_MS, NS_PER_US } from '../base/clock.ts';
 
 /**
- * What all answers together may take of one turn of the event loop: as much as everything else took of it, between these two. A
- * call that passes meanwhile waits for two of them at most, one on its way to the upstream and one on its way back. So it is short
- * where calls are quick, and where they wait for each other anyway, an answer still comes to its end.
+ * Bounds of the time that all answers together take in one turn of the event loop. Between them it is the time that
+ * everything else took in that turn. A call that passes meanwhile waits for at most two such turns: one on its way to
+ * the upstream and one on its way back. So turns are short while calls are fast. When calls queue anyway, turns are
+ * long enough for answers to finish.
  */
 const MIN_WORK_NS = 100 * NS_PER_US;
 const MAX_WORK_NS = 1 * NS_PER_MS;
 
-/** Calls `run` in the next turn of the event loop, best behind what calls wait for in that turn. */
+/** Calls `run` in the next turn of the event loop, preferably after the work of that turn that calls wait for. */
 export type NextTurn = (run: () => void) => void;
 
-/** Does some of its work: stops as soon as `isDue`, and enters again for the rest. */
+/** Does a part of its work: it stops when `isDue` and enters again for the rest. */
 export type Work = () => void;
 
 /**
- * Shares the event loop between traffic and the answers that are being written: whatever is long enters here, and is called in
- * turns of the loop, so that traffic is served in between. However many answers there are, they share the time of one.
+ * Shares the event loop between traffic and answers in progress. Long work enters here and runs in turns of the loop,
+ * so that traffic is served in between. All answers together share the time of one, however many there are.
  */
 export class Turns {
   readonly #clock: Clock;
   readonly #nextTurn: NextTurn;
-  /** In the order of their coming. */
+  /** First in, first out. */
   readonly #waiting = new Set<Work>();
   readonly #run = (): void => this.#runWaiting();
   #isScheduled = false;
@@ -33,12 +34,12 @@ export class Turns {
     this.#nextTurn = nextTurn;
   }
 
-  /** The time of this turn is over. */
+  /** True when the time of this turn is used up. */
   get isDue(): boolean {
     return this.#clock.nowNs() >= this.#endNs;
   }
 
-  /** Calls `work` once, in a later turn of the loop; until then, entering it again changes nothing. It must not throw. */
+  /** Calls `work` once in a later turn of the loop; entering it again before that has no effect. It must not throw. */
   enter(work: Work): void {
     this.#waiting.add(work);
     this.#scheduleRun();
@@ -60,7 +61,7 @@ export class Turns {
     const nowNs = this.#clock.nowNs();
     const othersNs = nowNs - this.#scheduledNs;
     this.#endNs = nowNs + Math.min(Math.max(othersNs, MIN_WORK_NS), MAX_WORK_NS);
-    // Who enters again is behind all others, and gets what is left of the turn.
+    // Work that enters again goes to the end of the queue, and may run in the rest of this turn.
     for (const work of this.#waiting) {
       this.#waiting.delete(work);
       work();
