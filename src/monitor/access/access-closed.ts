@@ -3,12 +3,15 @@ import type { SidecarError } from '../../base/errors.ts';
 /** An errno as Node names it, e.g. `EACCES`. */
 const ERRNO = /^E[A-Z0-9]+$/;
 
-/** In place of an AccessControl while what says who may read cannot be used: nobody is let in. */
+/** Replaces the AccessControl while the access files cannot be used: it admits nobody. */
 export class AccessClosed {
-  /** For everybody who asks: key and reason, e.g. `monitor.auth.tokensFile cannot be used (EACCES), ...`; no path, nothing of a file. */
+  /**
+   * Sent to all clients: key and reason, e.g. `monitor.auth.tokensFile cannot be used (EACCES), ...`. Never a path or
+   * content of a file.
+   */
   readonly detail: string;
 
-  /** `error` has a message that begins with the key. */
+  /** The message of `error` has to begin with the key. */
   constructor(error: SidecarError) {
     const [key = 'monitor'] = error.message.split(':', 1);
     const reason = errnoOf(error) ?? error.code;
@@ -18,7 +21,7 @@ export class AccessClosed {
   }
 }
 
-/** Of the system's error that is behind `error`. */
+/** The errno of `error` or of one of its causes. */
 function errnoOf(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && typeof cause.code === 'string' && ERRNO.test(cause.code)) return cause.code;

@@ -1,6 +1,6 @@
 /**
- * Whether a credential is right. Costs nothing worth counting for a credential that was right before; nobody learns from the time
- * it takes whether there is a user of a name; and a flood of wrong ones keeps no right one out (see `check`).
+ * Checks credentials. A credential that was right before costs almost nothing. The time of a check does not reveal
+ * whether a user name exists. A flood of wrong credentials does not keep a right one out (see `check`).
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
@@ -14,64 +14,63 @@ import type { Reader } from './reader.ts';
 import { toTokenHash } from './token-hash.ts';
 import { VerificationQueue } from './verification-queue.ts';
 
-/** All of a request that may tell who sends it. */
+/** Everything in a request that can identify its sender. */
 export interface Presented {
-  /** The `Authorization` field as it came. */
+  /** The unparsed `Authorization` field. */
   readonly authorization: string | undefined;
-  /** Of the other end of the connection, e.g. `127.0.0.1`; never from a field, which anybody can write. */
+  /** The peer address of the connection, e.g. `127.0.0.1`; never from a header field, which any client can forge. */
   readonly address: string;
-  /** Common name of the client certificate that the connection was made with, which has been verified. */
+  /** Common name of the verified client certificate of the connection. */
   readonly certificateName?: string | undefined;
 }
 
 export type Verdict =
   | { readonly kind: 'known'; readonly reader: Reader }
-  /** No credential, or none that can be read. */
+  /** No credential, or an unreadable one. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'wrong' }
-  /** The address had too many wrong ones: this one is wrong, too, or was not verified. */
+  /** The address had too many wrong credentials: this one is wrong too, or was not verified. */
   | { readonly kind: 'limited'; readonly retryAfterS: number }
-  /** Not verified, since too many passwords wait for that; the address has done nothing wrong. */
+  /** Not verified, since too many passwords wait for that. The address itself has no failures to wait for. */
   | { readonly kind: 'busy'; readonly retryAfterS: number };
 
-/** What a credential turned out to be; `retryAfterS` as it was before this wrong one. */
+/** Result of a check; `retryAfterS` is the value before this failure was counted. */
 type Finding = { readonly reader: Reader } | { readonly reader: undefined; readonly retryAfterS: number };
 
-/** Counted since the start. */
+/** Totals since the start. */
 export interface AccessCounts {
-  /** Wrong credentials. */
   readonly wrong: number;
-  /** Requests that were told to come later, by 429 or 503. */
+  /** Requests that were told to retry later, by 429 or 503. */
   readonly limited: number;
-  /** Of these, requests with a password that was not verified, since too many wait for that. */
+  /** Of these, requests whose password was not verified, since too many waited. */
   readonly unverified: number;
-  /** Addresses with wrong credentials that were forgotten to make room for others. */
+  /** Addresses with failures that were evicted for other addresses. */
   readonly forgotten: number;
 }
 
 interface Expected {
-  /** Undefined for an unknown user, with whom a decoy is expected. */
+  /** Undefined for an unknown user; then `expected` is a decoy. */
   readonly entry: UserEntry | undefined;
   readonly fingerprint: Buffer;
   readonly expected: PasswordHash;
 }
 
-/** By then the passwords that pushed this one out have been verified, or were pushed out as well. */
+/** By then the passwords that replaced this one in the queue have been verified or replaced themselves. */
 const BUSY_RETRY_S = 1;
 
 export class AccessControl {
   readonly #verifyHash: typeof isPassword;
   readonly #limit: FailureLimit;
   readonly #queue: VerificationQueue<Finding>;
-  /** Dies with the process, so that what is remembered can be compared with nothing else. */
+  /** Never leaves the process, so the cached hashes cannot be compared with anything else. */
   readonly #key = randomBytes(32);
-  /** Right passwords as keyed hashes; at most one for each entry of the list, and gone with it. */
+  /** Right passwords as keyed hashes: at most one for each entry of the list, collected together with it. */
   readonly #right = new WeakMap<UserEntry, Buffer>();
   #list: AccessList;
   #wrongCount = 0;
   #limitedCount = 0;
 
-  /** `verify` is there for tests, which look at what is verified. */
+  /** `verify` is replaced in tests, to see what is verified. */
   constructor(list: AccessList, clock: Clock, verify: typeof isPassword = isPassword) {
     this.#list = list;
     this.#verifyHash = verify;
@@ -88,20 +87,21 @@ export class AccessControl {
     };
   }
 
-  /** Knows others from now on; what was counted, and which addresses failed too often, stays. */
+  /** Replaces the list of readers. Counters and recent failures of addresses stay. */
   useList(list: AccessList): void {
     this.#list = list;
   }
 
-  /** Which kinds of credential could be right: what a challenge has to ask for. */
+  /** The kinds of credential that exist, which a challenge has to offer. */
   get schemes(): { readonly hasUsers: boolean; readonly hasTokens: boolean } {
     return { hasUsers: this.#list.users.size > 0, hasTokens: this.#list.tokens.length > 0 };
   }
 
   /**
-   * What the request itself brings counts before the certificate of its connection. A token, and a password that was right before,
-   * are let in at once, whatever their address has done. Another password waits for its turn to be verified
-   * (verification-queue.ts). It is refused unseen only if there is no room: with 429 if its own address had too many wrong ones.
+   * A credential in the request takes precedence over the certificate of its connection. A token, or a password that
+   * was right before, is checked at once, whatever failures its address has. Any other password waits in the queue
+   * (verification-queue.ts). It is refused unverified only if the queue has no room: with 429 if its address had too
+   * many failures, otherwise with 503.
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
@@ -117,7 +117,10 @@ export class AccessControl {
     return finding.retryAfterS > 0 ? this.#limited(finding.retryAfterS) : { kind: 'wrong' };
   }
 
-  /** Proved by the handshake, so that there is nothing to guess or to count. One that is not listed says nothing. */
+  /**
+   * The handshake has proved the name, so nobody can guess here, and nothing is counted. An unlisted name counts as
+   * none.
+   */
   #checkCertificate(name: string | undefined): Verdict {
     const entry = name === undefined ? undefined : this.#list.certificates.get(name);
     return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: toReader(entry) };
@@ -146,7 +149,7 @@ export class AccessControl {
     return reader === undefined ? this.#fail(address) : { reader };
   }
 
-  /** Looks at all of them, so that time tells nothing of where it was found. */
+  /** Compares with all tokens, so that the time does not reveal the position. */
   #findToken(token: string): Reader | undefined {
     const tokenHash = toTokenHash(token);
     let found: TokenEntry | undefined;
@@ -161,15 +164,15 @@ export class AccessControl {
     const entry = this.#list.users.get(name);
     const fingerprint = createHmac('sha256', this.#key).update(password, 'utf8').digest();
     if (entry !== undefined && this.#wasRight(entry, fingerprint)) return { reader: toReader(entry) };
-    // Nobody has a password: nothing to hide, and nothing to verify.
+    // Without any user there is nothing to hide and nothing to verify.
     const expected = entry?.password ?? this.#decoyFor(name);
     if (expected === undefined) return this.#fail(address);
     const turn = { address, credential: `${fingerprint.toString('base64')}${name}` };
     return await this.#queue.run(turn, async () => {
       const isRight = await this.#isRight(password, { entry, fingerprint, expected });
-      // The list may have been read again meanwhile, and the user be gone or have another password.
+      // A reload may have removed the user or changed the password meanwhile.
       if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) {
-        // Counted before the next turn is given, which goes by it. Requests that share this verification are one slip.
+        // Counted before the next turn is given, which depends on it. Requests that share a verification count as one.
         return this.#fail(address);
       }
       this.#right.set(entry, fingerprint);
@@ -182,13 +185,13 @@ export class AccessControl {
     return right !== undefined && timingSafeEqual(right, fingerprint);
   }
 
-  /** Looks again at what was right: it may have been verified for another address while this one waited. */
+  /** Checks the cache again: another address may have verified the same password while this one waited. */
   async #isRight(password: string, { entry, fingerprint, expected }: Expected): Promise<boolean> {
     if (entry !== undefined && this.#wasRight(entry, fingerprint)) return true;
     return await this.#verifyHash(password, expected);
   }
 
-  /** As costly as the real ones; where these differ, each unknown name always is as costly as the same one of them. */
+  /** A decoy as costly as a real hash. If costs differ, a name always gets the cost of the same real user. */
   #decoyFor(name: string): PasswordHash | undefined {
     const users = [...this.#list.users.values()];
     const pick = Buffer.from(hash('sha256', `${this.#key.toString('base64')}${name}`, 'hex'), 'hex').readUInt32BE();

@@ -1,4 +1,4 @@
-/** Users and tokens files on disk. Hashes can be guessed at leisure by whoever reads them, so the files are closed to others. */
+/** Users and tokens files. Their hashes can be attacked offline by anybody who reads them, so other users must not. */
 import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
@@ -9,17 +9,18 @@ import { type LineMistake, nameOfLine } from './access-lines.ts';
 
 const OTHERS = 0o007;
 const PRIVATE_MODE = 0o600;
-/** Of a new file: its group is that of its folder, which is how the user of a service reads what root has made. */
+/** Mode of a new file. It gets the group of its folder, so that a service's user can read a file that root made. */
 const NEW_MODE = 0o640;
 const MODE_BITS = 0o7777;
 /** A thousand entries are 150 KB. */
 const MAX_BYTES = 1024 * 1024;
-/** The first places tell enough. */
+/** Some mistakes are enough to find the others. */
 const MAX_MISTAKES_SHOWN = 5;
 
 /**
- * Throws StartError (D2S_ERR_ACCESS_FILE) if the file is absent, no plain file, too large, or open to everybody; group and owner may
- * read, as Kubernetes mounts secrets with `defaultMode: 0440`. Follows no link of another user.
+ * Throws StartError (D2S_ERR_ACCESS_FILE) if the file is absent, not a regular file, too large, or accessible to other
+ * users. Owner and group may read it, since Kubernetes mounts secrets with `defaultMode: 0440`. Does not follow links
+ * of another user.
  */
 export async function loadAccessFile(file: string): Promise<string> {
   try {
@@ -29,7 +30,7 @@ export async function loadAccessFile(file: string): Promise<string> {
   }
 }
 
-/** Throws ConfigError with line and expectation of the first mistakes. `file` names it, with its key before it. */
+/** Throws ConfigError with line and expectation of the first mistakes. `file` is the file's name after its key. */
 export function checkMistakes(file: string, mistakes: readonly LineMistake[]): void {
   if (mistakes.length === 0) return;
   const shown = mistakes
@@ -41,10 +42,10 @@ export function checkMistakes(file: string, mistakes: readonly LineMistake[]): v
 }
 
 /**
- * Puts `line` in place of the one with its name, or at the end; everything else stays as it is. Written aside and renamed, so that a
- * reader sees the old file or the new one. A file that is there keeps owner, group and mode; a new one gets the group of its folder and
- * mode 0640, or 0600 where this user may not give it that group. Rejects as `loadAccessFile`, and with what `check` throws for the
- * text that is there.
+ * Replaces the line of the same name by `line`, or appends it; all other lines stay. Writes a temporary file and
+ * renames it, so that a reader sees either the old file or the new one. An existing file keeps owner, group and mode. A
+ * new file gets the group of its folder and mode 0640, or 0600 if this user may not set that group. Rejects as
+ * `loadAccessFile` does, and with what `check` throws for the existing text.
  */
 export async function putAccessLine(
   file: string,
@@ -84,11 +85,11 @@ async function replaceFile(file: string, text: string, before: Stats | undefined
   }
 }
 
-/** Without that the sidecar could not read any more what another user, e.g. root, has changed. */
+/** Keeps the file readable for the sidecar when another user, e.g. root, has changed it. */
 async function makeLike(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const own = await handle.stat();
   if (own.uid !== uid || own.gid !== gid) await handle.chown(uid, gid);
-  // After chown, which may clear bits; and not by the umask, as at opening.
+  // After chown, which may clear bits. Unlike the mode at opening, this one ignores the umask.
   await handle.chmod(mode & MODE_BITS);
 }
 
@@ -97,14 +98,14 @@ async function giveToGroup(handle: FileHandle, gid: number): Promise<void> {
   try {
     if (own.gid !== gid) await handle.chown(own.uid, gid);
   } catch (cause) {
-    // Only root, and who is in that group, may give files to it: then it stays this user's alone.
+    // Only root and members of that group may set it. Otherwise the file stays private to this user.
     if (toFileReason(cause) === 'EPERM') return;
     throw cause;
   }
   await handle.chmod(NEW_MODE);
 }
 
-/** Whose it is, and where a link leads, so that it is not the link that is replaced; undefined if nothing is there. */
+/** The owner, and the target of a link, so that the target is replaced and not the link; undefined without a file. */
 async function inspect(file: string): Promise<{ readonly realPath: string; readonly owner: Stats } | undefined> {
   try {
     const { handle, realPath } = await openTrusted(file, constants.O_RDONLY);
@@ -124,9 +125,9 @@ function toUnreadable(file: string, cause: unknown): StartError {
   return new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${toFileReason(cause)}`, { cause });
 }
 
-/** Of the open file, so that it is the one that is read. */
+/** Checks the open file, so that it is the one that is read. */
 function checkPrivate(file: string, found: Stats): void {
-  // Windows has no such bits: Node makes them up.
+  // Windows has no such bits: Node invents them.
   if (process.platform === 'win32' || (found.mode & OTHERS) === 0) return;
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
   throw new StartError(

@@ -1,13 +1,14 @@
 /**
- * The text of a users file (`name:role:scrypt$N$r$p$salt$hash`) or a tokens file (`name:role:sha256$hash`): one entry a line; empty
- * lines and lines that begin with `#` are passed over. Nothing here ever repeats a line, which may hold a secret.
+ * The text of a users file (`name:role:scrypt$N$r$p$salt$hash`) or a tokens file (`name:role:sha256$hash`): one entry
+ * per line. Empty lines and lines that begin with `#` are ignored. No message repeats a line, since it may hold a
+ * secret.
  */
 import { PASSWORD_HASH_FORM, type PasswordHash, parsePasswordHash } from './password-hash.ts';
 import { isName, isRole, NAME_FORM, type Reader, ROLES } from './reader.ts';
 import { parseTokenHash, TOKEN_HASH_FORM } from './token-hash.ts';
 
 export interface UserEntry extends Reader {
-  /** As in the file: entries with equal text are the same credential. */
+  /** As in the file. Entries with equal text are the same credential. */
   readonly hashText: string;
   readonly password: PasswordHash;
 }
@@ -16,7 +17,7 @@ export interface TokenEntry extends Reader {
   readonly tokenHash: Buffer;
 }
 
-/** What is wrong with a line; `expected` is the end of a sentence. */
+/** A mistake in a line; `expected` is the end of a sentence. */
 export interface LineMistake {
   /** From 1. */
   readonly line: number;
@@ -28,7 +29,7 @@ export interface Lines<T> {
   readonly mistakes: readonly LineMistake[];
 }
 
-/** Tokens are compared with every entry, so that there have to be few enough. */
+/** Bounded, since a token is compared with every entry. */
 export const MAX_ENTRIES = 1_000;
 
 export function parseUsers(text: string): Lines<UserEntry> {
@@ -45,7 +46,7 @@ export function parseTokens(text: string): Lines<TokenEntry> {
   });
 }
 
-/** The name that a line is about; undefined for comments and empty lines. */
+/** The name in a line; undefined for comments and empty lines. */
 export function nameOfLine(line: string): string | undefined {
   const text = line.trim();
   if (text === '' || text.startsWith('#')) return undefined;

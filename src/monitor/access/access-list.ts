@@ -1,4 +1,4 @@
-/** Everybody who may read: from the files that `monitor.auth` names, and by the certificates that it lists. */
+/** All readers: from the files that `monitor.auth` names, and from its list of certificates. */
 
 import { ConfigError, StartError } from '../../base/errors.ts';
 import type { AccessFiles } from '../../config/config.ts';
@@ -6,12 +6,12 @@ import { checkMistakes, loadAccessFile } from './access-file.ts';
 import { type Lines, parseTokens, parseUsers, type TokenEntry, type UserEntry } from './access-lines.ts';
 import type { Reader } from './reader.ts';
 
-/** For people: name and role, and what kind of credential it is. */
+/** For display: name, role and kind of credential. */
 export interface ListedReader extends Reader {
   readonly kind: 'password' | 'token' | 'certificate';
 }
 
-/** What is in the files; undefined where there is none. */
+/** Content of the files; undefined if not configured. */
 interface Texts {
   readonly users: string | undefined;
   readonly tokens: string | undefined;
@@ -29,8 +29,8 @@ export class AccessList {
   #contents: Contents;
 
   /**
-   * Throws StartError (D2S_ERR_ACCESS_FILE) for a file that cannot be read or is open to everybody; ConfigError with file, line
-   * and expectation for what is in it, or if nobody is.
+   * Throws StartError (D2S_ERR_ACCESS_FILE) for a file that is unreadable or accessible to everybody. Throws
+   * ConfigError with file, line and expectation for a mistake in a file, or if there is no reader at all.
    */
   static async open(files: AccessFiles): Promise<AccessList> {
     return new AccessList(files, toContents(files, await readTexts(files), new Map()));
@@ -42,7 +42,7 @@ export class AccessList {
     this.#contents = contents;
   }
 
-  /** Reads `files`, and changes nothing; what it returns takes them over. Throws as `open`. */
+  /** Reads `files` without any change; the returned function applies them. Throws as `open`. */
   async prepare(files: AccessFiles): Promise<() => void> {
     const contents = toContents(files, await readTexts(files), this.#contents.users);
     return () => {
@@ -52,7 +52,7 @@ export class AccessList {
     };
   }
 
-  /** As `prepare` with the files that it has; undefined if they are what they were. */
+  /** Like `prepare` with the current files; undefined if their content has not changed. */
   async prepareChanged(): Promise<(() => void) | undefined> {
     const files = this.#files;
     const texts = await readTexts(files);
@@ -60,7 +60,7 @@ export class AccessList {
     if (files !== this.#files || (texts.users === before.users && texts.tokens === before.tokens)) return undefined;
     const contents = toContents(files, texts, users);
     return () => {
-      // Others may have been named since.
+      // A reload may have named other files since.
       if (files === this.#files) this.#contents = contents;
     };
   }
@@ -78,7 +78,7 @@ export class AccessList {
     return this.#contents.tokens;
   }
 
-  /** Without hashes, in the order of the files. */
+  /** Without hashes, in the order of the files; then the certificates. */
   get readers(): readonly ListedReader[] {
     const { users, tokens } = this.#contents;
     return [
@@ -117,13 +117,13 @@ function toContents(files: AccessFiles, texts: Texts, before: Contents['users'])
   return { texts, users: new Map(users.map((entry) => [entry.name, kept(entry, before)])), tokens };
 }
 
-/** Who has not changed is the same object as before: what is remembered of him stays (access-control.ts). */
+/** Unchanged entries keep their object, so that cached verifications survive (access-control.ts). */
 function kept(entry: UserEntry, before: Contents['users']): UserEntry {
   const old = before.get(entry.name);
   return old !== undefined && old.role === entry.role && old.hashText === entry.hashText ? old : entry;
 }
 
-/** Messages begin with the key, as those of all the configuration do. */
+/** Messages begin with the key, like all messages about the configuration. */
 function toEntries<T>(
   key: string,
   file: string | undefined,

@@ -1,29 +1,32 @@
 /**
- * Counts wrong credentials by the address that they come from. It only says that an address has had its share: what becomes of its
- * requests then is access-control.ts's matter, so that it cannot lock out anybody whose credential is right.
+ * Counts wrong credentials by address. It only reports that an address has reached its limit. access-control.ts decides
+ * what that means for a request, so that a right credential is never locked out.
  */
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 
-/** Wrong credentials in a row that are a person's slips. */
+/** Wrong credentials in a row that count as typing mistakes. */
 const BURST = 10;
-/** One more for each of these. */
+/** An address may fail once more after each of these intervals. */
 const REFILL_S = 6;
-/** For so long after its last failure an address waits longer for its turn. Longer than the refill, or sixty addresses could fail for good. */
+/**
+ * How long after its last failure an address has a lower priority. Longer than the refill; otherwise sixty addresses
+ * could fail forever.
+ */
 const RECENT_S = 600;
-/** About 1 MB. */
+/** About 1 MB of memory. */
 const MAX_ADDRESSES = 10_000;
 
 interface Failures {
-  /** Fills up to `BURST`, which is when it is over. */
+  /** Reaches its limit at `BURST`. */
   readonly count: number;
-  /** Without pauses of `RECENT_S`, at most `BURST`. */
+  /** Failures without a pause of `RECENT_S`, at most `BURST`. */
   readonly recent: number;
   readonly atNs: number;
 }
 
 export class FailureLimit {
   readonly #clock: Clock;
-  /** The one that failed last is last. */
+  /** The address that failed last is last. */
   readonly #failures = new Map<string, Failures>();
   #evicted = 0;
 
@@ -31,7 +34,7 @@ export class FailureLimit {
     this.#clock = clock;
   }
 
-  /** Addresses that were forgotten to make room for others. */
+  /** Addresses that were evicted for others. */
   get evicted(): number {
     return this.#evicted;
   }
@@ -40,20 +43,20 @@ export class FailureLimit {
     return this.#failures.size;
   }
 
-  /** Seconds until one more wrong credential would be taken as a slip, at least 1; 0 if it would now. */
+  /** Seconds until the address may fail once more, at least 1; 0 if it may now. */
   retryAfterS(address: string): number {
     const excess = this.#countOf(address) - (BURST - 1);
     return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess * REFILL_S));
   }
 
-  /** Failures until ten minutes have passed without one; at most ten. */
+  /** Failures since the last ten minutes without one; at most ten. */
   failuresOf(address: string): number {
     const found = this.#failures.get(address);
     return found === undefined || this.#secondsSince(found) >= RECENT_S ? 0 : found.recent;
   }
 
   add(address: string): void {
-    // Never above BURST: whoever goes on for an hour waits no longer than who has just begun.
+    // Capped at BURST, so that an hour of failures does not lengthen the wait.
     const count = Math.min(BURST, this.#countOf(address) + 1);
     const recent = Math.min(BURST, this.failuresOf(address) + 1);
     this.#failures.delete(address);

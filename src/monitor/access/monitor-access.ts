@@ -1,4 +1,7 @@
-/** Who may read on the monitoring port, as `monitor.auth` has it at any time: its files are watched, and it may become another. */
+/**
+ * Access to the monitoring port by `monitor.auth`: watches its files, and applies reloads. This folder checks
+ * credentials and roles; it must not know HTTP answers, which guard.ts makes of its verdicts.
+ */
 import type { Clock } from '../../base/clock.ts';
 import { SidecarError } from '../../base/errors.ts';
 import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../../base/file-watch.ts';
@@ -30,13 +33,13 @@ export class MonitorAccess {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #watch: FileWatch;
-  /** From a start with files that cannot be used until they can be. */
+  /** Set after a start with unusable files, until they can be used. */
   #closed: { readonly auth: Auth; readonly access: AccessClosed } | undefined;
-  /** Kept when everybody may read from now on: its counters go on if that changes. */
+  /** Kept when a reload opens the port to everybody, so that its counters continue later. */
   #control: AccessControl | undefined;
   #list: AccessList | undefined;
 
-  /** Never rejects for a file's sake: with files that cannot be used nobody is let in, and the log says why. */
+  /** Never rejects because of a file: with unusable files nobody is admitted, and the log has the reason. */
   static async open(auth: Auth, parts: MonitorAccessParts): Promise<MonitorAccess> {
     const access = new MonitorAccess(parts);
     try {
@@ -67,12 +70,12 @@ export class MonitorAccess {
     return this.#closed?.access ?? (this.#list && this.#control);
   }
 
-  /** Of all credentials since the start; undefined if none was ever needed. */
+  /** Counts of all credentials since the start; undefined if none was ever needed. */
   get counts(): AccessControl['counts'] | undefined {
     return this.#control?.counts;
   }
 
-  /** Of the files. */
+  /** Numbers of the watched files. */
   get numbers(): FileWatchNumbers {
     return this.#watch.numbers;
   }
@@ -85,12 +88,12 @@ export class MonitorAccess {
     this.#watch.close();
   }
 
-  /** Looks at the files now. Never rejects: with anything wrong in them everything stays as it was. */
+  /** Checks the files now. Never rejects: an unusable file changes nothing. */
   async poll(): Promise<void> {
     await this.#watch.poll();
   }
 
-  /** Reads the files of `auth`, and changes nothing; what it returns lets those in them read. Throws as `open`. */
+  /** Reads the files of `auth` without any change; the returned function applies them. Throws as `AccessList.open`. */
   async prepare(auth: Auth): Promise<() => void> {
     if (typeof auth !== 'object') {
       return () => {
@@ -129,7 +132,7 @@ export class MonitorAccess {
     try {
       const takeOver = await this.prepare(auth);
       return () => {
-        // A reload may have named others since.
+        // A reload may have named other files since.
         if (this.#closed?.auth !== auth) return;
         takeOver();
         this.#watch.taken();

@@ -1,7 +1,7 @@
-/** Hashes of passwords: scrypt (RFC 7914), written as `scrypt$N$r$p$salt$hash` with salt and hash in base64. */
+/** Password hashes: scrypt (RFC 7914), written as `scrypt$N$r$p$salt$hash` with salt and hash in base64. */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
-/** What one verification costs: memory is 128 * N * r bytes, time rises with N * r * p. */
+/** Cost of one verification: memory is 128 * N * r bytes, time grows with N * r * p. */
 export interface ScryptCost {
   readonly N: number;
   readonly r: number;
@@ -14,14 +14,14 @@ export interface PasswordHash extends ScryptCost {
 }
 
 /**
- * 32 MiB and about 0.2 s. OWASP's Password Storage Cheat Sheet holds this as strong as N = 2^17 with p = 1, which takes 128 MiB: too
- * much to ask of a sidecar.
+ * 32 MiB and about 0.2 s. OWASP's Password Storage Cheat Sheet rates this as strong as N = 2^17 with p = 1, which takes
+ * 128 MiB: too much for a sidecar.
  */
 export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 };
 
-/** Below, a graphics card guesses too fast. */
+/** With less, a graphics card guesses too fast. */
 const MIN_N = 16_384;
-/** Above, one request takes what a small container has. */
+/** With more, one request takes all the memory of a small container. */
 const MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const MAX_P = 16;
 const MIN_R = 8;
@@ -29,7 +29,7 @@ const MIN_R = 8;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
-/** What `parsePasswordHash` takes, in words. */
+/** Describes what `parsePasswordHash` accepts. */
 export const PASSWORD_HASH_FORM = 'scrypt$N$r$p$salt$hash as d2-sidecar passwd makes it';
 
 export async function createPasswordHash(password: string, cost: ScryptCost = DEFAULT_COST): Promise<PasswordHash> {
@@ -42,7 +42,7 @@ export function toPasswordHashText({ N, r, p, salt, hash }: PasswordHash): strin
   return `scrypt$${N}$${r}$${p}$${salt.toString('base64')}$${hash.toString('base64')}`;
 }
 
-/** Undefined if `text` is not of the form, or asks for too little or too much work. */
+/** Undefined if `text` has another form, or if its cost is too low or too high. */
 export function parsePasswordHash(text: string): PasswordHash | undefined {
   const match = /^scrypt\$(\d{1,9})\$(\d{1,3})\$(\d{1,3})\$([A-Za-z0-9+/]+={0,2})\$([A-Za-z0-9+/]+={0,2})$/.exec(text);
   if (match === null) return undefined;
@@ -55,19 +55,19 @@ export function parsePasswordHash(text: string): PasswordHash | undefined {
   return { N, r, p, salt, hash };
 }
 
-/** Takes as long for a wrong password as for the right one. Runs in the thread pool. */
+/** Takes the same time for right and wrong passwords. Runs in the thread pool. */
 export async function isPassword(password: string, expected: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await derive(password, expected.salt, expected), expected.hash);
 }
 
-/** A hash of nothing, to be compared with when there is no such user: it takes the same time and fits no password. */
+/** A random hash for unknown users: comparing with it takes the same time, and no password fits. */
 export function createDecoy({ N, r, p }: ScryptCost): PasswordHash {
   return { N, r, p, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
 }
 
 function derive(password: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // OpenSSL counts a little more than 128 * N * r.
+    // OpenSSL needs a little more than 128 * N * r.
     scrypt(password, salt, HASH_BYTES, { N, r, p, maxmem: 2 * 128 * N * r }, (error, key) =>
       error === null ? resolve(key) : reject(error),
     );

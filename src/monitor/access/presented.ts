@@ -1,6 +1,6 @@
 /**
- * What a request presents to be let in, read from its `Authorization` field: Basic (RFC 7617) or Bearer (RFC 6750). Without regular
- * expressions, which would keep the last credential they saw as `RegExp.input`.
+ * Parses credentials from the `Authorization` field: Basic (RFC 7617) or Bearer (RFC 6750). It avoids regular
+ * expressions, which would keep the last credential as `RegExp.input`.
  */
 export type Credential =
   | { readonly kind: 'password'; readonly name: string; readonly password: string }
@@ -9,7 +9,7 @@ export type Credential =
 const COLON = 0x3a;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Undefined for no field, another scheme, and what is not of its scheme's form: none of these can be a guess. */
+/** Undefined without a field, for another scheme, and for a malformed value: none of these can be a guess. */
 export function parseAuthorization(field: string | undefined): Credential | undefined {
   if (field === undefined) return undefined;
   const blankAt = field.indexOf(' ');
@@ -27,8 +27,8 @@ export function parseAuthorization(field: string | undefined): Credential | unde
 }
 
 /**
- * A password in the one form in which it is hashed and compared: a letter outside ASCII is UTF-8 with most clients, latin1 with
- * old ones, and may be written in two ways in Unicode (RFC 8265 §4.2 asks for NFC).
+ * Normalizes a password to the form that is hashed and compared. Most clients encode non-ASCII letters as UTF-8, old
+ * ones as latin1, and Unicode may write one letter in two ways (RFC 8265 §4.2 asks for NFC).
  */
 export function toPasswordText(bytes: Uint8Array): string {
   return decode(bytes).normalize('NFC');

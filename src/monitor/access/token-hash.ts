@@ -1,16 +1,16 @@
 /**
- * Bearer tokens (RFC 6750) and their hashes, written as `sha256$hash` in base64. A token is 256 random bits: nobody can guess it, so
- * that one round of SHA-256 does for what takes scrypt with a password that a person thought of.
+ * Bearer tokens (RFC 6750) and their hashes, written as `sha256$hash` in base64. A token is 256 random bits, which
+ * nobody can guess. So one round of SHA-256 is enough, while passwords that people choose need scrypt.
  */
 import { hash, randomBytes } from 'node:crypto';
 
 const TOKEN_BYTES = 32;
 const HASH_BYTES = 32;
 
-/** Tells people and scanners for secrets what they have before them. */
+/** Lets people and secret scanners recognize a token. */
 const TOKEN_PREFIX = 'd2s_';
 
-/** What `parseTokenHash` takes, in words. */
+/** Describes what `parseTokenHash` accepts. */
 export const TOKEN_HASH_FORM = 'sha256$hash as d2-sidecar passwd --token makes it';
 
 /** `d2s_` and 43 characters of A-Z a-z 0-9 - _ */

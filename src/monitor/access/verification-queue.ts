@@ -1,23 +1,25 @@
 /**
- * Bounds how many passwords are verified at a time, and says which is next. A verification takes 32 MiB and 0.2 s of a thread, of
- * which Node has four for all of its files and names.
+ * Bounds how many passwords are verified at a time, and chooses the next one. A verification takes 32 MiB and 0.2 s of
+ * a thread. Node has four threads for all file access and name resolution.
  *
- * The address with the fewest recent failures is next; among equals the newest and the oldest take turns. Newest first, since a
- * flood that is queued is older than a reader who comes now: the reader waits for the two verifications that run and for one more.
- * Oldest first, since newer addresses could otherwise hold one back for good.
+ * The address with the fewest recent failures is next. Among equals, the newest and the oldest address alternate.
+ * Newest first, since a queued flood is older than a reader who comes now: the reader waits for the two running
+ * verifications and one more. Oldest first, since newer addresses could otherwise delay an old one forever.
  */
 export interface Turn {
   readonly address: string;
-  /** Stands for name and password. Turns of one address with the same credential share one verification. */
+  /** Identifies name and password. Turns of one address with the same credential share one verification. */
   readonly credential: string;
 }
 
-/** Recent failures of an address, 0: none. Asked when a turn is given, since the address may have failed while it waited. */
+/**
+ * Recent failures of an address, or 0. Read when a turn is given, since the address may have failed while it waited.
+ */
 export interface Failures {
   failuresOf(address: string): number;
 }
 
-/** A verification that waits or runs, and how many requests wait for its outcome. */
+/** A queued or running verification, and how many requests wait for its outcome. */
 interface Shared<T> {
   outcome: Promise<T | undefined>;
   requests: number;
@@ -29,31 +31,31 @@ interface Slot {
 
 interface Waiting {
   readonly requests: () => number;
-  /** With undefined it is pushed out. */
+  /** Undefined: evicted from the queue. */
   readonly settle: (slot: Slot | undefined) => void;
 }
 
-/** All that wait of one address. */
+/** The queue of one address. */
 interface Group {
   readonly address: string;
-  /** The oldest is first. */
+  /** Oldest first. */
   readonly waiting: Waiting[];
-  /** Turns given to it while others of it waited. */
+  /** Turns that it got since its queue was last empty. */
   given: number;
 }
 
 const SLOTS = 2;
-/** Addresses that failed lately may be guessing: one thread is kept free of them. */
+/** Addresses with recent failures may be guessing: they never occupy both slots. */
 const SLOTS_OF_FAILED = 1;
 const MAX_OF_ADDRESS = 4;
-/** Two threads verify as many in 13 s. */
+/** Two threads verify that many in 13 s. */
 const MAX_WAITING = 128;
-/** More requests than a page sends at a time. */
+/** More than a page sends concurrently. */
 const MAX_SHARED = 16;
 
 export class VerificationQueue<T> {
   readonly #failures: Failures;
-  /** By address; the one that waits for the longest time is first. */
+  /** By address; the one that has waited longest is first. */
   readonly #groups = new Map<string, Group>();
   readonly #shared = new Map<string, Shared<T>>();
   #waitingCount = 0;
@@ -66,17 +68,17 @@ export class VerificationQueue<T> {
     this.#failures = failures;
   }
 
-  /** Verifications that wait or run. */
+  /** Queued and running verifications. */
   get size(): number {
     return this.#waitingCount + this.#running;
   }
 
-  /** Requests refused for want of room. */
+  /** Requests refused for lack of room. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** The outcome of `work` after its turn has come; undefined if there is no room, or if another one gets its place. */
+  /** The outcome of `work` after its turn; undefined if there is no room, or if another turn evicts it. */
   run(turn: Turn, work: () => Promise<T>): Promise<T | undefined> {
     const key = `${turn.address}\n${turn.credential}`;
     const same = this.#shared.get(key);
@@ -134,7 +136,7 @@ export class VerificationQueue<T> {
     return new Promise((settle) => group.waiting.push({ requests, settle }));
   }
 
-  /** False if an address that fails would take the place of one that has failed less. */
+  /** False if the queue is full and every queued address has fewer failures. */
   #makeRoom(address: string): boolean {
     const own = this.#groups.get(address);
     if (own !== undefined && own.waiting.length >= MAX_OF_ADDRESS) {
@@ -149,7 +151,7 @@ export class VerificationQueue<T> {
     return true;
   }
 
-  /** Of the most failures, then of the most turns that wait, then of the longest wait. */
+  /** The address with the most failures, then the longest queue, then the longest wait. */
   #worst(): Group | undefined {
     let worst: { readonly group: Group; readonly failures: number } | undefined;
     for (const group of this.#groups.values()) {
@@ -176,13 +178,13 @@ export class VerificationQueue<T> {
       if (group === undefined) return;
       this.#isOldestNext = !isOldest;
       group.given++;
-      // The slot is taken here, not by the one that waits, which only continues after this turn of the loop.
+      // Takes the slot here: the waiting turn only continues after this turn of the event loop.
       const slot = this.#take(this.#hasFailed(group.address));
       this.#remove(group, isOldest)?.settle(slot);
     }
   }
 
-  /** Of the fewest failures, then of the fewest turns that it was given; of several the oldest or the newest. */
+  /** The address with the fewest failures, then the fewest turns given; among equals the oldest or the newest. */
   #best(isOldest: boolean): Group | undefined {
     let best: { readonly group: Group; readonly failures: number } | undefined;
     for (const group of this.#groups.values()) {
