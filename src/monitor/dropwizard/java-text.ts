@@ -1,11 +1,12 @@
-/** Numbers and texts as Jackson writes them on Java, so that tools cannot tell the answer from the library's own. */
+/** Formats numbers and strings as Jackson does in Java, so that answers equal those of the original library. */
 
 /**
- * A double as Java's `Double.toString` gives it, always with a fraction: `21.0`, `1.0E7`, `9.241490000000001E-4`, `-0.0`. JSON
- * has no NaN and infinities; they are the texts `"NaN"`, `"Infinity"`, `"-Infinity"`, quotes included, as Jackson writes them.
+ * A double as `Double.toString` of Java writes it, always with a fraction: `21.0`, `1.0E7`, `9.241490000000001E-4`,
+ * `-0.0`. JSON has no NaN and no infinities. As in Jackson they become quoted strings: `"NaN"`, `"Infinity"`,
+ * `"-Infinity"`.
  *
- * The digits are JavaScript's, the shortest that read back as the same number. So do JDK 19 and later; earlier ones write a
- * few extreme numbers longer (2.0E23 as 1.9999999999999998E23, 5.0E-324 as 4.9E-324).
+ * The digits are JavaScript's: the shortest that read back as the same number. JDK 19 and later do the same; earlier
+ * ones write a few extreme numbers longer (2.0E23 as 1.9999999999999998E23, 5.0E-324 as 4.9E-324).
  */
 export function toJavaDouble(value: number): string {
   if (!Number.isFinite(value)) return `"${value}"`;
@@ -19,10 +20,10 @@ export function toJavaDouble(value: number): string {
   return `${digits.includes('.') ? digits : `${digits}.0`}E${exponent}`;
 }
 
-/** A whole number in all its digits. A fraction is cut off; NaN and infinities are quoted texts. */
+/** An integer with all its digits. Cuts off a fraction; NaN and infinities become quoted strings. */
 export function toJavaInteger(value: number): string {
   if (!Number.isFinite(value)) return `"${value}"`;
-  // From 1e21 on, a number's own text would be in exponents.
+  // From 1e21 on, `String` would write an exponent.
   return Number.isSafeInteger(value) ? String(value) : BigInt(Math.trunc(value)).toString();
 }
 
@@ -40,8 +41,8 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A quoted JSON text as Jackson writes it into a stream: astral characters as a pair of escapes, upper-case digits, all other
- * characters from space on as they are. `JSON.stringify` differs in the first two.
+ * A quoted JSON string as Jackson writes it to a stream: astral characters as two escapes, upper-case digits in
+ * escapes, all other characters from space on unchanged. `JSON.stringify` differs in the first two.
  */
 export function toJsonText(text: string): string {
   return ESCAPED.test(text) ? `"${text.replace(ALL_ESCAPED, toEscape)}"` : `"${text}"`;

@@ -1,6 +1,7 @@
 /**
- * The fields of each kind of metric, in the order in which Dropwizard's `MetricsModule` writes them. Values are JSON already.
- * Types belong to fields, not to values: a rate of 1 is `1.0`, since consumers derive a column's type from the first value.
+ * The fields of each kind of metric, in the order of Dropwizard's `MetricsModule`, with values in JSON. The type
+ * belongs to the field, not to the value: a rate of 1 is `1.0`, since consumers derive a column's type from the first
+ * value.
  */
 import { NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { CounterReading } from '../../metrics/counter.ts';
@@ -9,16 +10,18 @@ import type { MeterReading } from '../../metrics/meter.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import { toJavaDouble, toJavaInteger, toJsonText } from './java-text.ts';
 
-/** Values as JSON by their keys; as two lists, since there are 16 of them for each of thousands of timers. */
+/** Keys and JSON values, as two lists, since each of thousands of timers has 16 of them. */
 export interface Fields {
-  /** Always the same list for the same keys. */
+  /** The same array object for the same keys. */
   readonly keys: readonly string[];
   readonly values: readonly string[];
 }
 
 export type DurationUnit = 'seconds' | 'milliseconds';
 
-/** Reciprocals, because the library multiplies: dividing gives other last digits (924149 ns is 9.241490000000001E-4 s). */
+/**
+ * Reciprocals, since the library multiplies: dividing gives other last digits (924149 ns is 9.241490000000001E-4 s).
+ */
 const UNITS_PER_NS: Readonly<Record<DurationUnit, number>> = {
   seconds: 1 / NS_PER_S,
   milliseconds: 1 / NS_PER_MS,
@@ -27,18 +30,18 @@ const UNITS_PER_NS: Readonly<Record<DurationUnit, number>> = {
 const VALUE = ['value'];
 const ERROR = ['error'];
 const COUNT = ['count'];
-/** 15 before 1 before 5: the library's order. */
+/** The library's order: 15 before 1 before 5. */
 const RATES = ['m15_rate', 'm1_rate', 'm5_rate', 'mean_rate'];
 const METER = [...COUNT, ...RATES, 'units'];
 const DURATIONS = ['max', 'mean', 'min', 'p50', 'p75', 'p95', 'p98', 'p99', 'p999', 'stddev'];
 const TIMER = [...COUNT, ...DURATIONS, ...RATES, 'duration_units', 'rate_units'];
 
-/** `{ value }`, or `{ error }` alone if the gauge throws. */
+/** `{ value }`, or only `{ error }` if the gauge throws. */
 export function gaugeFields(gauge: Gauge): Fields {
   try {
     return { keys: VALUE, values: [gaugeJson(gauge)] };
   } catch (cause) {
-    // As in Java, where `toString` of an exception is its class and message.
+    // As in Java, where `toString` of an exception gives its class and message.
     return { keys: ERROR, values: [toJsonText(String(cause))] };
   }
 }

@@ -1,16 +1,16 @@
-/** Names of one section that fit into one step: sorting them takes about 0.1 ms. */
+/** Names of a section that are sorted in one step; that takes about 0.1 ms. */
 const STEP_NAMES = 500;
 
 type Names = readonly string[];
 
-/** The names of a section in order. */
+/** The sorted names of a section. */
 export interface Ordered<Metric> {
   readonly names: Names;
-  /** What is called so, by the same index, once somebody has asked: `metricAt` does. */
+  /** Metrics by the same index, filled by `metricAt`. */
   readonly found: (Metric | undefined)[];
 }
 
-/** What the name at `index` stands for. Of 22,000 names, looking them up again took a tenth of an answer. */
+/** The metric of the name at `index`, cached: with 22,000 names, lookups by name took a tenth of an answer. */
 export function metricAt<Metric>(
   { names, found }: Ordered<Metric>,
   index: number,
@@ -21,26 +21,26 @@ export function metricAt<Metric>(
   return metric as Metric;
 }
 
-/** Pieces of no text, each a place to stop at, and in the end the result. */
+/** Yields empty pieces, at each of which the work can pause, and returns the result. */
 type Steps<Result> = Generator<'', Result, undefined>;
 
 /**
- * Knows the order of names: ascending by their UTF-16 code units, as Java's `String.compareTo` has it. What a large section
- * had before is remembered, since its names only ever get more, and always name the same: an answer sorts those that are new,
- * in small steps.
+ * Sorts names ascending by their UTF-16 code units, as Java's `String.compareTo` does. It caches the order of large
+ * sections. Names are only added, and always stand for the same metric, so an answer only has to sort the new ones, in
+ * small steps.
  */
 export class NameOrder {
-  /** By section; what is remembered are those of its names that came first. */
+  /** Cached order by section: it covers the names that were first in the section. */
   readonly #known = new WeakMap<ReadonlyMap<string, unknown>, Ordered<unknown>>();
 
-  /** The names of `section`, which may get more meanwhile, but never loses one. */
+  /** The sorted names of `section`. Names may be added to it meanwhile, but never removed. */
   *sorted<Metric>(section: ReadonlyMap<string, Metric>): Steps<Ordered<Metric>> {
     if (section.size <= STEP_NAMES) return { names: [...section.keys()].sort(), found: [] };
     const before = this.#known.get(section) as Ordered<Metric> | undefined;
     const known = before?.names ?? [];
     if (before !== undefined && known.length === section.size) return before;
     const runs = yield* sortedRuns(section.keys(), known.length);
-    // By pairs from the front, so that each new name is moved a few times only; and once among those that were known.
+    // Merges pairs from the front, so that each new name is moved only a few times, and then once into the known names.
     while (runs.length > 1) runs.push(yield* merged(runs.shift() ?? [], runs.shift() ?? []));
     const all: Ordered<Metric> = { names: yield* merged(known, runs[0] ?? []), found: [] };
     this.#known.set(section, all);
@@ -48,7 +48,7 @@ export class NameOrder {
   }
 }
 
-/** All but the first `skipped`, in runs that are sorted each. */
+/** All names except the first `skipped`, as sorted runs. */
 function* sortedRuns(names: Iterable<string>, skipped: number): Steps<Names[]> {
   const runs: Names[] = [];
   let run: string[] = [];

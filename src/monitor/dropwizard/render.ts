@@ -1,6 +1,7 @@
 /**
- * Writes metrics as `metrics-json` of Dropwizard Metrics 4 does, byte for byte, since tools read that form. Pure: it knows
- * metrics and text, neither HTTP nor routes. The text comes in pieces of one metric, so that nobody has to wait for all of it.
+ * Writes metrics as `metrics-json` of Dropwizard Metrics 4 does, byte for byte, since tools read that form. Pure: it
+ * knows metrics and text, and must not know HTTP or routes. It yields one metric at a time, so that the text can be
+ * written in slices.
  */
 import assert from 'node:assert/strict';
 import type { MetricSet } from '../../metrics/metric-set.ts';
@@ -16,18 +17,18 @@ import {
 } from './metric-fields.ts';
 import { metricAt, NameOrder, type Ordered } from './name-order.ts';
 
-/** A constant of the JSON module in all its releases 4.x; not the version of the library, nor ours. */
+/** A constant of the JSON module in all releases 4.x. It is neither the version of the library nor ours. */
 const VERSION = '4.0.0';
 
 export interface RenderOptions {
-  /** Indented by two blanks, else without any blank. */
+  /** True: indented by two blanks. False: no blanks. */
   readonly pretty: boolean;
   readonly durationUnit: DurationUnit;
 }
 
-/** The blanks of one of the two forms. */
+/** The whitespace of the compact or the indented form. */
 interface Blanks {
-  /** Before each name, by depth: a section, a metric, a field. */
+  /** Before each name, by depth: section, metric, field. */
   readonly section: string;
   readonly metric: string;
   readonly field: string;
@@ -51,20 +52,21 @@ type Pieces = Generator<string, void, undefined>;
 type MetricOf<Title extends keyof MetricSet> =
   MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
 
-/** What `section` of the renderer needs of its document. */
+/** Layout of one document. */
 interface Form {
   readonly blanks: Blanks;
   readonly leads: FieldLeads;
 }
 
-/** Remembers the order of names from one answer to the next; so there should be one of it. */
+/** Caches the order of names across answers, so one instance should serve all of them. */
 export class MetricsRenderer {
   readonly #order = new NameOrder();
 
   /**
-   * The union of `sets` in pieces; joined, e.g. `{"version":"4.0.0","gauges":{},"counters":{},...}`. Rates are in events for each
-   * second. Each metric is read when its piece is taken, so numbers of one document may be some time apart. What gets a name after
-   * its section was begun is left to the next document. Two metrics with one name in one section fail an assertion.
+   * Yields the union of `sets`; joined, e.g. `{"version":"4.0.0","gauges":{},"counters":{},...}`. Rates are events per
+   * second. Each metric is read when its piece is taken, so the numbers of a document may differ in time. Names that
+   * are added after their section was begun appear in the next document. Two metrics with one name in one section fail
+   * an assertion.
    */
   *render(sets: readonly MetricSet[], { pretty, durationUnit }: RenderOptions): Pieces {
     const blanks = pretty ? PRETTY : COMPACT;
@@ -108,7 +110,7 @@ export class MetricsRenderer {
   }
 }
 
-/** What stands before each value, e.g. `,"max":`, by the list of keys: the same for thousands of metrics. */
+/** Caches the text before each value, e.g. `,"max":`, by the list of keys: it is the same for thousands of metrics. */
 class FieldLeads {
   readonly #blanks: Blanks;
   readonly #leads = new Map<readonly string[], readonly string[]>();
@@ -130,14 +132,14 @@ class FieldLeads {
   }
 }
 
-/** A section of one of the sets, and how far it has been written. */
+/** A section of one set, and the index of its next metric. */
 interface Part<Metric> {
   readonly section: ReadonlyMap<string, Metric>;
   readonly ordered: Ordered<Metric>;
   at: number;
 }
 
-/** The next name of all; undefined when there is none left. */
+/** The next name of all parts; undefined at the end. */
 function leastOf(parts: readonly Part<unknown>[]): string | undefined {
   let least: string | undefined;
   for (const { ordered, at } of parts) {
@@ -147,7 +149,7 @@ function leastOf(parts: readonly Part<unknown>[]): string | undefined {
   return least;
 }
 
-/** The metric called `name`, which is the next of one part, or of several that share it. */
+/** Takes the metric called `name`, which is next in one part, or in several that share it. */
 function takenFrom<Metric>(parts: readonly Part<Metric>[], name: string): Metric {
   let taken: Metric | undefined;
   for (const part of parts) {
