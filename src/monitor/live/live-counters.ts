@@ -1,4 +1,4 @@
-/** The counters that the live page shows by what they gained, under keys that only the page's answers know. */
+/** The counters whose increase the live page shows. Only the page's answers use these keys. */
 import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
 import type { MonitoredApplication, MonitoredNumbers, MonitoredSidecar } from '../monitored.ts';
 
@@ -19,7 +19,9 @@ export const REFUSED = 'refused';
 export const OBSERVER_ERRORS = 'observerErrors';
 export const OUTSIDE = 'outside';
 
-/** At this moment, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. Limits of silence are left out. */
+/**
+ * Current values, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. Without limits of silence.
+ */
 export function readLiveCounters({ sidecar, applications, outside }: LiveCounterSources): ReadonlyMap<string, number> {
   const { exchanges, sessionsUntracked } = sidecar.own.read();
   const folded = (kind: 'rpc' | 'sba' | 'object') =>

@@ -1,4 +1,4 @@
-/** `/live`: what the live page shows at its top, and the last hour, in pieces. The form is told in docs/live-page.md. */
+/** Renders `/live` in pieces: the top of the live page, and the last hour. docs/live-page.md describes the form. */
 
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
 import type { CallsPoint } from '../../measure/history/application-history.ts';
@@ -18,9 +18,9 @@ import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, PATH, REFUSED } from './live-
 
 export interface LiveQuestion {
   readonly role: Role;
-  /** Only steps later than this one. */
+  /** Only steps after this one. */
   readonly since: number;
-  /** What percentiles in the tables describe. */
+  /** Window of the percentiles in the tables. */
   readonly windowMs: number;
 }
 
@@ -99,7 +99,7 @@ function toCalls({ count, errors, p50, p95, p99 }: CallsPoint): readonly (number
 
 const DIGITS = 4;
 
-/** More digits would be more than is known. */
+/** Rounds to 4 digits: more are not known. */
 export function toShort(value: number): number;
 export function toShort(value: number | null): number | null;
 export function toShort(value: number | null): number | null {
@@ -121,7 +121,7 @@ function toUpstream({ upstream }: MonitoredSidecar): object {
 }
 
 function toJvm({ state, reads }: MonitoredJvm): object {
-  // Nothing is counted where no source is configured.
+  // `reads` is undefined if no source is configured.
   if (state.kind === 'unavailable' && reads === undefined) {
     return { state: 'none', source: null, since: null, reason: state.reason, heapMax: null };
   }
@@ -134,14 +134,14 @@ function toJvm({ state, reads }: MonitoredJvm): object {
   };
 }
 
-/** Bytes; null where the JVM has no limit (-1), or its source does not know it. */
+/** In bytes; null if the JVM has no limit (-1), or if its source does not report one. */
 function toHeapMax({ max = -1 }: MemoryUsage): number | null {
   return max > 0 ? max : null;
 }
 
 type Recent = ReadonlyMap<string, RecentCount>;
 
-/** Counters whose key begins with `prefix`, without it, that have risen since the start. */
+/** Counters with `prefix`, which is cut off, that have risen since the start. */
 function keyed(recent: Recent, prefix: string): (readonly [string, RecentCount])[] {
   return Array.from(recent, ([key, count]) => [key, count] as const)
     .filter(([key, { sinceStart }]) => key.startsWith(prefix) && sinceStart > 0)
@@ -152,14 +152,14 @@ function countOf(recent: Recent, key: string): RecentCount {
   return recent.get(key) ?? { sinceStart: 0, inMinute: 0 };
 }
 
-/** 0 to 1, of the exchanges that ended in the last minute. */
+/** Share of the gateway, from 0 to 1, in the exchanges that ended in the last minute. */
 function toGatewayShare(recent: Recent): number {
   const gateway = countOf(recent, `${PATH}gateway`).inMinute;
   const all = gateway + countOf(recent, `${PATH}relay`).inMinute;
   return all === 0 ? 0 : toShort(gateway / all);
 }
 
-/** Segments are of paths that anybody can send, and may name a person: as names of users, they take the role `sessions`. */
+/** Anybody can send a path, and its segments may name a person. So they need the role `sessions`, as user names do. */
 function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
   const { segments, other } = outside.read();
   return { ...count, ...(role === 'sessions' ? { segments, other } : { segments: null, other: null }) };

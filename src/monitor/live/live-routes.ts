@@ -1,13 +1,15 @@
 /**
- * What the live page reads, and nothing else should: its form follows the page (docs/live-page.md).
+ * The data of the live page. Its form follows the page and may change, so nothing else should read it
+ * (docs/live-page.md). This folder serves the page and its data; it knows the program only by the interfaces of
+ * `Monitored`.
  *
  * | Path | Role | Answer |
  * |---|---|---|
- * | `/live` | `metrics` | conditions, the last hour in steps, marks; `?since=<seq>` gives later steps only |
- * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | a row for each name |
- * | `/live/<application>/sessions` | `sessions` | a row for each session |
+ * | `/live` | `metrics` | conditions, the last hour in steps, marks; `?since=<seq>` gives only later steps |
+ * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | one row per name |
+ * | `/live/<application>/sessions` | `sessions` | one row per session |
  *
- * The application of the root context is `-`.
+ * The root context has the application name `-`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Monitored, MonitoredApplication } from '../monitored.ts';
@@ -21,7 +23,7 @@ import { renderCalls, renderObjects, renderSessionRows } from './live-tables.ts'
 const NUMBERS = { config: { access: 'metrics' } } as const;
 const ALL = { config: { access: 'sessions' } } as const;
 
-/** In the path, for the application without a name. */
+/** Path segment of the application without a name. */
 const ROOT = '-';
 
 export interface LiveOptions {
@@ -65,7 +67,7 @@ function toSince({ since = '0' }: Query): number {
   throw new ProblemError({ status: 400, detail: 'The parameter "since" takes the number of a step, e.g. since=17.' });
 }
 
-/** Without traffic nobody would notice that the upstream is back; somebody who looks at the page should. */
+/** Without traffic nothing else notices that the upstream is back, so opening the page triggers a probe. */
 function probeInDoubt({ sidecar }: Monitored, live: MonitoredLive): void {
   if (sidecar.upstream.reachability.kind !== 'reachable') void live.probe();
 }
@@ -84,6 +86,6 @@ function applicationOf(
 
 function send({ method }: FastifyRequest, reply: FastifyReply, pieces: Iterable<string>, turns: Turns): FastifyReply {
   reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
-  // Of the answer to a HEAD nothing is sent, and so nothing is written.
+  // A HEAD gets no content, so none is written.
   return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
 }

@@ -1,4 +1,4 @@
-/** The tables of the live page, a row for each name or session, in pieces of one row each: compact, since there may be 10,000 of them. */
+/** Renders the tables of the live page in pieces of one row each. Rows are compact, since there may be 10,000. */
 
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
@@ -10,7 +10,10 @@ type Pieces = Generator<string, void, undefined>;
 
 const NS_PER_S = 1e9;
 
-/** Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 numbers of a spark line]`; durations in seconds, of the window. */
+/**
+ * Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 points of a spark line]`; p50, p99 in seconds, of the
+ * window.
+ */
 export function* renderCalls(
   kind: 'rpc' | 'sba',
   { name, statistics }: MonitoredApplication,
@@ -29,7 +32,7 @@ function* rowsOfCalls(
   const { counts } = statistics[kind];
   let row = 0;
   for (const [metric, timer] of timers) {
-    // The totals are before all names.
+    // The first timer is the total of all names.
     if (metric === kind) continue;
     const { count, rates, p50, p99 } = timer.snapshot();
     const errors = meters.get(`${metric}.errors`)?.count ?? 0;
@@ -57,7 +60,10 @@ function* rowsOfObjects({ object }: MonitoredApplication['statistics']): Generat
   }
 }
 
-/** Rows `[id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests, errors]`, oldest first; `false` follows where nothing has proven the name. */
+/**
+ * Rows `[id, userName, connectionType, createTime, lastActivityTime, remoteAddress, requests, errors]`, oldest first. A
+ * session whose user name is unverified has `false` as a further element.
+ */
 export function* renderSessionRows(sessions: Iterable<LiveSession>): Pieces {
   yield* renderRows(rowsOfSessions(sessions));
 }

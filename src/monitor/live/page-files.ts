@@ -1,7 +1,7 @@
 /**
- * The files of the live page as the build leaves them in `dist/page`, each plain and compressed (`page.js`, `page.js.br`, `page.js.gz`).
- * Read when the page is first asked for, and kept: a few hundred KB. What is served is what was in the folder then, so that no path of a
- * request ever leads to a file.
+ * The files of the live page in `dist/page`, each plain and compressed (`page.js`, `page.js.br`, `page.js.gz`). They
+ * are read at the first request for the page, and kept: a few hundred KB. Only files that were in the folder then are
+ * served, so that the path of a request never becomes a path on disk.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ export interface PageFile {
   readonly mediaType: string;
   readonly plain: Buffer;
   readonly coded: ReadonlyMap<Coding, Buffer>;
-  /** Of the plain content, without quotes. */
+  /** SHA-256 of the plain content, shortened, without quotes. */
   readonly hash: string;
 }
 
@@ -21,10 +21,10 @@ export type PageFiles = ReadonlyMap<string, PageFile>;
 
 export const PAGE = 'index.html';
 
-/** Without them a folder is not the built page: `src/page` has a page, too. */
+/** A folder without these is not the built page: `src/page` has an index.html, too. */
 const NEEDED = [PAGE, 'page.js', 'page.css'];
 
-/** Beside the built program, beside its parts, and where the sources have it built to. */
+/** Next to the built program, next to its chunks, and the build folder of the sources. */
 const FOLDERS = ['./page/', '../page/', '../../../dist/page/'];
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const ENDINGS = { br: '.br', gzip: '.gz' } as const satisfies Record<Coding, str
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*\.([a-z]+)$/;
 
-/** Enough of SHA-256 that no two versions share it. */
+/** Enough of the SHA-256 to distinguish all versions. */
 const HASH_CHARS = 22;
 
 export function defaultFolders(): readonly string[] {
@@ -49,12 +49,12 @@ export class PageFolder {
   readonly #folders: readonly string[];
   #files: Promise<PageFiles | undefined> | undefined;
 
-  /** The first of them that holds the page is it. */
+  /** Uses the first folder that holds the page. */
   constructor(folders: readonly string[] = defaultFolders()) {
     this.#folders = folders;
   }
 
-  /** Undefined while there is no built page; looked for anew then each time. */
+  /** Undefined while there is no built page; then each call looks again. */
   async files(): Promise<PageFiles | undefined> {
     this.#files ??= this.#find();
     const files = await this.#files;

@@ -1,6 +1,6 @@
 /**
- * The live page itself: `/` and its script, style and icon under `/page/`. They hold no data, so that everybody gets them: the page
- * has to be there to ask for a credential. What it shows it gets from live-routes.ts.
+ * The live page itself: `/`, and its script, style and icon under `/page/`. They need no credential and hold no data,
+ * since the page itself asks for the credential. It reads its data from live-routes.ts.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { negotiateCoding } from '../accept-encoding.ts';
@@ -8,8 +8,8 @@ import { notFound, ProblemError } from '../problem.ts';
 import { PAGE, type PageFile, PageFolder } from './page-files.ts';
 
 /**
- * Only what comes from here, nothing that is written into the page (`'unsafe-inline'`), and data from nowhere else. Charts set their
- * styles through the CSSOM, which is the script's and not the page's.
+ * Allows only resources and data from this server, and no inline script or style (`'unsafe-inline'`). Charts set styles
+ * through the CSSOM, which this policy allows to the script.
  */
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -17,7 +17,7 @@ export const PAGE_POLICY =
 
 const OPEN = { config: { access: 'open' } } as const;
 
-/** Kept by the browser, and asked about each time: an update of the sidecar is an update of the page. */
+/** Browsers cache the files but revalidate them each time, so that an update of the sidecar updates the page. */
 export const REVALIDATE = 'no-cache';
 
 const NOT_BUILT =
@@ -28,7 +28,7 @@ export function addPageRoutes(server: FastifyInstance, folder = new PageFolder()
   server.get('/', OPEN, (request, reply) => send(request, reply, folder, PAGE));
   server.get('/page/:file', OPEN, (request, reply) => {
     const { file } = request.params as { file: string };
-    // The page has one address.
+    // The page has only one address, `/`.
     return send(request, reply, folder, file === PAGE ? '' : file);
   });
 }
@@ -48,7 +48,7 @@ async function send(
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile, isPage: boolean): FastifyReply {
   const coding = negotiateCoding(request.headers['accept-encoding'], [...file.coded.keys()]);
-  // One of its own for each form, since they differ in their bytes (RFC 9110 §8.8.3.3).
+  // Each coding has its own tag, since the bytes differ (RFC 9110 §8.8.3.3).
   const etag = `"${file.hash}${coding === undefined ? '' : `-${coding}`}"`;
   reply.headers({ etag, vary: 'accept-encoding', 'cache-control': REVALIDATE });
   if (isPage) reply.header('content-security-policy', PAGE_POLICY);
@@ -58,7 +58,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile, 
   return reply.header('content-encoding', coding).send(file.coded.get(coding));
 }
 
-/** RFC 9110 §13.1.2: compared without regard to weakness. */
+/** Weak comparison, RFC 9110 §13.1.2. */
 function isKnown(field: string | undefined, etag: string): boolean {
   if (field === undefined) return false;
   return field.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));

@@ -1,6 +1,7 @@
 /**
- * What `d2-sidecar report` gives: one JSON document that says how a running sidecar is, for a support ticket. It reads what the monitoring
- * port reads, and in the same slices; nothing in it is a secret, and who the users are only if that is asked for. docs/report.md has its parts.
+ * The output of `d2-sidecar report`: one JSON document about a running sidecar, for a support ticket. It reads what the
+ * monitoring port reads, in the same slices. It must not contain secrets, and identifies users only on request.
+ * docs/report.md describes its parts.
  */
 import v8 from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
@@ -18,9 +19,9 @@ import { SlicedAnswer } from '../sliced-answer.ts';
 import { type NextTurn, Turns } from '../turns.ts';
 import { readSystem } from './system-reading.ts';
 
-/** Of the document itself: raised when something in it changes its place or meaning. */
+/** Version of the document: raised when the place or meaning of something changes. */
 const FORMAT = 1;
-/** Of each application, oldest first. More tell nothing more, and make it too large to be sent. */
+/** Of each application, oldest first. More would tell nothing new, and make the report too large to send. */
 const MAX_SESSIONS = 1_000;
 const MAX_CHARS = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
@@ -28,13 +29,15 @@ const HIDDEN = '[hidden]';
 export interface ReportSources {
   readonly config: Config;
   readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>;
-  /** Absent where nothing keeps the log. */
+  /** Absent if the log is not kept. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
   readonly nextTurn?: NextTurn;
 }
 
-/** A line of JSON with its line feed, in slices. Broken off without the line feed beyond 64 Mi characters, or by an error. */
+/**
+ * A line of JSON with its line feed, in slices. Cut off without the line feed after 64 Mi characters, or by an error.
+ */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
   const tables = toTables(sources.monitored, process).filter(({ labels }) => !labels.includes('name'));
@@ -45,7 +48,7 @@ export async function createReport(sources: ReportSources, hasUsers: boolean): P
 interface Read {
   readonly system: object;
   readonly process: object;
-  /** Those of bounded length. */
+  /** The tables of bounded length. */
   readonly tables: readonly Table[];
   readonly hasUsers: boolean;
 }
@@ -89,7 +92,7 @@ function toState({ lifecycle, upstream, limits, reporter, gateway, dispatcher }:
   };
 }
 
-/** The last warnings and errors as they were logged. */
+/** The last warnings and errors, as logged. */
 function* logPieces(log: LogRing | undefined): Pieces {
   yield `,"log":{"forgotten":${log?.forgotten ?? 0},"lines":[`;
   let before = '';
@@ -119,7 +122,7 @@ function* stateOfJvm(state: JvmState, { durationUnit }: Config['metrics']): Piec
   yield* new MetricsRenderer().render([toMetricSet(gauges)], { pretty: false, durationUnit });
 }
 
-/** What `/metrics` shows and is not of one name; that is in the statistics. */
+/** What `/metrics` shows, without the tables of single names, which are in the statistics. */
 function* tablePieces(tables: readonly Table[]): Pieces {
   yield ',"metrics":{';
   let before = '';
@@ -144,7 +147,7 @@ function toSampleText(labels: readonly string[], { labels: values, value }: Samp
   return JSON.stringify({ ...named, sum: sumSeconds, bounds, cumulative: value.cumulative() });
 }
 
-/** Of each application what its endpoint `metrics/d2` answers. */
+/** The answer of the endpoint `metrics/d2` for each application. */
 function* statisticsPieces(applications: readonly MonitoredApplication[], { metrics }: Config): Pieces {
   const options = { pretty: false, durationUnit: metrics.durationUnit };
   yield ',"statistics":{';
@@ -182,7 +185,7 @@ function anonymous({ userName: _, remoteAddress: __, ...entry }: SessionEntry): 
   return entry;
 }
 
-/** Names of users are in three places of a configuration. */
+/** Hides the user names, which are in three places of a configuration. */
 function withoutUsers(effective: object): object {
   const hidden = structuredClone(effective) as {
     sessions: { apiKeys: { user: string }[] };

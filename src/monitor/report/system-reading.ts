@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 
-/** What the machine is like, and how much of it this process may have. No name of it, and no address. */
+/** The machine, and the limits of this process on it. Without host name and address. */
 export interface SystemReading {
   readonly platform: string;
   readonly architecture: string;
-  /** E.g. `Debian GNU/Linux 12 (bookworm)`; null where nothing tells it. */
+  /** E.g. `Debian GNU/Linux 12 (bookworm)`; null if unknown. */
   readonly distribution: string | null;
   /** E.g. `6.1.0-18-amd64`. */
   readonly kernel: string;
@@ -13,13 +13,13 @@ export interface SystemReading {
   readonly loadAverage: readonly number[];
   readonly memoryBytes: { readonly total: number; readonly free: number };
   readonly uptimeSeconds: number;
-  /** By the name of its file, e.g. `memory.max` => `536870912` or `max`; what is not there is absent. */
+  /** By file name, e.g. `memory.max` => `536870912` or `max`; missing files are absent. */
   readonly cgroup: Readonly<Record<string, string>>;
-  /** Lines of /proc/self/limits that matter here. */
+  /** Selected lines of /proc/self/limits. */
   readonly limits: readonly string[];
 }
 
-/** Of version 2, and of version 1 where there is no such file. */
+/** Files of version 2, then of version 1. */
 const CGROUP_FILES: readonly (readonly [name: string, path: string])[] = [
   ['memory.max', 'memory.max'],
   ['memory.high', 'memory.high'],
@@ -58,7 +58,7 @@ export async function readSystem(): Promise<SystemReading> {
 }
 
 async function readCgroup(): Promise<Record<string, string>> {
-  // In a container the process's own group is the root that it sees; outside, it is somewhere below.
+  // In a container the process sees its own group as the root; outside, its group is somewhere below.
   const own = /^0::(\/.*)$/m.exec((await readText('/proc/self/cgroup')) ?? '')?.[1] ?? '';
   const found: Record<string, string> = {};
   for (const [name, path] of CGROUP_FILES) {
@@ -68,7 +68,7 @@ async function readCgroup(): Promise<Record<string, string>> {
   return found;
 }
 
-/** Undefined where there is none, or no right to it. */
+/** Undefined if the file is missing or not readable. */
 async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
