@@ -1,4 +1,4 @@
-/** What all answers share: their fields, and the refusals that any request can meet. */
+/** Common parts of all answers: their header fields, and the refusals that any request can get. */
 import { NO_CACHE } from '../problem.ts';
 import { SECURITY_FIELDS } from '../security-fields.ts';
 import type { Answer, AnswerFields, Endpoint } from './endpoint.ts';
@@ -12,7 +12,7 @@ const SECURITY_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'Pages of others cannot embed it.',
 };
 
-/** Of every answer. */
+/** Fields of every answer. */
 export const COMMON_FIELDS: AnswerFields = {
   'cache-control': { description: 'Caches ask again each time.', schema: { const: NO_CACHE } },
   ...Object.fromEntries(
@@ -23,7 +23,6 @@ export const COMMON_FIELDS: AnswerFields = {
   ),
 };
 
-/** Seconds that durations of timers describe. */
 export const METRICS_WINDOW: AnswerFields = {
   'metrics-window': {
     description: 'Seconds that durations of timers describe.',
@@ -31,7 +30,7 @@ export const METRICS_WINDOW: AnswerFields = {
   },
 };
 
-/** What was there of the answer when it turned out to be too large. */
+/** Fields of an answer that was replaced because it was too large. */
 const OF_THE_ANSWER: AnswerFields = Object.fromEntries(
   ['vary', 'metrics-window', 'age', 'metrics-source'].map((name) => [
     name,
@@ -41,10 +40,10 @@ const OF_THE_ANSWER: AnswerFields = Object.fromEntries(
 
 export type RefusalName = keyof typeof REFUSALS;
 
-/** A refusal by the name under which `components` has it. */
+/** A refusal under its name in `components`. */
 interface Refusal extends Answer {
   readonly status: number;
-  /** Which endpoints can answer it; `none`: it is no answer to GET and HEAD of any path here. */
+  /** The endpoints that can send it; `none`: never an answer to GET or HEAD of a path here. */
   readonly of: 'all' | 'guarded' | 'named' | 'none';
 }
 
@@ -59,7 +58,7 @@ function refusal(
   return { status, of, description, fields, content } as Refusal;
 }
 
-/** As `Retry-After` (RFC 9110 §10.2.3). */
+/** `Retry-After` in seconds (RFC 9110 §10.2.3). */
 const WAITING: AnswerFields = {
   'retry-after': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
 };
@@ -93,7 +92,7 @@ export const REFUSALS = {
   AnswerTooLarge: refusal(507, 'guarded', 'The answer is larger than `monitor.maxAnswerBytes`.', OF_THE_ANSWER),
 } as const satisfies Readonly<Record<string, Refusal>>;
 
-/** Refusals that `endpoint` can answer with. */
+/** Refusals that `endpoint` can send. */
 export function refusalsOf({ access, answers, parameters = [], path }: Endpoint): readonly RefusalName[] {
   const isNamed = path.includes('{') || parameters.includes('session');
   const applies: Readonly<Record<Refusal['of'], boolean>> = {

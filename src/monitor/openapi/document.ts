@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 document of the monitoring port. Written by hand, as data (endpoints.ts), and completed with the applications of the
- * configuration: Fastify makes such documents of schemas at its routes, for which it would bring compilers that nothing else here
- * needs. Loaded with the first request for it.
+ * The OpenAPI 3.1 document of the monitoring port. It is hand-written data (endpoints.ts), completed with the
+ * configured applications. Fastify would make such a document from route schemas, but with compilers that nothing else
+ * here needs. Loaded at the first request for it.
  */
 import { COMMON_FIELDS, REFUSALS, refusalsOf } from './answers.ts';
 import type { Answer, AnswerContent, AnswerField, AnswerFields, Endpoint } from './endpoint.ts';
@@ -11,7 +11,7 @@ import { PARAMETERS } from './parameters.ts';
 import { SCHEMAS } from './schemas.ts';
 
 export interface DocumentOptions extends ExampleOptions {
-  /** Of the sidecar, e.g. `1.4.0`. */
+  /** Version of the sidecar, e.g. `1.4.0`. */
   readonly version: string;
   /** Context paths without outer slashes, e.g. `smartWeb`; `''` is the root context. */
   readonly applications: readonly string[];
@@ -36,10 +36,10 @@ const SECURITY_SCHEMES = {
   certificate: { type: 'mutualTLS', description: 'A client certificate listed in `monitor.auth.certificates`.' },
 };
 
-/** Stands for the text of an example until the rest has been written. */
+/** Placeholder for the JSON text of an example, which is inserted last. */
 const EXAMPLE = /"\\u0000example:(\w+)"/g;
 
-/** The document as JSON, without blanks. */
+/** The document as compact JSON. */
 export function createDocument(options: DocumentOptions): string {
   const examples: ReadonlyMap<string, string> = createExamples(options);
   const text = JSON.stringify(toDocument(options, [...examples.keys()]));
@@ -73,7 +73,7 @@ function toDocument({ version, applications }: DocumentOptions, exampleNames: re
   };
 }
 
-/** Of the first application by their own names, of others with a number behind: an `operationId` is unique. */
+/** The first application has the plain operation ids, others get a number as suffix: an `operationId` is unique. */
 function toPaths(applications: readonly string[]): object {
   const ofApplications = applications.flatMap((application, i) =>
     ENDPOINTS.filter((endpoint) => endpoint.of === 'application').map((endpoint) => [
@@ -88,7 +88,7 @@ function toPaths(applications: readonly string[]): object {
   return Object.fromEntries([...ofApplications, ...ofSidecar]);
 }
 
-/** `/smartWeb/api/rest/v0/admin`. A brace would begin a parameter. */
+/** E.g. `/smartWeb/api/rest/v0/admin`. Braces are escaped, since they would begin a parameter. */
 function toBase(application: string): string {
   const path = application === '' ? '' : `/${application.replaceAll('{', '%7B').replaceAll('}', '%7D')}`;
   return `${path}/api/rest/v0/admin`;
@@ -126,7 +126,7 @@ function toMediaType({ schema, examples = [] }: AnswerContent): object {
   };
 }
 
-/** Those of the answer itself, and what all have unless it has its own. */
+/** The common header fields, and those of the answer, which take precedence. */
 function toHeaders(fields: AnswerFields): object {
   const common = Object.keys(COMMON_FIELDS).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
   return { ...Object.fromEntries(common), ...mapped(fields, toHeader) };

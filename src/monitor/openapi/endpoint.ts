@@ -1,47 +1,47 @@
-/** How one endpoint of the monitoring port is described: enough of OpenAPI 3.1 for what we answer, with names for what is shared. */
+/** The description of one endpoint: as much of OpenAPI 3.1 as our answers need, with names for shared parts. */
 import type { Role } from '../access/reader.ts';
 import type { ExampleName } from './examples.ts';
 import type { ParameterName } from './parameters.ts';
 import type { Schema } from './schema-parts.ts';
 import type { SchemaName } from './schemas.ts';
 
-/** Fields of an answer by their names in lower case. */
+/** Header fields of an answer, by lower-case name. */
 export type AnswerFields = Readonly<Record<string, AnswerField>>;
 
 export interface AnswerField {
   readonly description: string;
-  /** Of the field's value: a number is written in digits. */
+  /** Schema of the field's value; a number is written in digits. */
   readonly schema: Schema;
-  /** The field is only there in some of the answers. */
+  /** Only some of the answers have the field. */
   readonly isOptional?: boolean;
 }
 
 export interface AnswerContent {
-  /** Undefined: nothing is said of the content but its media type. */
+  /** Undefined: only the media type of the content is described. */
   readonly schema?: SchemaName;
   readonly examples?: readonly ExampleName[];
 }
 
 export interface Answer {
   readonly description: string;
-  /** By media type, written as the answer's Content-Type says it. */
+  /** By media type, exactly as in the answer's Content-Type. */
   readonly content: Readonly<Record<string, AnswerContent>>;
-  /** Beside those that every answer has; one of the same name takes the place of that. */
+  /** In addition to the common fields; replaces a common field of the same name. */
   readonly fields?: AnswerFields;
 }
 
 export interface Endpoint {
-  /** Template of the path, e.g. `/livez`; of an application's endpoint what follows its base, e.g. `/metrics/d2/rpc/{name}`. */
+  /** Path template, e.g. `/livez`; for an application the part after its base, e.g. `/metrics/d2/rpc/{name}`. */
   readonly path: string;
   readonly of: 'sidecar' | 'application';
   readonly tag: 'statistics' | 'sessions' | 'jvm' | 'sidecar' | 'health' | 'page';
-  /** Unique, e.g. `rpcByName`: generators of clients make a function of it. */
+  /** Unique, e.g. `rpcByName`: client generators name a function after it. */
   readonly id: string;
-  /** What a reader needs; the same as the route's own `access`. */
+  /** The required role; equals the route's own `access`. */
   readonly access: Role | 'open';
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly ParameterName[];
-  /** By status. Refusals that are the same everywhere (answers.ts) need not be repeated. */
+  /** By status. The common refusals (answers.ts) are not repeated. */
   readonly answers: Readonly<Record<number, Answer>>;
 }

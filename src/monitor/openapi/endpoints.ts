@@ -1,4 +1,4 @@
-/** What is said of each endpoint of routes.ts. A route without a description here fails a test, and so does the reverse. */
+/** Descriptions of all endpoints of routes.ts. A test fails for a route without one, and for one without a route. */
 import { CONTENT_TYPES } from '../prometheus/negotiate.ts';
 import { METRICS_WINDOW } from './answers.ts';
 import type { Answer, AnswerFields, Endpoint } from './endpoint.ts';
@@ -12,9 +12,9 @@ function json(description: string, schema: SchemaName, example: ExampleName, fie
 
 type Named = Pick<Endpoint, 'path' | 'id' | 'summary' | 'description' | 'parameters'>;
 
-/** Statistics of an application. */
+/** An endpoint with statistics of an application. */
 function statistics(named: Named, schema: SchemaName, example: ExampleName): Endpoint {
-  // A session's timers describe all of it; there is no window to speak of.
+  // A session's timers cover the whole session, so there is no window.
   const ofSession = named.parameters?.includes('session') === true;
   const window = Object.entries(METRICS_WINDOW).map(([name, field]) => [name, { ...field, isOptional: ofSession }]);
   const answer = json('The statistics.', schema, example, Object.fromEntries(window));

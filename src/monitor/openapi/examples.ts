@@ -1,6 +1,6 @@
 /**
- * The examples of the document, made by what makes the answers: a few calls on a clock that stands still. Texts of JSON stay what
- * they are, since a number that is read and written again would lose its fraction (`1.0`).
+ * Examples of the document, made by the same code as the answers, from a few calls on a stopped clock. They stay JSON
+ * text, since parsing and writing a number again would lose its fraction (`1.0`).
  */
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { toJvmGauges, toMetricSet } from '../../jvm/gauges.ts';
@@ -104,13 +104,13 @@ export type ExampleName =
   | 'problemBusy'
   | `problem${400 | 401 | 403 | 404 | 405 | 408 | 413 | 421 | 429 | 431 | 500 | 503 | 507}`;
 
-/** What to make them with: as the answers have it. */
+/** The options that the answers use. */
 export interface ExampleOptions {
   readonly windowMs: number;
   readonly durationUnit: DurationUnit;
 }
 
-/** JSON texts by name; of answers that are no JSON, the JSON text of the string. */
+/** JSON texts by name. An answer that is not JSON is a JSON string. */
 export function createExamples({ windowMs, durationUnit }: ExampleOptions): ReadonlyMap<ExampleName, string> {
   initMetrics();
   const clock = new StillClock();
@@ -134,7 +134,7 @@ export function createExamples({ windowMs, durationUnit }: ExampleOptions): Read
       ]),
     ]);
   } finally {
-    // Its histograms live where no garbage collector sees them.
+    // Its histograms are outside the reach of the garbage collector.
     statistics.destroy();
   }
 }
@@ -142,7 +142,7 @@ export function createExamples({ windowMs, durationUnit }: ExampleOptions): Read
 type Examples = readonly (readonly [ExampleName, string])[];
 type Render = (...sets: MetricSet[]) => string;
 
-/** Time that only goes on when it is told to. */
+/** A clock that only `advance` moves. */
 class StillClock implements Clock {
   #ns = 0;
 
@@ -159,7 +159,7 @@ class StillClock implements Clock {
   }
 }
 
-/** A minute of two users' work. */
+/** Records a minute of two users' work. */
 function record({ rpc, sba, object }: ApplicationStatistics, created: Timer, clock: StillClock): void {
   clock.advance(10);
   created.update(84 * NS_PER_MS);
@@ -210,7 +210,7 @@ function jvmExamples(render: Render): Examples {
   ];
 }
 
-/** The sessions and objects of one application: enough to show the form. */
+/** Sessions and objects of one application: enough to show the form. */
 function expositionExamples(statistics: ApplicationStatistics, created: Timer): Examples {
   const sessions: MonitoredApplication['sessions'] = {
     created,

@@ -1,4 +1,4 @@
-/** What the answers to the live page look like. They follow the page, and change with it. */
+/** Schemas of the answers to the live page. They follow the page and change with it. */
 import { MAX_STEPS, STEP_SECONDS } from '../../measure/history/columns.ts';
 import { MARK_KINDS } from '../../measure/history/marks.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
@@ -48,7 +48,7 @@ const POINT = exactly(
   'One step.',
 );
 
-/** A counter, by what it gained. */
+/** The increase of a counter. */
 const RECENT = {
   sinceStart: described(count, 'Since this process began to measure.'),
   inMinute: described(count, 'In the last minute.'),

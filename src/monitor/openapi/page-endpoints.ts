@@ -1,6 +1,5 @@
 /**
- * What is said of the live page and of what it reads. The page is no interface: what it reads follows
- * what it shows, and may change with it.
+ * Descriptions of the live page and its data. They are no stable interface: the data follows the page and may change.
  */
 import { PAGE_POLICY } from '../live/page-routes.ts';
 import type { Answer, AnswerFields, Endpoint } from './endpoint.ts';
@@ -81,7 +80,7 @@ export const PAGE_ENDPOINTS: readonly Endpoint[] = [
   },
 ];
 
-/** `/page/index.html` is the page as well. */
+/** Describes the field without its exact value. */
 function anyPolicy(): AnswerFields[string] {
   return { description: 'What it may load, if it is shown as a page.', schema: { type: 'string', minLength: 1 } };
 }

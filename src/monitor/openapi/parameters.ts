@@ -10,7 +10,7 @@ interface Parameter {
 
 export type ParameterName = 'session' | 'pretty' | 'rpcName' | 'objectName' | 'file' | 'application' | 'since';
 
-/** What requests to the monitoring port can say, by the name under which `components` has it. */
+/** All parameters of requests, by their names in `components`. */
 export const PARAMETERS: Readonly<Record<ParameterName, Parameter>> = {
   session: {
     name: 'session',

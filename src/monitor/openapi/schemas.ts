@@ -1,16 +1,18 @@
-/** What answers look like. Names of metrics are part of it: each endpoint has those of its kind, and totals from the start. */
+/**
+ * Schemas of answers. They include metric names: each endpoint has those of its kind, and its totals from the start.
+ */
 import { LIVE_SCHEMAS } from './live-schemas.ts';
 import { dateTime, exactly, type Schema, withOptional } from './schema-parts.ts';
 
 const SECTIONS = ['gauges', 'counters', 'histograms', 'meters', 'timers'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** Which names a section can have (a regular expression) and which it always has; a section that is not named is empty. */
+/** Possible names of a section (a regular expression), then the required ones; sections that are left out are empty. */
 type SectionNames = Readonly<Partial<Record<Section, readonly [pattern: string, ...always: string[]]>>>;
 
 const RATES = ['m15_rate', 'm1_rate', 'm5_rate', 'mean_rate'];
 const DURATIONS = ['max', 'mean', 'min', 'p50', 'p75', 'p95', 'p98', 'p99', 'p999', 'stddev'];
-/** A name can hold anything, line ends included. */
+/** Names may contain any character, line ends included. */
 const NAME = '[\\s\\S]*';
 
 const double: Schema = { $ref: '#/components/schemas/Double' };
@@ -23,7 +25,7 @@ function mapOf(name: string): Schema {
   return { type: 'object', additionalProperties: { $ref: `#/components/schemas/${name}` } };
 }
 
-/** The document of metrics with these names only. */
+/** A metrics document with only these names. */
 function metricsNamed(description: string, names: SectionNames): Schema {
   const properties = Object.fromEntries(SECTIONS.map((section) => [section, sectionNamed(names[section])]));
   return { description, allOf: [{ $ref: '#/components/schemas/Metrics' }, { properties }] };
@@ -70,7 +72,7 @@ const USAGE = '(?:init|used|committed|max|usage|used-after-gc)';
 const MEMORY = `jvm\\.memory\\.(?:heap|non-heap|total|pools\\.\\S+)\\.${USAGE}`;
 const COLLECTOR = 'jvm\\.garbagecollector\\.\\S+\\.(?:count|time)';
 
-/** By the name under which `components` has it. */
+/** Schemas by their names in `components`. */
 export const SCHEMAS = {
   Double: {
     description:

@@ -1,7 +1,7 @@
 import type { MonitoredAccessLog } from '../monitored.ts';
 import { single, type Table } from './table.ts';
 
-/** The access log; nothing while it is off. */
+/** Tables of the access log; empty while it is off. */
 export function accessLogTables(log: MonitoredAccessLog | undefined): readonly Table[] {
   const counts = log?.isOn === true ? log.counts : undefined;
   return [

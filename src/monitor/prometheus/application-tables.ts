@@ -133,7 +133,7 @@ function objectTables(applications: Applications): readonly Table[] {
   ];
 }
 
-/** How full the tables of names are, and what no longer fits. */
+/** Sizes of the tables of names, and events whose name no longer fitted. */
 export function nameTables(applications: Applications): readonly Table[] {
   const samples = (of: 'nameCount' | 'foldedCount') =>
     function* (): Generator<Sample> {

@@ -2,7 +2,7 @@ import { NS_PER_S } from '../../base/clock.ts';
 import type { MonitoredComet } from '../monitored.ts';
 import { labelled, single, type Table } from './table.ts';
 
-/** What is known of Comet beside calls and objects. */
+/** Comet numbers other than calls and objects. */
 export function cometTables(comet: MonitoredComet): readonly Table[] {
   const { messages, holds, handshakes, unanswered } = comet;
   const counter = 'counter';
@@ -28,7 +28,7 @@ export function cometTables(comet: MonitoredComet): readonly Table[] {
       labels: [],
       *samples() {
         const { count, mean } = holds.duration.snapshot();
-        // Of a timer that describes its whole life, this is the sum of all durations, up to the last digit.
+        // The timer covers its whole life, so this is the sum of all durations, up to rounding.
         yield { labels: [], value: { count, sum: (mean * count) / NS_PER_S } };
       },
     },

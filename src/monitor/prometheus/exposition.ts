@@ -1,6 +1,6 @@
 /**
- * Writes tables of samples as Prometheus text 0.0.4 or as OpenMetrics 1.0. Pure: it knows text, neither HTTP nor what the
- * numbers are about. https://prometheus.io/docs/instrumenting/exposition_formats/,
+ * Writes tables of samples as Prometheus text 0.0.4 or as OpenMetrics 1.0. Pure: it knows text, and must not know HTTP
+ * or the meaning of the numbers. https://prometheus.io/docs/instrumenting/exposition_formats/,
  * https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
  */
 import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
@@ -8,12 +8,12 @@ import type { Family, Sample, Summary, Table } from './table.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** So many samples of a single number are one piece: to stop behind each of 28,000 took up to a tenth of an answer. */
+/** Simple samples per piece: a pause after each of 28,000 took up to a tenth of an answer. */
 const NUMBERS_IN_PIECE = 8;
 
 /**
- * The document in pieces of a few numbers or of one histogram. Each sample is read when its piece is taken, so numbers of one
- * document may be some time apart, but those of one sample (a histogram with its buckets) are of one moment.
+ * The document in pieces of a few numbers or one histogram. Each sample is read when its piece is taken, so the numbers
+ * of a document may differ in time. A histogram and its buckets are read at the same moment.
  */
 export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat): Generator<string, void, undefined> {
   for (const table of tables) {
@@ -35,14 +35,14 @@ export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat)
 
 function headOf({ name, type, help }: Family, format: ExpositionFormat): string {
   if (format === 'text') return `# HELP ${name} ${help}\n# TYPE ${name} ${type === 'info' ? 'gauge' : type}\n`;
-  // There, these endings belong to the samples, not to the family.
+  // In OpenMetrics these endings belong to the samples, not to the family.
   const family = name.replace(type === 'counter' ? /_total$/ : type === 'info' ? /_info$/ : /$^/, '');
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
 }
 
 /**
- * What stands around the values of a family's labels, e.g. `d2_calls_total{application="`, `",kind="`, `"} `: the same for
- * thousands of samples, each of which would else be put together of twice as many pieces.
+ * The text around the label values of a family, e.g. `d2_calls_total{application="`, `",kind="`, `"} `. It is the same
+ * for thousands of samples. Without it, each would be joined from twice as many parts.
  */
 interface Leads {
   readonly plain: readonly string[];
@@ -66,7 +66,7 @@ function leadsOf(name: string, labels: readonly string[]): readonly string[] {
   return [...labels.map((label, i) => `${i === 0 ? `${name}{` : '",'}${label}="`), '"} '];
 }
 
-/** `values`: of the labels that stand between `leads`; a missing one is empty. */
+/** Joins `leads` with the label values between them; a missing value is empty. */
 function labelled(leads: readonly string[], values: readonly string[]): string {
   let text = leads[0] as string;
   for (let i = 1; i < leads.length; i += 1) text += toLabelValue(values[i - 1] ?? '') + (leads[i] as string);
@@ -99,7 +99,9 @@ export function toNumber(value: number): string {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
 }
 
-/** What stands behind `le="` for each bound, and then for all, e.g. `0.25"} `; by the bounds, of which there are few. */
+/**
+ * The text after `le="` for each bound and for `+Inf`, e.g. `0.25"} `. Cached by the array of bounds; there are few.
+ */
 const boundTexts = new WeakMap<readonly number[], readonly string[]>();
 
 function toBoundTexts(bounds: readonly number[]): readonly string[] {
@@ -111,7 +113,7 @@ function toBoundTexts(bounds: readonly number[]): readonly string[] {
   return texts;
 }
 
-/** `1.0` for 1: OpenMetrics asks for it, and with `1` in the other format, a series would have two names. */
+/** `1.0` for 1, as OpenMetrics requires. Both formats write it, or a series would have two names. */
 function toBound(seconds: number): string {
   return Number.isInteger(seconds) ? `${seconds}.0` : String(seconds);
 }
@@ -121,8 +123,8 @@ const ALL_ESCAPED = /[\\"\n]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udb
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' };
 
 /**
- * A label's value between its quotes. Half a surrogate pair has no UTF-8, and would become the same character for all: it is
- * written out, so that different names stay different.
+ * Escapes a label value. A lone surrogate has no UTF-8 and would become the same replacement character for all. It is
+ * written as an escape, so that different names stay different.
  */
 export function toLabelValue(text: string): string {
   return ESCAPED.test(text) ? text.replace(ALL_ESCAPED, toEscape) : text;

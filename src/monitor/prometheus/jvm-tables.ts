@@ -1,6 +1,6 @@
 /**
- * The JVM under the names that Prometheus' own library for Java gives it (client_java 1, and with it jmx_exporter 1), so that
- * dashboards made for these fit. https://prometheus.github.io/client_java/instrumentation/jvm/
+ * The JVM's numbers, under the names of Prometheus' own Java library (client_java 1, and so jmx_exporter 1), so that
+ * dashboards made for these work. https://prometheus.github.io/client_java/instrumentation/jvm/
  */
 import type { JvmReading, MemoryUsage } from '../../jvm/jvm-reading.ts';
 import type { MonitoredJvm } from '../monitored.ts';
@@ -15,7 +15,7 @@ const USAGES = [
   ['init', 'Bytes at the start'],
 ] as const;
 
-/** Without a reading, or with one that is too old, none of them is there: missing is not zero. */
+/** Without a reading, or with one that is too old, there are no tables: missing is not zero. */
 export function jvmTables({ state }: MonitoredJvm): readonly Table[] {
   if (state.kind === 'unavailable') return [];
   const { reading } = state;
@@ -88,7 +88,7 @@ function collectorTable({ collectors }: JvmReading): Table {
   };
 }
 
-/** Where the numbers come from, and how that goes. Nothing where no source is configured: then nothing is down. */
+/** The source of the numbers, and its condition. Empty if no source is configured, so that nothing seems to be down. */
 export function jvmSourceTables({ state, reads, failures, boundsHit = new Map() }: MonitoredJvm): readonly Table[] {
   if (reads === undefined) return [];
   const isUp = state.kind === 'available';

@@ -1,4 +1,4 @@
-/** The way of the sidecar to its end. */
+/** Draining and stopping. */
 import type { MonitoredSidecar } from '../monitored.ts';
 import { labelled, single, type Table } from './table.ts';
 

@@ -1,20 +1,20 @@
 import type { ExpositionFormat } from './exposition.ts';
 
-/** As Prometheus expects them, word for word. */
+/** Prometheus compares these literally. */
 export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Media type and version by which each format is asked for; no version means any. */
+/** Media type and version of each format; a request without a version accepts any. */
 const FORMATS: Readonly<Record<string, { readonly format: ExpositionFormat; readonly version: string }>> = {
   'application/openmetrics-text': { format: 'openmetrics', version: '1.0.0' },
   'text/plain': { format: 'text', version: '0.0.4' },
 };
 
 /**
- * The format that an `Accept` field prefers (RFC 9110 §12.5.1). OpenMetrics only to who asks for it by name: every reader takes
- * text, so that is also the answer to who takes neither, as scrapers expect.
+ * The format that an `Accept` field prefers (RFC 9110 §12.5.1). OpenMetrics only for clients that name it. All others
+ * get text, which every scraper reads, even if they accept neither format.
  */
 export function negotiate(accept: string | undefined): ExpositionFormat {
   const weights: Record<ExpositionFormat, number> = { text: 0, openmetrics: 0 };
@@ -36,6 +36,6 @@ function parameterOf(parameters: readonly string[], name: string): string | unde
 
 function toWeight(text: string | undefined): number {
   const weight = text === undefined ? 1 : Number(text);
-  // What cannot be read is no wish.
+  // An unreadable weight counts as 0.
   return weight >= 0 && weight <= 1 ? weight : 0;
 }

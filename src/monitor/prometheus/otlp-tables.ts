@@ -2,7 +2,7 @@ import { NS_PER_S } from '../../base/clock.ts';
 import type { MonitoredOtlp, MonitoredSignal } from '../monitored.ts';
 import { type Sample, single, type Table } from './table.ts';
 
-/** What is pushed by OTLP; nothing where no receiver is configured. */
+/** Tables of the OTLP push; empty if no receiver is configured. */
 export function otlpTables(otlp: MonitoredOtlp | undefined): readonly Table[] {
   if (otlp === undefined) return [];
   const table = (

@@ -1,4 +1,4 @@
-/** TLS, who may read on the monitoring port, and reloads of the configuration. */
+/** TLS, access to the monitoring port, and reloads of the configuration. */
 import type { MonitoredSecurity } from '../monitored-security.ts';
 import { labelled, type Sample, single, type Table } from './table.ts';
 

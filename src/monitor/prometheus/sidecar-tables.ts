@@ -1,4 +1,4 @@
-/** The sidecar itself: what passes through it, what it could not do, and its process. */
+/** The sidecar itself: its traffic, its failures and limits, and its process. */
 import type { MonitoredNumbers, MonitoredSidecar } from '../monitored.ts';
 import type { ProcessReading } from '../process-reading.ts';
 import { lifecycleTables } from './lifecycle-tables.ts';
@@ -7,7 +7,7 @@ import { labelled, single, type Table } from './table.ts';
 const COUNTER = 'counter';
 const GAUGE = 'gauge';
 
-/** Calls that ended without a complete answer: known by kind only. */
+/** Calls that ended without a complete answer, by kind only. */
 export function brokenCallTables({ aborted, failed }: MonitoredNumbers): readonly Table[] {
   return [
     labelled(
@@ -84,7 +84,7 @@ export function trafficTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbe
   ];
 }
 
-/** Where each moment is taken: docs/prometheus.md. */
+/** docs/prometheus.md says at which moments the time is measured. */
 function addedTable({ added }: MonitoredNumbers): Table {
   return {
     name: 'd2_sidecar_added_seconds',
@@ -130,7 +130,7 @@ function connectionTables({ dispatcher, gateway }: MonitoredSidecar): readonly T
   ];
 }
 
-/** What was refused, given up or lost for a bound or a mistake. All of them should stand still. */
+/** Everything that was refused, given up or lost because of a limit or an error. Healthy counters here do not rise. */
 export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers): readonly Table[] {
   const { dispatcher, gateway, reporter, access, limits, memory } = sidecar;
   return [
@@ -227,7 +227,7 @@ export function limitTables(sidecar: MonitoredSidecar, numbers: MonitoredNumbers
   ];
 }
 
-/** Names as the Prometheus libraries give them, where they have one. */
+/** Uses the names of the Prometheus libraries where they exist. */
 export function processTables(
   { version, build, loopDelay }: MonitoredSidecar,
   reading: ProcessReading,

@@ -4,7 +4,7 @@ import { single, type Table } from './table.ts';
 
 const MS_PER_S = 1_000;
 
-/** The state file; nothing where none is configured. */
+/** Tables of the state file; empty if none is configured. */
 export function stateTables(state: MonitoredState | undefined): readonly Table[] {
   return [
     {

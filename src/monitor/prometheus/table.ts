@@ -1,31 +1,31 @@
 import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
 
-/** `info` is a gauge of 1 whose labels are what it tells; Prometheus' own text format has no word for it. */
+/** `info` is a gauge of 1 that carries its information in labels; Prometheus' text format has no such type. */
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info';
 
 /** All series of one name. */
 export interface Family {
-  /** As queries say it: counters end in `_total`, infos in `_info`; e.g. `d2_calls_total`. */
+  /** The name in queries: counters end in `_total`, infos in `_info`; e.g. `d2_calls_total`. */
   readonly name: string;
   readonly type: FamilyType;
-  /** One sentence without quotes, backslashes and line ends, none of which it then needs to be escaped for. */
+  /** One sentence without quotes, backslashes and line ends, so that it needs no escaping. */
   readonly help: string;
   readonly labels: readonly string[];
 }
 
-/** Count and sum in seconds, of a summary that has no quantiles; what a source does not tell is absent. */
+/** Count, and sum in seconds, of a summary without quantiles; unknown values are absent. */
 export interface Summary {
   readonly count?: number | undefined;
   readonly sum?: number | undefined;
 }
 
 export interface Sample {
-  /** In the order of the family's labels. An empty one is the same as none to Prometheus. */
+  /** In the order of the family's labels. For Prometheus an empty label is the same as none. */
   readonly labels: readonly string[];
   readonly value: number | Summary | DurationBucketsReading;
 }
 
-/** One family with its samples, each of which is read when its turn to be written has come. Without any, it is not shown at all. */
+/** A family and its samples. Each sample is read when it is written. Without samples the family is not shown. */
 export interface Table extends Family {
   samples(): Iterable<Sample>;
 }

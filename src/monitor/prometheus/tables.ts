@@ -1,7 +1,8 @@
 /**
- * Everything that `/metrics` shows, in its order. Names: `d2_` for the control system, `d2_sidecar_` for the sidecar, `jvm_` and
- * `process_` as the Prometheus libraries have them. Labels hold closed sets and the bounded names of RPCs and objects; never a
- * user, a session or an address. docs/prometheus.md lists all of them.
+ * All tables of `/metrics`, in their order. Prefixes: `d2_` for the control system, `d2_sidecar_` for the sidecar,
+ * `jvm_` and `process_` as in the Prometheus libraries. Labels are closed sets, or the bounded names of RPCs and
+ * objects; never a user, a session or an address. docs/prometheus.md lists all of them. This folder writes tables as
+ * text; it must not know HTTP, except for the negotiation of the format.
  */
 import type { Monitored } from '../monitored.ts';
 import type { ProcessReading } from '../process-reading.ts';
