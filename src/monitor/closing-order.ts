@@ -42,7 +42,6 @@ export class ClosingOrder<T> {
     return most === undefined ? firstOf(this.#all) : this.firstOf(most);
   }
 
-  /** The next connection of `address` to close. */
   firstOf(address: string): T | undefined {
     return firstOf(this.#groups.get(address));
   }

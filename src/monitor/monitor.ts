@@ -44,7 +44,6 @@ const DEFAULT_LIMITS: MonitorLimits = {
   maxAnswerBytes: 64 * 1024 * 1024,
 };
 
-/** Options of the port. */
 export interface MonitorPort {
   /** Absent: plain HTTP. */
   readonly tls?: ListenerTls | undefined;

@@ -5,7 +5,6 @@ import type { SessionEntry } from '../measure/sessions/session.ts';
 
 /** One session; `toEntry` reads its current values. */
 export interface LiveSession {
-  /** Failed calls of the session. */
   readonly errors: number;
   toEntry(): SessionEntry;
 }

@@ -118,7 +118,6 @@ export interface MonitoredState {
     | undefined;
 }
 
-/** The access log, on or off. */
 export interface MonitoredAccessLog {
   readonly isOn: boolean;
   readonly waitingBytes: number;

@@ -39,7 +39,6 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
   );
 }
 
-/** The fields that identify the user. */
 function toPersonal({ remoteAddress }: EndedCall, session: CallSession | undefined): string {
   const user = session?.userName ?? null;
   const address = remoteAddress.replace(MAPPED_IPV4, '');

@@ -52,9 +52,7 @@ export interface LineFileOptions {
 
 /** Totals since the start. */
 export interface LineCounts {
-  /** Lines that were written. */
   written: number;
-  /** Lines that were dropped. */
   lost: number;
   /** Failed attempts to open, write or rotate the file. */
   failures: number;
@@ -81,7 +79,6 @@ export class LineFile {
   #handle: FileHandle | undefined;
   #isRegular = false;
   #bytes = 0;
-  /** Size of the next rotation. */
   #rotateAtBytes = Number.POSITIVE_INFINITY;
   #isReopenDue = false;
   /** Full batches, and the one being filled. As bytes, since concatenated strings cost more the longer they live. */
@@ -378,7 +375,6 @@ function countLines(bytes: Buffer | undefined): number {
   return count;
 }
 
-/** The error's code, e.g. `ENOSPC`. */
 function toErrno(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -14,7 +14,7 @@ export interface CollectionTimes {
 
 type Histogram = Extract<MetricData, { dataPointType: DataPointType.HISTOGRAM }>['dataPoints'][number]['value'];
 
-/** Units by the ending of the name in `/metrics`, in UCUM as OpenTelemetry requires; other names have no unit. */
+/** Units by the ending of the name in `/metrics`, in UCUM by OpenTelemetry's convention; other names have no unit. */
 const UNITS = [
   [/_seconds(?:_total|_sum)?$/, 's'],
   [/_bytes(?:_total)?$/, 'By'],

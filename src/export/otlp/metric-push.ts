@@ -38,10 +38,7 @@ export interface MetricPushParts {
   readonly nextTurn?: NextTurn | undefined;
 }
 
-/**
- * Data points per request. OpenTelemetry serializes them in one turn, in about 1 ms (docs/opentelemetry.md says how
- * that was measured).
- */
+/** Serializing them takes one turn: about 1 ms (docs/opentelemetry.md says how that was measured). */
 const POINTS_PER_REQUEST = 500;
 const UNKNOWN_START: HrTime = [0, 0];
 

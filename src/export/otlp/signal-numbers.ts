@@ -28,7 +28,6 @@ export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 export interface Failure {
   readonly reason: FailureReason;
-  /** Status of the receiver's answer. */
   readonly status?: number | undefined;
   /** About a file or variable, without its content; or an error code. */
   readonly detail?: string | undefined;

@@ -70,7 +70,6 @@ export class SpanPush implements SpanExporter {
     await this.#exporter.shutdown();
   }
 
-  /** Sends the queue now. */
   async flush(): Promise<void> {
     await this.#processor.forceFlush();
   }

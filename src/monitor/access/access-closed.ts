@@ -5,10 +5,7 @@ const ERRNO = /^E[A-Z0-9]+$/;
 
 /** Replaces the AccessControl while the access files cannot be used: it admits nobody. */
 export class AccessClosed {
-  /**
-   * Sent to all clients: key and reason, e.g. `monitor.auth.tokensFile cannot be used (EACCES), ...`. Never a path or
-   * content of a file.
-   */
+  /** Sent to all clients, e.g. `monitor.auth.tokensFile cannot be used (EACCES), ...`; without path and content. */
   readonly detail: string;
 
   /** The message of `error` has to begin with the key. */

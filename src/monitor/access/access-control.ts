@@ -31,7 +31,7 @@ export type Verdict =
   | { readonly kind: 'wrong' }
   /** The address had too many wrong credentials: this one is wrong too, or was not verified. */
   | { readonly kind: 'limited'; readonly retryAfterS: number }
-  /** Not verified, since too many passwords wait for that. The address itself has no failures to wait for. */
+  /** Not verified, since too many passwords wait for that. The address has not reached its own limit. */
   | { readonly kind: 'busy'; readonly retryAfterS: number };
 
 /** Result of a check; `retryAfterS` is the value before this failure was counted. */
@@ -117,10 +117,7 @@ export class AccessControl {
     return finding.retryAfterS > 0 ? this.#limited(finding.retryAfterS) : { kind: 'wrong' };
   }
 
-  /**
-   * The handshake has proved the name, so nobody can guess here, and nothing is counted. An unlisted name counts as
-   * none.
-   */
+  /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
   #checkCertificate(name: string | undefined): Verdict {
     const entry = name === undefined ? undefined : this.#list.certificates.get(name);
     return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: toReader(entry) };

@@ -8,10 +8,7 @@ import { type Clock, NS_PER_S } from '../../base/clock.ts';
 const BURST = 10;
 /** An address may fail once more after each of these intervals. */
 const REFILL_S = 6;
-/**
- * How long after its last failure an address has a lower priority. Longer than the refill; otherwise sixty addresses
- * could fail forever.
- */
+/** For this long a failure lowers the priority. Longer than the refill, or sixty addresses could fail forever. */
 const RECENT_S = 600;
 /** About 1 MB of memory. */
 const MAX_ADDRESSES = 10_000;

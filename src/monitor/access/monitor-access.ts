@@ -75,7 +75,6 @@ export class MonitorAccess {
     return this.#control?.counts;
   }
 
-  /** Numbers of the watched files. */
   get numbers(): FileWatchNumbers {
     return this.#watch.numbers;
   }

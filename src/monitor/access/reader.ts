@@ -18,10 +18,7 @@ export function covers(role: Role, needed: Role): boolean {
 /** Describes what `isName` accepts. */
 export const NAME_FORM = 'a name of 1 to 64 of the characters A-Z a-z 0-9 . _ @ -';
 
-/**
- * No colon, which ends the name in a line and in Basic credentials (RFC 7617 §2), and nothing that could forge a log
- * line.
- */
+/** No colon, which ends the name in a line and in Basic credentials (RFC 7617 §2), and nothing to forge log lines. */
 export function isName(text: string): boolean {
   return /^[A-Za-z0-9._@-]{1,64}$/.test(text);
 }

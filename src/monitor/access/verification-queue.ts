@@ -12,9 +12,7 @@ export interface Turn {
   readonly credential: string;
 }
 
-/**
- * Recent failures of an address, or 0. Read when a turn is given, since the address may have failed while it waited.
- */
+/** Recent failures of an address, or 0. Read when a turn is given, since it may have failed while it waited. */
 export interface Failures {
   failuresOf(address: string): number;
 }

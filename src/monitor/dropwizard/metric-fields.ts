@@ -19,9 +19,7 @@ export interface Fields {
 
 export type DurationUnit = 'seconds' | 'milliseconds';
 
-/**
- * Reciprocals, since the library multiplies: dividing gives other last digits (924149 ns is 9.241490000000001E-4 s).
- */
+/** Reciprocals, as in the library: dividing gives other last digits (924149 ns is 9.241490000000001E-4 s). */
 const UNITS_PER_NS: Readonly<Record<DurationUnit, number>> = {
   seconds: 1 / NS_PER_S,
   milliseconds: 1 / NS_PER_MS,

@@ -3,7 +3,6 @@ const STEP_NAMES = 500;
 
 type Names = readonly string[];
 
-/** The sorted names of a section. */
 export interface Ordered<Metric> {
   readonly names: Names;
   /** Metrics by the same index, filled by `metricAt`. */

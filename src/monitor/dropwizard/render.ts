@@ -32,7 +32,6 @@ interface Blanks {
   readonly section: string;
   readonly metric: string;
   readonly field: string;
-  /** Between a name and its value. */
   readonly colon: string;
   readonly documentEnd: string;
   readonly emptySection: string;
@@ -52,7 +51,6 @@ type Pieces = Generator<string, void, undefined>;
 type MetricOf<Title extends keyof MetricSet> =
   MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
 
-/** Layout of one document. */
 interface Form {
   readonly blanks: Blanks;
   readonly leads: FieldLeads;

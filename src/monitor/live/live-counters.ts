@@ -19,9 +19,7 @@ export const REFUSED = 'refused';
 export const OBSERVER_ERRORS = 'observerErrors';
 export const OUTSIDE = 'outside';
 
-/**
- * Current values, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. Without limits of silence.
- */
+/** Current values, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. No limits of silence. */
 export function readLiveCounters({ sidecar, applications, outside }: LiveCounterSources): ReadonlyMap<string, number> {
   const { exchanges, sessionsUntracked } = sidecar.own.read();
   const folded = (kind: 'rpc' | 'sba' | 'object') =>

@@ -11,8 +11,8 @@ type Pieces = Generator<string, void, undefined>;
 const NS_PER_S = 1e9;
 
 /**
- * Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 points of a spark line]`; p50, p99 in seconds, of the
- * window.
+ * Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 points of a spark line]`. The percentiles are in
+ * seconds, of the window.
  */
 export function* renderCalls(
   kind: 'rpc' | 'sba',
@@ -32,7 +32,7 @@ function* rowsOfCalls(
   const { counts } = statistics[kind];
   let row = 0;
   for (const [metric, timer] of timers) {
-    // The first timer is the total of all names.
+    // The timer of this name is the total of all names.
     if (metric === kind) continue;
     const { count, rates, p50, p99 } = timer.snapshot();
     const errors = meters.get(`${metric}.errors`)?.count ?? 0;

@@ -12,7 +12,6 @@ const SECURITY_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'Pages of others cannot embed it.',
 };
 
-/** Fields of every answer. */
 export const COMMON_FIELDS: AnswerFields = {
   'cache-control': { description: 'Caches ask again each time.', schema: { const: NO_CACHE } },
   ...Object.fromEntries(
@@ -92,7 +91,6 @@ export const REFUSALS = {
   AnswerTooLarge: refusal(507, 'guarded', 'The answer is larger than `monitor.maxAnswerBytes`.', OF_THE_ANSWER),
 } as const satisfies Readonly<Record<string, Refusal>>;
 
-/** Refusals that `endpoint` can send. */
 export function refusalsOf({ access, answers, parameters = [], path }: Endpoint): readonly RefusalName[] {
   const isNamed = path.includes('{') || parameters.includes('session');
   const applies: Readonly<Record<Refusal['of'], boolean>> = {

@@ -12,7 +12,6 @@ function json(description: string, schema: SchemaName, example: ExampleName, fie
 
 type Named = Pick<Endpoint, 'path' | 'id' | 'summary' | 'description' | 'parameters'>;
 
-/** An endpoint with statistics of an application. */
 function statistics(named: Named, schema: SchemaName, example: ExampleName): Endpoint {
   // A session's timers cover the whole session, so there is no window.
   const ofSession = named.parameters?.includes('session') === true;

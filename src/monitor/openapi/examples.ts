@@ -104,7 +104,6 @@ export type ExampleName =
   | 'problemBusy'
   | `problem${400 | 401 | 403 | 404 | 405 | 408 | 413 | 421 | 429 | 431 | 500 | 503 | 507}`;
 
-/** The options that the answers use. */
 export interface ExampleOptions {
   readonly windowMs: number;
   readonly durationUnit: DurationUnit;

@@ -1,6 +1,4 @@
-/**
- * Descriptions of the live page and its data. They are no stable interface: the data follows the page and may change.
- */
+/** Descriptions of the live page and its data. The data is no stable interface: it follows the page and may change. */
 import { PAGE_POLICY } from '../live/page-routes.ts';
 import type { Answer, AnswerFields, Endpoint } from './endpoint.ts';
 import type { SchemaName } from './schemas.ts';

@@ -1,5 +1,3 @@
-/** Building blocks of schemas. */
-
 /** A JSON Schema of the 2020-12 dialect, which is the one of OpenAPI 3.1. */
 export type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,4 @@
-/**
- * Schemas of answers. They include metric names: each endpoint has those of its kind, and its totals from the start.
- */
+/** Schemas of answers, with metric names: each endpoint has those of its kind, and its totals from the start. */
 import { LIVE_SCHEMAS } from './live-schemas.ts';
 import { dateTime, exactly, type Schema, withOptional } from './schema-parts.ts';
 

@@ -99,9 +99,7 @@ export function toNumber(value: number): string {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
 }
 
-/**
- * The text after `le="` for each bound and for `+Inf`, e.g. `0.25"} `. Cached by the array of bounds; there are few.
- */
+/** The text after `le="` for each bound and for `+Inf`, e.g. `0.25"} `; cached by the array of bounds. */
 const boundTexts = new WeakMap<readonly number[], readonly string[]>();
 
 function toBoundTexts(bounds: readonly number[]): readonly string[] {

@@ -1,4 +1,3 @@
-/** Draining and stopping. */
 import type { MonitoredSidecar } from '../monitored.ts';
 import { labelled, single, type Table } from './table.ts';
 

@@ -3,7 +3,6 @@ import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
 /** `info` is a gauge of 1 that carries its information in labels; Prometheus' text format has no such type. */
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info';
 
-/** All series of one name. */
 export interface Family {
   /** The name in queries: counters end in `_total`, infos in `_info`; e.g. `d2_calls_total`. */
   readonly name: string;

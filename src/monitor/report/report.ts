@@ -35,9 +35,7 @@ export interface ReportSources {
   readonly nextTurn?: NextTurn;
 }
 
-/**
- * A line of JSON with its line feed, in slices. Cut off without the line feed after 64 Mi characters, or by an error.
- */
+/** A line of JSON with its line feed, in slices. Cut off without it after 64 Mi characters, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
   const tables = toTables(sources.monitored, process).filter(({ labels }) => !labels.includes('name'));
