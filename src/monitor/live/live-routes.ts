@@ -1,7 +1,6 @@
 /**
  * The data of the live page. Its form follows the page and may change, so nothing else should read it
- * (docs/live-page.md). This folder serves the page and its data; it knows the program only by the interfaces of
- * `Monitored`.
+ * (docs/live-page.md). This folder serves the page and its data; it must not change what it reads.
  *
  * | Path | Role | Answer |
  * |---|---|---|
