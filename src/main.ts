@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** The command line: which command, and the exit code. What a command does is in commands/. */
+/**
+ * The entry point: parses the command line, runs one command, sets the exit code. The commands are in cli/ and demo/.
+ */
 import { BUILD } from './base/build.ts';
 import { ConfigError, SidecarError } from './base/errors.ts';
 import type { Logger } from './base/logger.ts';
@@ -15,10 +17,10 @@ import type { ConfigFlags } from './config/flags.ts';
 /** sysexits.h, EX_USAGE. */
 const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
-/** How long the end waits for the reader of the log. */
+/** How long the exit waits for the reader of the log. */
 const LAST_LINES_MS = 500;
 
-/** `argv` without node and script. Resolves to the exit code: 0 done as asked, 64 bad configuration or usage, 1 failed. */
+/** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
 async function run(argv: readonly string[], env: Environment): Promise<number> {
   try {
     return await runCommand(parseCommandLine(argv), env);
@@ -27,7 +29,7 @@ async function run(argv: readonly string[], env: Environment): Promise<number> {
   }
 }
 
-// Each command loads what it needs and no more: `--version` in 60 ms, and a start that does not wait for the demo.
+// Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo.
 async function runCommand(command: Command, env: Environment): Promise<number> {
   switch (command.kind) {
     case 'help': {
@@ -79,7 +81,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
 }
 
 async function start(flags: ConfigFlags, env: Environment): Promise<number> {
-  // The configuration comes first: a wrong one is told before anything else costs time.
+  // Load the configuration first, so that a bad one is reported before anything slow happens.
   const { loadConfig } = await import('./config/load-config.ts');
   const load = () => loadConfig({ flags, env });
   const { config, parsed, warnings } = await load();
@@ -111,20 +113,20 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
     if (error instanceof SidecarError) logger.error({ code: error.code }, error.message);
     throw error;
   } finally {
-    // A reader that is only slow gets the last lines, too.
+    // A slow reader of the log gets the last lines too.
     await output.flush(LAST_LINES_MS);
   }
 }
 
 /**
- * Whoever serves listens to signals until all has ended. One that comes behind that must not take the exit code, and the last lines of
- * the log, away from a process that is ending anyway.
+ * Keeps listening to signals after `serve` and `learn` have removed their own listeners. A late signal must not change
+ * the exit code of a process that is ending anyway, nor cut off the last lines of its log.
  */
 function outliveSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
 }
 
-/** What speaks to it is not loaded where nobody listens. */
+/** Loads the module only where a service manager listens. */
 async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
   if (!env.NOTIFY_SOCKET) return undefined;
   const { ServiceManager } = await import('./cli/service-manager.ts');
@@ -135,7 +137,7 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
   const { loadConfig } = await import('./config/load-config.ts');
   const { config, warnings } = await loadConfig({ flags, env });
   const { createLogger, standardError } = await import('./base/logger.ts');
-  // What is printed on standard output is a document.
+  // Standard output is for the document that learn prints.
   const logger = createLogger(config.log.level, standardError());
   for (const warning of warnings) logger.warn(warning);
   const { learn } = await import('./cli/learn.ts');
@@ -154,10 +156,10 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
 }
 
 function tellFailure(error: unknown): number {
-  // A configuration that cannot be used is worse than a file: 64 before 1.
+  // Exit code 64 (configuration) takes precedence over 1 (file).
   if (error instanceof AggregateError) return Math.max(...error.errors.map(tellFailure));
   if (!(error instanceof SidecarError)) {
-    // Not one of ours, so a mistake in the program: its place is what helps.
+    // Not a SidecarError, so a bug in this program: print where it was thrown.
     processOutput.err(`d2-sidecar: ended by an error that nobody expected: ${describeError(error)}\n`);
     return EXIT_FAILED;
   }

@@ -1,7 +1,7 @@
 /**
- * Time as everything in this program sees it, so that tests can hold it still.
+ * The clock that every part of this program gets, so that tests can control time.
  *
- * Durations are always differences of `nowNs`; `epochMs` only labels moments for people and may step.
+ * Durations are always differences of `nowNs`. `epochMs` only labels moments for people, and may step.
  */
 export interface Clock {
   /** Monotonic nanoseconds from an arbitrary start, as a double (exact for 104 days, within 4 ns for a year). */

@@ -1,6 +1,9 @@
 /**
  * Every error that this program raises on purpose. Match `code`, never the message: messages may change, codes may not.
  * docs/errors.md lists them all, and a test holds that list equal to `ERROR_CODES`.
+ *
+ * The folder base/ holds what every other folder may import: errors, clock, log, trusted files. It imports no other
+ * folder.
  */
 export const ERROR_CODES = {
   D2S_ERR_CONFIG: 'The configuration, an environment variable or a flag cannot be used.',
@@ -53,7 +56,7 @@ const HELP_ADVICE = 'd2-sidecar --help tells what can be set.';
 
 /** Bad configuration or usage: exit code 64. `message` names the key, the value and what was expected. */
 export class ConfigError extends SidecarError {
-  /** A sentence that follows the message where a person reads it. */
+  /** A sentence that is printed after the message. */
   readonly advice: string;
 
   constructor(message: string, { advice = HELP_ADVICE, ...options }: ErrorOptions & { readonly advice?: string } = {}) {

@@ -1,37 +1,42 @@
 /**
- * Files that hold as they are at any time. They are read every two seconds, since what replaces them differs: some write into them,
- * some rename, and Kubernetes turns a link of a folder above.
+ * Watches files that may change at any time. It polls them every two seconds, because files are replaced in different
+ * ways: some programs write into them, some rename, and Kubernetes swaps a symbolic link of a parent folder.
  */
 import { SidecarError } from './errors.ts';
 import type { Logger } from './logger.ts';
 
-/** Calls `run` every `ms`, until what it returns is called. */
+/** Calls `run` every `ms`, until the returned function is called. */
 export type Every = (ms: number, run: () => void) => () => void;
 
 export interface FileWatchParts {
   readonly logger: Logger;
-  /** Default: a timer that keeps no process alive. */
+  /** Default: a timer that does not keep the process alive. */
   readonly every?: Every | undefined;
 }
 
 export interface WatchedFiles {
-  /** The keys that name them, e.g. `listen.tls`. */
+  /** The part of the configuration that names the files, e.g. `listen.tls`. */
   readonly section: string;
-  /** What is logged, as it is at that moment, of changed ones that were taken over, and of those that could not be. */
+  /**
+   * Log messages for changed files that were taken over, and for unusable ones. They are read at the moment of logging.
+   */
   readonly messages: { readonly taken: string; readonly unusable: string };
-  /** Reads them; what it returns takes them over, undefined if nothing has changed. Throws SidecarError for what cannot be used. */
+  /**
+   * Reads the files. Returns a function that takes them over, or undefined if nothing has changed. Throws SidecarError
+   * for unusable files.
+   */
   look(): Promise<(() => void) | undefined>;
 }
 
 export interface FileWatchNumbers {
-  /** How often new files were taken. */
+  /** How often new files were taken over. */
   readonly replaced: number;
-  /** How often files could not be used: changed ones, so that the old ones stayed, or those of the start. */
+  /** How often files were unusable: changed files (the old ones stay in use), or those of the start. */
   readonly unusable: number;
 }
 
 const POLL_MS = 2_000;
-/** At which sight it is told. */
+/** The sighting at which an error is logged. */
 const TOLD = 2;
 
 const everyUnref: Every = (ms, run) => {
@@ -43,7 +48,7 @@ export class FileWatch {
   readonly #files: WatchedFiles;
   readonly #logger: Logger;
   readonly #every: Every;
-  /** What was wrong at the last look, and how often it was seen; a second sight makes it worth a line. */
+  /** The error of the last poll, and how many polls in a row have seen it. */
   #wrong: { readonly what: string; sightings: number } | undefined;
   #isPolling = false;
   #replaced = 0;
@@ -69,9 +74,9 @@ export class FileWatch {
     this.#stop = undefined;
   }
 
-  /** Looks at the files now. Never rejects: with anything wrong in them everything stays as it was. */
+  /** Polls the files now. Never rejects: after any error everything stays as it was. */
   async poll(): Promise<void> {
-    // A slow file system must not make looks pile up.
+    // On a slow file system, polls must not pile up.
     if (this.#isPolling) return;
     this.#isPolling = true;
     const { section, messages } = this.#files;
@@ -89,18 +94,21 @@ export class FileWatch {
     }
   }
 
-  /** To be called by whoever takes them over. */
+  /** The owner of the files calls this when it takes them over. */
   taken(): void {
     this.#replaced += 1;
   }
 
-  /** `what` was wrong before the first look, and has been told. */
+  /** `what` was wrong before the first poll, and has been logged. */
   told(what: string): void {
     this.#wrong = { what, sightings: TOLD };
     this.#unusable += 1;
   }
 
-  /** Of two files one is always written first, and does not fit the other for a moment: only what stays wrong is told, once. */
+  /**
+   * Of two files, one is always written first and does not fit the other for a moment. So only an error that persists
+   * is logged, once.
+   */
   #onWrong(what: string): void {
     if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };
     this.#wrong.sightings += 1;

@@ -1,25 +1,27 @@
-/** The last warnings and errors of the program's own log, for `d2-sidecar report`: whoever asks for it has not always kept the log. */
+/** The last warnings and errors of this program's log, for `d2-sidecar report`: the log itself may not have been kept. */
 const MAX_LINES = 200;
 const MAX_LINE_CHARS = 4_096;
 
-/** How a line of the log begins (logger.ts puts the level first). */
+/** How the kept lines begin (logger.ts puts the level first). */
 const KEPT = ['{"level":"warn"', '{"level":"error"'];
 
 export class LogRing {
   #lines: string[] = [];
   #passed = 0;
 
-  /** JSON texts, oldest first: the lines, without their line feeds; of one that is too long its beginning as a text. */
+  /**
+   * The lines without their line feeds, as JSON texts, oldest first. A line that is too long is cut, as a JSON string.
+   */
   get lines(): readonly string[] {
     return [...this.#lines.slice(this.#at), ...this.#lines.slice(0, this.#at)];
   }
 
-  /** Warnings and errors that have been forgotten for later ones. */
+  /** Warnings and errors that later ones have evicted. */
   get forgotten(): number {
     return Math.max(0, this.#passed - MAX_LINES);
   }
 
-  /** To be called with every line that is logged. */
+  /** Call this with every line that is logged. */
   take(line: string): void {
     if (!KEPT.some((lead) => line.startsWith(lead))) return;
     const kept = line.length > MAX_LINE_CHARS ? JSON.stringify(`${line.slice(0, MAX_LINE_CHARS)}…`) : line.trimEnd();
@@ -28,7 +30,7 @@ export class LogRing {
     this.#passed += 1;
   }
 
-  /** Where the oldest one is, and the next one comes. */
+  /** Index of the oldest line, where the next one goes. */
   get #at(): number {
     return this.#lines.length < MAX_LINES ? 0 : this.#passed % MAX_LINES;
   }

@@ -5,19 +5,18 @@ import { LogRing } from './log-ring.ts';
 /** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** The process's own. */
+/** The logger of the process. */
 export interface LeveledLogger extends Logger {
-  /** The least level that is written; may become another. */
+  /** The lowest level that is written; can change at run time. */
   level: string;
-  /** Lines that could not be written: nobody read the pipe, or the disk was full. */
+  /** Lines dropped because nobody read the pipe or the disk was full. */
   readonly lostLines: number;
-  /** The last warnings and errors. */
   readonly recent: LogRing;
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** `output`: standard output unless something else is printed there. */
+/** `output`: standard output, unless the command prints something else there. */
 export function createLogger(level: LogLevel, output: LogOutput = standardOutput()): LeveledLogger {
   const options: LoggerOptions = {
     level,
@@ -25,7 +24,7 @@ export function createLogger(level: LogLevel, output: LogOutput = standardOutput
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  // pino's own destinations either wait for the reader of a pipe, or try what is left for ever once that reader has gone.
+  // pino's own destinations either block on the reader of a pipe, or retry forever once that reader has gone.
   const recent = new LogRing();
   const write = (line: string) => {
     recent.take(line);

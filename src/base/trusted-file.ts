@@ -1,23 +1,23 @@
 /**
- * Opens files whose paths others may have prepared. Another user of the machine can put a symbolic link, a FIFO or a file of their own
- * where the configuration names one: into /tmp, or into a folder of theirs.
+ * Opens files whose paths other users may have prepared. Another user of the machine can put a symbolic link, a FIFO or
+ * a file of their own where the configuration names one: in /tmp, or in a folder of theirs.
  *
- * A link is followed only if it belongs to root or to the user of this process, wherever it stands in the path. Kubernetes mounts
- * secrets by links of root in a folder that all may write (mode 1777), so the owner decides and not the folder; the kernel's
- * own `fs.protected_symlinks` does the same. Opening never waits.
+ * A symbolic link anywhere in the path is followed only if it belongs to root or to the user of this process.
+ * Kubernetes mounts secrets through links of root in a folder that everybody can write (mode 1777), so the owner
+ * decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
  */
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Its message begins with "it" or with the path of a link, and says what was expected. */
+/** The message begins with "it" or with the path of a link, and says what was expected. */
 export class UntrustedFileError extends Error {}
 
 export interface OpenedFile {
   readonly handle: FileHandle;
-  /** Without links, e.g. `/run/d2/access.log`, but for that of a descriptor. */
+  /** The path with all links resolved, e.g. `/run/d2/access.log`, except the link of a descriptor. */
   readonly realPath: string;
-  /** The path leads to a descriptor of a process, e.g. by `/dev/stderr`: the parent of that process has opened it. */
+  /** The path leads to a descriptor, e.g. through `/dev/stderr`; the parent of the process has opened it. */
   readonly isDescriptor: boolean;
 }
 
@@ -26,15 +26,18 @@ interface Resolved {
   readonly isDescriptor: boolean;
 }
 
-/** As the kernel. */
+/** The kernel's own limit. */
 const MAX_LINKS = 40;
-/** Links of the kernel's whose text is no path, e.g. `pipe:[4711]`. */
+/** Links of the kernel whose target is not a path, e.g. `pipe:[4711]`. */
 const KERNEL_LINK = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:fd\/\d+|root|cwd|exe)$/;
-/** None of them is known to Windows. O_NONBLOCK: a FIFO would else wait for its other end. */
+/** Windows has none of these flags. Without O_NONBLOCK, opening a FIFO waits for its other end. */
 const SAFE_FLAGS = (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 const PIECE_BYTES = 65_536;
 
-/** Rejects with UntrustedFileError for a link of another user, else with the system's error. `flags` as `O_RDONLY`. */
+/**
+ * Rejects with UntrustedFileError for a link of another user, otherwise with the system's error. `flags`: e.g.
+ * `O_RDONLY`.
+ */
 export async function openTrusted(file: string, flags: number, mode?: number): Promise<OpenedFile> {
   const { realPath, isDescriptor } = await resolveTrusted(file);
   const noFollow = isDescriptor ? 0 : (constants.O_NOFOLLOW ?? 0);
@@ -42,8 +45,8 @@ export async function openTrusted(file: string, flags: number, mode?: number): P
 }
 
 /**
- * The bytes of a regular file of at most `maxBytes`. `check` sees the open file before it is read. Rejects as `openTrusted`, and with
- * UntrustedFileError for what is no regular file, e.g. a FIFO or /dev/zero, or is larger.
+ * Reads a regular file of at most `maxBytes`. `check` gets the stats of the open file before it is read. Rejects like
+ * `openTrusted`, and with UntrustedFileError for a larger file or one that is not regular, e.g. a FIFO or /dev/zero.
  */
 export async function readRegularFile(
   file: string,
@@ -58,7 +61,7 @@ export async function readRegularFile(
     const tooLarge = new UntrustedFileError(`it is larger than ${maxBytes} bytes`);
     if (stats.size > maxBytes) throw tooLarge;
     const pieces: Buffer[] = [];
-    // Up to its end, not its size: files of /proc have none, others may grow.
+    // Read to the end, not to the size: files in /proc have size 0, and other files may grow.
     for (let total = 0; ; ) {
       const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, null);
       if (bytesRead === 0) return Buffer.concat(pieces);
@@ -71,13 +74,13 @@ export async function readRegularFile(
   }
 }
 
-/** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never what is in a file. */
+/** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never the contents of a file. */
 export function toFileReason(error: unknown): string {
   if (error instanceof UntrustedFileError) return error.message;
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** What keeps a file from being made in `folder`, as far as can be told without making one; undefined when nothing does. */
+/** Why no file can be made in `folder`, as far as can be told without making one; undefined if there is no obstacle. */
 export async function findFolderObstacle(folder: string): Promise<string | undefined> {
   try {
     if (!(await stat(folder)).isDirectory()) return `${folder} is no folder`;
@@ -93,9 +96,9 @@ export async function findFolderObstacle(folder: string): Promise<string | undef
   }
 }
 
-/** Whether a file, a folder or a link belongs to root or to the user of this process. */
+/** Whether `uid` is root or the user of this process. */
 export function isTrustedOwner(uid: number): boolean {
-  // Windows has no such numbers.
+  // Windows has no user ids.
   const own = process.geteuid?.();
   return own === undefined || uid === 0 || uid === own;
 }
@@ -114,7 +117,7 @@ function kindOf(stats: Stats): string {
   return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'of an unknown kind';
 }
 
-/** Goes along the path as the kernel does, and looks at each link. What does not exist yet keeps its name. */
+/** Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. */
 async function resolveTrusted(file: string): Promise<Resolved> {
   if (process.platform === 'win32') return { realPath: file, isDescriptor: false };
   let at = path.isAbsolute(file) ? '/' : process.cwd();

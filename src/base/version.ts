@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { BUILD } from './build.ts';
 
-/** More than there are folders between package.json and any file here, built or not. */
+/** More than the number of folders between package.json and any file here, bundled or not. */
 const MOST_FOLDERS = 4;
 
 /** E.g. `1.4.0`, from package.json. */
@@ -18,7 +18,7 @@ export function describeVersion(): string {
   return `${readVersion()} (build ${BUILD}, Node ${process.version})`;
 }
 
-/** Undefined where there is no package.json of ours. */
+/** Undefined unless it is the package.json of d2-sidecar. */
 function versionIn(url: URL): string | undefined {
   try {
     const { name, version } = JSON.parse(readFileSync(url, 'utf8')) as { name?: unknown; version?: unknown };
