@@ -1,13 +1,13 @@
 /**
- * The life of a sidecar, from its start to its end: `starting`, `serving`, `draining`, `stopping`, `stopped`, in this order and
- * never back. There are two ways in, and one way through:
+ * The life of a sidecar: `starting`, `serving`, `draining`, `stopping`, `stopped`, in this order and never back. It
+ * ends by `drain` followed by `stop`, or by `stop` alone:
  *
  * | State      | Begins with                           | Readiness | New connections | Answers             | Ends                      |
  * |------------|---------------------------------------|-----------|-----------------|---------------------|---------------------------|
- * | `draining` | `drain`, or the first wish to stop    | 503       | served          | `Connection: close` | see `#run`                |
- * | `stopping` | a wish to stop, delay and window over | 503       | refused         | `Connection: close` | nothing left, or deadline |
+ * | `draining` | `drain`, or the first `stop`          | 503       | served          | `Connection: close` | see `#run`                |
+ * | `stopping` | `stop`, with delay and window over    | 503       | refused         | `Connection: close` | nothing left, or deadline |
  *
- * Knows times, and what is still under way; not what a connection is. Liveness is not its matter: it stays on until the end.
+ * This file knows times and counts of what is under way, not connections. Liveness stays on until the end.
  */
 import { setTimeout as delay, setImmediate as turnOfLoop } from 'node:timers/promises';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
@@ -18,75 +18,75 @@ export const LIFECYCLE_STATES = ['starting', 'serving', 'draining', 'stopping', 
 export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
 
 export interface StopTimes {
-  /** From readiness off to the first connection that is let go: as long as others need to learn of it. */
+  /** From readiness off to the first connection that is closed: the time that others need to notice. */
   readonly delayMs: number;
-  /** From then on: WebSockets are closed spread over it, and held long polls may come to their end. */
+  /** From then on: WebSockets are closed spread over this time, and held long polls may end by themselves. */
   readonly windowMs: number;
-  /** From the first wish to stop to the end, whatever is still open. */
+  /** From the first request to stop until the end, whatever is still open. */
   readonly deadlineMs: number;
 }
 
-/** What has not come to its end yet. */
+/** What has not ended yet. */
 export interface Underway {
   readonly exchanges: number;
-  /** Of these, the held long polls: they have no end to wait for. */
+  /** The held long polls among these; they have no end to wait for. */
   readonly heldPolls: number;
   readonly webSockets: number;
-  /** Client connections without the WebSockets. */
+  /** Client connections, without the WebSockets. */
   readonly connections: number;
 }
 
-/** Who lives this life: the sidecar. */
+/** What a lifecycle controls: the sidecar. */
 export interface Stoppable {
   underway(): Underway;
-  /** From now on every answer says that it is the last one on its connection. */
+  /** From now on, every answer announces that it is the last one on its connection. */
   announceEnd(): void;
-  /** Closes the WebSockets, spread over the time. A second call replaces the first. */
+  /** Closes the WebSockets, spread over `overMs`. A second call replaces the first. */
   letWebSocketsGo(overMs: number): void;
-  /** Accepts no new connection; resolves when none is left that was accepted and not taken. */
+  /** Accepts no new connection. Resolves when the backlog that the kernel has already accepted is taken. */
   stopListening(): Promise<void>;
-  /** Closes connections on which nothing has been asked for that long, and nothing is under way. */
+  /** Closes connections that have been silent for `quietMs` and have nothing under way. */
   closeIdle(quietMs: number): void;
-  /** Ends whatever is left. */
+  /** Cuts everything that is left. */
   end(): Promise<void>;
 }
 
 export type Outcome = 'stopped' | 'stopped at once';
 
-/** How often it is looked whether all is over. */
+/** How often the lifecycle checks whether everything has ended. */
 const POLL_MS = 25;
 /**
- * Whoever asks now and then is asked to leave by an answer, which he cannot misunderstand; the end of an idle connection may
- * cross with his next request. So only those are ended that have been silent for longer than programs pause.
+ * An active client learns from an answer that it has to leave, which is unambiguous. Closing an idle connection can
+ * cross with its next request. So only connections that have been silent for longer than programs pause are closed.
  */
 const QUIET_MS = 1_000;
-/** Of the time until the deadline, what is kept for calls that came late and for closing handshakes. */
+/** Time before the deadline that is reserved for late calls and for closing handshakes. */
 const RESERVED_MS = 3_000;
 const RESERVED_SHARE = 0.25;
 
-/** A life as others see and end it. */
+/** The lifecycle as other parts see and end it. */
 export interface Life {
   readonly state: LifecycleState;
-  /** Until the deadline; undefined until somebody has asked to stop. */
+  /** Time until the deadline; undefined until a stop is requested. */
   readonly leftMs: number | undefined;
   readonly underway: Underway;
-  /** Settles when the sidecar has ended; rejects with what ending it throws. */
+  /** Settles when the sidecar has ended; rejects with the error of ending it. */
   readonly ended: Promise<Outcome>;
-  /** The first way in: lets clients go, and serves on until somebody asks to stop. A second one changes nothing. */
+  /** Lets clients go, and keeps serving until a stop is requested. A second call changes nothing. */
   drain(): void;
   /**
-   * The second way in. `isHurried`: without delay and window, for somebody who waits for it; exchanges may come to their end all
-   * the same. Asked a second time it ends at once.
+   * Stops. `isHurried` skips delay and window, for a person who waits; exchanges may still end. A second call ends at
+   * once.
    */
   stop(reason: string, isHurried?: boolean): void;
 }
 
 export interface LifecycleParts {
-  /** Asked whenever one begins: it may have become another since the start. */
+  /** Called each time that a phase begins, since a reload may have changed the times. */
   readonly times: () => StopTimes;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Between two looks whether something is over; for tests. */
+  /** The pause between two checks; for tests. */
   readonly pause?: (ms: number) => Promise<void>;
 }
 
@@ -114,7 +114,7 @@ export class Lifecycle implements Life {
     this.#logger = logger;
     this.#pause = pause;
     this.ended = Promise.race([this.#run(), this.#endAtOnce()]);
-    // Whoever waits for it hears of a failure; nobody has to.
+    // Callers that await it get the rejection; without callers it must not be unhandled.
     this.ended.catch(() => undefined);
   }
 
@@ -131,7 +131,7 @@ export class Lifecycle implements Life {
     return Math.max(0, (this.#deadlineNs - this.#clock.nowNs()) / NS_PER_MS);
   }
 
-  /** To be called once the listeners are open. */
+  /** Call this once the listeners are open. */
   started(): void {
     this.#state = 'serving';
     this.#hasStarted.reach();
@@ -139,7 +139,7 @@ export class Lifecycle implements Life {
 
   drain(): void {
     this.#isDrainAsked.reach();
-    // Whoever asks may look at once whether it does.
+    // The caller may read the state right after this call.
     if (this.#state === 'serving') this.#letClientsGo();
   }
 
@@ -157,12 +157,12 @@ export class Lifecycle implements Life {
     this.drain();
   }
 
-  /** The whole life, from top to bottom. */
+  /** All phases, in order. */
   async #run(): Promise<Outcome> {
     await this.#hasStarted.reached;
     await this.#isDrainAsked.reached;
     if (this.#state === 'serving') this.#letClientsGo();
-    // Others still send new clients here: they do not know yet.
+    // New clients still arrive here, because others do not know yet.
     await this.#until(this.#delayEndNs, () => this.#isHurried);
 
     const { windowMs } = this.#times();
@@ -180,7 +180,7 @@ export class Lifecycle implements Life {
     return 'stopped';
   }
 
-  /** Who asks twice does not want to wait; the process ends with whatever is still open. */
+  /** A second request to stop means: do not wait. The process then ends with whatever is still open. */
   async #endAtOnce(): Promise<Outcome> {
     await this.#isEndAsked.reached;
     this.#logger.info(this.underway, 'stopped at once');
@@ -195,7 +195,7 @@ export class Lifecycle implements Life {
 
   #enter(state: LifecycleState): void {
     this.#state = state;
-    // The process is about to go, and has said so.
+    // The process is about to exit, and has logged that.
     if (this.#isEndAsked.isReached) return;
     const { leftMs } = this;
     this.#logger.info({ ...this.underway, ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }) }, state);
@@ -207,11 +207,11 @@ export class Lifecycle implements Life {
   }
 
   #isNothingLeft(): boolean {
-    // Each time: some may have been about to become WebSockets.
+    // Each time: some connections may have been about to become WebSockets.
     this.#target.letWebSocketsGo(0);
     this.#target.closeIdle(this.#isHurried ? 0 : QUIET_MS);
     const { connections, heldPolls, webSockets } = this.underway;
-    // A poll over a WebSocket is held as well: only without those each held poll is one of the connections.
+    // `heldPolls` includes polls over WebSockets. Only without WebSockets is each held poll one of the connections.
     return webSockets === 0 && connections <= heldPolls;
   }
 
@@ -219,7 +219,7 @@ export class Lifecycle implements Life {
     return this.#clock.nowNs() + ms * NS_PER_MS;
   }
 
-  /** Until then, or the deadline, or `isOver`. */
+  /** Waits until `thenNs`, the deadline, or `isOver`. */
   async #until(thenNs: number, isOver: () => boolean): Promise<void> {
     const isTimeOver = () => this.#clock.nowNs() >= Math.min(thenNs, this.#deadlineNs);
     while (!isTimeOver() && !isOver()) {
@@ -228,13 +228,16 @@ export class Lifecycle implements Life {
   }
 }
 
-/** What has come meanwhile is read before it ends: nothing is closed for being idle with a request in the kernel. */
+/**
+ * Pending input is read before the pause ends, so that no connection is closed as idle while its request is in the
+ * kernel.
+ */
 async function pauseAndRead(ms: number): Promise<void> {
   await delay(ms);
   await turnOfLoop();
 }
 
-/** Something that happens once. */
+/** An event that happens once. */
 class Moment {
   readonly reached: Promise<void>;
   #resolve: () => void = () => undefined;

@@ -1,4 +1,4 @@
-/** What parts of the data plane take from the configuration: at the start, and again whenever it is reloaded. */
+/** Converts the configuration to options of the data plane, at the start and at each reload. */
 import type { Config } from '../config/config.ts';
 import type { LiveGatewayOptions } from '../proxy/gateway/gateway.ts';
 import type { DispatcherLimits } from '../proxy/listener/dispatcher.ts';

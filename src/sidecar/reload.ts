@@ -1,6 +1,6 @@
 /**
- * Reading the configuration again while the sidecar runs: all of it is read and checked first, files that it names included; then
- * it is taken over at once, or not at all. Knows keys, not what they switch.
+ * Reads the configuration again while the sidecar runs. It first reads and checks everything, including the files that
+ * the configuration names; then it takes over all of it at once, or nothing. It knows keys, not what they control.
  */
 import type { Clock } from '../base/clock.ts';
 import { type ErrorCode, SidecarError } from '../base/errors.ts';
@@ -10,23 +10,23 @@ import type { LoadedConfig } from '../config/load-config.ts';
 import { toReloadedConfig } from '../config/reload-config.ts';
 import type { ParsedConfig } from '../config/schema.ts';
 
-/** What is reloaded: the sidecar. */
+/** The sidecar, as the reloader sees it. */
 export interface Reloadable {
   /**
-   * Makes all that `config` asks for and changes nothing; what it returns takes it over and cannot fail. Throws SidecarError
-   * with what a start would say.
+   * Prepares everything that `config` needs and changes nothing. The returned function takes it over and cannot fail.
+   * Throws the SidecarError that a start would throw.
    */
   prepareReload(config: Config): Promise<() => void>;
   readonly reloads: Reloads;
 }
 
 export type ReloadOutcome =
-  /** Names of keys: those that hold from now on, and those that wait for a restart. */
+  /** Names of keys: those in force from now on, and those that wait for a restart. */
   | { readonly kind: 'applied'; readonly changed: readonly string[]; readonly waiting: readonly string[] }
-  /** Nothing has changed. `problems` as at a start, a line each; without `code` it is a mistake in this program. */
+  /** Nothing has changed. `problems`: one line each, as at a start. Without `code` it is a bug in this program. */
   | { readonly kind: 'refused'; readonly code: ErrorCode | undefined; readonly problems: readonly string[] };
 
-/** Counted since the start, for /metrics. */
+/** Counters since the start, for /metrics. */
 export class Reloads {
   readonly #clock: Clock;
   readonly #results = { applied: 0, refused: 0 };
@@ -34,7 +34,7 @@ export class Reloads {
   #isLastApplied = true;
   #waiting = 0;
 
-  /** To be made when the first configuration has been read, which counts as the last one that could be used. */
+  /** Create this when the first configuration has been read; that one counts as the last applied. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#lastAppliedEpochMs = clock.epochMs();
@@ -44,17 +44,17 @@ export class Reloads {
     return this.#results;
   }
 
-  /** When the configuration that holds was read, in milliseconds since 1970. */
+  /** When the configuration in force was read, in milliseconds since 1970. */
   get lastAppliedEpochMs(): number {
     return this.#lastAppliedEpochMs;
   }
 
-  /** False from a refused reload to the next one that is not. */
+  /** False from a refused reload until the next applied one. */
   get isLastApplied(): boolean {
     return this.#isLastApplied;
   }
 
-  /** Keys whose values in the file wait for a restart. */
+  /** Number of keys whose values in the file wait for a restart. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -69,13 +69,13 @@ export class Reloads {
 }
 
 export interface ReloaderParts {
-  /** What the sidecar was started with. */
+  /** The configuration that the sidecar was started with. */
   readonly running: ParsedConfig;
-  /** Reads the configuration from where the start read it. */
+  /** Reads the configuration from the same sources as the start. */
   readonly load: () => Promise<LoadedConfig>;
   readonly target: Reloadable;
   readonly logger: Logger;
-  /** Called with what holds from now on. */
+  /** Called with the configuration in force from now on. */
   readonly onApplied: (config: Config) => void;
 }
 
@@ -91,8 +91,8 @@ export class Reloader {
   }
 
   /**
-   * Reloads once more, `reason` being who asks, e.g. `SIGHUP`. While a reload runs, whoever asks shares the one behind it: files may have
-   * changed since they were read. Never rejects.
+   * Reloads once. `reason` names the source of the request, e.g. `SIGHUP`. Requests that arrive during a reload share
+   * the next one, because files may have changed after they were read. Never rejects.
    */
   reload(reason: string): Promise<ReloadOutcome> {
     if (this.#next !== undefined) return this.#next;
@@ -140,7 +140,8 @@ export class Reloader {
 
 function toRefusal(error: unknown): ReloadOutcome {
   if (error instanceof SidecarError) return { kind: 'refused', code: error.code, problems: error.message.split('\n') };
-  // Its message could show what it was given. And what was read wrongly is no reason to stop serving.
+  // Its message could quote its input, so only its name is shown. An unexpected error here is no reason to stop
+  // serving.
   const name = error instanceof Error ? error.name : typeof error;
   return { kind: 'refused', code: undefined, problems: [`an error that nobody expected: ${name}`] };
 }

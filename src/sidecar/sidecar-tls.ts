@@ -1,18 +1,18 @@
-/** All of the sidecar's TLS: what the configuration asks for, opened, watched and closed together. */
+/** All TLS of the sidecar, opened, watched and closed together. */
 import type { Config } from '../config/config.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
 import type { WatchedTlsParts } from '../tls/watched-tls.ts';
 
 export class SidecarTls {
-  /** Each undefined where it is plain. */
+  /** Each is undefined where the connection is plain. */
   readonly listen: ListenerTls | undefined;
   readonly monitor: ListenerTls | undefined;
   readonly upstream: UpstreamTls | undefined;
 
   /**
-   * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for files that the traffic needs and that cannot be used. Those of the monitoring
-   * port are its `trouble`, and in the log; as is what is doubtful.
+   * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for unusable files that the traffic needs. Unusable files of
+   * the monitoring port become its `trouble` and are logged. Doubtful files are logged.
    */
   static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
     return new SidecarTls(
@@ -33,8 +33,8 @@ export class SidecarTls {
   }
 
   /**
-   * Reads the files that another configuration names, which has TLS at the same places; what it returns uses them for connections
-   * that come then. Throws as `open`, with everything as it was.
+   * Reads the files of another configuration, which has TLS in the same places. The returned function uses them for new
+   * connections. Throws like `open`, with everything as it was.
    */
   async prepare({ listen, monitor, upstream }: Config): Promise<() => void> {
     const prepared = [
@@ -47,7 +47,7 @@ export class SidecarTls {
     };
   }
 
-  /** Uses changed files from now on, for connections that come then. */
+  /** From now on, uses changed files for new connections. */
   watch(): void {
     for (const part of [this.listen, this.monitor, this.upstream]) part?.watch();
   }

@@ -1,6 +1,7 @@
 /**
- * The composition root: makes every part, connects them, and starts and stops them in order. It decides nothing itself, and
- * is the only file that knows every part.
+ * The composition root: creates every part, connects the parts, and starts and stops them in order. It decides nothing
+ * itself, and is the only file that knows every part. The folder holds what concerns the sidecar as a whole: its
+ * lifecycle, reload and TLS.
  */
 import type { Readable } from 'node:stream';
 import { BUILD } from '../base/build.ts';
@@ -61,13 +62,13 @@ interface SidecarParts {
   readonly recording: Recording;
   readonly accessLog: AccessLogging;
   readonly createOtlp: CreateOtlp | undefined;
-  /** Keeps what is counted over restarts; undefined: nothing does. */
+  /** Keeps counters across restarts; undefined without a state file. */
   readonly state: StateKeeper | undefined;
 }
 
 type CreateOtlp = (parts: OtlpParts) => Otlp;
 
-/** How often ended sessions and calls without an answer are looked for. */
+/** How often the sweeper looks for ended sessions and for calls without an answer. */
 const SWEEP_MS = 1_000;
 
 const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
@@ -77,17 +78,17 @@ export class Sidecar {
   readonly dispatcher: Dispatcher;
   readonly gateway: Gateway;
   readonly reporter: ExchangeReporter;
-  /** What limits have been reached. */
+  /** The limits that have been reached. */
   readonly limits: LimitHits;
   /** Who may read on the monitoring port. */
   readonly access: MonitorAccess;
-  /** A line for each call, if there is to be one. */
+  /** A line for each call, if configured. */
   readonly accessLog: AccessLogging;
-  /** Certificates, keys and handshakes, at the listeners and to the upstream. */
+  /** Certificates, keys and handshakes of the listeners and to the upstream. */
   readonly tls: SidecarTls;
-  /** How often the configuration was read again, and what became of it. */
+  /** Reloads of the configuration, and their outcomes. */
   readonly reloads: Reloads;
-  /** How far it is on its way from start to end, and the two ways to the end. */
+  /** The current state between start and end, and the two ways to end. */
   readonly lifecycle: Lifecycle;
   /** The last hour, for the live page. */
   readonly history: History;
@@ -100,15 +101,16 @@ export class Sidecar {
   readonly #startedEpochMs: number;
   readonly #recording: Recording;
   readonly #state: StateKeeper | undefined;
-  /** Undefined: nothing is pushed, and none of it is loaded. */
+  /** Undefined: nothing is pushed, and its packages are not loaded. */
   readonly #otlp: Otlp | undefined;
   #config: Config;
   #hosts: HostCheck;
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
-   * Makes all parts and opens nothing. Throws for what the traffic needs: `D2S_ERR_CONFIG` for rules or certificates that cannot be
-   * used, `D2S_ERR_TLS_FILE`. What only the monitoring port needs is told in the log, and the port refuses everybody.
+   * Creates all parts and opens nothing. Throws for what the traffic needs: `D2S_ERR_CONFIG` for unusable rules or
+   * certificates, `D2S_ERR_TLS_FILE`. An error that concerns only the monitoring port is logged, and that port then
+   * refuses everybody.
    */
   static async create(
     config: Config,
@@ -171,12 +173,12 @@ export class Sidecar {
     });
   }
 
-  /** Exchanges begun and not yet ended. */
+  /** Exchanges that have begun and not yet ended. */
   get openExchanges(): number {
     return this.reporter.open;
   }
 
-  /** Opens both listeners; the upstream does not have to be there. Throws `D2S_ERR_LISTEN`. */
+  /** Opens both listeners. The upstream need not be reachable. Throws `D2S_ERR_LISTEN`. */
   async start(): Promise<BoundAddresses> {
     const listen = await this.dispatcher.listen(this.#config.listen);
     try {
@@ -197,17 +199,17 @@ export class Sidecar {
     }
   }
 
-  /** Lets clients go, and serves on. */
+  /** Lets clients go, and keeps serving. */
   drain(): void {
     this.lifecycle.drain();
   }
 
-  /** Files of the log have been moved away, e.g. by logrotate. */
+  /** Reopens log files after e.g. logrotate has moved them away. */
   reopenLogs(): void {
     this.accessLog.reopen();
   }
 
-  /** How it is, for a support ticket: one line of JSON, in slices; see report/. */
+  /** The report for a support ticket: one line of JSON, in slices; see monitor/report/. */
   async report(hasUsers: boolean): Promise<Readable> {
     const { createReport } = await import('../monitor/report/report.ts');
     const { recent } = this.#logger as Partial<LeveledLogger>;
@@ -216,7 +218,7 @@ export class Sidecar {
     return await createReport(sources, hasUsers);
   }
 
-  /** Stops without delay and window: running exchanges may end until `stop.deadlineMs`, then what is left is cut. */
+  /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; what is left is then cut. */
   async stop(): Promise<void> {
     if (this.lifecycle.state === 'starting') {
       await this.#end();
@@ -243,7 +245,10 @@ export class Sidecar {
     };
   }
 
-  /** What is long is begun when the calls of that turn are on their way: both are immediates, and its own would be the first. */
+  /**
+   * Starts long work after the calls of this turn are on their way. Both are immediates, and without the flush the long
+   * work would run first.
+   */
   readonly #nextTurn: NextTurn = (run) => {
     setImmediate(() => {
       this.dispatcher.services.writes.flush();
@@ -268,8 +273,9 @@ export class Sidecar {
   }
 
   /**
-   * Makes all that another configuration asks for, reading the files that it names, and changes nothing; what it returns takes it
-   * over at one moment, touches no connection and no counter, and cannot fail. Throws as `create`, D2S_ERR_CONFIG_FILE aside.
+   * Prepares everything that another configuration needs, reads the files that it names, and changes nothing. The
+   * returned function takes it over at one moment, touches no connection and no counter, and cannot fail. Throws like
+   * `create`; D2S_ERR_CONFIG_FILE can only come from loading the configuration.
    */
   async prepareReload(config: Config): Promise<() => void> {
     const takeOvers = [
@@ -377,14 +383,14 @@ export class Sidecar {
     return this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } };
   }
 
-  /** As `/readyz` says it. */
+  /** The answer of `/readyz`. */
   async isReady(): Promise<boolean> {
     if (this.lifecycle.state !== 'serving') return false;
     return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
   }
 }
 
-/** What is recorded, with what the state file holds of it. Who only listens (`learn`) leaves the file to the sidecar that serves. */
+/** Creates the recording, with the counters of the state file. `learn` leaves that file to the sidecar that serves. */
 async function openRecording(
   config: Config,
   { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
@@ -398,7 +404,7 @@ async function openRecording(
   return { recording: made, state: keeper };
 }
 
-/** Who only listens (`learn`) leaves the file to the sidecar that serves, as that of the state. */
+/** As with the state file, `learn` leaves the access log to the sidecar that serves. */
 async function openAccessLog(
   { accessLog }: Config,
   parts: AccessLoggingParts,
@@ -407,7 +413,7 @@ async function openAccessLog(
   return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
 }
 
-/** Some megabytes of packages, for those who use them. */
+/** Loads some megabytes of packages, only if they are configured. */
 async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
   if (otlp.endpoint === undefined) return undefined;
   const { Otlp } = await import('../export/otlp/otlp.ts');
