@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** POSIX only, so that Node's types say less of them than there is. */
+/** These exist on POSIX only, so Node's types declare them as optional. */
 interface PosixProcess {
   initgroups(user: string | number, group: string | number): void;
   setgid(group: string | number): void;
@@ -8,8 +8,9 @@ interface PosixProcess {
 }
 
 /**
- * Makes this process one of the user `name` (a name or a number) with all groups of that user, for good. `group` is the main one;
- * default: the user's. Throws if there is no such user or group, or this process may not do so.
+ * Irreversibly makes this process run as the user `name` (a name or a number), with all groups of that user. `group` is
+ * the main group; default: the user's own. Throws if there is no such user or group, or if this process lacks the
+ * rights.
  */
 export function becomeUser(name: string, group?: string): void {
   const { initgroups, setgid, setuid } = process as unknown as PosixProcess;
@@ -19,7 +20,7 @@ export function becomeUser(name: string, group?: string): void {
   setuid(toId(name));
 }
 
-/** `id` asks wherever the machine keeps its users. */
+/** `id` finds users wherever the machine keeps them. */
 function groupOf(name: string): number {
   return Number(execFileSync('id', ['-g', '--', name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
 }

@@ -1,4 +1,4 @@
-/** Looks at every file and folder that a configuration names, as a start and the time after it would. */
+/** Checks every file and folder that a configuration names, as the sidecar would at the start and later. */
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { SidecarError, StartError } from '../base/errors.ts';
@@ -12,9 +12,9 @@ import { ListenerTls } from '../tls/listener-tls.ts';
 import { checkPrivateFolder, isErrno } from './control/socket-folder.ts';
 
 export interface Findings {
-  /** What keeps the sidecar from starting, or the monitoring port from letting anybody in. */
+  /** Errors that prevent the start, or that keep the monitoring port from letting anybody in. */
   readonly errors: readonly SidecarError[];
-  /** What it goes on without, beginning with the key. */
+  /** Problems that the sidecar survives; each text begins with the key. */
   readonly warnings: readonly string[];
   /** Who may read on the monitoring port. */
   readonly readers: readonly ListedReader[];
@@ -54,7 +54,7 @@ function tlsLooks({ listen, monitor, upstream }: Config, warn: (warning: unknown
   ];
 }
 
-/** Root is not asked: it may look at the folder of another user's socket. An absent folder is made at the start. */
+/** Skipped for root, which may be checking the folder of another user's socket. A start makes an absent folder. */
 function checkControlFolder({ control: { socket } }: Config): void {
   if (socket === undefined || process.getuid?.() === 0) return;
   try {
@@ -65,7 +65,7 @@ function checkControlFolder({ control: { socket } }: Config): void {
   }
 }
 
-/** A start goes on without them, so that a volume that is missing does not stop traffic. */
+/** A start continues without these files, so that a missing volume does not stop traffic. */
 async function findUnwritable({ state, accessLog }: Config): Promise<readonly string[]> {
   const ofState = state.file === undefined ? undefined : await findObstacle(state.file);
   const ofLog = accessLog.file === undefined ? undefined : await findLogObstacle(accessLog.file);
@@ -75,7 +75,7 @@ async function findUnwritable({ state, accessLog }: Config): Promise<readonly st
   ];
 }
 
-/** Read again and again while the sidecar runs, which tells in its log what is wrong with what is in them. */
+/** The sidecar reads these files repeatedly while it runs, and logs what is wrong with their contents. */
 async function findUnreadable({ jvm, otlp }: Config): Promise<readonly string[]> {
   const files = {
     'jvm.http.passwordFile': jvm.http?.passwordFile,

@@ -1,4 +1,4 @@
-/** `d2-sidecar check`: says what a start would work with, and starts nothing. */
+/** `d2-sidecar check`: prints the configuration that a start would use, and starts nothing. */
 
 import { ConfigError, StartError } from '../base/errors.ts';
 import { toFileReason } from '../base/trusted-file.ts';
@@ -12,23 +12,24 @@ import { checkFiles } from './check-files.ts';
 import type { Output } from './output.ts';
 import { findServiceUser } from './service-user.ts';
 
-/** As whom files are looked at. */
+/** The user whose access to files is checked. */
 export interface CheckUser {
-  /** `--as`: undefined is the user of the installed unit where root checks, else the one who does. */
+  /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
   readonly isRoot: boolean;
-  /** `become` is for good: what has to be read as root has to be read before. */
+  /** `become` is irreversible: everything that needs root has to be read before. */
   readonly find?: typeof findServiceUser;
   readonly become?: typeof becomeUser;
 }
 
 /**
- * Throws what a start would throw for its configuration, and for what keeps the monitoring port from letting anybody in; an
- * AggregateError where there is more than one. Warnings go to standard error, so that the output stays a configuration.
+ * Throws what a start would throw for this configuration, and the errors that keep the monitoring port from letting
+ * anybody in; an AggregateError for more than one. Warnings go to standard error, so that the output stays a
+ * configuration.
  */
 export async function check(sources: ConfigSources, output: Output, user: CheckUser): Promise<number> {
   const { config, warnings } = await loadConfig(sources);
-  // The classifier has the last word on rules at a start, so it has it here.
+  // At a start, the classifier checks the rules last; so it does here.
   checkRestRules(config.rest.rules);
   checkCometRules(config.comet.rules);
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
@@ -43,12 +44,12 @@ export async function check(sources: ConfigSources, output: Output, user: CheckU
   if (errors.length > 1) throw new AggregateError(errors);
   for (const error of errors) throw error;
   output.out(yaml);
-  // As comments, so that what is printed stays a configuration.
+  // As comments, so that the output stays a configuration.
   for (const { name, role, kind } of found.readers) output.out(`# monitor.auth: ${name}, ${role}, by ${kind}\n`);
   return 0;
 }
 
-/** Goes on as the user of the service. What is said of that user; undefined: this process checks as it is. */
+/** Switches to the user of the service. Returns words for that user; undefined if the process keeps its user. */
 async function takeUser(
   { as, isRoot, find = findServiceUser, become = becomeUser }: CheckUser,
   warn: (warning: string) => void,
@@ -82,13 +83,13 @@ async function takeServiceUser(
   return `the user ${name} of ${unit}; --as root checks as root`;
 }
 
-/** ` (EPERM)`, or nothing where no code says why. */
+/** ` (EPERM)`, or an empty text without an error code. */
 function toWhy(cause: unknown): string {
   const reason = toFileReason(cause);
   return /^E[A-Z_]+$/.test(reason) ? ` (${reason})` : '';
 }
 
-/** The file that root has read. */
+/** The configuration file, which root has read already, read again as the user of the service. */
 async function findUnreadable({ flags, env }: ConfigSources): Promise<readonly StartError[]> {
   const file = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
   if (file === undefined) return [];

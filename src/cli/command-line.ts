@@ -1,4 +1,9 @@
-/** Reads the command line (contract: scripts rely on these words) into one of the things that can be asked for. */
+/**
+ * Parses the command line into one of the commands. Scripts rely on these words, so they are a contract.
+ *
+ * The folder cli/ holds one file for each command, and what these share. It knows nothing of how calls are proxied or
+ * measured.
+ */
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import type { HostPort } from '../config/config.ts';
@@ -8,13 +13,13 @@ import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
 
-/** Which running sidecar is meant; see cli/control/find-sidecar.ts. */
+/** The running sidecar that a command is for; see cli/control/find-sidecar.ts. */
 export interface TargetFlags extends ConfigFlags {
   readonly control?: string;
   readonly pid?: number;
 }
 
-/** What is asked about its health; see health.ts. */
+/** The question of `d2-sidecar health`; see health.ts. */
 export interface HealthFlags {
   readonly target: TargetFlags;
   /** Whether it is ready, and not only alive. */
@@ -23,7 +28,7 @@ export interface HealthFlags {
   readonly monitor: HostPort | undefined;
 }
 
-/** What is to be reported, and where; see report.ts. */
+/** The content and destination of a report; see report.ts. */
 export interface ReportFlags {
   readonly flags: TargetFlags;
   /** Path of a new file; undefined: the report is printed. */
@@ -32,13 +37,13 @@ export interface ReportFlags {
   readonly hasUsers: boolean;
 }
 
-/** Whose credential is to be made; see passwd.ts. */
+/** The credential to create; see passwd.ts. */
 export interface PasswdFlags {
   readonly name: string;
   readonly role: Role;
   /** A random token instead of a password. */
   readonly isToken: boolean;
-  /** The file to put the line into; undefined: the line is printed. */
+  /** The file that gets the line; undefined: the line is printed. */
   readonly file: string | undefined;
 }
 
@@ -98,14 +103,14 @@ const TAKES: Readonly<
 
 type CommandName = keyof typeof TAKES;
 
-/** How long `learn` listens. The most is a week. */
+/** How long `learn` listens. The maximum is a week. */
 const DEFAULT_MINUTES = 5;
 const MAX_MINUTES = 10_080;
 
-/** The least, so that more has to be asked for. */
+/** The role with the fewest rights, so that more has to be asked for. */
 const DEFAULT_ROLE: Role = 'metrics';
 
-/** `argv` without node and script. Throws ConfigError for what is not in the help. */
+/** `argv` without node and script. Throws ConfigError for anything that the help does not list. */
 export function parseCommandLine(argv: readonly string[]): Command {
   const { words, values, wantsHelp, wantsVersion } = readTokens(argv);
   if (wantsHelp) return { kind: 'help' };
@@ -128,7 +133,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   return name === 'passwd' ? { kind: name, ...toPasswdFlags(rest, values) } : toCommand(name, values);
 }
 
-/** Never repeats a word: one too many may be the password. */
+/** Never repeats a word in a message: a superfluous one may be the password. */
 function toPasswdFlags(words: readonly string[], values: ReadonlyMap<OptionName, string>): PasswdFlags {
   const [name, ...rest] = words;
   if (name === undefined || rest.length > 0 || !isName(name)) {
@@ -208,7 +213,7 @@ function readTokens(argv: readonly string[]) {
       else values.set(name, '');
       continue;
     }
-    // --listen --monitor :1 would otherwise listen on "--monitor".
+    // Without this check, --listen --monitor :1 would listen on "--monitor".
     if (value === undefined || value === '' || (value.startsWith('-') && inlineValue !== true)) {
       throw new ConfigError(`--${name}: missing value`);
     }
@@ -250,7 +255,7 @@ function toMinutes(text: string | undefined): number {
   throw new ConfigError(`--minutes: got ${quote(text)}, expected a number such as 5 or 0.5, of at most ${MAX_MINUTES}`);
 }
 
-/** What was typed, on one line; never the part of an address that may be a password. */
+/** The typed text on one line, without the part of an address that may be a password. */
 function quote(text: string): string {
   return JSON.stringify(text.replace(/^.*@/s, '[hidden]@').slice(0, 80));
 }

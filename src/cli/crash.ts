@@ -1,6 +1,6 @@
 /**
- * What is told of a mistake in this program. The message of an error that nobody expected is never shown, nor its other members:
- * parsers put what they were given into them, and that may be a client's password. Its kind and its place are what helps.
+ * Describes bugs in this program. The message and the other members of an unexpected error are never shown: parsers put
+ * their input into them, and that may be a client's password. The kind of error and its place are enough to help.
  */
 import { LogOutput } from '../base/log-output.ts';
 
@@ -9,7 +9,7 @@ const EXIT_FAILED = 1;
 
 const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
 const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
-/** A line of `Error.stack`: function, file, line and column, as V8 writes it. */
+/** A line of `Error.stack`: function, file, line and column, in V8's format. */
 const FRAME =
   /^ {4}at (?:[\w$.#<>[\] -]{1,200} \()?(?:(?:file:|node:|\/|[A-Z]:\\)[^\s()]{1,400}:\d+:\d+|<anonymous>|index \d+)\)?$/;
 
@@ -18,16 +18,19 @@ const MAX_WARNING_FRAMES = 3;
 const MAX_CAUSES = 3;
 
 /**
- * Of whatever was thrown, without what it says:
- * `TypeError ERR_INVALID_ARG_TYPE, caused by SyntaxError`, and below it the lines of where it was thrown.
+ * Describes any thrown value without its message: `TypeError ERR_INVALID_ARG_TYPE, caused by SyntaxError`, followed by
+ * the lines of the stack.
  */
 export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
   return [describeKinds(thrown), ...toFrames(thrown).slice(0, maxFrames)].join('\n');
 }
 
-/** From now on, errors and warnings that nobody handles are told without their messages; an error ends the process with 1. */
+/**
+ * From now on, unhandled errors and warnings are printed without their messages. An error ends the process with code 1.
+ */
 export function guardCrashes(): void {
-  // Neither a full pipe nor a closed one may keep the process from ending, nor a warning end it.
+  // Neither a full pipe nor a closed one may keep the process from ending, and a closed one must not end it at a
+  // warning.
   const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
   process.on('uncaughtException', (thrown: unknown) => {
     output.write(`d2-sidecar: ended by an error that nobody expected: ${describeError(thrown)}\n`);
@@ -57,7 +60,7 @@ function describeKinds(thrown: unknown): string {
 function toFrames(thrown: unknown): string[] {
   if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return [];
   const { message, stack } = thrown;
-  // A message may have lines that look like frames; it stands before them.
+  // The message comes before the frames, and may have lines that look like frames.
   const messageAt = stack.indexOf(message);
   const frames = messageAt < 0 ? stack : stack.slice(messageAt + message.length);
   return frames.split('\n').filter((line) => FRAME.test(line));

@@ -1,4 +1,7 @@
-/** `d2-sidecar drain` and `d2-sidecar shutdown`: from a preStop hook or a person to a running sidecar. */
+/**
+ * `d2-sidecar drain` and `d2-sidecar shutdown`: a preStop hook or a person asks a running sidecar to let clients go, or
+ * to stop.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
@@ -12,10 +15,10 @@ import type { Output } from './output.ts';
 
 const POLL_MS = 200;
 const PROGRESS_MS = 2_000;
-/** After stop.deadline the sidecar destroys what is left, which takes no time; so long it may take all the same. */
+/** After stop.deadline the sidecar destroys everything that is left. That takes no time, but this much is allowed. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/** Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. Time over is no failure: exit code 0. */
+/** Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. A timeout is no failure: exit code 0. */
 export async function drain(
   { flags, waitMs }: { readonly flags: TargetFlags; readonly waitMs: number },
   env: Environment,
@@ -47,7 +50,7 @@ export async function drain(
   return 0;
 }
 
-/** Exit code 1 if the sidecar was asked and has not ended in its time. Throws as `drain`. */
+/** Exit code 1 if the sidecar did not end in time. Throws like `drain`. */
 export async function shutdown(
   { flags }: { readonly flags: TargetFlags },
   env: Environment,
@@ -63,11 +66,14 @@ export async function shutdown(
   return 1;
 }
 
-/** The control socket of the sidecar that the flags mean. Throws ConfigError if several run, D2S_ERR_CONTROL if none does. */
+/**
+ * The control socket of the sidecar that the flags select. Throws ConfigError if several run, D2S_ERR_CONTROL if none
+ * does.
+ */
 export async function findSocket(flags: TargetFlags, env: Environment): Promise<string> {
   const { control, pid } = flags;
   if (control !== undefined) return control;
-  // A process id on the command line says more than a socket's path that is set for everybody.
+  // A process id on the command line is more specific than a socket path that is set for everybody.
   return await findSidecar({ pid, socket: pid === undefined ? await loadControlSocket({ flags, env }) : undefined });
 }
 
@@ -75,7 +81,7 @@ async function statusOrGone(socket: string): Promise<ControlStatus | undefined> 
   try {
     return await sendCommand(socket, 'status');
   } catch (error) {
-    // It was there a moment ago: whoever waits for its exchanges has nothing more to wait for.
+    // The sidecar answered a moment ago, so it has ended: nothing is left to wait for.
     if (error instanceof SidecarError) return undefined;
     throw error;
   }

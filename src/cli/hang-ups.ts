@@ -1,6 +1,6 @@
 import type { SignalSource } from './stop-signals.ts';
 
-/** SIGHUP, from the very start: one that comes while the sidecar starts is heard afterwards, and ends nothing. */
+/** Handles SIGHUP from the very start: one that arrives during the start is handled afterwards, and ends nothing. */
 export class HangUps {
   readonly #signals: SignalSource;
   readonly #onHangUp = () => this.#heard();
@@ -12,7 +12,7 @@ export class HangUps {
     signals.on('SIGHUP', this.#onHangUp);
   }
 
-  /** Calls `handler` for each from now on, and once for those before. */
+  /** From now on, calls `handler` for each SIGHUP, and once for all earlier ones. */
   handle(handler: () => void): void {
     this.#handler = handler;
     if (this.#isPending) handler();

@@ -1,6 +1,6 @@
 /**
- * `d2-sidecar health`: the probe of a container that has neither a shell nor curl. It asks over the control socket, where a sidecar is
- * found whatever its flags, ports, certificates and users are; with `--monitor` over HTTP, as anybody else would.
+ * `d2-sidecar health`: the probe for a container that has neither a shell nor curl. It asks over the control socket,
+ * which works with any flags, ports, certificates and users; with `--monitor` it asks over HTTP, as any client would.
  */
 import http from 'node:http';
 import { SidecarError } from '../base/errors.ts';
@@ -13,12 +13,13 @@ import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
 const EXIT_FAILED = 1;
-/** As long as the control socket gets; probes of containers give up earlier. */
+/** The same timeout as for the control socket; probes of containers give up earlier. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
- * Exit code 0 if it lives, or with `isReadyAsked` if it is ready, as `/livez` and `/readyz` say it; 1 if not. A sidecar that still starts is
- * not found. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does or it does not answer.
+ * Exit code 0 if the sidecar lives, or with `isReadyAsked` if it is ready, as `/livez` and `/readyz` say; otherwise 1.
+ * A sidecar that is still starting is not found. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none
+ * runs or it does not answer.
  */
 export async function health(flags: HealthFlags, env: Environment, output: Output): Promise<number> {
   const { monitor, isReadyAsked } = flags;
@@ -40,7 +41,7 @@ interface Answer {
 async function askSocket({ target }: HealthFlags, env: Environment): Promise<Answer> {
   const { status, isReady } = await requestHealth(await findSocket(target, env));
   const { pid, state } = status;
-  // It serves and is not ready: monitor.readyWithUpstream is on.
+  // Serving but not ready: monitor.readyWithUpstream is on.
   const isWaiting = state === 'serving' && !isReady;
   return { who: `d2-sidecar ${pid}`, state: isWaiting ? 'its upstream cannot be reached' : state, isReady };
 }

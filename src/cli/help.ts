@@ -1,4 +1,4 @@
-/** What `--help` prints. docs/configuration.md has the rest. */
+/** The text of `--help`. docs/configuration.md has the details. */
 export const HELP = `d2-sidecar: a reverse proxy in front of a D2000 application server that measures its calls, sessions and objects.
 
 Usage

@@ -1,4 +1,6 @@
-/** `d2-sidecar learn`: a sidecar that listens to the Comet messages it passes on, and tells at the end what it has heard. */
+/**
+ * `d2-sidecar learn`: a sidecar that listens to the Comet messages it passes on, and reports at the end what it heard.
+ */
 
 import { type Clock, NS_PER_S } from '../base/clock.ts';
 import { ConfigError } from '../base/errors.ts';
@@ -17,18 +19,19 @@ const MS_PER_MINUTE = 60_000;
 export interface LearnParts {
   readonly config: Config;
   readonly minutes: number;
-  /** Not on standard output, which is for what was heard. */
+  /** Does not write to standard output, which is for the report. */
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signals: SignalSource;
   readonly output: Output;
-  /** Makes a sidecar that `survey` listens to. */
+  /** Creates a sidecar that reports to `survey`. */
   readonly createSidecar: (survey: Survey) => Promise<Servable>;
 }
 
 /**
- * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. Prints in any case,
- * before it waits for what is still open. Throws ConfigError where Comet is not read, and what `serve` throws.
+ * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. Always prints
+ * the report, before it waits for anything that is still open. Throws ConfigError if Comet is disabled, and what
+ * `serve` throws.
  */
 export async function learn({ config, logger, signals, createSidecar, ...parts }: LearnParts): Promise<number> {
   if (!config.comet.enabled) throw new ConfigError('comet.enabled: got false, expected true: learn listens to Comet');
@@ -55,7 +58,7 @@ export async function learn({ config, logger, signals, createSidecar, ...parts }
   }
 }
 
-/** The lesson ends when the sidecar is asked to, before it waits for anything. */
+/** Ends the lesson when the sidecar is asked to stop, before it waits for anything. */
 class LessonLife implements Life {
   readonly ended: Life['ended'];
   readonly #life: Life;
@@ -89,7 +92,7 @@ class LessonLife implements Life {
   }
 }
 
-/** The time that is listened for. */
+/** The time for which learn listens. */
 class Lesson {
   readonly #survey: Survey;
   readonly #parts: Pick<LearnParts, 'minutes' | 'clock' | 'output'>;
@@ -104,7 +107,7 @@ class Lesson {
     this.#parts = parts;
   }
 
-  /** It has lasted as long as it was to. */
+  /** The lesson lasted as long as configured. */
   get isTimeOver(): boolean {
     return this.#isTimeOver;
   }
@@ -123,7 +126,7 @@ class Lesson {
     this.#progress = setInterval(() => this.#tellProgress(), PROGRESS_MS);
   }
 
-  /** Prints what was heard, once. */
+  /** Prints the report, once. */
   end(): void {
     if (!this.#isOn) return;
     this.cancel();
@@ -148,7 +151,7 @@ class Lesson {
   }
 }
 
-/** The signals of the process, and the end of the time as one of them. */
+/** The signals of the process, with the end of the lesson as one more SIGTERM. */
 class StopSignal implements SignalSource {
   readonly #signals: SignalSource;
   readonly #listeners = new Set<() => void>();

@@ -1,4 +1,4 @@
-/** Plain lines for people; logs go their own way (logger.ts). */
+/** Plain lines for people. Log lines go through logger.ts. */
 export interface Output {
   out(text: string): void;
   err(text: string): void;

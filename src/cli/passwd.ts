@@ -1,4 +1,4 @@
-/** `d2-sidecar passwd`: makes a line for the users file or the tokens file (monitor/access/access-lines.ts). */
+/** `d2-sidecar passwd`: creates a line for the users file or the tokens file (monitor/access/access-lines.ts). */
 import { checkMistakes, putAccessLine } from '../monitor/access/access-file.ts';
 import { parseTokens, parseUsers } from '../monitor/access/access-lines.ts';
 import { createPasswordHash, toPasswordHashText } from '../monitor/access/password-hash.ts';
@@ -8,15 +8,16 @@ import type { Output } from './output.ts';
 import { type PasswordInput, readPassword } from './password-input.ts';
 
 /**
- * Throws ConfigError for a password that cannot be used and for a file with lines that cannot; StartError (D2S_ERR_ACCESS_FILE) for a
- * file that cannot be read or written, or is open to everybody.
+ * Throws ConfigError for an unusable password and for a file with unusable lines; StartError (D2S_ERR_ACCESS_FILE) for
+ * a file that cannot be read or written, or is open to everybody.
  */
 export async function passwd(flags: PasswdFlags, input: PasswordInput, output: Output): Promise<number> {
   const { name, role, isToken, file } = flags;
   if (isToken) {
     const token = createToken();
     await put(`${name}:${role}:${toTokenHashText(toTokenHash(token))}`, flags, output);
-    // Where the line is printed, it is the line that gets redirected: the token must not go into the same file.
+    // If the line is printed, standard output may be redirected into the tokens file: the token must not end up in
+    // there.
     if (file === undefined) output.err(`d2-sidecar: the token of ${name}, shown this once: ${token}\n`);
     else output.out(`${token}\n`);
     return 0;
@@ -32,7 +33,7 @@ async function put(line: string, { name, role, isToken, file }: PasswdFlags, out
     return;
   }
   const parse = isToken ? parseTokens : parseUsers;
-  // Also tells a file of the other kind: its lines are none of these.
+  // Also detects a file of the other kind, since its lines do not parse.
   const done = await putAccessLine(file, line, (text) => checkMistakes(file, parse(text).mistakes));
   output.err(`d2-sidecar: ${name} with the role ${role} ${done} in ${file}\n`);
 }

@@ -1,16 +1,16 @@
-/** Reads a password from standard input: its first line, or twice from a terminal without showing it. */
+/** Reads a password from standard input: the first line, or twice from a terminal without echo. */
 
 import { ConfigError } from '../base/errors.ts';
 import { toPasswordText } from '../monitor/access/presented.ts';
 import type { Output } from './output.ts';
 
-/** `process.stdin`, or a test's. */
+/** `process.stdin`, or its replacement in a test. */
 export interface PasswordInput extends AsyncIterable<unknown> {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
 }
 
-/** Shorter ones are guessed; NIST SP 800-63B asks for no more than length. */
+/** Shorter ones can be guessed; NIST SP 800-63B asks for length only. */
 const MIN_CHARACTERS = 8;
 const MAX_BYTES = 1024;
 
@@ -21,7 +21,7 @@ const CTRL_D = 0x04;
 const CTRL_U = 0x15;
 const BACKSPACES: ReadonlySet<number> = new Set([0x08, 0x7f]);
 
-/** Throws ConfigError without what was read. */
+/** Throws ConfigError, without the input in its message. */
 export async function readPassword(name: string, input: PasswordInput, output: Output): Promise<string> {
   const bytes = new ByteReader(input);
   if (input.isTTY !== true || input.setRawMode === undefined) return toPassword(await readLine(bytes));
@@ -46,7 +46,7 @@ function toPassword(bytes: readonly number[]): string {
   return password;
 }
 
-/** Up to the end of the line, which is none of the password, or of the input. */
+/** Reads up to the end of the line, which is not part of the password, or of the input. */
 async function readLine(bytes: ByteReader): Promise<readonly number[]> {
   const line: number[] = [];
   for (let byte = await bytes.next(); byte !== undefined && byte !== NEWLINE; byte = await bytes.next()) {
@@ -57,7 +57,7 @@ async function readLine(bytes: ByteReader): Promise<readonly number[]> {
   return line;
 }
 
-/** With the keys that a terminal in raw mode leaves to us. */
+/** Handles the keys that a terminal in raw mode does not. */
 async function prompt(text: string, bytes: ByteReader, output: Output): Promise<readonly number[]> {
   output.err(text);
   const line: number[] = [];
@@ -75,7 +75,7 @@ async function prompt(text: string, bytes: ByteReader, output: Output): Promise<
   }
 }
 
-/** The last character with all of its bytes: those that follow the first are 10xxxxxx in UTF-8. */
+/** Removes the last character with all its bytes: in UTF-8, those after the first are 10xxxxxx. */
 function removeCharacter(line: number[]): void {
   for (let byte = line.pop(); byte !== undefined && (byte & 0xc0) === 0x80; byte = line.pop());
 }

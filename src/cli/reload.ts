@@ -1,4 +1,6 @@
-/** `d2-sidecar reload`: has a running sidecar read its configuration again, as SIGHUP does, and says what became of it. */
+/**
+ * `d2-sidecar reload`: asks a running sidecar to read its configuration again, as SIGHUP does, and prints the outcome.
+ */
 import type { Environment } from '../config/environment.ts';
 import type { TargetFlags } from './command-line.ts';
 import { requestReload } from './control/control-client.ts';
@@ -8,7 +10,10 @@ import type { Output } from './output.ts';
 const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
 
-/** Exit code 64 if the configuration cannot be used, 1 if a file cannot be read: nothing has changed then. Throws as `drain`. */
+/**
+ * Exit code 64 if the configuration is unusable, 1 if a file cannot be read; nothing has changed then. Throws like
+ * `drain`.
+ */
 export async function reload(
   { flags }: { readonly flags: TargetFlags },
   env: Environment,

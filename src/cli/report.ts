@@ -1,4 +1,4 @@
-/** `d2-sidecar report`: how a running sidecar is, as one JSON document for a support ticket; asked over the control socket. */
+/** `d2-sidecar report`: asks a running sidecar over the control socket for one JSON document, for a support ticket. */
 import { open, rm } from 'node:fs/promises';
 import { ConfigError, SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
@@ -7,12 +7,12 @@ import { requestReport } from './control/control-client.ts';
 import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
-/** It says of traffic what not everybody is to know. */
+/** A report holds facts about the traffic that are not for everybody. */
 const FILE_MODE = 0o600;
 
 /**
- * Throws ConfigError if several sidecars run or the file is there already, D2S_ERR_CONTROL if no sidecar runs or it does not answer,
- * D2S_ERR_REPORT if the file cannot be written.
+ * Throws ConfigError if several sidecars run or the file already exists, D2S_ERR_CONTROL if no sidecar runs or it does
+ * not answer, D2S_ERR_REPORT if the file cannot be written.
  */
 export async function report(
   { flags, file, hasUsers }: ReportFlags,
@@ -21,7 +21,7 @@ export async function report(
 ): Promise<number> {
   const socket = await findSocket(flags, env).catch(explainNobody);
   const { status, text } = await requestReport(socket, hasUsers);
-  // For people, too. Here and not in the sidecar, whose traffic would have to wait for it.
+  // Indented for people. Doing this in the sidecar would make its traffic wait.
   const document = `${JSON.stringify(JSON.parse(text), undefined, 2)}\n`;
   if (file === undefined) {
     output.out(document);
@@ -45,7 +45,7 @@ async function writeNew(file: string, text: string): Promise<void> {
     try {
       await handle.writeFile(text);
     } catch (cause) {
-      // Half of a document helps nobody, and would be in the way of the next try.
+      // Half a document is useless, and would block the next attempt.
       await rm(file, { force: true }).catch(() => undefined);
       throw cause;
     } finally {

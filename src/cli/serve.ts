@@ -1,4 +1,4 @@
-/** `d2-sidecar` itself: starts, says where it listens, and stops when asked. */
+/** `d2-sidecar` without a command: starts, logs where it listens, and stops when asked. */
 import type { Readable } from 'node:stream';
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -13,17 +13,17 @@ import { HangUps } from './hang-ups.ts';
 import type { ServiceManager } from './service-manager.ts';
 import { type SignalSource, StopSignals } from './stop-signals.ts';
 
-/** What `sidecar.ts` makes, as far as it is needed here. */
+/** The part of `Sidecar` that this file needs. */
 export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
   /** Ends it without delay. */
   stop(): Promise<void>;
-  /** As `/readyz` says it. */
+  /** The answer of `/readyz`. */
   isReady(): Promise<boolean>;
   readonly lifecycle: Life;
-  /** Opens again the files of logs, which may have been moved away. */
+  /** Reopens log files, which may have been moved away. */
   reopenLogs?(): void;
-  /** How it is, for `d2-sidecar report`. */
+  /** The report for `d2-sidecar report`. */
   report?(hasUsers: boolean): Promise<Readable>;
 }
 
@@ -32,11 +32,11 @@ export interface ServeParts<Made extends Servable> {
   readonly logger: Logger;
   readonly signals: SignalSource;
   readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
-  /** Writes what the log begins with. Called once signals are heard, so that whoever reads it may send some. */
+  /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
-  /** Who started this process and wants to know how it is; absent: nobody. */
+  /** The service manager that started this process; absent: none. */
   readonly manager?: ServiceManager | undefined;
-  /** What reads the configuration of a sidecar again; `onApplied` is to be called with what holds then. Absent: it stays. */
+  /** Creates the reloader; `onApplied` has to be called with the configuration then in force. Absent: no reloads. */
   readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
 }
 
@@ -62,7 +62,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       lifecycle.stop(reason, isHurried);
     };
     const readAgain = (reason: 'reload' | 'SIGHUP') => {
-      // Also where the configuration cannot be used: whoever has moved a log away waits for the next.
+      // Even if the configuration is unusable: a program that has moved a log away waits for the new one.
       sidecar.reopenLogs?.();
       return reloader?.reload(reason);
     };
@@ -118,7 +118,7 @@ function toStatus(
   };
 }
 
-/** Without a configured path the socket is a convenience: a read-only file system must not keep the sidecar from starting. */
+/** Without a configured path the socket is a convenience: a read-only file system must not prevent a start. */
 async function openControl(config: Config, target: ControlTarget, logger: Logger): Promise<ControlServer | undefined> {
   const { socket } = config.control;
   try {

@@ -1,7 +1,7 @@
 /**
- * What a service manager that starts processes by `Type=notify` is told: ready, stopping, alive (sd_notify(3)). Node.js has no datagram
- * sockets of the Unix family, so `systemd-notify`, which comes with every systemd, sends the messages, and waits until they have been
- * taken (`NotifyAccess=all` in the unit). Without NOTIFY_SOCKET none of this is made.
+ * Tells a service manager of `Type=notify` that the process is ready, stopping, or alive (sd_notify(3)). Node.js has no
+ * Unix datagram sockets, so `systemd-notify`, which comes with every systemd, sends the messages and waits until they
+ * are taken (`NotifyAccess=all` in the unit). Without NOTIFY_SOCKET none of this is created.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -12,12 +12,12 @@ import type { Environment } from '../config/environment.ts';
 export type Notify = (lines: readonly string[]) => Promise<unknown>;
 
 const SENDER = 'systemd-notify';
-/** It waits five seconds at most for the message to be taken. */
+/** `systemd-notify` waits at most five seconds for the message to be taken. */
 const SENDER_TIMEOUT_MS = 10_000;
-/** What ending takes beyond `stop.deadline`: the state file, and the last lines of the log. */
+/** Time to end beyond `stop.deadline`, for the state file and the last lines of the log. */
 const STOP_GRACE_MS = 10_000;
 const US_PER_MS = 1_000;
-/** As sd_watchdog_enabled(3) advises: twice in each period. */
+/** sd_watchdog_enabled(3) advises two pings in each period. */
 const WATCHDOG_SHARE = 0.5;
 
 export class ServiceManager {
@@ -25,13 +25,13 @@ export class ServiceManager {
   readonly #logger: Logger;
   readonly #watchdogMs: number | undefined;
   #watchdog: NodeJS.Timeout | undefined;
-  /** Pings aside, one message at a time, in the order in which they were said. */
+  /** Messages other than pings are sent one at a time, in order. */
   #last: Promise<void> = Promise.resolve();
   #isPinging = false;
   #isStopping = false;
   #isFailing = false;
 
-  /** Undefined where no service manager wants to know: the process was started by hand, by a shell or in a container. */
+  /** Undefined without a service manager: the process was started by hand, by a shell or in a container. */
   static find(env: Environment, logger: Logger, notify: Notify = toNotify(env)): ServiceManager | undefined {
     if (!env.NOTIFY_SOCKET) return undefined;
     return new ServiceManager(notify, logger, toWatchdogMs(env));
@@ -43,7 +43,7 @@ export class ServiceManager {
     this.#watchdogMs = watchdogMs;
   }
 
-  /** Both listeners are open. */
+  /** Call this when both listeners are open. */
   ready({ listen, monitor }: { readonly listen: string; readonly monitor: string }): void {
     this.#tell('READY=1', `STATUS=serving on ${listen}, monitor on ${monitor}`);
     if (this.#watchdogMs === undefined) return;
@@ -54,7 +54,7 @@ export class ServiceManager {
     this.#tell('STATUS=draining: not ready any more, still serving');
   }
 
-  /** `deadlineMs`: how long that may take; the manager is asked for so much, whatever its own limit is. */
+  /** `deadlineMs`: how long the stop may take. The manager is asked for that much time, whatever its own limit is. */
   stopping(deadlineMs: number): void {
     if (this.#isStopping) return;
     this.#isStopping = true;
@@ -62,17 +62,17 @@ export class ServiceManager {
     this.#tell('STOPPING=1', `EXTEND_TIMEOUT_USEC=${limitUs}`, 'STATUS=stopping');
   }
 
-  /** What is on its way is sent all the same, by a process of its own. */
+  /** A message on its way is still sent, since a separate process sends it. */
   dispose(): void {
     clearInterval(this.#watchdog);
   }
 
-  /** A loop that stands still sends none, which is the point. */
+  /** A blocked event loop sends no ping, which is the purpose. */
   #ping(): void {
-    // The one before is still on its way: what is slow to take messages gets no queue of them.
+    // The previous ping is still on its way: a slow manager must not get a queue of them.
     if (this.#isPinging) return;
     this.#isPinging = true;
-    // Past the others: the end of the process waits for nobody, and what it has to say must not wait for a ping.
+    // Pings bypass the other messages: the process does not wait for pings, and its last messages must not either.
     void this.#send(['WATCHDOG=1']).then(() => {
       this.#isPinging = false;
     });
@@ -87,28 +87,28 @@ export class ServiceManager {
       await this.#notify(lines);
       this.#isFailing = false;
     } catch (error) {
-      // Once: the watchdog would say it again and again. And who serves goes on, whether somebody knows it or not.
+      // Once: the watchdog would repeat it. The sidecar serves on, with or without a working manager.
       if (!this.#isFailing) this.#logger.warn({ reason: toReason(error) }, `${SENDER} cannot tell the service manager`);
       this.#isFailing = true;
     }
   }
 }
 
-/** Nothing else of the environment: it may hold keys. */
+/** Passes nothing else of the environment, which may hold keys. */
 function toNotify({ NOTIFY_SOCKET, PATH }: Environment): Notify {
   const env = { ...(NOTIFY_SOCKET === undefined ? {} : { NOTIFY_SOCKET }), ...(PATH === undefined ? {} : { PATH }) };
   const run = promisify(execFile);
   return (lines) => run(SENDER, [...lines], { env, timeout: SENDER_TIMEOUT_MS });
 }
 
-/** WATCHDOG_USEC, unless it is meant for another process (WATCHDOG_PID). */
+/** WATCHDOG_USEC, unless WATCHDOG_PID says that it is for another process. */
 function toWatchdogMs({ WATCHDOG_USEC = '', WATCHDOG_PID }: Environment): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC)) return undefined;
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(process.pid)) return undefined;
   return Number(WATCHDOG_USEC) / US_PER_MS;
 }
 
-/** `ENOENT` where there is no such program, or its exit code. */
+/** `ENOENT` if the program does not exist, or its exit code. */
 function toReason(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -1,6 +1,6 @@
 /**
- * The user that the installed service runs as: `User=` and `Group=` of d2-sidecar.service with its drop-ins, read from the folders
- * that systemd reads (systemd.unit(5)). So it is known also where systemd does not run.
+ * The user of the installed service: `User=` and `Group=` of d2-sidecar.service with its drop-ins, read from the
+ * folders of systemd (systemd.unit(5)). So it is known even where systemd does not run.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ export interface ServiceUser {
 }
 
 const UNIT = 'd2-sidecar.service';
-/** An earlier one wins over a later one. */
+/** An earlier folder wins over a later one. */
 const FOLDERS = [
   'etc/systemd/system',
   'run/systemd/system',
@@ -24,7 +24,7 @@ const FOLDERS = [
   'lib/systemd/system',
 ];
 
-/** Undefined without a unit, and for one that runs as root. `root` is the folder that is taken for `/`. */
+/** Undefined without a unit, and for a unit that runs as root. `root` is the folder that stands for `/`. */
 export async function findServiceUser(root = '/'): Promise<ServiceUser | undefined> {
   const folders = FOLDERS.map((folder) => path.join(root, folder));
   const units = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
@@ -46,7 +46,7 @@ interface UnitFile {
   readonly text: string;
 }
 
-/** In the order of their names, whatever their folders are; of one name the first counts. */
+/** Sorted by name, whatever their folder is. The first folder that has a name wins. */
 async function readDropIns(folders: readonly string[]): Promise<readonly UnitFile[]> {
   const byName = new Map<string, string>();
   for (const folder of folders) {

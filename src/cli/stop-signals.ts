@@ -1,6 +1,6 @@
 import type { Life } from '../sidecar/lifecycle.ts';
 
-/** Where signals come from; `process`, or a test. */
+/** The source of signals: `process`, or a test. */
 export interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
   off(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
@@ -8,13 +8,17 @@ export interface SignalSource {
 
 type Stoppable = Pick<Life, 'stop'>;
 
-/** SIGTERM and SIGINT, for the life that they end. From the very start: one that comes while the listeners open is not lost. */
+/**
+ * Passes SIGTERM and SIGINT to the lifecycle. It listens from the very start, so that a signal during the start is not
+ * lost.
+ */
 export class StopSignals {
   readonly #signals: SignalSource;
   readonly #early: ((life: Stoppable) => void)[] = [];
   #life: Stoppable | undefined;
   readonly #onTerm = () => this.#pass((life) => life.stop('SIGTERM'));
-  // A person at a terminal waits for it, and there is nobody who has to learn first that this sidecar is not ready any more.
+  // A person at a terminal waits, and nobody has to learn first that this sidecar is no longer ready: no delay, no
+  // window.
   readonly #onInt = () => this.#pass((life) => life.stop('SIGINT', true));
 
   constructor(signals: SignalSource) {

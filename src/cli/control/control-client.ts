@@ -1,4 +1,4 @@
-/** The client's side of the control socket: one command, one answer. */
+/** The client's side of the control socket: sends one command, reads one answer. */
 import net from 'node:net';
 import { SidecarError } from '../../base/errors.ts';
 import {
@@ -11,20 +11,20 @@ import {
 } from './protocol.ts';
 import { isErrno, toErrno } from './socket-folder.ts';
 
-/** Much for a local answer, yet a sidecar that hangs does not hang its caller. */
+/** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** As long as files may take to be read. */
+/** As long as reading the files may take. */
 const RELOAD_TIMEOUT_MS = 60_000;
 
-/** Sends one command. Throws D2S_ERR_CONTROL if nobody listens, or not a sidecar, or it refuses. */
+/** Sends one command. Throws D2S_ERR_CONTROL if nothing listens there, it is not a sidecar, or it refuses. */
 export async function sendCommand(socketPath: string, command: ControlCommand): Promise<ControlStatus> {
   const { socket, status } = await converse(socketPath, command);
   socket.destroy();
   return status;
 }
 
-/** Has the sidecar read its configuration again. Throws as `sendCommand`. */
+/** Makes the sidecar read its configuration again. Throws like `sendCommand`. */
 export async function requestReload(
   socketPath: string,
 ): Promise<{ readonly status: ControlStatus; readonly reload: ReloadAnswer }> {
@@ -34,7 +34,7 @@ export async function requestReload(
   return { status, reload };
 }
 
-/** How it is; `isReady` as `/readyz` says it. Throws as `sendCommand`. */
+/** Asks for the health; `isReady` is the answer of `/readyz`. Throws like `sendCommand`. */
 export async function requestHealth(
   socketPath: string,
 ): Promise<{ readonly status: ControlStatus; readonly isReady: boolean }> {
@@ -44,7 +44,7 @@ export async function requestHealth(
   return { status, isReady };
 }
 
-/** How it is, in detail: `text` is one JSON document. Throws as `sendCommand`. */
+/** Asks for a report; `text` is one JSON document. Throws like `sendCommand`. */
 export async function requestReport(
   socketPath: string,
   hasUsers: boolean,
@@ -54,7 +54,7 @@ export async function requestReport(
   const chunks = [behind];
   let chars = 0;
   try {
-    // Each part in its time: the sidecar writes it beside its traffic.
+    // The timeout applies to each chunk: the sidecar writes the report beside its traffic.
     for await (const chunk of socket as AsyncIterable<string>) {
       chunks.push(chunk);
       chars += chunk.length;
@@ -68,7 +68,7 @@ export async function requestReport(
   return { status, text };
 }
 
-/** Asks the sidecar to stop; `gone` settles when its process has ended (true) or did not in its time (false). */
+/** Asks the sidecar to stop. `gone` settles when its process has ended (true) or the time is over (false). */
 export async function requestShutdown(
   socketPath: string,
   graceMs: number,
@@ -137,7 +137,7 @@ async function converse(
       else if (answer.kind === 'refused') fail(answer.reason);
       else {
         socket.off('data', onData);
-        // What comes behind it waits for whoever wants it; after other commands nothing does but the end.
+        // The rest waits in the socket until the caller reads it; after other commands only the end follows.
         if (command.startsWith('report')) socket.pause();
         const { status, reload, isReady } = answer;
         resolve({ socket, status, reload, isReady, behind: text.slice(end + 1) });

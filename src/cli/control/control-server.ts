@@ -1,7 +1,7 @@
 /**
- * The local control socket of a running sidecar: how `d2-sidecar drain`, `reload` and `shutdown` reach it. It is the only way to change
- * anything in a running sidecar, so only its own user can connect (mode 0600 in a folder of mode 0700). Knows nothing of
- * traffic: what a command does is the target's matter.
+ * The control socket of a running sidecar, for `d2-sidecar drain`, `reload`, `shutdown` and others. It is the only way
+ * to change anything in a running sidecar, so only its own user can connect (mode 0600 in a folder of mode 0700). This
+ * folder knows nothing of traffic: the target decides what a command does.
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import net from 'node:net';
@@ -19,12 +19,11 @@ import {
 } from './protocol.ts';
 import { isErrno, makePrivateFolder, toErrno } from './socket-folder.ts';
 
-/** What is controlled. */
 export interface ControlTarget {
   status(): ControlStatus;
-  /** As `/readyz` says it. Never rejects. */
+  /** The answer of `/readyz`. Never rejects. */
   isReady(): Promise<boolean>;
-  /** One line with its line feed. Absent: there are no reports of this one. */
+  /** One line with its line feed. Absent: this sidecar gives no reports. */
   readonly report?: ((hasUsers: boolean) => Promise<Readable>) | undefined;
   drain(): void;
   /** Never rejects. */
@@ -32,13 +31,13 @@ export interface ControlTarget {
   shutdown(): void;
 }
 
-/** A client says its word at once; one that does not is not one of ours. */
+/** Our clients send their command at once; a silent one is not ours. */
 const IDLE_TIMEOUT_MS = 5_000;
 /** Files of the configuration may be on a slow file system. */
 const RELOAD_TIMEOUT_MS = 60_000;
-/** Of what is wrong with a configuration; the log has all of it. */
+/** Bound on the problems of a refused reload in an answer; the log has all of them. */
 const MAX_PROBLEM_CHARS = 8_192;
-/** Somebody draining, somebody shutting down, and a few that look on. More are turned away, and counted. */
+/** Enough for somebody who drains, somebody who shuts down, and a few watchers. Others are refused and counted. */
 const MAX_CLIENTS = 16;
 /** sockaddr_un holds 104 bytes on some systems, 108 on others; Node would bind a longer path cut short. */
 const MAX_PATH_BYTES = 103;
@@ -54,7 +53,7 @@ export class ControlServer {
   readonly #clients = new Set<net.Socket>();
   #turnedAway = 0;
 
-  /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be made, or if somebody already listens there. */
+  /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
   static async open(
     socketPath: string,
     target: ControlTarget,
@@ -83,29 +82,29 @@ export class ControlServer {
     this.#server.maxConnections = MAX_CLIENTS;
     this.#server.on('drop', () => {
       this.#turnedAway += 1;
-      // Once: a client that keeps knocking must not fill the log.
+      // Log this once: a client that keeps connecting must not fill the log.
       if (this.#turnedAway === 1) this.#logger.warn({ clients: MAX_CLIENTS }, 'control socket turns clients away');
     });
   }
 
-  /** Clients turned away because too many were connected. */
+  /** Clients refused because too many were connected. */
   get turnedAway(): number {
     return this.#turnedAway;
   }
 
-  /** Takes no more commands and removes the socket. Who waits for the end of the process keeps waiting for just that. */
+  /** Takes no more commands and removes the socket. Clients of `shutdown` stay connected until the process ends. */
   close(): void {
     this.#server.close();
   }
 
-  /** Also ends who waits; for tests, where the process goes on. */
+  /** Also disconnects those clients; for tests, where the process goes on. */
   destroy(): void {
     this.close();
     for (const client of this.#clients) client.destroy();
   }
 
   async #listen(): Promise<void> {
-    // The socket is never open to others, not even between its making and the chmod: bind happens within listen().
+    // The socket is never open to other users, not even between bind and chmod: listen() binds synchronously.
     const umask = process.umask(SOCKET_UMASK);
     try {
       await new Promise<void>((resolve, reject) => {
@@ -114,7 +113,7 @@ export class ControlServer {
           this.#server.off('error', reject);
           resolve();
         });
-        // Already here, not after the wait: until then other files may be made.
+        // Reset the umask here, not after the await: other files may be created in between.
         process.umask(umask);
       });
       chmodSync(this.path, SOCKET_MODE);
@@ -125,7 +124,7 @@ export class ControlServer {
       process.umask(umask);
     }
     this.#server.on('error', (error) => this.#logger.warn({ reason: toErrno(error) }, 'control socket failed'));
-    // Waiting for commands is no reason to live on.
+    // The control socket must not keep the process alive.
     this.#server.unref();
   }
 
@@ -135,7 +134,7 @@ export class ControlServer {
     socket.unref();
     socket.setEncoding('latin1');
     socket.setTimeout(this.#idleTimeoutMs, () => socket.destroy());
-    // A client that went away has taken its answer, or does not want it.
+    // The client has left: it has its answer already, or does not want it.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#clients.delete(socket));
     socket.on('data', (chunk: string) => {
@@ -165,7 +164,8 @@ export class ControlServer {
     try {
       const report = await target.report(hasUsers);
       socket.write(toLine({ kind: 'ok', status: target.status() }));
-      // Without its line feed at the end, a report is known to be none. Who does not read is silent, and let go of for that.
+      // A report without the line feed at its end is known to be incomplete. A client that does not read runs into the
+      // timeout.
       pipeline(report, socket, (cause) => {
         if (cause != null && !isErrno(cause, 'ERR_STREAM_PREMATURE_CLOSE')) this.#reportFailed(cause);
       });
@@ -207,14 +207,14 @@ export class ControlServer {
       socket.end(answer);
       return;
     }
-    // The connection stays until the process ends: its closing is what tells the client that the sidecar has gone.
+    // The connection stays open until the process ends: its closing tells the client that the sidecar has gone.
     socket.setTimeout(0);
     socket.write(answer);
     this.#target.shutdown();
   }
 }
 
-/** The first lines of what is wrong, so that the answer keeps its bound. */
+/** Keeps only the first problems, so that the answer stays within its bound. */
 function shortened(answer: ReloadAnswer): ReloadAnswer {
   if (answer.kind === 'applied') return answer;
   const problems: string[] = [];
@@ -228,7 +228,7 @@ function shortened(answer: ReloadAnswer): ReloadAnswer {
   return { ...answer, problems };
 }
 
-/** A socket whose process has died without removing it is in the way of the next one. */
+/** Removes a socket that a dead process has left behind, which would block the next one. */
 async function removeStale(socketPath: string): Promise<void> {
   let isSocket: boolean;
   try {

@@ -1,4 +1,4 @@
-/** Which of the sidecars of this user a command is meant for. */
+/** Finds the one among this user's sidecars that a command is for. */
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, SidecarError } from '../../base/errors.ts';
@@ -7,19 +7,19 @@ import type { ControlStatus } from './protocol.ts';
 import { checkPrivateFolder, defaultFolder, defaultSocketPath, isErrno } from './socket-folder.ts';
 
 export interface Wanted {
-  /** Path of its control socket. */
+  /** Path of the control socket. */
   readonly socket?: string | undefined;
   readonly pid?: number | undefined;
-  /** Where sockets without a configured path are. */
+  /** The folder of sockets without a configured path. */
   readonly folder?: string;
 }
 
-/** Sockets asked at a time: killed processes may have left any number behind, and file descriptors are few. */
+/** Sockets asked at a time: killed processes may have left any number of them, and file descriptors are few. */
 const ASKED_AT_A_TIME = 50;
 
 /**
- * Path of the control socket. Without a path and a pid it is that of the only sidecar of this user. Throws D2S_ERR_CONTROL if
- * there is none; ConfigError with the list if there are several.
+ * The path of the control socket. Without `socket` and `pid`, that of this user's only sidecar. Throws D2S_ERR_CONTROL
+ * if there is none, and ConfigError with a list if there are several.
  */
 export async function findSidecar({ socket, pid, folder = defaultFolder() }: Wanted): Promise<string> {
   if (socket !== undefined) return socket;
@@ -77,7 +77,7 @@ async function ask(socketPath: string): Promise<Live | undefined> {
   try {
     return { path: socketPath, status: await sendCommand(socketPath, 'status') };
   } catch (error) {
-    // Left behind by a process that was killed: nobody else will ever remove it.
+    // A killed process has left it behind, and nothing else would ever remove it.
     if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED') && !(await isListening(socketPath))) {
       rmSync(socketPath, { force: true });
     }

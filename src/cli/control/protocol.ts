@@ -1,23 +1,24 @@
 /**
- * What is said over the control socket: the client sends one word and a line end, the server answers with one line of JSON
- * and ends the connection (after `report` a second line, the document itself, comes before that; after `shutdown` it is the end of the process that ends it, which is how the client knows).
+ * The protocol of the control socket. The client sends one word and a line feed. The server answers with one line of
+ * JSON and closes the connection. After `report`, a second line with the document comes before that. After `shutdown`,
+ * the connection closes when the process ends, which is how the client notices.
  */
 export const COMMANDS = ['status', 'health', 'report', 'report-with-users', 'drain', 'reload', 'shutdown'] as const;
 
 export type ControlCommand = (typeof COMMANDS)[number];
 
-/** Bytes that a command may take, line end included. */
+/** Largest command in bytes, line feed included. */
 export const MAX_COMMAND_BYTES = 256;
 
-/** Bytes that an answer may take. */
+/** Largest answer in bytes. */
 export const MAX_ANSWER_BYTES = 65_536;
 
-/** Bytes that a report may take behind its answer: four for each character that the sidecar writes at most. */
+/** Largest report after its answer, in bytes: four for each character that the sidecar writes at most. */
 export const MAX_REPORT_BYTES = 268_435_456;
 
 export interface ControlStatus {
   readonly pid: number;
-  /** `0.0.0.0:8081`, as really bound. */
+  /** As really bound, e.g. `0.0.0.0:8081`. */
   readonly listen: string;
   readonly monitor: string;
   /** `serving`, `draining`, `stopping`; see lifecycle.ts. */
@@ -27,24 +28,24 @@ export interface ControlStatus {
   readonly openWebSockets: number;
   /** How long a shutdown may take. */
   readonly stopDeadlineMs: number;
-  /** How long it may take from now on; absent while nobody has asked for one. */
+  /** Time left until the stop deadline; absent until a stop is requested. */
   readonly leftMs?: number;
 }
 
-/** What became of a reload. */
+/** The outcome of a reload. */
 export type ReloadAnswer =
-  /** Names of keys: those that hold from now on, and those that wait for a restart. */
+  /** Names of keys: those in force from now on, and those that wait for a restart. */
   | { readonly kind: 'applied'; readonly changed: readonly string[]; readonly waiting: readonly string[] }
-  /** Nothing has changed. `code` as in docs/errors.md, `problems` as a start tells them, a line each. */
+  /** Nothing has changed. `code` as in docs/errors.md; `problems`: one line each, as at a start. */
   | { readonly kind: 'refused'; readonly code?: string | undefined; readonly problems: readonly string[] };
 
 export type ControlAnswer =
-  /** `reload` and `isReady`: to `reload` and `health` only. */
+  /** `reload` and `isReady` are in the answers to `reload` and `health` only. */
   | {
       readonly kind: 'ok';
       readonly status: ControlStatus;
       readonly reload?: ReloadAnswer | undefined;
-      /** As `/readyz` says it. */
+      /** The answer of `/readyz`. */
       readonly isReady?: boolean | undefined;
     }
   | { readonly kind: 'refused'; readonly reason: string };
@@ -53,13 +54,13 @@ export function isControlCommand(text: string): text is ControlCommand {
   return (COMMANDS as readonly string[]).includes(text);
 }
 
-/** Undefined for anything but an answer: whoever listens there is not a sidecar of this version. */
+/** Undefined if it is no answer: the listener is not a sidecar of this version. */
 export function parseAnswer(line: string): ControlAnswer | undefined {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
-    // Not JSON, so not an answer; there is nothing more to tell about it.
+    // Not JSON, so not an answer.
     return undefined;
   }
   const answer = value as {

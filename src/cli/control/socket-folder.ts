@@ -1,6 +1,6 @@
 /**
- * Where control sockets are. Whoever can write into the folder of a socket can put another in its place, so the folder has to
- * be ours alone; the socket's own mode then keeps others from connecting.
+ * The folder of control sockets. A user who can write into it can replace a socket, so the folder has to be ours alone.
+ * The socket's own mode then keeps other users from connecting.
  */
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { SidecarError } from '../../base/errors.ts';
 const PRIVATE_FOLDER_MODE = 0o700;
 const GROUP_OR_OTHERS_WRITE = 0o022;
 
-/** `/tmp/d2-sidecar-1000`: one for each user, for all of his sidecars. */
+/** `/tmp/d2-sidecar-1000`: one for each user, for all sidecars of that user. */
 export function defaultFolder(): string {
   return path.join(tmpdir(), `d2-sidecar-${userId() ?? 'user'}`);
 }
@@ -20,7 +20,9 @@ export function defaultSocketPath(pid: number, folder: string = defaultFolder())
   return path.join(folder, `${pid}.sock`);
 }
 
-/** Makes the folder if it is absent (its parent is not made). Throws D2S_ERR_CONTROL unless it then is ours alone. */
+/**
+ * Creates the folder if it is absent, but not its parent. Throws D2S_ERR_CONTROL unless the folder is then ours alone.
+ */
 export function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: PRIVATE_FOLDER_MODE });
@@ -32,11 +34,11 @@ export function makePrivateFolder(folder: string): void {
   checkPrivateFolder(folder);
 }
 
-/** Throws D2S_ERR_CONTROL, with ENOENT as its cause's code if there is no such folder. */
+/** Throws D2S_ERR_CONTROL; without such a folder, the code of its cause is ENOENT. */
 export function checkPrivateFolder(folder: string): void {
   let found: ReturnType<typeof lstatSync>;
   try {
-    // lstat: a link, even to a folder of ours, is a way for whoever owns it to lead us elsewhere later.
+    // lstat: the owner of a link, even of one to a folder of ours, could point it elsewhere later.
     found = lstatSync(folder);
   } catch (cause) {
     throw new SidecarError('D2S_ERR_CONTROL', `${folder} cannot be looked at: ${toErrno(cause)}`, { cause });
@@ -56,7 +58,7 @@ export function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** `EACCES`, or what there is. */
+/** `EACCES`, or `unknown reason`. */
 export function toErrno(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

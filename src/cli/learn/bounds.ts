@@ -1,9 +1,9 @@
-/** How much a survey keeps. It skips what exceeds a bound, and counts it for the report. */
+/** Bounds on what a survey keeps. It skips everything beyond a bound, and counts that for the report. */
 export class Bounds {
   readonly skipped = new Map<Bound, number>();
   readonly #taken = new Map<Bound, number>();
 
-  /** Takes room for one more; false, and counted, if there is none. */
+  /** Takes room for one more; without room, counts it and returns false. */
   take(bound: Bound, most: number): boolean {
     const taken = this.#taken.get(bound) ?? 0;
     if (taken < most) this.#taken.set(bound, taken + 1);
@@ -24,19 +24,17 @@ export const SKIPPED_WORDS = {
   questions: 'messages of clients that were forgotten before an answer came',
 } as const;
 
-/** Channels and the segments that lead to them. */
+/** Channels, and the segments that lead to them. */
 export const MAX_CHANNELS = 1_000;
 /** Segments of one channel. */
 export const MAX_SEGMENTS = 12;
 /** Fields in the data of all channels. */
 export const MAX_FIELDS = 10_000;
-/** Keys of one object. With more, all its keys are data. */
+/** Keys of one object. With more, all its keys count as data. */
 export const MAX_KEYS = 40;
-/** Levels of nesting of data. */
+/** Nesting levels of data. */
 export const MAX_DEPTH = 8;
-/** Entries of one list. */
 export const MAX_ITEMS = 20;
-/** Fields and entries of one message. */
 export const MAX_PARTS = 500;
 /** Published messages whose answers may still come. */
 export const MAX_QUESTIONS = 20_000;

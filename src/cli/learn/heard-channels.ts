@@ -1,4 +1,4 @@
-/** The channels that were heard. Those that differ only in segments that look like data are one template. */
+/** The channels of a survey. Channels that differ only in segments that look like data become one template. */
 import type { CometWhen } from '../../measure/classify/comet-rule-compiler.ts';
 import { type Bounds, MAX_CHANNELS, MAX_SEGMENTS } from './bounds.ts';
 import { looksLikeWord } from './looks.ts';
@@ -6,12 +6,12 @@ import { NameNode, VARIABLE } from './name-node.ts';
 import { Tally } from './tally.ts';
 
 /**
- * `forbidden`: subscriptions that the server refused. `acknowledged` without data. `answer`: data for the client that had
- * published on this channel with the same `id`; all other data from the server is a `delivery`.
+ * `forbidden`: a subscription that the server refused. `acknowledged`: without data. `answer`: data for the client that
+ * published on this channel with the same `id`. All other data from the server is a `delivery`.
  */
 export type ChannelEvent = CometWhen | 'forbidden' | 'acknowledged' | 'refused' | 'answer';
 
-/** What happened on a channel, or on all channels of a template. */
+/** The events on a channel, or on all channels of a template. */
 export class ChannelRecord {
   readonly tallies = new Map<ChannelEvent, Tally>();
 
@@ -25,7 +25,7 @@ export class ChannelRecord {
     return this.tallies.has(event);
   }
 
-  /** Whether it happened, and rules do not read most of it. */
+  /** Whether the event happened, and rules read less than half of it. */
   isUnread(when: CometWhen): boolean {
     const { count = 0, read = 0 } = this.tallies.get(when) ?? {};
     return read * 2 < count;
@@ -81,7 +81,9 @@ export class HeardChannels {
     return node.value;
   }
 
-  /** All of them, sorted. `isKnownData`: texts that were heard as data elsewhere, e.g. the name of a user. */
+  /**
+   * All channels, sorted. `isKnownData` recognises texts that were heard as data elsewhere, e.g. the name of a user.
+   */
   settle(isKnownData: (text: string) => boolean): HeardChannel[] {
     settle(this.#root, isKnownData, 'root');
     const channels = collect(this.#root, []);
@@ -90,7 +92,7 @@ export class HeardChannels {
   }
 }
 
-/** Folds segments that turn out to be data, from the top down: folding brings neighbours below together. */
+/** Folds segments that turn out to be data, from the top down, because folding merges the branches below. */
 function settle(node: ChannelNode, isKnownData: (text: string) => boolean, place: Place): void {
   node.fold(MAX_WORDS[place], isKnownData);
   const variable = node.children.get(VARIABLE);
@@ -119,7 +121,7 @@ function collect(node: ChannelNode, segments: readonly string[]): HeardChannel[]
   return [{ pattern: `/${texts.join('/')}`, captures, record: node.value }, ...below];
 }
 
-/** Words at one place: there are many services, but few kinds of anything else. */
+/** Most words at one place: there are many services, but few kinds of anything else. */
 const MAX_WORDS = { root: 30, service: 100, other: 10 } as const;
-/** From this many objects side by side on, their names are data. */
+/** From this many sibling objects on, their names count as data. */
 const MIN_OBJECTS: Readonly<Record<Place, number>> = { root: 3, service: 20, other: 3 };

@@ -1,19 +1,19 @@
 /**
- * Tells names that a programmer gave (`rpcName`, `subscribeObject`) from data that stands where a name could
- * (`H.Demo`, `3f2a91bc`, `P101`). In doubt it is data: what is shown here may leave the site.
+ * Distinguishes names that a programmer gave (`rpcName`, `subscribeObject`) from data in the place of a name (`H.Demo`,
+ * `3f2a91bc`, `P101`). In doubt it is data, because names are shown in a report that may leave the site.
  */
 
-/** Whether an object's key may be shown: it looks like the name of a field. */
+/** Whether an object's key looks like the name of a field, and may be shown. */
 export function looksLikeField(key: string): boolean {
   return FIELD.test(key) && !hasManyDigits(key) && !looksRandom(key);
 }
 
-/** Whether a channel's segment may be shown: it looks like a word, without the dots that names of objects have. */
+/** Whether a channel's segment looks like a word, without the dots in names of objects, and may be shown. */
 export function looksLikeWord(segment: string): boolean {
   return WORD.test(segment) && !hasManyDigits(segment) && !looksRandom(segment);
 }
 
-/** Whether a text looks made by a machine: ids, hashes, tokens. */
+/** Whether a text looks generated: ids, hashes, tokens. */
 export function looksRandom(text: string): boolean {
   if (UUID.test(text) || text.length > MAX_NAME) return true;
   const digits = countOf(text, DIGITS);
@@ -44,7 +44,7 @@ const WORD = /^\p{L}[\p{L}\p{N}_-]{0,39}$/u;
 const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 const DIGITS = /\p{N}/gu;
 const DIGITS_RUN = /\p{N}+/gu;
-/** Where lower case, upper case and digits follow each other; camelCase has few of them. */
+/** Changes between lower case, upper case and digits; camelCase has few of them. */
 const CHANGES = /(?<=\p{Ll})[\p{Lu}\p{N}]|(?<=\p{Lu})[\p{Ll}\p{N}]|(?<=\p{N})\p{L}/gu;
 const LETTERS = /[A-Za-z]/g;
 const VOWELS = /[aeiouy]/gi;

@@ -1,6 +1,6 @@
 /**
  * A tree of names: keys of objects, or segments of channels. Names that look like data are folded into one branch,
- * `VARIABLE`, so that no report can show them. When in doubt, a name is data.
+ * `VARIABLE`, so that no report can show them. In doubt, a name is data.
  */
 import { withoutNumbers } from './looks.ts';
 
@@ -10,11 +10,11 @@ export const VARIABLE = '{}';
 export class NameNode<Value extends { add(other: Value): void }> {
   value: Value | undefined;
   readonly children = new Map<string, NameNode<Value>>();
-  /** A special name such as `VARIABLE`, or the name without its numbers: `Tank#`. */
+  /** A special name such as `VARIABLE`, or the name with its numbers replaced: `Tank#`. */
   readonly key: string;
-  /** `Tank1`; undefined if there is also a `Tank2`: then both are data. */
+  /** `Tank1`; undefined if there is also a `Tank2`: both are then data. */
   name: string | undefined;
-  /** There were too many names: all of them are data. */
+  /** There were too many names, so all of them are data. */
   #isVaried = false;
 
   constructor(key = '', name = key) {
@@ -22,12 +22,14 @@ export class NameNode<Value extends { add(other: Value): void }> {
     this.name = name;
   }
 
-  /** Children with a name that may be shown. */
+  /** Children whose names may be shown. */
   get named(): NameNode<Value>[] {
     return [...this.children.values()].filter(({ key }) => !/^[{*]/.test(key));
   }
 
-  /** The child for a name that may be shown if it is not one of too many; undefined if `take` finds no room. */
+  /**
+   * The child for a name that may be shown; `VARIABLE` if there are too many names. Undefined if `take` finds no room.
+   */
   childOf(name: string, maxNames: number, take: () => boolean): NameNode<Value> | undefined {
     const key = withoutNumbers(name);
     if (!this.children.has(key) && this.children.size >= maxNames) {
@@ -39,7 +41,7 @@ export class NameNode<Value extends { add(other: Value): void }> {
     return child;
   }
 
-  /** The child of exactly that key; undefined if there is no room. */
+  /** The child with exactly that key; undefined if there is no room. */
   place(key: string, take: () => boolean, name = key): NameNode<Value> | undefined {
     const known = this.children.get(key);
     if (known !== undefined || !take()) return known;
@@ -48,7 +50,9 @@ export class NameNode<Value extends { add(other: Value): void }> {
     return made;
   }
 
-  /** Moves children to `VARIABLE`: those for which `isData` holds, and those whose names are too many or alike. */
+  /**
+   * Moves children to `VARIABLE`: those for which `isData` holds, and those whose names are too many or too similar.
+   */
   fold(maxNames: number, isData: (name: string, child: NameNode<Value>) => boolean): void {
     const { named } = this;
     const areAll = this.#isVaried || named.length > maxNames;
@@ -74,7 +78,7 @@ export class NameNode<Value extends { add(other: Value): void }> {
   }
 }
 
-/** A slice would keep the text of the whole message in memory. */
+/** Copies the text: a slice would keep the text of the whole message in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8');
 }

@@ -1,6 +1,6 @@
 /**
- * What `d2-sidecar learn` prints: a YAML document of rules to fill in, with what was heard in its comments. It has no
- * values; names in it have passed looks.ts.
+ * The output of `d2-sidecar learn`: a YAML document of rules to fill in, with findings in comments. It has no values,
+ * and its names have passed looks.ts.
  */
 import { toShownText } from '../../base/shown-text.ts';
 import { SKIPPED_WORDS } from './bounds.ts';
@@ -68,7 +68,7 @@ function toShapeLines(tally: Tally): string[] {
   return lines.length < fields.length ? [...lines, `    and ${fields.length - lines.length} more`] : lines;
 }
 
-/** Each line a comment; no text can break out of it. */
+/** Makes each line a comment; no text can break out of it. */
 function toComments(indent: string, lines: readonly string[]): string[] {
   return lines.map((line) => `${indent}# ${toShownText(line)}`.trimEnd());
 }
@@ -88,7 +88,7 @@ const HOW_TO_FILL_IN = [
   'docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for a field that',
   'is there sometimes. Add reply: { error: /data/... } to a call if a field of its answer says that it has failed.',
 ];
-/** With at most four rules for each, about what a configuration may have (200). */
+/** With at most four rules each, about as many as a configuration may have (200). */
 const MAX_OPEN_CHANNELS = 60;
 const MAX_FIELDS_SHOWN = 60;
 const MAX_WIDTH = 40;

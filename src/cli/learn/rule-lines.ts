@@ -4,15 +4,16 @@ import { toFields } from './shown-field.ts';
 import type { Tally } from './tally.ts';
 
 /**
- * Rules of `comet.rules` for what no rule reads, as lines of YAML; none for a channel without that, or that no rule can be
- * for. `FILL_IN` is what only a person can know: `d2-sidecar check` refuses a rule that still has it.
+ * Rules of `comet.rules` for everything that no rule reads, as lines of YAML. Empty if all is read, or if no rule is
+ * possible for the channel. `FILL_IN` marks what only a person can know: `d2-sidecar check` refuses a rule that still
+ * has it.
  */
 export function toRuleLines({ pattern, captures, record }: HeardChannel): string[] {
   if (pattern.includes('*') || pattern.length > MAX_CHANNEL_CHARS) return [];
   const channel = JSON.stringify(pattern);
   const lines: string[] = [];
   const calls = toExamples(captures, record.tallies.get('publish'));
-  // On channels that clients subscribe, messages come back to their sender.
+  // On channels that clients subscribe to, messages come back to their sender.
   if (record.isUnread('publish') && record.has('answer') && isService(pattern)) {
     lines.push(
       `- channel: ${channel}`,
@@ -54,5 +55,5 @@ function toExamples(captures: readonly string[], tally: Tally | undefined): stri
 }
 
 const MAX_EXAMPLES = 6;
-/** As in the configuration. */
+/** The limit of the configuration. */
 const MAX_CHANNEL_CHARS = 256;

@@ -5,13 +5,13 @@ export interface ShownField {
   /** JSON Pointer into data; `{}` is any key, `{n}` any entry of a list. */
   readonly pointer: string;
   readonly types: readonly DataType[];
-  /** Wherever there is the object that it is a field of. */
+  /** The field is there whenever its object is. */
   readonly isAlways: boolean;
-  /** Its key suggests that it names what is called, or an object. */
+  /** Its key suggests the name of a call or of an object. */
   readonly isName: boolean;
 }
 
-/** The fields in the order of a document; data that is always an object is no field itself. */
+/** The fields in document order. Data that is always an object is no field itself. */
 export function toFields({ root, count }: Tally): ShownField[] {
   return toFieldsBelow(root, '', count).filter(({ pointer, types }) => pointer !== '' || types.join() !== 'object');
 }

@@ -1,6 +1,6 @@
 /**
- * Listens to the Comet messages of a server whose channels are not known, and keeps channels, counts and shapes of data.
- * It keeps no values; texts that must not be shown are kept as hashes.
+ * Listens to the Comet messages of a server whose channels are unknown, and keeps channels, counts and the shape of
+ * data. It keeps no values; texts that must not be shown are kept as hashes.
  *
  * This folder is pure: messages in, a report out. Only `d2-sidecar learn` uses it, never a serving sidecar.
  */
@@ -12,7 +12,6 @@ import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { Bounds, MAX_KNOWN_DATA, MAX_QUESTIONS } from './bounds.ts';
 import { type ChannelEvent, type HeardChannel, HeardChannels } from './heard-channels.ts';
 
-/** What was heard, for a report. */
 export interface Findings {
   readonly clientMessages: number;
   readonly upstreamMessages: number;
@@ -28,28 +27,28 @@ export class Survey {
   readonly #bounds = new Bounds();
   readonly #channels = new HeardChannels(this.#bounds);
   readonly #rules: CometClassifier;
-  /** Channels on which a rule finds the answers of its calls. */
+  /** Channels on which a rule finds the answers to its calls. */
   readonly #replyChannels: ReadonlySet<string | undefined>;
   readonly #clientNumbers = new WeakMap<object, number>();
   /** Hashes of client, channel and id of published messages that may still be answered; oldest first. */
   readonly #questions = new Set<string>();
-  /** Hashes of texts in handshakes and of ids of clients: a name that is one of these is data. */
+  /** Hashes of texts in handshakes and of ids of clients: a name that equals one of these is data. */
   readonly #knownData = new Set<string>();
   #clients = 0;
   #failures = 0;
 
-  /** `config`: the rules in force. Throws `D2S_ERR_CONFIG` for a rule that cannot be used. */
+  /** `config`: the rules in force. Throws `D2S_ERR_CONFIG` for an unusable rule. */
   constructor(config: CometClassifierConfig) {
     this.#rules = new CometClassifier(config);
     this.#replyChannels = new Set(config.rules.map(({ reply }) => reply?.channel));
   }
 
-  /** Channels and templates of channels so far. */
+  /** Channels and templates so far. */
   get channels(): number {
     return this.#channels.size;
   }
 
-  /** `client`: the same object for all messages of one client; undefined if the client is not known. */
+  /** `client`: the same object for all messages of one client; undefined if the client is unknown. */
   onClientMessage(message: BayeuxMessage, client: object | undefined): void {
     const { channel, clientId, subscription = [], ext, id, data } = message;
     this.clientMessages += 1;
@@ -85,7 +84,7 @@ export class Survey {
     this.#failures += 1;
   }
 
-  /** Ends the survey: call it once. */
+  /** Ends the survey. Call this once. */
   finish(): Findings {
     return {
       clientMessages: this.clientMessages,
@@ -108,7 +107,7 @@ export class Survey {
     return RULE_EVENTS.has(event) && this.#rules.classify(event as CometWhen, channel, data) !== undefined;
   }
 
-  /** Ids are unique within a client only. Undefined without an id, or for an unknown client. */
+  /** A hash, because ids are unique within a client only. Undefined without an id, or for an unknown client. */
   #toQuestion(client: object | undefined, channel: string, id: string | undefined): string | undefined {
     if (client === undefined || id === undefined) return undefined;
     const known = this.#clientNumbers.get(client);
@@ -128,7 +127,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64');
 }
 
-/** What rules can be for. */
+/** The events that rules can be for. */
 const RULE_EVENTS: ReadonlySet<ChannelEvent> = new Set<CometWhen>(['subscribe', 'unsubscribe', 'publish', 'delivery']);
 const MAX_EXT_DEPTH = 4;
 const MAX_EXT_FIELDS = 20;

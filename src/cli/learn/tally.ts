@@ -1,4 +1,4 @@
-/** How often something happened on a channel, and the shape of its data: keys and types, never values. */
+/** Counts how often something happened on a channel, and keeps the shape of its data: keys and types, never values. */
 import { type Bounds, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
 import { looksLikeField } from './looks.ts';
 import { NameNode, VARIABLE } from './name-node.ts';
@@ -18,11 +18,11 @@ export class Field {
 
 export class Tally {
   count = 0;
-  /** How many of them a rule of the configuration, or a built-in one, reads. */
+  /** How many of these a rule reads, built-in or configured. */
   read = 0;
   readonly root = new NameNode<Field>();
 
-  /** `data` of one message; undefined where it has none. */
+  /** `data` of one message; undefined if the message has none. */
   see(data: unknown, bounds: Bounds): void {
     this.count += 1;
     if (data === undefined) return;
@@ -56,7 +56,7 @@ export class Tally {
     this.root.add(other.root);
   }
 
-  /** Folds the keys that turn out to be data, once all of them are known. */
+  /** Folds the keys that turn out to be data. Call this when all keys are known. */
   settle(isKnownData: (text: string) => boolean, node = this.root): void {
     const isAny = isMap(node);
     node.fold(MAX_KEYS, (key) => isAny || isKnownData(key));
@@ -64,7 +64,9 @@ export class Tally {
   }
 }
 
-/** Whether an object's keys are data: several, each in few messages, all for the same, as in `{ "smith": {…} }`. */
+/**
+ * Whether an object's keys are data: several keys, each in few messages, all with the same content: `{ "smith": {…} }`.
+ */
 function isMap({ named, value }: NameNode<Field>): boolean {
   if (named.length < MIN_MAP_KEYS || named.some((field) => (field.value?.times ?? 0) * 2 > (value?.times ?? 0))) {
     return false;
