@@ -22,7 +22,7 @@ export interface TargetFlags extends ConfigFlags {
 /** The question of `d2-sidecar health`; see health.ts. */
 export interface HealthFlags {
   readonly target: TargetFlags;
-  /** Whether it is ready, and not only alive. */
+  /** Asks for readiness instead of liveness. */
   readonly isReadyAsked: boolean;
   /** The monitoring port to ask, instead of the control socket. */
   readonly monitor: HostPort | undefined;

@@ -1,4 +1,4 @@
-/** From the checked keys to the Config that the program works with, and the rules that concern more than one key. */
+/** Converts the checked keys to the Config that the program uses, and checks the rules between several keys. */
 
 import { buildOtlp, findOtlpConflicts } from './build-otlp.ts';
 import { buildStop } from './build-stop.ts';
@@ -75,7 +75,7 @@ function findJvmConflicts({ source, http }: ParsedConfig['jvm']): readonly Confl
   return conflicts;
 }
 
-/** Two users with one key: which of them sent it could not be told. */
+/** One key of two users: it could not be told which of them sent it. */
 function findSharedKeys(apiKeys: ParsedConfig['sessions']['apiKeys']): readonly Conflict[] {
   const firstIndex = new Map<string, number>();
   return apiKeys.flatMap(({ key }, index) => {
@@ -92,7 +92,7 @@ function findSharedKeys(apiKeys: ParsedConfig['sessions']['apiKeys']): readonly 
   });
 }
 
-/** `parsed` has an upstream.url and no conflicts. The result is frozen to its depth. */
+/** `parsed` has an upstream.url and no conflicts. The result is deeply frozen. */
 export function buildConfig(parsed: ParsedConfig): Config {
   const { upstream, metrics, sessions, timeouts } = parsed;
   if (upstream.url === undefined) throw new TypeError('upstream.url is checked before');
@@ -108,7 +108,7 @@ export function buildConfig(parsed: ParsedConfig): Config {
       responseTimeoutMs: upstream.responseTimeout,
       tls: isSecure ? buildUpstreamTls(upstream.tls) : undefined,
     },
-    // Without a path and without a list there is one application, and it is at the root.
+    // Without a path and without a list there is one application, at the root.
     applications: listed.length === 0 ? [''] : [...new Set(listed)],
     dataPath: parsed.dataPath,
     forwarded: parsed.forwarded,

@@ -1,4 +1,4 @@
-/** What is pushed by OTLP as the program works with it, from the checked keys, and the rules between these. */
+/** Converts the checked keys of `otlp`, and checks the rules between them. */
 import type { Config } from './config.ts';
 import type { Conflict } from './conflict.ts';
 import type { ParsedConfig } from './schema.ts';

@@ -1,17 +1,17 @@
-/** The times of a stop as the program works with them, and the rule between these. */
+/** Converts the times of a stop, and checks the rule between them. */
 import type { Config } from './config.ts';
 import type { Conflict } from './conflict.ts';
 import { toDurationText } from './duration.ts';
 import type { ParsedConfig } from './schema.ts';
 import { type Group, valueAt } from './written.ts';
 
-/** A default that would end after the deadline ends with it. */
+/** Shortens defaults that would end after the deadline. */
 export function buildStop({ delay, window, deadline }: ParsedConfig['stop']): Config['stop'] {
   const delayMs = Math.min(delay, deadline);
   return { delayMs, windowMs: Math.min(window, deadline - delayMs), deadlineMs: deadline };
 }
 
-/** Only of what was `written`: a short deadline alone is no contradiction to the defaults of the others. */
+/** Checks only what was `written`: a short deadline alone does not contradict the defaults of the others. */
 export function findStopConflicts({ stop }: ParsedConfig, written: Group): readonly Conflict[] {
   const parts = (['delay', 'window'] as const).filter((name) => valueAt(written, ['stop', name]) !== undefined);
   const togetherMs = parts.reduce((sum, name) => sum + stop[name], 0);

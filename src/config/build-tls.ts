@@ -1,4 +1,4 @@
-/** TLS as the program works with it, from the checked keys, and the rules between these. */
+/** Converts the checked keys of TLS, and checks the rules between them. */
 import type { ListenerTls, UpstreamTls } from './config.ts';
 import type { Conflict } from './conflict.ts';
 import type { ParsedConfig } from './schema.ts';
@@ -63,7 +63,7 @@ function findHalfPair(section: string, { certFile, keyFile }: { certFile?: unkno
   return [{ keys: keysOf(section), line: `${section}.${missing}: missing, expected it beside ${section}.${other}` }];
 }
 
-/** Nobody could ever be known by them. */
+/** If clients are not asked for certificates, nobody can be identified by one. */
 function findUnaskedCertificates({ auth, tls }: ParsedConfig['monitor']): readonly Conflict[] {
   if (typeof auth !== 'object' || (auth.certificates ?? []).length === 0 || tls.clientAuth !== 'none') return [];
   const line =
@@ -71,7 +71,7 @@ function findUnaskedCertificates({ auth, tls }: ParsedConfig['monitor']): readon
   return [{ keys: ['monitor.auth', 'monitor.auth.certificates', ...keysOf('monitor.tls')], line }];
 }
 
-/** One name with two roles: which of them counts could not be told. */
+/** One name with two roles is ambiguous. */
 function findSharedNames({ auth }: ParsedConfig['monitor']): readonly Conflict[] {
   const names = typeof auth === 'object' ? (auth.certificates ?? []).map(({ name }) => name) : [];
   return names.flatMap((name, index) => {
@@ -82,7 +82,7 @@ function findSharedNames({ auth }: ParsedConfig['monitor']): readonly Conflict[]
   });
 }
 
-/** Blamed for its default, a key that is wrong already would be told of twice. */
+/** All keys of a section, so that a key that is wrong already is not also blamed for its default. */
 function keysOf(section: string): readonly string[] {
   const names = ['certFile', 'keyFile', 'caFile', 'clientCaFile', 'clientAuth', 'serverName', 'verify'];
   return [section, ...names.map((name) => `${section}.${name}`)];

@@ -1,11 +1,12 @@
-/** What a rule in `comet.rules` has to be for the classifier to work with it. */
+/** Checks a rule of `comet.rules`, so that the classifier can use it. */
 import { z } from 'zod';
 import { toChoice } from './schema-keys.ts';
 
 /** Every message that no earlier rule takes is compared with all of them. */
 export const MAX_COMET_RULES = 200;
 
-// As in measure/classify/comet-rule-compiler.ts, which this folder may not know: what passes here has to pass there.
+// The same patterns as in measure/classify/comet-rule-compiler.ts, which this folder must not import: a rule that
+// passes here has to pass there.
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 const TEXT_SEGMENT = /^[^\s\p{Cc}{}]+$/u;
 const POINTER = /^(?:\/(?:[^~/]|~[01])*){1,32}$/;
@@ -14,7 +15,7 @@ const ERROR_PLACE = /^\/(?:error$|data(?:\/|$)|ext(?:\/|$))/;
 const KINDS = ['rpc', 'sba', 'object', 'none'] as const;
 const WHENS = ['subscribe', 'unsubscribe', 'publish', 'delivery'] as const;
 const ACTIONS = ['call', 'subscribe', 'unsubscribe', 'value'] as const;
-/** The first is the default. */
+/** The first one is the default. */
 const ALLOWED_WHENS = {
   call: ['publish'],
   subscribe: ['subscribe', 'publish'],
@@ -51,7 +52,7 @@ export const cometRuleSchema = z
   .strictObject(
     {
       channel: text(CHANNEL_FORM)
-        // Without a channel, nothing can be said about the name.
+        // Without a valid channel, the name cannot be checked.
         .refine(isChannel, { error: CHANNEL_FORM, abort: true })
         .describe('Channel with captures: /d2/object/{name}. A capture takes exactly one segment.'),
       when: z
@@ -91,7 +92,7 @@ interface WrittenRule {
   readonly reply?: unknown;
 }
 
-/** What is wrong between the keys of a rule: the key, and what it should have been. */
+/** Mistakes that concern several keys of a rule: the key, and what it should have been. */
 function findMistakes(rule: WrittenRule): ['action' | 'when' | 'name' | 'reply', string][] {
   const { kind, when, name } = rule;
   if (kind === 'none') {
@@ -114,7 +115,7 @@ function findMistakes(rule: WrittenRule): ['action' | 'when' | 'name' | 'reply',
   return action === 'call' || rule.reply === undefined ? [] : [['reply', 'no reply, since only a call has one']];
 }
 
-/** What the name should have been; undefined if it is right. */
+/** The name that the rule should have had; undefined if it is right. */
 function findNameMistake({ channel, name }: WrittenRule, when: string): string | undefined {
   const pieces = name.split(/(\[[^[\]]*\])/).filter(Boolean);
   if (pieces.length === 0) return NAME_FORM;

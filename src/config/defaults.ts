@@ -1,10 +1,10 @@
 /**
- * Every default, as a person would write it in a file. Times carry their unit in the text, counts and bytes in the name.
+ * Every default, as a person would write it in a file. Times have their unit in the text, counts and bytes in the name.
  */
 export const DEFAULT_LISTEN_HOST = '0.0.0.0';
 export const DEFAULT_LISTEN_PORT = 8081;
 
-/** Of a URL without a port (RFC 9110 sections 4.2.1 and 4.2.2). */
+/** For a URL without a port (RFC 9110 sections 4.2.1 and 4.2.2). */
 export const DEFAULT_UPSTREAM_PORT = 80;
 export const DEFAULT_UPSTREAM_TLS_PORT = 443;
 export const DEFAULT_VERIFY_UPSTREAM = true;
@@ -21,11 +21,13 @@ export const DEFAULT_MONITOR_HOST = '127.0.0.1';
 export const DEFAULT_MONITOR_PORT = 9280;
 export const DEFAULT_READY_WITH_UPSTREAM = false;
 export const DEFAULT_MONITOR_MAX_CONNECTIONS = 1_000;
-/** A browser opens six, Prometheus one or two; the rest is for a proxy, of which all connections have one address. */
+/**
+ * A browser opens six connections, Prometheus one or two; the rest is for a proxy, whose connections have one address.
+ */
 export const DEFAULT_MONITOR_MAX_CONNECTIONS_PER_ADDRESS = 100;
-/** A request there is one small head; whoever takes longer to send it holds a connection for nothing. */
+/** A request there is one small head; a client that needs longer occupies a connection for nothing. */
 export const DEFAULT_MONITOR_HEAD_TIMEOUT = '10s';
-/** Longer than the time between two scrapes, which is a minute at most with nearly everybody. */
+/** Longer than the time between two scrapes, which is rarely more than a minute. */
 export const DEFAULT_MONITOR_IDLE_TIMEOUT = '75s';
 export const DEFAULT_MONITOR_MAX_ANSWER_BYTES = 67_108_864;
 
@@ -39,9 +41,9 @@ export const DEFAULT_MAX_NAMES_PER_SESSION = 200;
 export const DEFAULT_SESSION_IDLE = '30m';
 export const DEFAULT_MAX_SESSIONS = 10_000;
 
-/** Of Tomcat and WildFly. */
+/** The cookie of Tomcat and WildFly. */
 export const DEFAULT_SESSION_COOKIE = 'JSESSIONID';
-/** As the servlet specification names them (Jakarta Servlet 6, section 13.6.3). */
+/** The names of the servlet specification (Jakarta Servlet 6, section 13.6.3). */
 export const DEFAULT_FORM_LOGIN_PATH = 'j_security_check';
 export const DEFAULT_FORM_LOGIN_USER_FIELD = 'j_username';
 export const DEFAULT_COMET_GONE = '5m';
@@ -68,41 +70,44 @@ export const DEFAULT_JVM_SOURCE = 'auto';
 export const DEFAULT_JVM_INTERVAL = '5s';
 export const DEFAULT_JVM_TIMEOUT = '2s';
 export const DEFAULT_JVM_STALE_AFTER = '15s';
-/** A signal to a process of somebody else is never sent unasked. */
+/** It never sends a signal to another process unless asked to. */
 export const DEFAULT_JVM_ATTACH = false;
 
 export const DEFAULT_OTLP_METRICS = true;
-/** As OpenTelemetry's own readers have it. */
+/** The default of OpenTelemetry's own readers. */
 export const DEFAULT_OTLP_INTERVAL = '60s';
 export const DEFAULT_OTLP_TIMEOUT = '10s';
-/** Spans cost the receiver a place for each call. */
+/** Spans take space at the receiver for each call. */
 export const DEFAULT_OTLP_TRACES = false;
-/** Somebody else's decision to sample is followed; an own one has to be asked for. */
+/** The sampling decision of a caller is followed; sampling of its own has to be configured. */
 export const DEFAULT_OTLP_SAMPLE_RATIO = 0;
 export const DEFAULT_OTLP_SLOWER_THAN = 0;
 
 /** Single sign-on cookies exceed Node's own 16 KiB. */
 export const DEFAULT_HEAD_BYTES = 65_536;
-/** As newer nginx has it; application servers refuse far fewer (Tomcat 100). */
+/** The limit of newer nginx; application servers allow far fewer (Tomcat 100). */
 export const DEFAULT_FIELDS = 1_000;
 export const DEFAULT_CONNECTIONS = 10_000;
-/** Behind a reverse proxy all clients share its address. */
+/** Off: behind a reverse proxy all clients share its address. */
 export const DEFAULT_CONNECTIONS_PER_ADDRESS = 0;
-/** A held long poll is a request in flight: how many there are is known to the operator only. */
+/** Off: a held long poll is a request in flight, and only the operator knows how many there are. */
 export const DEFAULT_IN_FLIGHT = 0;
-/** In the 512 MiB of our manifests it leaves room for 10,000 connections. */
+/** Within the 512 MiB of our manifests this leaves room for 10,000 connections. */
 export const DEFAULT_MEMORY_BYTES = 67_108_864;
 
 export const DEFAULT_HEAD_TIMEOUT = '60s';
 export const DEFAULT_IDLE_TIMEOUT = '5m';
 export const DEFAULT_HALF_CLOSED_TIMEOUT = '5m';
 
-/** What a crash may cost. */
+/** How much a crash may lose. */
 export const DEFAULT_STATE_INTERVAL = '10s';
 
-/** What others usually need to hear that a Pod is not ready any more; where they are slower, a preStop drains for longer. */
+/**
+ * The time that load balancers usually need to notice that a Pod is not ready; for slower ones, a preStop drains
+ * longer.
+ */
 export const DEFAULT_STOP_DELAY = '2s';
-/** With the delay less than the 10 s that `docker stop` waits. */
+/** Together with the delay, less than the 10 s that `docker stop` waits. */
 export const DEFAULT_STOP_WINDOW = '5s';
 /** Less than the 30 s that Kubernetes grants after SIGTERM. */
 export const DEFAULT_STOP_DEADLINE = '25s';
@@ -114,6 +119,6 @@ export const DEFAULT_ACCESS_LOG_SLOWER_THAN = 0;
 export const DEFAULT_ACCESS_LOG_ERRORS_ALWAYS = true;
 export const DEFAULT_ACCESS_LOG_OTHERS = false;
 export const DEFAULT_ACCESS_LOG_USERS = true;
-/** With those that are kept half a gigabyte: nothing that nobody looks after may fill a disk. */
+/** Half a gigabyte, the kept files included: an unattended log must not fill a disk. */
 export const DEFAULT_ACCESS_LOG_MAX_BYTES = 104_857_600;
 export const DEFAULT_ACCESS_LOG_KEEP = 4;

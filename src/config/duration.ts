@@ -2,7 +2,7 @@
 
 const MS_PER_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Without a unit, seconds. */
+/** A number without a unit is in seconds. */
 export const DURATION_PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
 
 /** 500 hours. Node's timers overflow to 1 ms at 2^31 ms, some 596 hours. */

@@ -1,4 +1,4 @@
-/** The effective configuration as a file that would give it again, for people to read: without secrets. */
+/** The effective configuration in the form of a file, for people to read, without secrets. */
 import type { AccessFiles, Config, ListenerTls, UpstreamTls } from './config.ts';
 import { toDurationText } from './duration.ts';
 
@@ -10,7 +10,7 @@ export async function toYaml(config: Config): Promise<string> {
   return stringify(toEffective(config), { lineWidth: 0 });
 }
 
-/** The same before it becomes text: every key as it is written in a file, the keys of users hidden. */
+/** The same as an object. */
 export function toEffective(config: Config): object {
   const { upstream, monitor, metrics, sessions, timeouts } = config;
   return {

@@ -1,6 +1,7 @@
 /**
- * Configuration from environment variables: `D2_SIDECAR_` and the key's path. Kubernetes puts variables of the same prefix
- * into every Pod of a namespace that has a Service called d2-sidecar or d2-sidecar-monitor; those are told apart here.
+ * Configuration from environment variables: `D2_SIDECAR_` and the key's path. Kubernetes puts variables with the same
+ * prefix into every Pod of a namespace that has a Service called d2-sidecar or d2-sidecar-monitor; this file recognises
+ * those.
  */
 import { ConfigError } from '../base/errors.ts';
 import type { Problem } from './explain.ts';
@@ -11,7 +12,6 @@ import { parseYaml } from './yaml-text.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names the configuration file. */
 export const CONFIG_VARIABLE = `${VARIABLE_PREFIX}CONFIG`;
 
 /** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
@@ -20,9 +20,9 @@ const SERVICE_LINK_NAME =
 const SERVICE_LINK_VALUE = /^(?:tcp|udp|sctp):\/\//i;
 
 export interface EnvironmentResult {
-  /** One for each variable, in the order in which they are to be laid over each other. */
+  /** One for each variable; later layers overwrite earlier ones. */
   readonly layers: readonly Layer[];
-  /** They name variables, never their values. */
+  /** They name variables, never values. */
   readonly warnings: readonly string[];
   readonly mistakes: readonly Problem[];
 }
@@ -33,10 +33,10 @@ export async function readEnvironment(env: Environment): Promise<EnvironmentResu
   const warnings: string[] = [];
   const mistakes: Problem[] = [];
   const names = Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && name !== CONFIG_VARIABLE);
-  // Sorted, a whole (METRICS_MAX_NAMES) comes before its parts (METRICS_MAX_NAMES_RPC), which are to win.
+  // In sorted order a whole (METRICS_MAX_NAMES) comes before its parts (METRICS_MAX_NAMES_RPC), so that the parts win.
   for (const name of names.sort()) {
     const text = env[name];
-    // Templates that had nothing to fill in leave an empty variable; that is not a value.
+    // Templates without a value leave an empty variable, which counts as absent.
     if (text === undefined || text.trim() === '') continue;
     const key = keys.get(name);
     if (key === undefined) {
@@ -70,7 +70,7 @@ function warnUnknown(name: string, text: string, keys: ReadonlyMap<string, Key>)
   ];
 }
 
-/** What cannot be read stays text, for the schema to refuse with key and value. */
+/** Text that cannot be converted stays text, so that the schema refuses it with key and value. */
 async function toValue(text: string, key: Key): Promise<unknown> {
   switch (key.form) {
     case 'number':

@@ -1,5 +1,5 @@
 /**
- * Puts what the schema found wrong into sentences: key, value, what was expected, and where it was written. A value that may
+ * Turns issues of the schema into sentences: key, value, what was expected, and where it was written. A value that may
  * be a secret is never in them.
  */
 import type { z } from 'zod';
@@ -8,7 +8,6 @@ import { knownNamesAt, listKeys } from './schema-walk.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { isGroup, toKeyText, valueAt, type Written } from './written.ts';
 
-/** What is wrong with one key. */
 export interface Problem {
   readonly path: readonly PropertyKey[];
   /** `listen.port: got 99999, expected a port from 0 (any free one) to 65535 (--listen)` */
@@ -17,7 +16,7 @@ export interface Problem {
 
 const MAX_SHOWN_CHARACTERS = 80;
 
-/** Keys of earlier versions, and what took their place. */
+/** Keys of earlier versions, and their replacements. */
 const REPLACED: ReadonlyMap<string, string> = new Map([['comet.maxMemoryBytes', 'limits.memoryBytes']]);
 
 export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Problem[] {
@@ -31,7 +30,7 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
   const value = valueAt(written.group, path);
   if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => explainUnknown([...path, name], written));
   if (issue.code === 'invalid_union' && isGroup(value)) {
-    // One value or a group of several: a group was written, so what is wrong with the group is what matters.
+    // The key takes a single value or a group. A group was written, so only the mistakes in the group matter.
     const inner = issue.errors.find((errors) =>
       errors.every(({ path: at, code }) => at.length > 0 || (code !== 'invalid_type' && code !== 'invalid_value')),
     );
@@ -75,7 +74,7 @@ function toOriginText(path: readonly PropertyKey[], written: Written): string {
   return origin === undefined ? '' : ` (${origin})`;
 }
 
-/** A value as it may be shown: short, on one line, without what may be a secret. */
+/** A value as it may be shown: short, on one line, without secrets. */
 function toShownText(path: readonly PropertyKey[], value: unknown): string {
   if (isHidden(path)) return '[hidden]';
   if (Array.isArray(value)) return 'a list';
@@ -85,13 +84,16 @@ function toShownText(path: readonly PropertyKey[], value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
 }
 
-/** What is never shown: secrets, what may be one in the place of a file's path, and what stands in the place of a group that has secrets. */
+/**
+ * Values that are never shown: secrets, possible secrets in the place of a file's path, and values in the place of a
+ * group that has secrets.
+ */
 function isHidden(path: readonly PropertyKey[]): boolean {
   const [first, second, third] = path;
   if (isSecret(path)) return true;
   if (second === 'tls') return path.length === 2 || String(third).endsWith('File');
   if (first === 'jvm') return path.length === 1 || (second === 'http' && (path.length === 2 || isPassword(third)));
-  // What goes along to a receiver of OTLP, in the place of the file or variable that has it.
+  // Header fields for a receiver of OTLP, in the place of the file or variable that has them.
   if (first === 'otlp') return path.length === 1 || String(second).startsWith('headers') || second === 'caFile';
   return first === 'monitor' && path.length === 1;
 }
@@ -100,7 +102,9 @@ function isPassword(name: PropertyKey | undefined): boolean {
   return String(name).startsWith('password');
 }
 
-/** Application keys, and what stands in the place of the group or list that they are in; what may be a password in monitor.auth. */
+/**
+ * Application keys, and values in the place of the group or list with them; anything in monitor.auth may be a password.
+ */
 function isSecret(path: readonly PropertyKey[]): boolean {
   if (path[0] === 'monitor' && path[1] === 'auth') return true;
   return path[0] === 'sessions' && (path.length === 1 || path[1] === 'apiKeys');

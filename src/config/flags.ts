@@ -1,18 +1,17 @@
-/** Configuration from flags of the command line. */
+/** Configuration from command line flags. */
 import type { Problem } from './explain.ts';
 import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { createGroup, type Layer, setAt } from './written.ts';
 
-/** Values as given; absent where the flag was not. */
+/** Values as given; absent without the flag. */
 export interface ConfigFlags {
   /** `http://127.0.0.1:8080/smartWeb` */
   readonly upstream?: string;
   /** `0.0.0.0:8081`, `:8081`, `[::]:8081` or `8081` */
   readonly listen?: string;
-  /** As `listen`. */
+  /** The same forms as `listen`. */
   readonly monitor?: string;
-  /** Path of the configuration file. */
   readonly config?: string;
 }
 

@@ -4,7 +4,7 @@ import type { HostPort } from './config.ts';
 
 export const MAX_PORT = 65_535;
 
-/** What `parseHostPort` takes, in words. */
+/** The forms that `parseHostPort` accepts. */
 export const HOST_PORT_FORMS = 'host:port, :port, [v6]:port or a port from 0 to 65535';
 
 const LOOPBACK = new net.BlockList();
@@ -13,9 +13,9 @@ LOOPBACK.addAddress('::1', 'ipv6');
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
-/** `host` is absent when only the port was written, e.g. `:8081` or `8081`. Undefined if it is neither form. */
+/** `host` is absent if only the port was written, e.g. `:8081` or `8081`. Undefined for any other text. */
 export function parseHostPort(text: string): { readonly host?: string; readonly port: number } | undefined {
-  // An IPv6 address has to be in brackets: in ::1:8081 nobody can tell where the address ends.
+  // An IPv6 address needs brackets: in ::1:8081 it is ambiguous where the address ends.
   const match = /^(?:(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]*)):)?(\d{1,5})$/.exec(text);
   if (match === null) return undefined;
   const [, v6, name] = match;
@@ -30,14 +30,14 @@ export function toHostPortText({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether only this machine can connect to a listener on `host`. A name other than localhost is taken as reachable. */
+/** Whether only this machine can connect to a listener on `host`. A name other than localhost counts as reachable. */
 export function isLoopback(host: string): boolean {
   const family = net.isIP(host);
   if (family === 0) return host.toLowerCase() === 'localhost';
   return LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Whether a listener on `listener` would take a connection to `address`, as far as can be told without asking DNS. */
+/** Whether a listener on `listener` would accept a connection to `address`, as far as can be told without DNS. */
 export function isServedBy(address: HostPort, listener: HostPort): boolean {
   if (listener.port === 0 || listener.port !== address.port) return false;
   const host = toAddress(address.host);
@@ -46,7 +46,7 @@ export function isServedBy(address: HostPort, listener: HostPort): boolean {
   );
 }
 
-/** Whether two listeners cannot both be opened. */
+/** Whether two listeners exclude each other. */
 export function isSamePlace(one: HostPort, other: HostPort): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   const hosts = [toAddress(one.host), toAddress(other.host)];

@@ -1,9 +1,9 @@
 /**
- * Which keys a running sidecar takes over when its configuration is read again, and which wait for its next start. Every key of
- * the schema stands in one of the two lists; a test holds them to that.
+ * Lists the keys that a running sidecar takes over at a reload, and those that wait for its next start. Every key of
+ * the schema is in one of the two lists; a test checks this.
  */
 
-/** Taken over at once. Those of a connection, or of what is kept for a client, hold for the ones that come from then on. */
+/** Taken over at once. Keys that concern a connection, or data kept for a client, apply to new ones only. */
 export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'listen.tls.certFile',
   'listen.tls.keyFile',
@@ -79,7 +79,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'accessLog.keep',
 ]);
 
-/** What is bound, opened or counted with from the first moment on. */
+/** Keys of sockets that are bound, files that are opened, and counts that exist from the start. */
 export const RESTART_KEYS: ReadonlySet<string> = new Set([
   'listen.host',
   'listen.port',

@@ -1,6 +1,6 @@
 /**
- * The configuration, from where people write it: flag before environment before file before default. The folder knows keys
- * and values, and nothing of what they switch; the rest of the program sees `config.ts` only.
+ * Loads the configuration: flags override the environment, the environment the file, the file the defaults. The folder
+ * config/ knows keys and values, and nothing of what they control; the rest of the program sees `config.ts` only.
  */
 import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
@@ -17,27 +17,27 @@ import { parseYaml } from './yaml-text.ts';
 export interface ConfigSources {
   readonly flags: ConfigFlags;
   readonly env: Environment;
-  /** Text of a file. Default: of a regular file of at most 16 MiB, by `readRegularFile`. */
+  /** Returns the text of a file. Default: `readRegularFile`, for a regular file of at most 16 MiB. */
   readonly readFile?: (path: string) => string | Promise<string>;
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** The same by its keys; see reload-config.ts. */
+  /** The same configuration by its keys; see reload-config.ts. */
   readonly parsed: ParsedConfig;
   /** For the log: environment variables that look like ours and are not. They name no values. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Throws ConfigError (D2S_ERR_CONFIG) with one line for each problem, each naming key, value and what was expected; StartError
- * (D2S_ERR_CONFIG_FILE) if the file cannot be read.
+ * Throws ConfigError (D2S_ERR_CONFIG) with one line for each problem: key, value and what was expected. Throws
+ * StartError (D2S_ERR_CONFIG_FILE) if the file cannot be read.
  */
 export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
   const { written, warnings, mistakes } = await gather(sources);
   const first = configSchema.safeParse(written.group);
   const found = first.success ? [] : explainIssues(first.error.issues, written);
-  // What is right is checked further, with defaults in place of what is wrong, so that one run tells all there is to tell.
+  // Check the valid rest again, with defaults in place of the invalid keys, so that one run reports all problems.
   const parsed = first.success
     ? first
     : configSchema.safeParse(
@@ -48,7 +48,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
       );
   const problems = [...mistakes, ...found];
   const wrong = problems.map(({ path }) => toKeyText(path));
-  // A key that is wrong already would be blamed here for its default.
+  // Skip conflicts of invalid keys, which would be blamed here for their defaults.
   const broken = parsed.success
     ? [...findConflicts(parsed.data), ...findStopConflicts(parsed.data, written.group)]
     : [];
@@ -58,7 +58,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   return { config: buildConfig(parsed.data), parsed: parsed.data, warnings };
 }
 
-/** `control.socket` alone, for commands to a running sidecar: what else is wrong or absent is not their matter. */
+/** Reads `control.socket` alone, for commands to a running sidecar; other mistakes do not concern them. */
 export async function loadControlSocket(sources: ConfigSources): Promise<string | undefined> {
   const { written } = await gather(sources);
   const parsed = configSchema.shape.control.safeParse(written.group.control);
@@ -82,10 +82,8 @@ async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) 
   return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
 }
 
-/** Far more than anybody writes. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
-/** Its text. Rejects as `readRegularFile`. */
 export async function readConfigFile(path: string): Promise<string> {
   return (await readRegularFile(path, MAX_FILE_BYTES)).toString('utf8');
 }
@@ -104,18 +102,18 @@ async function readGroup(path: string, readFile: NonNullable<ConfigSources['read
   return value;
 }
 
-/** A copy of `value` without what stands at `paths`. */
+/** A copy of `value` without the values at `paths`. */
 function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return undefined;
   const below = (step: PropertyKey) => paths.filter((path) => path[0] === step).map((path) => path.slice(1));
-  // A list loses its wrong items as a whole: without a part, an item would only be wrong in another way.
+  // Drop the wrong items of a list as a whole: without a part, an item would be wrong in another way.
   if (Array.isArray(value)) return value.filter((_, index) => below(index).length === 0);
   if (!isGroup(value)) return value;
   const entries = Object.entries(value).map(([name, inner]) => [name, without(inner, below(name))] as const);
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
 }
 
-/** Whether `key` stands at or below one of the wrong ones, or is a list with a wrong item. */
+/** Whether `key` is one of the wrong keys, is inside one, or is a list with a wrong item. */
 function isIn(key: string, wrong: readonly string[]): boolean {
   return wrong.some((path) => key === path || key.startsWith(`${path}.`) || path.startsWith(`${key}[`));
 }

@@ -2,8 +2,8 @@ import type { Config } from './config.ts';
 import { isLoopback } from './host-port.ts';
 
 /**
- * What the log says of a sidecar that takes clients of other machines to an application server on loopback: what trusts loopback
- * there then trusts all of them. Undefined where that cannot be, or `rest.deny` shows that somebody has thought of it.
+ * A warning if clients of other machines reach an application server on loopback: anything there that trusts loopback
+ * then trusts all of them. Undefined if that is impossible, or if `rest.deny` shows that the operator is aware of it.
  */
 export function findLoopbackTrust({ upstream, listen, rest }: Config): string | undefined {
   if (!isLoopback(upstream.host) || isLoopback(listen.host) || rest.deny.length > 0) return undefined;

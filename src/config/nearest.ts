@@ -1,9 +1,9 @@
-/** Finds what somebody who mistyped a name most likely meant. */
+/** Finds the name that a mistyped one most likely meant. */
 
-/** The candidate that `text` is closest to, upper and lower case apart; undefined if none is near. */
+/** The candidate closest to `text`, ignoring case; undefined if none is near. */
 export function nearest(text: string, candidates: Iterable<string>): string | undefined {
   const wanted = text.toLowerCase();
-  // Longer names may hold more slips; past a third it is another word.
+  // Longer names may have more typos; with more than a third it is another word.
   let best = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   let found: string | undefined;
   for (const candidate of candidates) {
@@ -16,9 +16,11 @@ export function nearest(text: string, candidates: Iterable<string>): string | un
   return found;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours from one text to the other (optimal string alignment). */
+/**
+ * Insertions, deletions, replacements and swaps of neighbours from one text to the other (optimal string alignment).
+ */
 function editDistance(one: string, other: string): number {
-  // Nobody mistypes into something so long, and the work grows with the product of the lengths.
+  // So long a text is no typo, and the work grows with the product of the lengths.
   if (Math.max(one.length, other.length) > 100) return Number.POSITIVE_INFINITY;
   const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? 0;

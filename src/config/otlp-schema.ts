@@ -1,4 +1,4 @@
-/** The keys below `otlp`: metrics and spans that are pushed to a receiver of OpenTelemetry. */
+/** The keys below `otlp`: metrics and spans that are pushed to an OpenTelemetry receiver. */
 import { z } from 'zod';
 import * as defaults from './defaults.ts';
 import { duration, keyForms, parsedText, section, yesOrNo } from './schema-keys.ts';
@@ -60,7 +60,7 @@ export const otlp = section(
       )
       .register(keyForms, { form: 'text' }),
     headersFile: file(
-      // A line of such a file in the place of its path, which messages would show.
+      // Refuses a header line in the place of the file's path, because messages would show it.
       /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
       'File with fields to send along, a line Name: value for each, such as Authorization.',
     ),

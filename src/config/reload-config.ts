@@ -1,4 +1,6 @@
-/** A configuration that was read again, beside the one that a sidecar runs with: what of it can hold at once, and what cannot. */
+/**
+ * Compares a configuration that was read again with the one in force: what can change at once, and what has to wait.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import { buildConfig, findConflicts } from './build-config.ts';
@@ -9,17 +11,17 @@ import { listKeys } from './schema-walk.ts';
 import { isGroup, setAt, toKeyText, valueAt } from './written.ts';
 
 export interface ReloadedConfig {
-  /** What is to hold: as read, but for `waiting`. */
+  /** The configuration to put in force: as read, except for `waiting`. */
   readonly config: Config;
-  /** The same, for the next reading to be compared with. */
+  /** The same by its keys, to compare with the next reading. */
   readonly parsed: ParsedConfig;
-  /** Keys whose values are others from now on, e.g. `['rest.rules']`. Names only: values may be secret. */
+  /** Keys that change now, e.g. `['rest.rules']`. Names only: values may be secret. */
   readonly changed: readonly string[];
-  /** Keys whose values are others as well, but hold from the next start on, e.g. `['listen.port']`. */
+  /** Keys that differ, too, but wait for the next start, e.g. `['listen.port']`. */
   readonly waiting: readonly string[];
 }
 
-/** Throws ConfigError where what waits for a restart and what does not contradict each other. */
+/** Throws ConfigError if the keys that wait for a restart contradict those that do not. */
 export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): ReloadedConfig {
   const paths = listKeys().map(({ path }) => path);
   const differing = findDiffering(paths, running, read);
@@ -38,7 +40,9 @@ export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): Rel
 
 type Path = readonly string[];
 
-/** The keys that differ, as exactly as can be said: one inside a group, or the group where it was none before or is none now. */
+/**
+ * The keys that differ, as exactly as possible: a key inside a group, or the group itself if it appears or disappears.
+ */
 function findDiffering(paths: readonly Path[], before: ParsedConfig, after: ParsedConfig): readonly Path[] {
   const differing: Path[] = [];
   for (const path of paths) {
@@ -54,7 +58,7 @@ function isBelow(path: Path, outer: Path): boolean {
   return path.length > outer.length && outer.every((name, index) => path[index] === name);
 }
 
-/** Files of TLS can be others at any time; whether a port speaks TLS, and whom it asks for a certificate, cannot. */
+/** TLS files can change at any time. Whether a port speaks TLS, and from whom it requests a certificate, cannot. */
 function mustWait(path: Path, running: ParsedConfig, read: ParsedConfig): boolean {
   if (RESTART_KEYS.has(toKeyText(path))) return true;
   const [section, group] = path;

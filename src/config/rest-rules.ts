@@ -1,9 +1,10 @@
-/** What a rule in `rest.rules` has to be for the classifier to work with it. */
+/** Checks a rule of `rest.rules`, so that the classifier can use it. */
 import { z } from 'zod';
 import { toChoice } from './schema-keys.ts';
 import { type Parsed, parseContextPath } from './upstream-url.ts';
 
-// As in measure/classify/rule-compiler.ts, which this folder may not know: what passes here has to pass there.
+// The same patterns as in measure/classify/rule-compiler.ts, which this folder must not import: a rule that passes here
+// has to pass there.
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 const METHOD = /^[A-Z][A-Z0-9_-]*$/;
 const TEXT_SEGMENT = /^(?!\.{1,2}$)[^\s{}?;#]+$/;
@@ -49,7 +50,7 @@ export const restRuleSchema = z
     }
   });
 
-/** What the rule's name should have been; undefined if it is right. */
+/** The name that the rule should have had; undefined if it is right. */
 function expectedName(rule: { kind: (typeof KINDS)[number]; path: string; name: string }): string | undefined {
   if (rule.kind === 'none') return rule.name === '' ? undefined : 'no name, since kind none is not counted';
   if (rule.kind === 'session')
@@ -78,7 +79,7 @@ function toCaptures(path: string): readonly string[] {
 
 export const DENIED_PATH_FORM = 'a path such as /manager, and not /';
 
-/** A path that only clients on loopback may ask for, e.g. `/manager`. Its own escapes mean what they mean in a request. */
+/** A path that only clients on loopback may request, e.g. `/manager`. Percent-escapes mean the same as in a request. */
 export function parseDeniedPath(text: string): Parsed<string> {
   const path = parseContextPath(text);
   const isUsable = path.kind === 'ok' && path.value !== '' && !path.value.includes(';');

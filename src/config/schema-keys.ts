@@ -1,6 +1,6 @@
 /**
- * Building blocks of schema.ts: each makes one kind of key. The message of every check is the sentence after "expected",
- * so that one place (explain.ts) can say key, value and expectation alike for all of them.
+ * Building blocks of schema.ts: each builds one kind of key. The message of every check is the phrase after "expected",
+ * so that explain.ts can report key, value and expectation in one form for all keys.
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, MAX_DURATION_MS, toDurationMs, toDurationText } from './duration.ts';
@@ -11,10 +11,9 @@ import type { Parsed } from './upstream-url.ts';
 // processes (--disallow-code-generation-from-strings) refuse it.
 z.config({ jitless: true });
 
-/** How an environment variable is turned into the key's value. `yaml`: its text is YAML, for lists of objects. */
+/** How an environment variable is converted to the key's value. `yaml`: its text is YAML, for lists of objects. */
 export type KeyForm = 'text' | 'number' | 'port' | 'boolean' | 'texts' | 'yaml';
 
-/** The form of every leaf of the schema. */
 export const keyForms = z.registry<{ readonly form: KeyForm }>();
 
 export function port(byDefault: number, description: string) {
@@ -39,7 +38,7 @@ export function wholeNumber(range: { min: number; max: number }, byDefault: numb
     .register(keyForms, { form: 'number' });
 }
 
-/** A time; read as milliseconds. `zero` says what 0 means where it is allowed. */
+/** A time; parsed to milliseconds. `zero` describes the meaning of 0 where 0 is allowed. */
 export function duration(
   byDefault: string | number,
   description: string,
@@ -87,7 +86,7 @@ export function yesOrNo(byDefault: boolean, description: string) {
     .register(keyForms, { form: 'boolean' });
 }
 
-/** Text that means something more: `parse` reads it. */
+/** Text that `parse` converts to a value. */
 export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: string) {
   return z.string({ error: expected }).transform((text, context) => {
     const result = parse(text);
@@ -97,7 +96,7 @@ export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: stri
   });
 }
 
-/** A group of keys; all of them have defaults or may be absent, and so may the group. */
+/** A group of keys. The group may be absent: each of its keys has a default or may be absent. */
 export function section<T extends z.ZodRawShape>(shape: T, description: string) {
   return z
     .strictObject(shape, { error: 'a group of keys' })

@@ -1,11 +1,10 @@
-/** Reads the schema as data: which keys there are, and what they are called in the environment. */
+/** Reads the schema as data: its keys, and their environment variables. */
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
 import { type KeyForm, keyForms } from './schema-keys.ts';
 
 export type KeyPath = readonly (string | number)[];
 
-/** One key that a person can set. */
 export interface Key {
   /** `['monitor', 'readyWithUpstream']` */
   readonly path: readonly string[];
@@ -16,7 +15,7 @@ export interface Key {
 
 export const VARIABLE_PREFIX = 'D2_SIDECAR_';
 
-/** All keys in the schema's order; `metrics.maxNames` is there as a whole and with its three parts. */
+/** All keys in the schema's order. `metrics.maxNames` is listed as a whole and with its three parts. */
 export function listKeys(schema: z.core.$ZodType = configSchema, path: readonly string[] = []): readonly Key[] {
   const form = keyForms.get(schema as z.ZodType)?.form;
   const own: Key[] = form === undefined ? [] : [{ path, variable: toVariable(path), form }];
@@ -30,7 +29,7 @@ export function toVariable(path: readonly string[]): string {
   return VARIABLE_PREFIX + path.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase()).join('_');
 }
 
-/** Names of the keys that may stand at `path`, also inside lists; empty where no keys may. */
+/** Names of the keys allowed at `path`, also inside lists; empty if none are. */
 export function knownNamesAt(path: KeyPath): readonly string[] {
   let schema: z.core.$ZodType | undefined = configSchema;
   for (const step of path) {

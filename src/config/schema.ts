@@ -1,6 +1,6 @@
 /**
- * How the configuration is written: its keys, their defaults and what each may be. One source for the check at the start,
- * `config/schema.json`, the environment variables and the tables in the documentation.
+ * Defines how the configuration is written: its keys, defaults and allowed values. It is the one source for the check
+ * at the start, `config/schema.json`, the environment variables and the tables in the documentation.
  */
 import { z } from 'zod';
 import { accessLog } from './access-log-schema.ts';
@@ -77,7 +77,7 @@ function accessFile(description: string) {
     z
       .string({ error: ACCESS_FILE_FORM })
       .min(1, { error: ACCESS_FILE_FORM })
-      // A line of such a file in the place of its path, which messages would show.
+      // Refuses a line of such a file in the place of its path, because messages would show it.
       .regex(/^(?!.*(?:scrypt|sha256)\$)/, { error: ACCESS_FILE_FORM })
       .optional()
       .describe(description)
@@ -89,7 +89,7 @@ const certificateReader = z.strictObject(
   {
     name: z
       .string({ error: CERTIFICATE_NAME_FORM })
-      // RFC 5280 appendix A.1: ub-common-name. Nothing that is not seen, or that turns text around.
+      // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that reverse the direction of text.
       .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u, { error: CERTIFICATE_NAME_FORM })
       .describe('Common name of the subject of the certificate.'),
     role: z.enum(['metrics', 'sessions'], { error: ROLE_FORM }).describe('What it may read.'),
@@ -424,5 +424,5 @@ export const configSchema = z
   )
   .describe('Configuration of d2-sidecar.');
 
-/** What the schema makes of a written configuration: defaults filled in, times in milliseconds. */
+/** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;

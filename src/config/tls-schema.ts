@@ -6,7 +6,7 @@ import { keyForms, oneOf, section, yesOrNo } from './schema-keys.ts';
 const PATH_FORM = 'the path of a file';
 const NAME_FORM = 'a host name';
 
-/** A path, not what is in the file: a key that stands here by mistake is not shown. */
+/** Accepts a path only: private key text in its place is refused, and not shown. */
 function pemFile(description: string) {
   return z
     .string({ error: PATH_FORM })
@@ -17,7 +17,7 @@ function pemFile(description: string) {
     .register(keyForms, { form: 'text' });
 }
 
-/** `listener` is how a sentence names it, e.g. `the monitoring port`. */
+/** `listener` is its name in sentences, e.g. `the monitoring port`. */
 export function listenerTls(listener: string) {
   return section(
     {

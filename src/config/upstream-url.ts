@@ -6,13 +6,12 @@ export interface UpstreamAddress {
   readonly port: number;
   /** `http://127.0.0.1:8080` */
   readonly origin: string;
-  /** https */
   readonly isSecure: boolean;
   /** Context path of the URL without outer slashes, `smartWeb`; undefined if the URL has no path. */
   readonly application: string | undefined;
 }
 
-/** `expected` says what is wrong in words that never repeat the input, which may hold a password. */
+/** `expected` says what was expected and never repeats the input, which may hold a password. */
 export type Parsed<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'bad'; readonly expected: string };
@@ -21,9 +20,9 @@ const FORM = 'http://host[:port][/application]';
 
 export const UPSTREAM_URL_FORM = `${FORM} or https://...`;
 
-/** `http://host[:port][/application]`, or the same with https, and nothing else: it is a place, not a request. */
+/** Accepts `http://host[:port][/application]`, or the same with https, and nothing else. */
 export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
-  // new URL() would repair all of these silently: it takes http:host, back slashes, and strips tabs and line ends.
+  // new URL() would silently repair all of these: it accepts http:host and backslashes, and strips tabs and line ends.
   if (!/^https?:\/\/[^/\\]/i.test(text) || /[\s\\]/.test(text)) return bad(UPSTREAM_URL_FORM);
   if (text.includes('@')) return bad(`${FORM}, without user name and password: every client brings its own`);
   if (/[?#]/.test(text)) return bad(`${FORM}, without query and fragment`);
@@ -46,13 +45,13 @@ export function parseContextPath(text: string): Parsed<string> {
   const expected = 'a context path such as smartWeb, or / for the root context';
   if (/[\s?#\\]/.test(path)) return bad(expected);
   if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) return bad(expected);
-  // Percent-encodes what clients percent-encode, so that it compares equal to the path of a request line.
+  // Percent-encodes what clients percent-encode, so that it equals the path of a request line.
   return URL.canParse(`http://h/${path}`) ? ok(new URL(`http://h/${path}`).pathname.slice(1)) : bad(expected);
 }
 
 /**
- * A text as it may be shown in a message: what could be user info (all before the last `@`) and a query or fragment are
- * replaced, e.g. `http://[hidden]@host/app?[hidden]`.
+ * Makes a text safe for messages: it replaces possible user info (everything before the last `@`) and a query or
+ * fragment, e.g. `http://[hidden]@host/app?[hidden]`.
  */
 export function hideUrlSecrets(text: string): string {
   const at = text.lastIndexOf('@');

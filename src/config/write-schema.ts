@@ -1,4 +1,4 @@
-/** Writes config/schema.json; run by `npm run schema`, in the project's folder, after a change of the schema. */
+/** Writes config/schema.json. Run `npm run schema` in the project's folder after a change of the schema. */
 import { writeFileSync } from 'node:fs';
 import { toJsonSchemaText } from './json-schema.ts';
 

@@ -1,14 +1,13 @@
 /**
- * The configuration as written, before it is checked: a tree of groups, put together from file, environment and flags, with
- * a note of where each value comes from.
+ * The configuration as written, before it is checked: a tree of groups, merged from file, environment and flags, with
+ * the origin of each value.
  */
 
 export type Group = { [name: string]: unknown };
 
-/** `file` is the path of the file; the others name the variable or flag. */
 export interface Layer {
   readonly group: Group;
-  /** Where the value at a path comes from, for messages: `sidecar.yaml`, `D2_SIDECAR_LISTEN_PORT`, `--listen`. */
+  /** The origin of the value at a path, for messages: `sidecar.yaml`, `D2_SIDECAR_LISTEN_PORT`, `--listen`. */
   readonly origin: (path: readonly string[]) => string;
 }
 
@@ -16,12 +15,12 @@ export class Written {
   readonly group: Group = createGroup();
   readonly #origins = new Map<string, string>();
 
-  /** Lays `layer` over what is there: groups are united, all else (lists too) is replaced. */
+  /** Merges `layer` over what is there: groups are united, everything else (lists too) is replaced. */
   add(layer: Layer): void {
     this.#lay(this.group, layer.group, [], layer.origin);
   }
 
-  /** Where the value at `path`, or the group or list that it is in, was written; undefined for a default. */
+  /** Where the value at `path`, or the group or list around it, was written; undefined for a default. */
   originOf(path: readonly (string | number)[]): string | undefined {
     for (let length = path.length; length > 0; length--) {
       const origin = this.#origins.get(toKeyText(path.slice(0, length)));
@@ -33,7 +32,7 @@ export class Written {
   #lay(under: Group, over: Group, path: readonly string[], origin: Layer['origin']): void {
     for (const [name, value] of Object.entries(over)) {
       const at = [...path, name];
-      // A key without a value, such as a group whose lines are all commented out, is as good as absent.
+      // A key without a value, such as a group whose lines are all commented out, counts as absent.
       if (value === null || value === undefined) continue;
       if (isGroup(value)) {
         const inner = under[name];
@@ -57,7 +56,7 @@ function toParts(path: readonly string[], value: unknown): Group {
   return group;
 }
 
-/** Without a prototype, so that a key called `constructor` or `__proto__` is a key like any other. */
+/** Without a prototype, so that a key called `constructor` or `__proto__` is an ordinary key. */
 export function createGroup(): Group {
   return Object.create(null) as Group;
 }
@@ -66,7 +65,7 @@ export function isGroup(value: unknown): value is Group {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Sets the value of a key, making the groups on its way. */
+/** Sets the value of a key, and creates the groups on its path. */
 export function setAt(group: Group, path: readonly string[], value: unknown): void {
   const [name, ...rest] = path;
   if (name === undefined) return;

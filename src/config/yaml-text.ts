@@ -1,16 +1,16 @@
-/** Reads YAML 1.2 (JSON is part of it), and says what is wrong with it without quoting it: the text may hold secrets. */
+/** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may hold secrets. */
 import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
 import { toKeyText } from './written.ts';
 
-/** Aliases that a document may resolve; more is an attempt to blow up memory ("billion laughs"). */
+/** Aliases that a document may resolve; more is an attempt to exhaust memory ("billion laughs"). */
 const MAX_ALIASES = 100;
 
-/** One slip makes the parser stumble several times; the first places tell enough. */
+/** One slip makes the parser stumble several times; the first places are enough. */
 const MAX_PLACES_SHOWN = 3;
 
-/** Words for the slips that people make; the rest are named by the parser's code. */
+/** Words for common slips; others are named by the parser's code. */
 const SLIPS: Readonly<Record<string, string>> = {
   TAB_AS_INDENT: 'a tab as indentation, expected spaces',
   BAD_INDENT: 'wrong indentation, or a bracket that is not closed',
@@ -26,14 +26,14 @@ const SLIPS: Readonly<Record<string, string>> = {
 const ADVICE = 'Correct it at that line and column; d2-sidecar check --config FILE tries a file and starts nothing.';
 
 /**
- * The value of one document. `source` names it in messages, `base` is the key that it is the value of. Throws ConfigError with line
- * and column of each mistake.
+ * Returns the value of one document. `source` names it in messages; `base` is the key that has this value. Throws
+ * ConfigError with line and column of each mistake.
  */
 export async function parseYaml(text: string, source: string, base: KeyPath = []): Promise<unknown> {
-  // A sidecar that is told everything by flags starts without the 50 ms that loading the parser takes.
+  // Loaded on demand: a sidecar that is configured by flags alone saves the 50 ms of loading the parser.
   const { LineCounter, parseDocument } = await import('yaml');
   const lineCounter = new LineCounter();
-  // Not 'silent': that would silence the complaint about a second document as well.
+  // Not 'silent', which would also suppress the error about a second document.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
   if (document.errors.length > 0) {
     const slips = new Map<string, string[]>();
@@ -51,7 +51,7 @@ export async function parseYaml(text: string, source: string, base: KeyPath = []
   try {
     return document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch {
-    // The parser's message is about its own limits; ours is all that a reader needs.
+    // The parser's message is about its own limits; ours is enough.
     throw new ConfigError(`${source}: not YAML that can be used: aliases that refer to aliases, or to nothing`, {
       advice: 'Write out what the aliases stand for.',
     });
@@ -69,7 +69,7 @@ interface Pair {
   readonly value: Node | null;
 }
 
-/** The key at `pos`, which stands there for the second time. */
+/** The key at `pos`, which is a duplicate, and the place of its first occurrence. */
 function findTwice(
   node: unknown,
   pos: number,
@@ -86,7 +86,7 @@ function findTwice(
     const name = String(key.value);
     if (key.range?.[0] === pos) {
       const first = (items as readonly Pair[]).find((pair) => pair.key.value === key.value);
-      // Whoever writes a secret in the place of a key has it in the name.
+      // An unknown key may be a secret in the place of a key, so it is not shown.
       const isKnown = knownNamesAt(path).includes(name);
       return { name: isKnown ? toKeyText([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
     }

@@ -111,7 +111,7 @@ async function converse(
   readonly status: ControlStatus;
   readonly reload?: ReloadAnswer | undefined;
   readonly isReady?: boolean | undefined;
-  /** What came behind the answer already. */
+  /** Text that has already arrived after the answer. */
   readonly behind: string;
 }> {
   return await new Promise((resolve, reject) => {

@@ -34,7 +34,9 @@ export const MAX_FIELDS = 10_000;
 export const MAX_KEYS = 40;
 /** Nesting levels of data. */
 export const MAX_DEPTH = 8;
+/** Entries of one list. */
 export const MAX_ITEMS = 20;
+/** Fields and entries of one message. */
 export const MAX_PARTS = 500;
 /** Published messages whose answers may still come. */
 export const MAX_QUESTIONS = 20_000;
