@@ -79,7 +79,7 @@ export const LIVE_KEYS: ReadonlySet<string> = new Set([
   'accessLog.keep',
 ]);
 
-/** Keys of sockets that are bound, files that are opened, and counts that exist from the start. */
+/** Keys that are needed from the first moment on: to bind a socket, to open a file, or to count. */
 export const RESTART_KEYS: ReadonlySet<string> = new Set([
   'listen.host',
   'listen.port',

@@ -1,9 +1,9 @@
 import java.io.File;
 
 /**
- * The Java virtual machine of the demo: it allocates as a server does, so that its heap fills and collections happen. It ends with its
- * standard input: whatever becomes of the demo, the JVM does not outlive it. jvm-class.ts has the compiled class, since a JRE has no
- * compiler; a test compiles this file and compares.
+ * The JVM of the demo. It allocates as a server does, so that its heap fills and collections happen. It ends when its
+ * standard input closes, so it never outlives the demo. jvm-class.ts has the compiled class, since a JRE has no compiler;
+ * a test compiles this file and compares.
  */
 public final class SampleJvm extends Thread {
   private static final int PIECE_BYTES = 16 * 1024;
@@ -27,12 +27,12 @@ public final class SampleJvm extends Thread {
     }
   }
 
-  /** Prints its process id, which the parent does not know where `java` is a script that starts another process. */
+  /** Prints its process id: the parent does not know it if `java` is a script that starts another process. */
   public static void main(String[] arguments) throws Exception {
     SampleJvm work = new SampleJvm();
     work.setDaemon(true);
     work.start();
-    // Some counters are right from the first collection on.
+    // Some counters are wrong until the first collection.
     System.gc();
     System.out.println(new File("/proc/self").getCanonicalFile().getName());
     while (System.in.read() >= 0) { }

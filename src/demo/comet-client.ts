@@ -1,4 +1,6 @@
-/** One Comet connection of a browser: shakes hands, polls or listens, and finds the reply to each message by its id. */
+/**
+ * One Comet connection of a browser: shakes hands, polls or listens, and matches each reply to its message by the id.
+ */
 import { once } from 'node:events';
 import { type Dispatcher, WebSocket } from 'undici';
 import { COMET_PATH, type CometMessage } from './comet-message.ts';
@@ -8,7 +10,7 @@ export interface CometClientOptions {
   /** Address of the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
   readonly baseUrl: string;
   readonly transport: SampleBrowser['transport'];
-  /** E.g. `JSESSIONID=...`, of a login. */
+  /** The cookie of a login, e.g. `JSESSIONID=...`. */
   readonly cookie: string;
   readonly pool: Dispatcher;
   readonly signal: AbortSignal;
@@ -18,7 +20,6 @@ export interface CometClientOptions {
 export class CometClient {
   readonly #options: CometClientOptions;
   readonly #replies = new Map<string, (reply: CometMessage) => void>();
-  /** Rejects when the connection is lost. */
   readonly lost: Promise<never>;
   #lose: (cause: Error) => void = () => undefined;
   #socket: WebSocket | undefined;
@@ -33,7 +34,7 @@ export class CometClient {
     this.lost.catch(() => undefined);
   }
 
-  /** Rejects when the server cannot be reached or refuses the handshake. */
+  /** Rejects if the server cannot be reached or refuses the handshake. */
   async open(): Promise<void> {
     if (this.#options.transport === 'websocket') await this.#openSocket();
     const reply = await this.send({ channel: '/meta/handshake' });
@@ -41,7 +42,7 @@ export class CometClient {
     this.#clientId = reply.clientId;
   }
 
-  /** Keeps a connect with the server. Rejects when the connection is lost, the end of the demo included. */
+  /** Always keeps a connect pending at the server. Rejects when the connection is lost, also by the end of the demo. */
   async stayConnected(): Promise<never> {
     for (;;) {
       const { successful } = await this.send({ channel: '/meta/connect', connectionType: this.#options.transport });
@@ -49,7 +50,7 @@ export class CometClient {
     }
   }
 
-  /** Gives the reply. */
+  /** Resolves to the reply. */
   async send(message: CometMessage): Promise<CometMessage> {
     this.#ids += 1;
     const id = String(this.#ids);

@@ -1,4 +1,7 @@
-/** A Bayeux message, as far as the demo has it. The channels are those of the sidecar's built-in rules (docs/comet.md). */
+/**
+ * A Bayeux message with the fields that the demo uses. The channels are those of the sidecar's built-in rules
+ * (docs/comet.md).
+ */
 export interface CometMessage {
   readonly channel: string;
   readonly id?: string | undefined;
@@ -11,15 +14,14 @@ export interface CometMessage {
   readonly advice?: { readonly reconnect: string; readonly interval: number; readonly timeout: number };
 }
 
-/** Below the application. */
 export const COMET_PATH = 'api/cometd';
 
-/** E.g. `/d2/object/H.Tank.Level`: what is subscribed to, and what values come on. */
+/** Where values of an object arrive, e.g. `/d2/object/H.Tank.Level`. */
 export function toObjectChannel(name: string): string {
   return `/d2/object/${encodeURIComponent(name)}`;
 }
 
-/** What a message to one of the `CALL_CHANNELS` carries. */
+/** The data of a message to one of the `CALL_CHANNELS`. */
 export interface CometCall {
   readonly eventName: string;
   readonly interfaceName?: string;

@@ -1,6 +1,6 @@
 /**
- * The Comet interface of the sample control system: Bayeux over WebSocket and long-polling. Clients subscribe to objects, whose values
- * are pushed to them, and make calls. Only who is logged in may shake hands.
+ * The Comet interface of the sample control system: Bayeux over WebSocket and long-polling. Clients subscribe to
+ * objects, get their values pushed, and make calls. A handshake needs a login.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -13,31 +13,31 @@ import { SampleWebSocket } from './web-socket.ts';
 
 export interface SampleCometOptions {
   readonly logins: SampleLogins;
-  /** Decides about values. */
+  /** Determines the values. */
   readonly random: Random;
-  /** Works on a call as long as it takes, and tells its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
+  /** Takes the time of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
   readonly call: (kind: 'rpc' | 'sba', path: string) => Promise<number>;
 }
 
 interface Client {
   readonly id: string;
   readonly channels: Set<string>;
-  /** Values that wait for the next poll. */
+  /** Values for the next poll. */
   readonly waiting: CometMessage[];
-  /** Where values go at once. */
+  /** Gets values at once. */
   socket: SampleWebSocket | undefined;
-  /** Answers the connect that is held. */
+  /** Answers the held connect. */
   answerConnect: () => void;
-  /** Forgets the client, should it not connect again. */
+  /** Forgets the client unless it connects again. */
   expiry: NodeJS.Timeout | undefined;
 }
 
 const PUSH_EVERY_MS = 500;
 const HOLD_MS = 10_000;
 const EXPIRY_MS = 30_000;
-/** The oldest value goes for a newer one. */
+/** Beyond this, the oldest value is dropped. */
 const MAX_WAITING = 100;
-/** Share of the objects that have a new value in a round. */
+/** Share of the objects that get a new value in each round. */
 const CHANGE_SHARE = 0.6;
 
 export class SampleComet {
@@ -53,7 +53,7 @@ export class SampleComet {
     this.#pushing = setInterval(() => this.#pushValues(), PUSH_EVERY_MS).unref();
   }
 
-  /** One request of a client that polls. */
+  /** Serves one request of a polling client. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const messages = toMessages(await text(request));
     const user = this.#options.logins.userOf(request);
@@ -90,7 +90,7 @@ export class SampleComet {
     try {
       socket.send(JSON.stringify([await this.#reply(message, user)]));
     } catch {
-      // The call was cut by the end of the server.
+      // The end of the server has cut the call.
       socket.terminate();
     }
   }
@@ -137,7 +137,10 @@ export class SampleComet {
     return { channel, id, clientId, successful: true, advice };
   }
 
-  /** Until there is something to say, or for as long as a server holds a poll. Values of a WebSocket do not wait for it. */
+  /**
+   * Holds a connect until there are values, or for as long as a server holds a poll. A WebSocket gets its values
+   * directly.
+   */
   async #hold(client: Client): Promise<void> {
     clearTimeout(client.expiry);
     client.answerConnect();
@@ -193,7 +196,7 @@ export class SampleComet {
   }
 }
 
-/** None for what is no JSON: the demo answers its own users. */
+/** Empty if it is not JSON: the demo serves its own users only. */
 function toMessages(json: string): readonly CometMessage[] {
   try {
     return [JSON.parse(json) as CometMessage | CometMessage[]].flat();

@@ -1,6 +1,7 @@
 /**
- * Users with browsers: each logs in by the form, holds a Comet connection, monitors some objects, and now and then calls something or
- * opens another picture, which monitors other objects. One whose connection is lost comes back.
+ * Users with browsers. Each logs in by the form, holds a Comet connection and monitors some objects. Now and then a
+ * user calls something, or opens another picture, which monitors other objects. After a lost connection the user comes
+ * back.
  */
 import { type Dispatcher, Pool } from 'undici';
 import { CometClient } from './comet-client.ts';
@@ -19,7 +20,7 @@ export interface CometUsersOptions {
   readonly pauseMs?: number;
 }
 
-/** What a browser calls. The last one is slow and fails at times. */
+/** The calls of a browser. The last one is slow and fails at times. */
 const CALLS: readonly CometMessage[] = [
   { channel: CALL_CHANNELS.rpc, data: { eventName: 'E.Boiler', rpcName: 'ReadState' } },
   { channel: CALL_CHANNELS.rpc, data: { eventName: 'E.Alarms', rpcName: 'Acknowledge' } },
@@ -41,7 +42,7 @@ export class CometUsers {
   readonly #served = new Set<SampleBrowser>();
   #values = 0;
   #haveOpened: () => void = () => undefined;
-  /** Resolves when each user has got a value. */
+  /** Resolves when each user has received a value. */
   readonly opened: Promise<void>;
 
   constructor(options: CometUsersOptions) {
@@ -51,14 +52,13 @@ export class CometUsers {
     });
   }
 
-  /** Values that were pushed to all users so far. */
+  /** Values pushed to all users so far. */
   get values(): number {
     return this.#values;
   }
 
-  /** Lets all users work until the signal. */
   async run(signal: AbortSignal): Promise<void> {
-    // A poll that is held, and a call beside it.
+    // For each browser one held poll and one call beside it.
     const pool = new Pool(new URL(this.#options.baseUrl).origin, { connections: 2 * SAMPLE_BROWSERS.length });
     try {
       await Promise.all(SAMPLE_BROWSERS.map((browser, index) => this.#comeAndGo(browser, index, { pool, signal })));
@@ -79,7 +79,7 @@ export class CometUsers {
     }
   }
 
-  /** Ends by rejecting only. */
+  /** Never resolves; it ends by rejecting. */
   async #work(browser: SampleBrowser, index: number, { pool, random, signal }: Work): Promise<void> {
     const client = new CometClient({
       ...{ baseUrl: this.#options.baseUrl, transport: browser.transport, pool, signal },
@@ -97,7 +97,7 @@ export class CometUsers {
     }
   }
 
-  /** Gives the cookie. */
+  /** Returns the cookie. */
   async #logIn({ user, password }: SampleBrowser, pool: Dispatcher, signal: AbortSignal): Promise<string> {
     const { headers, body } = await pool.request({
       path: `${new URL(this.#options.baseUrl).pathname}/${LOGIN_PATH}`,
@@ -122,7 +122,7 @@ export class CometUsers {
         await client.send(pick(random, CALLS));
         continue;
       }
-      // From one picture to the next: its first object goes, another comes.
+      // The next picture: its first object disappears, and another one appears.
       const [gone = ''] = toPicture(at);
       at += 1;
       const come = toPicture(at).at(-1) ?? '';
@@ -132,7 +132,7 @@ export class CometUsers {
   }
 }
 
-/** The objects that one picture shows. */
+/** The objects of one picture. */
 function toPicture(at: number): readonly string[] {
   return Array.from(
     { length: OBJECTS_AT_ONCE },

@@ -1,13 +1,13 @@
 /**
- * A sample control system's application server: its REST API, as far as a proxy in front of it can tell. For the demo and
- * for tests; it keeps nothing and knows nothing of the sidecar.
+ * A sample application server of a control system, for the demo and for tests. It looks like the real REST API to a proxy,
+ * keeps no state and knows nothing of the sidecar.
  *
  *   POST d2/rpc/[java/|japi/][interface/]...   answers a JSON object after the call's time, or 500, or 404 (unknown)
  *   GET  d2/sba/<event>/<method>?param=<bytes>   octets        POST d2/sba/<event>/<method>   counts octets
  *   GET, POST d2/archive/<object>   rows        GET d2/object/<object>   one value
  *   GET  d2/auth/login, d2/auth/logout        GET admin/...
  *
- * A failed authentication is answered 404, as the real one does. Beside it are the form login and the Comet interface for browsers.
+ * It answers a failed authentication with 404, as the real one does. For browsers it has a form login and Comet.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -65,12 +65,12 @@ export class SampleControlSystem {
     this.#random = options.random ?? createRandom(2000);
     this.#slowness = options.slowness ?? 1;
     this.#server = createServer((request, response) => {
-      // A client that leaves in the middle of an answer is everyday business for a server.
+      // A client that leaves in the middle of an answer is normal for a server.
       this.#serve(request, response).catch(() => response.destroy());
     });
     this.#comet = new SampleComet({
       logins: this.#logins,
-      // Its own, so that values decide nothing about calls.
+      // A separate generator, so that values do not affect calls.
       random: createRandom(2001),
       call: (kind, path) => this.#work((kind === 'rpc' ? this.#rpcs : this.#sbas).get(path)),
     });
@@ -80,14 +80,14 @@ export class SampleControlSystem {
     });
   }
 
-  /** Listens on 127.0.0.1 and gives the port taken; 0 takes a free one. Rejects when the port is in use. */
+  /** Listens on 127.0.0.1 and resolves to the port; 0 takes a free one. Rejects if the port is in use. */
   async start(port: number): Promise<number> {
     this.#server.listen(port, '127.0.0.1');
     await once(this.#server, 'listening');
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Ends at once: running calls are cut. */
+  /** Ends at once and cuts running calls. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#comet.stop();
@@ -134,7 +134,7 @@ export class SampleControlSystem {
     }
   }
 
-  /** Takes the time of the call; gives its status: 404 for one that is not known. */
+  /** Takes the time of the call and returns its status; 404 for an unknown call. */
   async #work(call: SampleRpc | undefined): Promise<number> {
     if (call === undefined) return 404;
     const fails = this.#random() < call.failureShare;
@@ -148,7 +148,7 @@ export class SampleControlSystem {
     return { status: 200, body: { values: rows } };
   }
 
-  /** Octets without a length beforehand: the answer is chunked. */
+  /** Sends bytes without a known length, so the answer is chunked. */
   async #sba(sba: SampleSba, on: { url: URL; bytes: number; response: ServerResponse }): Promise<void> {
     const { url, bytes, response } = on;
     const wanted = Number(url.searchParams.get('param') ?? 0);
@@ -179,12 +179,12 @@ function toSegments(path: string): readonly string[] | undefined {
   try {
     return path.split('/').map(decodeURIComponent);
   } catch {
-    // decodeURIComponent throws a URIError for %-sequences that are not UTF-8: no name of this system.
+    // decodeURIComponent throws a URIError for %-sequences that are not UTF-8; no name of this system has any.
     return undefined;
   }
 }
 
-/** Reads and forgets the body; gives its length. */
+/** Reads and discards the body; returns its length. */
 async function readBody(request: IncomingMessage): Promise<number> {
   let bytes = 0;
   for await (const chunk of request) bytes += (chunk as Buffer).length;

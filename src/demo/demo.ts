@@ -1,4 +1,7 @@
-/** `d2-sidecar demo`: a sample control system, users on it, and the sidecar in front, all in this process, with a JVM beside it. */
+/**
+ * `d2-sidecar demo`: a sample control system, its users, and the sidecar in front, all in this process, with a JVM
+ * beside it. The folder demo/ builds on a complete sidecar; the sidecar knows nothing of it.
+ */
 import { once, setMaxListeners } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -16,23 +19,29 @@ import { SampleUsers } from './users.ts';
 
 const LISTEN_PORT = 8081;
 const MONITOR_PORT = 9280;
-/** A line that is rewritten in place may be lively; in a log it would be noise. */
+/** A line that is rewritten in place may change often; a log should stay short. */
 const TTY_PROGRESS_MS = 1_000;
 const LOG_PROGRESS_MS = 10_000;
-/** Finding the JVM takes milliseconds, and seconds where the machine is busy. */
+/** The sidecar finds the JVM in milliseconds, on a busy machine in seconds. */
 const JVM_TIMEOUT_S = 10;
 const JVM_TRY_EVERY_MS = 100;
-/** What other clients than the sample users may take to end: whoever presses Ctrl-C does not want to wait. */
+/**
+ * The time that clients other than the sample users get to end. It is short, because Ctrl-C should end the demo at
+ * once.
+ */
 const STOP_DEADLINE = '300ms';
 
-/** Runs until SIGINT or SIGTERM and gives the exit code 0. Rejects with `D2S_ERR_LISTEN` when not even free ports can be had. */
+/**
+ * Runs until SIGINT or SIGTERM and resolves to the exit code 0. Rejects with `D2S_ERR_LISTEN` if not even free ports
+ * work.
+ */
 export async function runDemo(): Promise<number> {
   const stopping = new AbortController();
-  // Each user and each request under way listens to it.
+  // Each user and each request under way adds a listener.
   setMaxListeners(0, stopping.signal);
   const stop = () => stopping.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
-  // The reader of a pipe has gone (`demo | head`): nobody is looking any more.
+  // The reader of the pipe has gone (`demo | head`), so nobody is watching.
   process.stdout.once('error', stop);
   const system = new SampleControlSystem();
   const [upstreamPort, jvm] = await Promise.all([system.start(0), startSampleJvm()]);
@@ -89,7 +98,7 @@ async function findWhyUnread(monitorUrl: string, signal: AbortSignal): Promise<s
   return reason;
 }
 
-/** Programs with a key never log out in this demo. */
+/** The session of a program with a key: those never log out in this demo. */
 async function findLastingSession(monitorUrl: string): Promise<string | undefined> {
   const answer = await request(`${monitorUrl}/${SAMPLE_APPLICATION}/api/rest/v0/admin/d2/sessions`);
   const sessions = (await answer.body.json()) as readonly { id: string; userName: string | null }[];
@@ -111,11 +120,11 @@ function toProgress(users: SampleUsers, browsers: CometUsers, elapsedMs: number)
 
 async function createConfig(upstreamPort: number, jvm: SampleJvm): Promise<Config> {
   const apiKeys = SAMPLE_ACCOUNTS.flatMap((account) => (account.kind === 'key' ? [account] : []));
-  // One key stays unknown to the sidecar, so that a session without a user name is to be seen as well.
+  // One key is unknown to the sidecar, so that the demo also shows a session without a user name.
   const known = apiKeys.slice(0, 1).map(({ user, key }) => ({ user, key }));
   const file = {
     sessions: { apiKeys: known },
-    // Its process is named, since the sample control system, which listens on the upstream's port, is no JVM itself.
+    // The JVM is named by its pid, because the process on the upstream's port, the sample control system, is no JVM.
     jvm: jvm.kind === 'running' ? { pid: jvm.pid, timeout: `${JVM_TIMEOUT_S}s` } : { source: 'none' },
     stop: { deadline: STOP_DEADLINE },
   };
@@ -126,15 +135,14 @@ async function createConfig(upstreamPort: number, jvm: SampleJvm): Promise<Confi
       monitor: `127.0.0.1:${await toFreePort(MONITOR_PORT, 'monitoring')}`,
       config: 'the configuration of the demo',
     },
-    // The demo is the same for everybody, whatever is set for a sidecar in earnest.
+    // The demo ignores the environment, which may be meant for a real sidecar.
     env: {},
-    // JSON is YAML as well.
     readFile: () => JSON.stringify(file),
   });
   return config;
 }
 
-/** The port itself when nobody has it, else 0, with a line that says so. */
+/** The port itself if it is free, else 0, with a message. */
 async function toFreePort(port: number, purpose: string): Promise<number> {
   const server = createServer();
   try {
@@ -144,7 +152,7 @@ async function toFreePort(port: number, purpose: string): Promise<number> {
     await once(server, 'close');
     return port;
   } catch {
-    // In use, or not ours to take: either way another one serves the demo as well.
+    // The port is in use, or not allowed: another one serves the demo as well.
     print(`Port ${port} (${purpose}) is taken: using a free one.\n`);
     return 0;
   }

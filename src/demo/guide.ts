@@ -1,4 +1,4 @@
-/** What the demo tells the person in front of it: where to look, and what to type. */
+/** The text that the demo prints: where to look, and what to type. */
 import { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS } from './plant.ts';
 
 export interface GuideAddresses {
@@ -8,9 +8,9 @@ export interface GuideAddresses {
   readonly monitorUrl: string;
   /** Path of the application on both, e.g. `smartWeb`. */
   readonly application: string;
-  /** A session that stays; without it the lines about one session are left out. */
+  /** A lasting session; undefined: the lines about one session are left out. */
   readonly sessionId: string | undefined;
-  /** Why no JVM can be seen, e.g. `no java was found`; undefined where one is read. */
+  /** Why no JVM is shown, e.g. `no java was found`; undefined if one is read. */
   readonly noJvm: string | undefined;
 }
 
@@ -34,7 +34,7 @@ const SIGHTS: readonly Sight[] = [
 
 const JVM_SIGHT: Sight = { title: 'The Java virtual machine', path: 'metrics/jvm' };
 
-/** The whole text, with its last line end. Every address in it answers with 200 once the users have opened. */
+/** The whole text, with its last line feed. After the users' opening, every address in it answers with 200. */
 export function toGuide(addresses: GuideAddresses): string {
   const { clientUrl, monitorUrl, application, sessionId, noJvm } = addresses;
   const admin = `${monitorUrl}/${application}/api/rest/v0/admin/`;

@@ -1,4 +1,4 @@
-/** SampleJvm.java as JDK 17 compiles it by `javac --release 8 -g:none`, in Base64. Every JRE from 8 on runs it. */
+/** SampleJvm.java as compiled by JDK 17 with `javac --release 8 -g:none`, in Base64. Every JRE from 8 on runs it. */
 export const SAMPLE_JVM_CLASS = `
 yv66vgAAADQAXgoAAgADBwAEDAAFAAYBABBqYXZhL2xhbmcvVGhyZWFkAQAGPGluaXQ+AQADKClWBwAIAQACW0IJAAoACwcADAwADQAOAQAJU2FtcGxlSn
 ZtAQAEa2VwdAEAA1tbQgUAAAAAAAAA+goACgASDAATABQBAARyZXN0AQAEKEopVgoACgAWDAAXABQBAAVzbGVlcAcAGQEAHmphdmEvbGFuZy9JbnRlcnJ1

@@ -1,6 +1,7 @@
 /**
- * The JVM of the demo: a real one, where `java` is found. A JRE is enough, since the class comes compiled. The JVM ends when its standard
- * input does. The kernel closes that with this process, so the JVM never outlives the demo, not even one that was killed.
+ * The JVM of the demo: a real one, if `java` is found. A JRE is enough, since the class is compiled already. The JVM
+ * ends when its standard input closes. The kernel closes it when this process ends, even by SIGKILL, so the JVM never
+ * outlives the demo.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,20 +13,22 @@ import { createInterface } from 'node:readline';
 import { SAMPLE_JVM_CLASS } from './jvm-class.ts';
 
 export type SampleJvm =
-  /** `pid` is the JVM's own, even where `java` is a script that starts it. `stop` resolves when it has ended. */
+  /** `pid` is the JVM's own, even if `java` is a script that starts it. `stop` resolves when the JVM has ended. */
   | { readonly kind: 'running'; readonly pid: number; stop(): Promise<void> }
   /** `reason`: e.g. `no java was found`. */
   | { readonly kind: 'none'; readonly reason: string };
 
 const CLASS_NAME = 'SampleJvm';
-/** A heap that fills in half a minute, with all that docs/jvm.md can read of it, whatever the machine's defaults are. */
+/**
+ * A heap that fills in half a minute, with all sources that docs/jvm.md describes, whatever the machine's defaults are.
+ */
 const FLAGS = ['-Xms96m', '-Xmx96m', '-XX:+UseG1GC', '-XX:+UsePerfData', '-XX:+StartAttachListener'];
-/** Variables that would add options to the JVM, agents among them. */
+/** Variables that add options to a JVM, agents among them. */
 const FOREIGN_OPTIONS = ['JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', 'JDK_JAVA_OPTIONS'];
 const START_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 300;
 
-/** Resolves when the JVM runs, or when it is known that there is none. Without a JVM the demo still shows everything else. */
+/** Resolves when the JVM runs, or when it is known that there is none. The demo works without it, too. */
 export async function startSampleJvm(env: NodeJS.ProcessEnv = process.env): Promise<SampleJvm> {
   let folder: string | undefined;
   try {
@@ -46,7 +49,7 @@ async function launch(folder: string, env: NodeJS.ProcessEnv): Promise<SampleJvm
     env: own,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  // A JVM that ends first breaks the pipe; its exit says the same.
+  // If the JVM ends first, the pipe breaks; the exit event reports that already.
   child.stdin.on('error', () => undefined);
   const timeout = AbortSignal.timeout(START_TIMEOUT_MS);
   try {
@@ -58,7 +61,7 @@ async function launch(folder: string, env: NodeJS.ProcessEnv): Promise<SampleJvm
   }
 }
 
-/** The one of `JAVA_HOME`, as Tomcat's scripts have it, else the one of `PATH`. */
+/** The `java` of `JAVA_HOME`, as Tomcat's scripts choose it, else the one in `PATH`. */
 function findJava(env: NodeJS.ProcessEnv): string {
   const ofHome = path.join(env.JAVA_HOME ?? '', 'bin/java');
   return env.JAVA_HOME !== undefined && existsSync(ofHome) ? ofHome : 'java';
@@ -70,7 +73,7 @@ async function firstLine(child: ChildProcess, signal: AbortSignal): Promise<stri
   return line;
 }
 
-/** Rejects when the process cannot be started, or ends. */
+/** Rejects when the process cannot be started, or when it ends. */
 async function failure(child: ChildProcess, signal: AbortSignal): Promise<never> {
   const [code] = await once(child, 'exit', { signal }).catch((cause: NodeJS.ErrnoException) => {
     throw cause.code === 'ENOENT' ? new Error('no java was found, neither in JAVA_HOME nor in PATH') : cause;

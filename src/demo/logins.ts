@@ -1,14 +1,13 @@
-/** The form login of the sample control system: a browser gets a cookie for the right password, and 403 for a wrong one. */
+/** The form login of the sample control system: the right password gets a cookie, a wrong one 403. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { SAMPLE_BROWSERS } from './plant.ts';
 
-/** Below the application, as the servlet specification has it. */
+/** Below the application, as in the servlet specification. */
 export const LOGIN_PATH = 'j_security_check';
 
 export class SampleLogins {
-  /** Users by the value of their cookie. */
   readonly #users = new Map<string, string>();
   readonly #application: string;
 
@@ -16,7 +15,7 @@ export class SampleLogins {
     this.#application = application;
   }
 
-  /** Who is logged in on the request's cookie. */
+  /** The user who is logged in with the request's cookie. */
   userOf({ headers }: IncomingMessage): string | undefined {
     return this.#users.get(/(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '');
   }

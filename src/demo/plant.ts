@@ -1,12 +1,11 @@
-/** What the sample control system knows: its calls, its objects, and who may use it. */
+/** The content of the sample control system: its calls, its objects and its users. */
 
-/** An RPC: how long it works, and how often its script fails. */
+/** An RPC: how long it takes, and how often its script fails. */
 export interface SampleRpc {
   /** Path below `d2/rpc/`, e.g. `interface/E.Boiler/Control/Start`. */
   readonly path: string;
   readonly minMs: number;
   readonly maxMs: number;
-  /** Share of calls that end with 500, from 0 to 1. */
   readonly failureShare: number;
 }
 
@@ -21,12 +20,11 @@ export const SAMPLE_RPCS: readonly SampleRpc[] = [
   { path: 'japi/interface/P.Balance/Year/Close', minMs: 30, maxMs: 50, failureShare: 0.5 },
 ];
 
-/** An SBA RPC: `GET` downloads as many octets as `?param=` says, `POST` uploads. */
+/** An SBA RPC: `GET` downloads as many bytes as `?param=` says, `POST` uploads. */
 export interface SampleSba extends SampleRpc {
   readonly method: 'GET' | 'POST';
 }
 
-/** Paths below `d2/sba/`. */
 export const SAMPLE_SBAS: readonly SampleSba[] = [
   { method: 'GET', path: 'E.Files/Download', minMs: 2, maxMs: 20, failureShare: 0 },
   { method: 'POST', path: 'E.Files/Upload', minMs: 5, maxMs: 40, failureShare: 0.02 },
@@ -43,7 +41,6 @@ export const SAMPLE_OBJECTS: readonly string[] = [
   'H.Kotolňa.Výkon',
 ];
 
-/** How a user shows who he is. */
 export type SampleCredentials =
   | { readonly kind: 'basic'; readonly user: string; readonly password: string }
   | { readonly kind: 'key'; readonly user: string; readonly key: string };
@@ -57,7 +54,7 @@ export const SAMPLE_ACCOUNTS: readonly SampleCredentials[] = [
   { kind: 'key', user: 'robot', key: 'sample-key-robot' },
 ];
 
-/** Somebody with a browser: logs in by the form, and holds a Comet connection. */
+/** A user with a browser, who logs in by the form and holds a Comet connection. */
 export interface SampleBrowser {
   readonly user: string;
   readonly password: string;

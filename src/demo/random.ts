@@ -1,10 +1,7 @@
 /** Numbers from 0 (included) to 1 (excluded). */
 export type Random = () => number;
 
-/**
- * A seeded generator (mulberry32, public domain, by Tommy Ettinger): the same seed gives the same demo, so that what one
- * person saw, another can see.
- */
+/** A seeded generator (mulberry32, public domain, by Tommy Ettinger): the same seed repeats the same demo. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {

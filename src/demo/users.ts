@@ -1,6 +1,6 @@
 /**
- * The users of the sample control system: each logs in, then calls, reads, downloads and uploads at a person's pace,
- * sometimes mistypes a password or asks for what is not there. Seeded: the same seed sends the same requests.
+ * The users of the sample control system. Each logs in, then calls, reads, downloads and uploads at a person's pace,
+ * and sometimes mistypes a password or asks for something unknown. The same seed sends the same requests.
  */
 import { type Dispatcher, Pool } from 'undici';
 import { pause } from './pause.ts';
@@ -30,7 +30,7 @@ export interface SampleUsersOptions {
   readonly seed?: number;
   /** Mean pause of each user between two requests, in milliseconds; default 400. */
   readonly pauseMs?: number;
-  /** Requests after which each user goes home; default: never. */
+  /** Each user leaves after this many requests; default: never. */
   readonly maxRequestsEach?: number;
 }
 
@@ -50,7 +50,7 @@ export class SampleUsers {
   #unanswered = 0;
   #atWork = 0;
   #haveOpened: () => void = () => {};
-  /** Resolves when every user has sent what he begins with: there is something of each kind to look at. */
+  /** Resolves when every user has sent `SAMPLE_OPENING`, so that there is data of each kind to look at. */
   readonly opened: Promise<void>;
 
   constructor(options: SampleUsersOptions) {
@@ -64,7 +64,9 @@ export class SampleUsers {
     return { answered: this.#answered, byStatus: { ...this.#byStatus }, unanswered: this.#unanswered };
   }
 
-  /** Lets all users work until the signal, or until each has sent `maxRequestsEach`. Requests under way then are cut. */
+  /**
+   * Lets all users work until the signal, or until each has sent `maxRequestsEach`. The signal cuts requests under way.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const pool = new Pool(new URL(this.#options.baseUrl).origin, { connections: 2 * SAMPLE_ACCOUNTS.length });
     try {
@@ -105,13 +107,13 @@ export class SampleUsers {
       this.#answered += 1;
       this.#byStatus[answer.statusCode] = (this.#byStatus[answer.statusCode] ?? 0) + 1;
     } catch {
-      // Cut by the end of the demo, or nobody answered: only the latter is worth telling.
+      // The end of the demo has cut the request, or nobody answered. Only the latter is counted.
       if (!on.signal.aborted) this.#unanswered += 1;
     }
   }
 }
 
-/** What every user begins with, without a pause. */
+/** The first requests of every user, without a pause. */
 export const SAMPLE_OPENING: readonly SampleRequest[] = [
   { method: 'GET', path: 'd2/auth/login' },
   { method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' },
@@ -119,10 +121,9 @@ export const SAMPLE_OPENING: readonly SampleRequest[] = [
   { method: 'GET', path: 'd2/object/H.Boiler.Temperature' },
 ];
 const LOGOUT: SampleRequest = { method: 'GET', path: 'd2/auth/logout' };
-/** How often, of 100 requests, each kind comes up; what is left are RPCs. */
+/** How many of 100 requests are of each kind; the rest are RPCs. */
 const SHARES = { sba: 15, object: 22, wrongPassword: 2, unknownName: 2, admin: 2, logout: 1 } as const;
 
-/** The next request of a user. */
 export function toRequest(random: Random, account: SampleCredentials): SampleRequest {
   let share = random() * 100;
   const isNext = (kind: keyof typeof SHARES) => {
@@ -134,7 +135,7 @@ export function toRequest(random: Random, account: SampleCredentials): SampleReq
   if (isNext('wrongPassword')) return { ...toRpcRequest(random), hasWrongPassword: true };
   if (isNext('unknownName')) return { method: 'POST', path: 'd2/rpc/E.Boiler/NoSuchMethod', body: '[]' };
   if (isNext('admin')) return { method: 'GET', path: 'admin/info' };
-  // Programs with a key stay: so there is always a session that lasts.
+  // Programs with a key never log out, so that one session always lasts.
   if (isNext('logout') && account.kind === 'basic') return LOGOUT;
   return toRpcRequest(random);
 }

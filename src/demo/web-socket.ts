@@ -1,4 +1,7 @@
-/** The server's end of a WebSocket, as far as the demo's browsers need one (RFC 6455): short whole texts, pings, and the close. */
+/**
+ * The server's side of a WebSocket (RFC 6455), as far as the demo's browsers need it: short whole texts, pings, and the
+ * close.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -10,7 +13,7 @@ const MASKED = 0x80;
 
 export interface WebSocketEvents {
   readonly onText: (text: string) => void;
-  /** Once, whichever side ends the connection. */
+  /** Called once, whichever side ends the connection. */
   readonly onClose: () => void;
 }
 
@@ -19,7 +22,7 @@ export class SampleWebSocket {
   readonly #events: WebSocketEvents;
   #unread: Buffer = Buffer.alloc(0);
 
-  /** Answers the request for an upgrade. `head`: bytes that followed it. */
+  /** Answers the upgrade request. `head`: the bytes that followed it. */
   constructor({ headers }: IncomingMessage, socket: Duplex, head: Buffer, events: WebSocketEvents) {
     this.#socket = socket;
     this.#events = events;
@@ -39,7 +42,6 @@ export class SampleWebSocket {
     this.#write(OPCODES.text, Buffer.from(text));
   }
 
-  /** Ends at once. */
   terminate(): void {
     this.#socket.destroy();
   }
@@ -69,7 +71,10 @@ export class SampleWebSocket {
   }
 }
 
-/** RFC 6455 section 5.2. Undefined until the frame is whole; `unusable` for fragments, more than 64 KiB, and frames without a mask. */
+/**
+ * RFC 6455 section 5.2. Undefined until the frame is complete; `unusable` for fragments, payloads of more than 64 KiB,
+ * and frames without a mask.
+ */
 function toFrame(bytes: Buffer): { opcode: number; payload: Buffer; bytes: number } | 'unusable' | undefined {
   const [first = 0, second = 0] = bytes;
   if (bytes.length < 2) return undefined;
