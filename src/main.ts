@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-/**
- * The entry point: parses the command line, runs one command, sets the exit code. The commands are in cli/ and demo/.
- */
+/** The entry point: parses the command line, runs one command of cli/ or demo/, and sets the exit code. */
 import { BUILD } from './base/build.ts';
 import { ConfigError, SidecarError } from './base/errors.ts';
 import type { Logger } from './base/logger.ts';
@@ -17,7 +15,6 @@ import type { ConfigFlags } from './config/flags.ts';
 /** sysexits.h, EX_USAGE. */
 const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
-/** How long the exit waits for the reader of the log. */
 const LAST_LINES_MS = 500;
 
 /** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
@@ -119,14 +116,13 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
 }
 
 /**
- * Keeps listening to signals after `serve` and `learn` have removed their own listeners. A late signal must not change
- * the exit code of a process that is ending anyway, nor cut off the last lines of its log.
+ * Keeps listening to signals after `serve` or `learn` has ended. A late signal must not change the exit code of a
+ * process that is ending anyway, nor cut off the last lines of its log.
  */
 function outliveSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
 }
 
-/** Loads the module only where a service manager listens. */
 async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
   if (!env.NOTIFY_SOCKET) return undefined;
   const { ServiceManager } = await import('./cli/service-manager.ts');

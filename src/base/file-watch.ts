@@ -17,19 +17,13 @@ export interface FileWatchParts {
 export interface WatchedFiles {
   /** The part of the configuration that names the files, e.g. `listen.tls`. */
   readonly section: string;
-  /**
-   * Log messages for changed files that were taken over, and for unusable ones. They are read at the moment of logging.
-   */
+  /** Log messages for changed files that were taken over, and for unusable ones; read at the moment of logging. */
   readonly messages: { readonly taken: string; readonly unusable: string };
-  /**
-   * Reads the files. Returns a function that takes them over, or undefined if nothing has changed. Throws SidecarError
-   * for unusable files.
-   */
+  /** Returns a function that takes changed files over; undefined without a change. Throws SidecarError if unusable. */
   look(): Promise<(() => void) | undefined>;
 }
 
 export interface FileWatchNumbers {
-  /** How often new files were taken over. */
   readonly replaced: number;
   /** How often files were unusable: changed files (the old ones stay in use), or those of the start. */
   readonly unusable: number;
@@ -76,7 +70,6 @@ export class FileWatch {
 
   /** Polls the files now. Never rejects: after any error everything stays as it was. */
   async poll(): Promise<void> {
-    // On a slow file system, polls must not pile up.
     if (this.#isPolling) return;
     this.#isPolling = true;
     const { section, messages } = this.#files;
@@ -106,8 +99,7 @@ export class FileWatch {
   }
 
   /**
-   * Of two files, one is always written first and does not fit the other for a moment. So only an error that persists
-   * is logged, once.
+   * Logs only an error that persists, once: of two files, the first to be written does not fit the other for a moment.
    */
   #onWrong(what: string): void {
     if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };

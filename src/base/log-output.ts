@@ -12,7 +12,6 @@ import type { Writable } from 'node:stream';
 const MAX_WAITING_BYTES = 1_048_576;
 const FLUSH_POLL_MS = 10;
 
-/** `process.stdout`, or its replacement in a test. */
 export type OutputStream = Pick<Writable, 'write' | 'writableLength' | 'on'>;
 
 /** One way to write. It reports the outcome of each line to `Told`, at once or later. */
@@ -38,7 +37,6 @@ export class LogOutput {
     this.#stream = stream;
   }
 
-  /** Lines dropped since the start. */
   get lostLines(): number {
     return this.#lost;
   }

@@ -10,7 +10,7 @@ export class LogRing {
   #passed = 0;
 
   /**
-   * The lines without their line feeds, as JSON texts, oldest first. A line that is too long is cut, as a JSON string.
+   * The lines without their line feeds, as JSON texts, oldest first. A longer line is cut and becomes a JSON string.
    */
   get lines(): readonly string[] {
     return [...this.#lines.slice(this.#at), ...this.#lines.slice(0, this.#at)];
@@ -21,7 +21,6 @@ export class LogRing {
     return Math.max(0, this.#passed - MAX_LINES);
   }
 
-  /** Call this with every line that is logged. */
   take(line: string): void {
     if (!KEPT.some((lead) => line.startsWith(lead))) return;
     const kept = line.length > MAX_LINE_CHARS ? JSON.stringify(`${line.slice(0, MAX_LINE_CHARS)}…`) : line.trimEnd();

@@ -5,7 +5,6 @@ import { LogRing } from './log-ring.ts';
 /** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** The logger of the process. */
 export interface LeveledLogger extends Logger {
   /** The lowest level that is written; can change at run time. */
   level: string;

@@ -34,10 +34,7 @@ const KERNEL_LINK = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:fd\/\d+|root|cwd|exe)$/;
 const SAFE_FLAGS = (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 const PIECE_BYTES = 65_536;
 
-/**
- * Rejects with UntrustedFileError for a link of another user, otherwise with the system's error. `flags`: e.g.
- * `O_RDONLY`.
- */
+/** Rejects with UntrustedFileError for another user's link, else with the system's error. `flags`: e.g. `O_RDONLY`. */
 export async function openTrusted(file: string, flags: number, mode?: number): Promise<OpenedFile> {
   const { realPath, isDescriptor } = await resolveTrusted(file);
   const noFollow = isDescriptor ? 0 : (constants.O_NOFOLLOW ?? 0);
@@ -96,7 +93,6 @@ export async function findFolderObstacle(folder: string): Promise<string | undef
   }
 }
 
-/** Whether `uid` is root or the user of this process. */
 export function isTrustedOwner(uid: number): boolean {
   // Windows has no user ids.
   const own = process.geteuid?.();
@@ -109,7 +105,6 @@ export function trustedOwners(): string {
   return own === 0 ? 'root' : `root or the user of the sidecar (uid ${own})`;
 }
 
-/** E.g. `a FIFO`. */
 function kindOf(stats: Stats): string {
   if (stats.isFIFO()) return 'a FIFO';
   if (stats.isDirectory()) return 'a folder';

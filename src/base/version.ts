@@ -18,7 +18,6 @@ export function describeVersion(): string {
   return `${readVersion()} (build ${BUILD}, Node ${process.version})`;
 }
 
-/** Undefined unless it is the package.json of d2-sidecar. */
 function versionIn(url: URL): string | undefined {
   try {
     const { name, version } = JSON.parse(readFileSync(url, 'utf8')) as { name?: unknown; version?: unknown };

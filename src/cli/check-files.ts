@@ -16,7 +16,6 @@ export interface Findings {
   readonly errors: readonly SidecarError[];
   /** Problems that the sidecar survives; each text begins with the key. */
   readonly warnings: readonly string[];
-  /** Who may read on the monitoring port. */
   readonly readers: readonly ListedReader[];
 }
 

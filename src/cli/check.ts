@@ -12,7 +12,6 @@ import { checkFiles } from './check-files.ts';
 import type { Output } from './output.ts';
 import { findServiceUser } from './service-user.ts';
 
-/** The user whose access to files is checked. */
 export interface CheckUser {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
@@ -44,7 +43,6 @@ export async function check(sources: ConfigSources, output: Output, user: CheckU
   if (errors.length > 1) throw new AggregateError(errors);
   for (const error of errors) throw error;
   output.out(yaml);
-  // As comments, so that the output stays a configuration.
   for (const { name, role, kind } of found.readers) output.out(`# monitor.auth: ${name}, ${role}, by ${kind}\n`);
   return 0;
 }

@@ -33,7 +33,6 @@ export interface ReportFlags {
   readonly flags: TargetFlags;
   /** Path of a new file; undefined: the report is printed. */
   readonly file: string | undefined;
-  /** With names of users and addresses. */
   readonly hasUsers: boolean;
 }
 
@@ -41,7 +40,6 @@ export interface ReportFlags {
 export interface PasswdFlags {
   readonly name: string;
   readonly role: Role;
-  /** A random token instead of a password. */
   readonly isToken: boolean;
   /** The file that gets the line; undefined: the line is printed. */
   readonly file: string | undefined;
@@ -82,7 +80,6 @@ type OptionName = keyof typeof OPTIONS;
 
 const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
 
-/** The options of each command, besides --help and --version. */
 const TAKES: Readonly<
   Record<
     'serve' | 'check' | 'learn' | 'demo' | 'health' | 'report' | 'drain' | 'reload' | 'shutdown' | 'passwd',

@@ -17,20 +17,14 @@ const MAX_FRAMES = 20;
 const MAX_WARNING_FRAMES = 3;
 const MAX_CAUSES = 3;
 
-/**
- * Describes any thrown value without its message: `TypeError ERR_INVALID_ARG_TYPE, caused by SyntaxError`, followed by
- * the lines of the stack.
- */
+/** Describes a thrown value without its message: `TypeError ERR_X, caused by SyntaxError`, then lines of the stack. */
 export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
   return [describeKinds(thrown), ...toFrames(thrown).slice(0, maxFrames)].join('\n');
 }
 
-/**
- * From now on, unhandled errors and warnings are printed without their messages. An error ends the process with code 1.
- */
+/** Prints unhandled errors and warnings without their messages from now on. An error ends the process with code 1. */
 export function guardCrashes(): void {
-  // Neither a full pipe nor a closed one may keep the process from ending, and a closed one must not end it at a
-  // warning.
+  // A pipe that is full or closed must not keep the process from ending, and a warning must not end it.
   const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
   process.on('uncaughtException', (thrown: unknown) => {
     output.write(`d2-sidecar: ended by an error that nobody expected: ${describeError(thrown)}\n`);

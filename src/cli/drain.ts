@@ -67,8 +67,7 @@ export async function shutdown(
 }
 
 /**
- * The control socket of the sidecar that the flags select. Throws ConfigError if several run, D2S_ERR_CONTROL if none
- * does.
+ * The control socket that the flags select. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does.
  */
 export async function findSocket(flags: TargetFlags, env: Environment): Promise<string> {
   const { control, pid } = flags;

@@ -92,7 +92,6 @@ class LessonLife implements Life {
   }
 }
 
-/** The time for which learn listens. */
 class Lesson {
   readonly #survey: Survey;
   readonly #parts: Pick<LearnParts, 'minutes' | 'clock' | 'output'>;
@@ -107,7 +106,6 @@ class Lesson {
     this.#parts = parts;
   }
 
-  /** The lesson lasted as long as configured. */
   get isTimeOver(): boolean {
     return this.#isTimeOver;
   }
@@ -126,7 +124,6 @@ class Lesson {
     this.#progress = setInterval(() => this.#tellProgress(), PROGRESS_MS);
   }
 
-  /** Prints the report, once. */
   end(): void {
     if (!this.#isOn) return;
     this.cancel();

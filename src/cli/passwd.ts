@@ -16,8 +16,7 @@ export async function passwd(flags: PasswdFlags, input: PasswordInput, output: O
   if (isToken) {
     const token = createToken();
     await put(`${name}:${role}:${toTokenHashText(toTokenHash(token))}`, flags, output);
-    // If the line is printed, standard output may be redirected into the tokens file: the token must not end up in
-    // there.
+    // The printed line may be redirected into the tokens file, so the token goes to standard error.
     if (file === undefined) output.err(`d2-sidecar: the token of ${name}, shown this once: ${token}\n`);
     else output.out(`${token}\n`);
     return 0;

@@ -4,7 +4,6 @@ import { ConfigError } from '../base/errors.ts';
 import { toPasswordText } from '../monitor/access/presented.ts';
 import type { Output } from './output.ts';
 
-/** `process.stdin`, or its replacement in a test. */
 export interface PasswordInput extends AsyncIterable<unknown> {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;

@@ -11,8 +11,7 @@ const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
 
 /**
- * Exit code 64 if the configuration is unusable, 1 if a file cannot be read; nothing has changed then. Throws like
- * `drain`.
+ * Exit code 64 for an unusable configuration, 1 for an unreadable file; nothing has changed then. Throws like `drain`.
  */
 export async function reload(
   { flags }: { readonly flags: TargetFlags },

@@ -16,14 +16,12 @@ import { type SignalSource, StopSignals } from './stop-signals.ts';
 /** The part of `Sidecar` that this file needs. */
 export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
-  /** Ends it without delay. */
   stop(): Promise<void>;
   /** The answer of `/readyz`. */
   isReady(): Promise<boolean>;
   readonly lifecycle: Life;
   /** Reopens log files, which may have been moved away. */
   reopenLogs?(): void;
-  /** The report for `d2-sidecar report`. */
   report?(hasUsers: boolean): Promise<Readable>;
 }
 

@@ -43,7 +43,6 @@ export class ServiceManager {
     this.#watchdogMs = watchdogMs;
   }
 
-  /** Call this when both listeners are open. */
   ready({ listen, monitor }: { readonly listen: string; readonly monitor: string }): void {
     this.#tell('READY=1', `STATUS=serving on ${listen}, monitor on ${monitor}`);
     if (this.#watchdogMs === undefined) return;

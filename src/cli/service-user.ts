@@ -10,7 +10,6 @@ export interface ServiceUser {
   readonly name: string;
   /** Undefined: the user's own. */
   readonly group: string | undefined;
-  /** The file that names the user. */
   readonly unit: string;
 }
 

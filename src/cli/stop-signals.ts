@@ -1,6 +1,5 @@
 import type { Life } from '../sidecar/lifecycle.ts';
 
-/** The source of signals: `process`, or a test. */
 export interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
   off(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', listener: () => void): unknown;
@@ -8,17 +7,13 @@ export interface SignalSource {
 
 type Stoppable = Pick<Life, 'stop'>;
 
-/**
- * Passes SIGTERM and SIGINT to the lifecycle. It listens from the very start, so that a signal during the start is not
- * lost.
- */
+/** Passes SIGTERM and SIGINT to the lifecycle. It listens from the start, so that an early signal is not lost. */
 export class StopSignals {
   readonly #signals: SignalSource;
   readonly #early: ((life: Stoppable) => void)[] = [];
   #life: Stoppable | undefined;
   readonly #onTerm = () => this.#pass((life) => life.stop('SIGTERM'));
-  // A person at a terminal waits, and nobody has to learn first that this sidecar is no longer ready: no delay, no
-  // window.
+  // Without delay and window: a person at a terminal waits, and nobody has to learn first that this is not ready.
   readonly #onInt = () => this.#pass((life) => life.stop('SIGINT', true));
 
   constructor(signals: SignalSource) {

@@ -63,7 +63,7 @@ function findHalfPair(section: string, { certFile, keyFile }: { certFile?: unkno
   return [{ keys: keysOf(section), line: `${section}.${missing}: missing, expected it beside ${section}.${other}` }];
 }
 
-/** If clients are not asked for certificates, nobody can be identified by one. */
+/** Without a request for certificates, no client can be identified by one. */
 function findUnaskedCertificates({ auth, tls }: ParsedConfig['monitor']): readonly Conflict[] {
   if (typeof auth !== 'object' || (auth.certificates ?? []).length === 0 || tls.clientAuth !== 'none') return [];
   const line =
@@ -71,7 +71,6 @@ function findUnaskedCertificates({ auth, tls }: ParsedConfig['monitor']): readon
   return [{ keys: ['monitor.auth', 'monitor.auth.certificates', ...keysOf('monitor.tls')], line }];
 }
 
-/** One name with two roles is ambiguous. */
 function findSharedNames({ auth }: ParsedConfig['monitor']): readonly Conflict[] {
   const names = typeof auth === 'object' ? (auth.certificates ?? []).map(({ name }) => name) : [];
   return names.flatMap((name, index) => {

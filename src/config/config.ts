@@ -80,20 +80,16 @@ export interface CertificateReader {
 
 /** Access to the monitoring port: at least one of the three. monitor/access/ defines the contents of the files. */
 export interface AccessFiles {
-  /** Users, and the hashes of their passwords. */
   readonly usersFile: string | undefined;
-  /** Hashes of tokens. */
   readonly tokensFile: string | undefined;
   readonly certificates?: readonly CertificateReader[] | undefined;
 }
 
-/** TLS on a listener: paths of PEM files. */
 export interface ListenerTls {
   /** Certificate of the server, followed by those that lead to its authority. */
   readonly certFile: string;
   /** Its private key, without a passphrase. */
   readonly keyFile: string;
-  /** Authorities of clients' certificates. */
   readonly clientCaFile: string | undefined;
   /** `request`: a client may present a certificate; `require`: a client without one is refused. */
   readonly clientAuth: 'none' | 'request' | 'require';
@@ -137,12 +133,11 @@ export interface Config {
   /** Handling of X-Forwarded-For, -Proto and -Host. */
   readonly forwarded: 'append' | 'replace' | 'off';
   readonly monitor: HostPort & {
-    /** Undefined: plain HTTP. */
     readonly tls?: ListenerTls | undefined;
     /** `none`: everybody may read. Undefined: the same, allowed on loopback only. */
     readonly auth: 'none' | AccessFiles | undefined;
     /**
-     * Lower-case host names allowed in requests, besides addresses, localhost and `host`; e.g. `['d2-sidecar.plant']`.
+     * Lower-case host names that requests may have, besides addresses, localhost and `host`: `['d2-sidecar.plant']`.
      */
     readonly hosts: readonly string[];
     readonly readyWithUpstream: boolean;
@@ -175,12 +170,8 @@ export interface Config {
   readonly rest: {
     /** Path below the application, without outer slashes: `api/rest/v0`. */
     readonly prefix: string;
-    /**
-     * The configured rules. They are tried before the built-in ones of `measure/classify/rules.ts`; the first match
-     * counts.
-     */
+    /** The configured rules, tried before the built-in ones of `measure/classify/rules.ts`; the first match counts. */
     readonly rules: readonly RestRule[];
-    /** Whether the built-in rules follow the configured ones. */
     readonly defaultRules: boolean;
     /** Paths that only clients on loopback may request, e.g. `/manager`. */
     readonly deny: readonly string[];
@@ -208,7 +199,6 @@ export interface Config {
     readonly source: 'auto' | 'hsperfdata' | 'http' | 'none';
     /** From the end of one reading to the beginning of the next. */
     readonly intervalMs: number;
-    /** Longest time for one reading. */
     readonly timeoutMs: number;
     /** Age from which the last reading is no longer shown. */
     readonly staleAfterMs: number;
@@ -222,7 +212,6 @@ export interface Config {
   readonly otlp: {
     /** Base of `/v1/metrics` and `/v1/traces`, e.g. `http://127.0.0.1:4318`; undefined: nothing is sent. */
     readonly endpoint: string | undefined;
-    /** The file or environment variable with additional header fields. */
     readonly headersFile: string | undefined;
     readonly headersEnv: string | undefined;
     /** PEM file; undefined: Node's own authorities. */
@@ -241,7 +230,6 @@ export interface Config {
   readonly limits: {
     /** Largest head of a request or response, and largest trailer section, in bytes. */
     readonly headBytes: number;
-    /** Most fields in the head of a request. */
     readonly fields: number;
     readonly connections: number;
     /** For one IPv4 address or one /64 of IPv6; 0: no limit. */
@@ -288,11 +276,9 @@ export interface Config {
     readonly errorsAlways: boolean;
     /** Exchanges that are not calls get a line, too. */
     readonly others: boolean;
-    /** Lines contain names of users and addresses. */
     readonly users: boolean;
     /** Size at which the file is rotated; 0: never. */
     readonly maxBytes: number;
-    /** Number of rotated files that are kept. */
     readonly keep: number;
   };
 }

@@ -21,9 +21,7 @@ export const DEFAULT_MONITOR_HOST = '127.0.0.1';
 export const DEFAULT_MONITOR_PORT = 9280;
 export const DEFAULT_READY_WITH_UPSTREAM = false;
 export const DEFAULT_MONITOR_MAX_CONNECTIONS = 1_000;
-/**
- * A browser opens six connections, Prometheus one or two; the rest is for a proxy, whose connections have one address.
- */
+/** A browser opens six connections, Prometheus one or two; the rest is for a proxy, which has one address. */
 export const DEFAULT_MONITOR_MAX_CONNECTIONS_PER_ADDRESS = 100;
 /** A request there is one small head; a client that needs longer occupies a connection for nothing. */
 export const DEFAULT_MONITOR_HEAD_TIMEOUT = '10s';
@@ -70,7 +68,7 @@ export const DEFAULT_JVM_SOURCE = 'auto';
 export const DEFAULT_JVM_INTERVAL = '5s';
 export const DEFAULT_JVM_TIMEOUT = '2s';
 export const DEFAULT_JVM_STALE_AFTER = '15s';
-/** It never sends a signal to another process unless asked to. */
+/** Off: no process gets a signal unasked. */
 export const DEFAULT_JVM_ATTACH = false;
 
 export const DEFAULT_OTLP_METRICS = true;
@@ -102,10 +100,7 @@ export const DEFAULT_HALF_CLOSED_TIMEOUT = '5m';
 /** How much a crash may lose. */
 export const DEFAULT_STATE_INTERVAL = '10s';
 
-/**
- * The time that load balancers usually need to notice that a Pod is not ready; for slower ones, a preStop drains
- * longer.
- */
+/** The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer. */
 export const DEFAULT_STOP_DELAY = '2s';
 /** Together with the delay, less than the 10 s that `docker stop` waits. */
 export const DEFAULT_STOP_WINDOW = '5s';

@@ -10,7 +10,6 @@ export async function toYaml(config: Config): Promise<string> {
   return stringify(toEffective(config), { lineWidth: 0 });
 }
 
-/** The same as an object. */
 export function toEffective(config: Config): object {
   const { upstream, monitor, metrics, sessions, timeouts } = config;
   return {

@@ -52,7 +52,7 @@ function explainUnknown(path: readonly PropertyKey[], written: Written): Problem
   const origin = toOriginText(path, written);
   const known = knownNamesAt(outer as readonly (string | number)[]);
   if (isSecret(outer)) {
-    // Whoever writes a key as a name, - abc123: alice, has it in the name.
+    // A secret written as a key, such as - abc123: alice, would be the name of the key.
     return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
   }
   const replacement = REPLACED.get(toKeyText(path));
@@ -85,8 +85,7 @@ function toShownText(path: readonly PropertyKey[], value: unknown): string {
 }
 
 /**
- * Values that are never shown: secrets, possible secrets in the place of a file's path, and values in the place of a
- * group that has secrets.
+ * Values never shown: secrets, what may be one in the place of a file's path, and what replaces a group with secrets.
  */
 function isHidden(path: readonly PropertyKey[]): boolean {
   const [first, second, third] = path;
@@ -102,9 +101,7 @@ function isPassword(name: PropertyKey | undefined): boolean {
   return String(name).startsWith('password');
 }
 
-/**
- * Application keys, and values in the place of the group or list with them; anything in monitor.auth may be a password.
- */
+/** Application keys, and values in the place of their group or list; anything in monitor.auth may be a password. */
 function isSecret(path: readonly PropertyKey[]): boolean {
   if (path[0] === 'monitor' && path[1] === 'auth') return true;
   return path[0] === 'sessions' && (path.length === 1 || path[1] === 'apiKeys');

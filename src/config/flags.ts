@@ -4,7 +4,6 @@ import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { createGroup, type Layer, setAt } from './written.ts';
 
-/** Values as given; absent without the flag. */
 export interface ConfigFlags {
   /** `http://127.0.0.1:8080/smartWeb` */
   readonly upstream?: string;

@@ -4,7 +4,6 @@ import type { HostPort } from './config.ts';
 
 export const MAX_PORT = 65_535;
 
-/** The forms that `parseHostPort` accepts. */
 export const HOST_PORT_FORMS = 'host:port, :port, [v6]:port or a port from 0 to 65535';
 
 const LOOPBACK = new net.BlockList();
@@ -46,7 +45,6 @@ export function isServedBy(address: HostPort, listener: HostPort): boolean {
   );
 }
 
-/** Whether two listeners exclude each other. */
 export function isSamePlace(one: HostPort, other: HostPort): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   const hosts = [toAddress(one.host), toAddress(other.host)];

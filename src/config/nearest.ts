@@ -16,9 +16,7 @@ export function nearest(text: string, candidates: Iterable<string>): string | un
   return found;
 }
 
-/**
- * Insertions, deletions, replacements and swaps of neighbours from one text to the other (optimal string alignment).
- */
+/** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(one: string, other: string): number {
   // So long a text is no typo, and the work grows with the product of the lengths.
   if (Math.max(one.length, other.length) > 100) return Number.POSITIVE_INFINITY;

@@ -40,9 +40,7 @@ export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): Rel
 
 type Path = readonly string[];
 
-/**
- * The keys that differ, as exactly as possible: a key inside a group, or the group itself if it appears or disappears.
- */
+/** The keys that differ, as exactly as possible: a key inside a group, or a group that appears or disappears. */
 function findDiffering(paths: readonly Path[], before: ParsedConfig, after: ParsedConfig): readonly Path[] {
   const differing: Path[] = [];
   for (const path of paths) {

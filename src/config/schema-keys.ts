@@ -86,7 +86,6 @@ export function yesOrNo(byDefault: boolean, description: string) {
     .register(keyForms, { form: 'boolean' });
 }
 
-/** Text that `parse` converts to a value. */
 export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: string) {
   return z.string({ error: expected }).transform((text, context) => {
     const result = parse(text);

@@ -65,7 +65,6 @@ export function isGroup(value: unknown): value is Group {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Sets the value of a key, and creates the groups on its path. */
 export function setAt(group: Group, path: readonly string[], value: unknown): void {
   const [name, ...rest] = path;
   if (name === undefined) return;

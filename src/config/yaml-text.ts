@@ -69,7 +69,7 @@ interface Pair {
   readonly value: Node | null;
 }
 
-/** The key at `pos`, which is a duplicate, and the place of its first occurrence. */
+/** The duplicate key at `pos`, and the place of its first occurrence. */
 function findTwice(
   node: unknown,
   pos: number,

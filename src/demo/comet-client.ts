@@ -50,7 +50,6 @@ export class CometClient {
     }
   }
 
-  /** Resolves to the reply. */
   async send(message: CometMessage): Promise<CometMessage> {
     this.#ids += 1;
     const id = String(this.#ids);

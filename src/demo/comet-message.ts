@@ -14,6 +14,7 @@ export interface CometMessage {
   readonly advice?: { readonly reconnect: string; readonly interval: number; readonly timeout: number };
 }
 
+/** Below the application. */
 export const COMET_PATH = 'api/cometd';
 
 /** Where values of an object arrive, e.g. `/d2/object/H.Tank.Level`. */
@@ -21,7 +22,6 @@ export function toObjectChannel(name: string): string {
   return `/d2/object/${encodeURIComponent(name)}`;
 }
 
-/** The data of a message to one of the `CALL_CHANNELS`. */
 export interface CometCall {
   readonly eventName: string;
   readonly interfaceName?: string;

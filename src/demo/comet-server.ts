@@ -13,7 +13,6 @@ import { SampleWebSocket } from './web-socket.ts';
 
 export interface SampleCometOptions {
   readonly logins: SampleLogins;
-  /** Determines the values. */
   readonly random: Random;
   /** Takes the time of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
   readonly call: (kind: 'rpc' | 'sba', path: string) => Promise<number>;
@@ -53,7 +52,6 @@ export class SampleComet {
     this.#pushing = setInterval(() => this.#pushValues(), PUSH_EVERY_MS).unref();
   }
 
-  /** Serves one request of a polling client. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const messages = toMessages(await text(request));
     const user = this.#options.logins.userOf(request);
@@ -137,10 +135,7 @@ export class SampleComet {
     return { channel, id, clientId, successful: true, advice };
   }
 
-  /**
-   * Holds a connect until there are values, or for as long as a server holds a poll. A WebSocket gets its values
-   * directly.
-   */
+  /** Holds a connect until there are values, or for `HOLD_MS`. A WebSocket gets its values directly. */
   async #hold(client: Client): Promise<void> {
     clearTimeout(client.expiry);
     client.answerConnect();

@@ -42,7 +42,6 @@ export class CometUsers {
   readonly #served = new Set<SampleBrowser>();
   #values = 0;
   #haveOpened: () => void = () => undefined;
-  /** Resolves when each user has received a value. */
   readonly opened: Promise<void>;
 
   constructor(options: CometUsersOptions) {
@@ -52,7 +51,6 @@ export class CometUsers {
     });
   }
 
-  /** Values pushed to all users so far. */
   get values(): number {
     return this.#values;
   }
@@ -97,7 +95,6 @@ export class CometUsers {
     }
   }
 
-  /** Returns the cookie. */
   async #logIn({ user, password }: SampleBrowser, pool: Dispatcher, signal: AbortSignal): Promise<string> {
     const { headers, body } = await pool.request({
       path: `${new URL(this.#options.baseUrl).pathname}/${LOGIN_PATH}`,
@@ -132,7 +129,6 @@ export class CometUsers {
   }
 }
 
-/** The objects of one picture. */
 function toPicture(at: number): readonly string[] {
   return Array.from(
     { length: OBJECTS_AT_ONCE },

@@ -37,9 +37,9 @@ const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 16 * 1024;
 
 export interface SampleControlSystemOptions {
-  /** Decides times and failures; default a fixed seed. */
+  /** Determines times and failures. Default: a fixed seed. */
   readonly random?: Random;
-  /** Factor on every call's time; 0 answers at once. Default 1. */
+  /** Factor on the time of every call; 0 answers at once. Default 1. */
   readonly slowness?: number;
 }
 

@@ -25,16 +25,10 @@ const LOG_PROGRESS_MS = 10_000;
 /** The sidecar finds the JVM in milliseconds, on a busy machine in seconds. */
 const JVM_TIMEOUT_S = 10;
 const JVM_TRY_EVERY_MS = 100;
-/**
- * The time that clients other than the sample users get to end. It is short, because Ctrl-C should end the demo at
- * once.
- */
+/** The time that clients other than the sample users get to end. Ctrl-C should end the demo at once. */
 const STOP_DEADLINE = '300ms';
 
-/**
- * Runs until SIGINT or SIGTERM and resolves to the exit code 0. Rejects with `D2S_ERR_LISTEN` if not even free ports
- * work.
- */
+/** Runs until SIGINT or SIGTERM; resolves to exit code 0. Rejects with `D2S_ERR_LISTEN` if not even free ports work. */
 export async function runDemo(): Promise<number> {
   const stopping = new AbortController();
   // Each user and each request under way adds a listener.

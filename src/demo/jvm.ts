@@ -19,9 +19,7 @@ export type SampleJvm =
   | { readonly kind: 'none'; readonly reason: string };
 
 const CLASS_NAME = 'SampleJvm';
-/**
- * A heap that fills in half a minute, with all sources that docs/jvm.md describes, whatever the machine's defaults are.
- */
+/** A heap that fills in half a minute, with all sources of docs/jvm.md, whatever the machine's defaults are. */
 const FLAGS = ['-Xms96m', '-Xmx96m', '-XX:+UseG1GC', '-XX:+UsePerfData', '-XX:+StartAttachListener'];
 /** Variables that add options to a JVM, agents among them. */
 const FOREIGN_OPTIONS = ['JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', 'JDK_JAVA_OPTIONS'];

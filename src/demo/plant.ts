@@ -6,6 +6,7 @@ export interface SampleRpc {
   readonly path: string;
   readonly minMs: number;
   readonly maxMs: number;
+  /** Share of calls that end with 500, from 0 to 1. */
   readonly failureShare: number;
 }
 
@@ -25,6 +26,7 @@ export interface SampleSba extends SampleRpc {
   readonly method: 'GET' | 'POST';
 }
 
+/** Paths below `d2/sba/`. */
 export const SAMPLE_SBAS: readonly SampleSba[] = [
   { method: 'GET', path: 'E.Files/Download', minMs: 2, maxMs: 20, failureShare: 0 },
   { method: 'POST', path: 'E.Files/Upload', minMs: 5, maxMs: 40, failureShare: 0.02 },

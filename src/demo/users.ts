@@ -35,11 +35,9 @@ export interface SampleUsersOptions {
 }
 
 export interface SampleUserCounts {
-  /** Requests answered, whatever the status. */
   readonly answered: number;
   /** Answers by status, e.g. `{ 200: 912, 404: 31 }`. */
   readonly byStatus: Readonly<Record<number, number>>;
-  /** Requests without an answer. */
   readonly unanswered: number;
 }
 
@@ -64,9 +62,7 @@ export class SampleUsers {
     return { answered: this.#answered, byStatus: { ...this.#byStatus }, unanswered: this.#unanswered };
   }
 
-  /**
-   * Lets all users work until the signal, or until each has sent `maxRequestsEach`. The signal cuts requests under way.
-   */
+  /** Lets all users work until the signal, which cuts requests, or until each has sent `maxRequestsEach`. */
   async run(signal: AbortSignal): Promise<void> {
     const pool = new Pool(new URL(this.#options.baseUrl).origin, { connections: 2 * SAMPLE_ACCOUNTS.length });
     try {

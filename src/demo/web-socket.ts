@@ -71,10 +71,7 @@ export class SampleWebSocket {
   }
 }
 
-/**
- * RFC 6455 section 5.2. Undefined until the frame is complete; `unusable` for fragments, payloads of more than 64 KiB,
- * and frames without a mask.
- */
+/** RFC 6455 section 5.2. Undefined if incomplete; `unusable`: a fragment, more than 64 KiB, or no mask. */
 function toFrame(bytes: Buffer): { opcode: number; payload: Buffer; bytes: number } | 'unusable' | undefined {
   const [first = 0, second = 0] = bytes;
   if (bytes.length < 2) return undefined;

@@ -14,7 +14,6 @@ import { isErrno, toErrno } from './socket-folder.ts';
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** As long as reading the files may take. */
 const RELOAD_TIMEOUT_MS = 60_000;
 
 /** Sends one command. Throws D2S_ERR_CONTROL if nothing listens there, it is not a sidecar, or it refuses. */
@@ -87,7 +86,6 @@ export async function requestShutdown(
   return { status, gone: gone.finally(() => socket.destroy()) };
 }
 
-/** Whether a sidecar, or anything else, accepts connections there. */
 export async function isListening(socketPath: string): Promise<boolean> {
   return await new Promise((resolve, reject) => {
     const socket = net.connect(socketPath);

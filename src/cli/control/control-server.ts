@@ -87,7 +87,6 @@ export class ControlServer {
     });
   }
 
-  /** Clients refused because too many were connected. */
   get turnedAway(): number {
     return this.#turnedAway;
   }
@@ -164,8 +163,7 @@ export class ControlServer {
     try {
       const report = await target.report(hasUsers);
       socket.write(toLine({ kind: 'ok', status: target.status() }));
-      // A report without the line feed at its end is known to be incomplete. A client that does not read runs into the
-      // timeout.
+      // Without the line feed at its end, a report is incomplete. A client that does not read runs into the timeout.
       pipeline(report, socket, (cause) => {
         if (cause != null && !isErrno(cause, 'ERR_STREAM_PREMATURE_CLOSE')) this.#reportFailed(cause);
       });

@@ -7,7 +7,6 @@ import type { ControlStatus } from './protocol.ts';
 import { checkPrivateFolder, defaultFolder, defaultSocketPath, isErrno } from './socket-folder.ts';
 
 export interface Wanted {
-  /** Path of the control socket. */
   readonly socket?: string | undefined;
   readonly pid?: number | undefined;
   /** The folder of sockets without a configured path. */

@@ -10,7 +10,6 @@ export type ControlCommand = (typeof COMMANDS)[number];
 /** Largest command in bytes, line feed included. */
 export const MAX_COMMAND_BYTES = 256;
 
-/** Largest answer in bytes. */
 export const MAX_ANSWER_BYTES = 65_536;
 
 /** Largest report after its answer, in bytes: four for each character that the sidecar writes at most. */
@@ -32,7 +31,6 @@ export interface ControlStatus {
   readonly leftMs?: number;
 }
 
-/** The outcome of a reload. */
 export type ReloadAnswer =
   /** Names of keys: those in force from now on, and those that wait for a restart. */
   | { readonly kind: 'applied'; readonly changed: readonly string[]; readonly waiting: readonly string[] }

@@ -20,9 +20,7 @@ export function defaultSocketPath(pid: number, folder: string = defaultFolder())
   return path.join(folder, `${pid}.sock`);
 }
 
-/**
- * Creates the folder if it is absent, but not its parent. Throws D2S_ERR_CONTROL unless the folder is then ours alone.
- */
+/** Creates the folder if absent, but not its parent. Throws D2S_ERR_CONTROL unless the folder is then ours alone. */
 export function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: PRIVATE_FOLDER_MODE });
@@ -58,7 +56,6 @@ export function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** `EACCES`, or `unknown reason`. */
 export function toErrno(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -56,7 +56,6 @@ export class HeardChannels {
     this.#bounds = bounds;
   }
 
-  /** Channels and templates so far. */
   get size(): number {
     return this.#size;
   }
@@ -81,9 +80,7 @@ export class HeardChannels {
     return node.value;
   }
 
-  /**
-   * All channels, sorted. `isKnownData` recognises texts that were heard as data elsewhere, e.g. the name of a user.
-   */
+  /** All channels, sorted. `isKnownData` recognises texts that were data elsewhere, e.g. the name of a user. */
   settle(isKnownData: (text: string) => boolean): HeardChannel[] {
     settle(this.#root, isKnownData, 'root');
     const channels = collect(this.#root, []);

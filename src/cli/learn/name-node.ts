@@ -22,14 +22,11 @@ export class NameNode<Value extends { add(other: Value): void }> {
     this.name = name;
   }
 
-  /** Children whose names may be shown. */
   get named(): NameNode<Value>[] {
     return [...this.children.values()].filter(({ key }) => !/^[{*]/.test(key));
   }
 
-  /**
-   * The child for a name that may be shown; `VARIABLE` if there are too many names. Undefined if `take` finds no room.
-   */
+  /** The child for a name that may be shown; `VARIABLE` if there are too many. Undefined if `take` finds no room. */
   childOf(name: string, maxNames: number, take: () => boolean): NameNode<Value> | undefined {
     const key = withoutNumbers(name);
     if (!this.children.has(key) && this.children.size >= maxNames) {
@@ -51,7 +48,8 @@ export class NameNode<Value extends { add(other: Value): void }> {
   }
 
   /**
-   * Moves children to `VARIABLE`: those for which `isData` holds, and those whose names are too many or too similar.
+   * Moves children to `VARIABLE`: those for which `isData` holds, those that are too many, and those that are too
+   * similar.
    */
   fold(maxNames: number, isData: (name: string, child: NameNode<Value>) => boolean): void {
     const { named } = this;

@@ -115,7 +115,6 @@ export class Survey {
     return hashOf(`${known ?? this.#clients} ${channel} ${id}`);
   }
 
-  /** Remembers the texts in `value` as data. */
   #remember(value: unknown, depth: number): void {
     if (typeof value === 'string' && this.#knownData.size < MAX_KNOWN_DATA) this.#knownData.add(hashOf(value));
     if (typeof value !== 'object' || value === null || depth >= MAX_EXT_DEPTH) return;

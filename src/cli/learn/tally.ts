@@ -65,7 +65,7 @@ export class Tally {
 }
 
 /**
- * Whether an object's keys are data: several keys, each in few messages, all with the same content: `{ "smith": {…} }`.
+ * Whether an object's keys are data: several keys, each in few messages, all of one shape, as in `{ "smith": {…} }`.
  */
 function isMap({ named, value }: NameNode<Field>): boolean {
   if (named.length < MIN_MAP_KEYS || named.some((field) => (field.value?.times ?? 0) * 2 > (value?.times ?? 0))) {
@@ -83,6 +83,5 @@ function typeOf(value: unknown): DataType {
   return typeof value === 'boolean' ? 'boolean' : 'object';
 }
 
-/** The branch of all entries of a list. */
 const ITEM = '{n}';
 const MIN_MAP_KEYS = 3;
