@@ -1,9 +1,7 @@
 /**
  * Every error that this program raises on purpose. Match `code`, never the message: messages may change, codes may not.
  * docs/errors.md lists them all, and a test holds that list equal to `ERROR_CODES`.
- *
- * The folder base/ holds what every other folder may import: errors, clock, log, trusted files. It imports no other
- * folder.
+ * The folder base/ holds what all other folders may import: errors, clock, log, trusted files. It imports none of them.
  */
 export const ERROR_CODES = {
   D2S_ERR_CONFIG: 'The configuration, an environment variable or a flag cannot be used.',

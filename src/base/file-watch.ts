@@ -99,7 +99,7 @@ export class FileWatch {
   }
 
   /**
-   * Logs only an error that persists, once: of two files, the first to be written does not fit the other for a moment.
+   * Logs only an error that persists, once: of two files, the first to be written does not match the other at first.
    */
   #onWrong(what: string): void {
     if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };

@@ -9,9 +9,7 @@ export class LogRing {
   #lines: string[] = [];
   #passed = 0;
 
-  /**
-   * The lines without their line feeds, as JSON texts, oldest first. A longer line is cut and becomes a JSON string.
-   */
+  /** The lines without their line feeds, as JSON texts, oldest first. A long line is cut and becomes a JSON string. */
   get lines(): readonly string[] {
     return [...this.#lines.slice(this.#at), ...this.#lines.slice(0, this.#at)];
   }

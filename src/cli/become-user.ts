@@ -8,9 +8,8 @@ interface PosixProcess {
 }
 
 /**
- * Irreversibly makes this process run as the user `name` (a name or a number), with all groups of that user. `group` is
- * the main group; default: the user's own. Throws if there is no such user or group, or if this process lacks the
- * rights.
+ * Irreversibly runs this process as the user `name` (a name or a number), with all groups of that user. `group`: the
+ * main group; default: the user's own. Throws if there is no such user or group, or without the rights.
  */
 export function becomeUser(name: string, group?: string): void {
   const { initgroups, setgid, setuid } = process as unknown as PosixProcess;

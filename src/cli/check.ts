@@ -22,9 +22,8 @@ export interface CheckUser {
 }
 
 /**
- * Throws what a start would throw for this configuration, and the errors that keep the monitoring port from letting
- * anybody in; an AggregateError for more than one. Warnings go to standard error, so that the output stays a
- * configuration.
+ * Throws the errors of a start, and those that keep the monitoring port from letting anybody in; an AggregateError for
+ * more than one. Warnings go to standard error, so that the output stays a configuration.
  */
 export async function check(sources: ConfigSources, output: Output, user: CheckUser): Promise<number> {
   const { config, warnings } = await loadConfig(sources);

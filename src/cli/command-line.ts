@@ -1,8 +1,6 @@
 /**
- * Parses the command line into one of the commands. Scripts rely on these words, so they are a contract.
- *
- * The folder cli/ holds one file for each command, and what these share. It knows nothing of how calls are proxied or
- * measured.
+ * Parses the command line into a command. Scripts rely on these words, so they are a contract. The folder cli/ holds
+ * the commands and what they share; only main.ts imports it.
  */
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';

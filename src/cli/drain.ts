@@ -1,7 +1,4 @@
-/**
- * `d2-sidecar drain` and `d2-sidecar shutdown`: a preStop hook or a person asks a running sidecar to let clients go, or
- * to stop.
- */
+/** `d2-sidecar drain` and `d2-sidecar shutdown`, for a preStop hook or a person. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
@@ -66,9 +63,7 @@ export async function shutdown(
   return 1;
 }
 
-/**
- * The control socket that the flags select. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does.
- */
+/** The control socket that the flags select. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none. */
 export async function findSocket(flags: TargetFlags, env: Environment): Promise<string> {
   const { control, pid } = flags;
   if (control !== undefined) return control;

@@ -1,6 +1,4 @@
-/**
- * `d2-sidecar learn`: a sidecar that listens to the Comet messages it passes on, and reports at the end what it heard.
- */
+/** `d2-sidecar learn`: a sidecar that listens to the Comet messages it passes on, and reports what it heard. */
 
 import { type Clock, NS_PER_S } from '../base/clock.ts';
 import { ConfigError } from '../base/errors.ts';
@@ -29,9 +27,8 @@ export interface LearnParts {
 }
 
 /**
- * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. Always prints
- * the report, before it waits for anything that is still open. Throws ConfigError if Comet is disabled, and what
- * `serve` throws.
+ * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. First it
+ * always prints the report. Throws ConfigError if Comet is disabled, and what `serve` throws.
  */
 export async function learn({ config, logger, signals, createSidecar, ...parts }: LearnParts): Promise<number> {
   if (!config.comet.enabled) throw new ConfigError('comet.enabled: got false, expected true: learn listens to Comet');

@@ -1,6 +1,4 @@
-/**
- * `d2-sidecar reload`: asks a running sidecar to read its configuration again, as SIGHUP does, and prints the outcome.
- */
+/** `d2-sidecar reload`: makes a running sidecar read its configuration again, as SIGHUP does. */
 import type { Environment } from '../config/environment.ts';
 import type { TargetFlags } from './command-line.ts';
 import { requestReload } from './control/control-client.ts';
@@ -11,7 +9,7 @@ const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
 
 /**
- * Exit code 64 for an unusable configuration, 1 for an unreadable file; nothing has changed then. Throws like `drain`.
+ * Exit code 64 for an unusable configuration, 1 for an unreadable file; then nothing has changed. Throws as `drain`.
  */
 export async function reload(
   { flags }: { readonly flags: TargetFlags },

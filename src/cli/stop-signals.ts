@@ -13,7 +13,7 @@ export class StopSignals {
   readonly #early: ((life: Stoppable) => void)[] = [];
   #life: Stoppable | undefined;
   readonly #onTerm = () => this.#pass((life) => life.stop('SIGTERM'));
-  // Without delay and window: a person at a terminal waits, and nobody has to learn first that this is not ready.
+  // Without delay and window: a person at a terminal waits, and no load balancer has to learn that it is not ready.
   readonly #onInt = () => this.#pass((life) => life.stop('SIGINT', true));
 
   constructor(signals: SignalSource) {

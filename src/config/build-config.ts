@@ -75,7 +75,7 @@ function findJvmConflicts({ source, http }: ParsedConfig['jvm']): readonly Confl
   return conflicts;
 }
 
-/** One key of two users: it could not be told which of them sent it. */
+/** One key of two users would not show which of them sent it. */
 function findSharedKeys(apiKeys: ParsedConfig['sessions']['apiKeys']): readonly Conflict[] {
   const firstIndex = new Map<string, number>();
   return apiKeys.flatMap(({ key }, index) => {

@@ -1,6 +1,4 @@
-/**
- * Every default, as a person would write it in a file. Times have their unit in the text, counts and bytes in the name.
- */
+/** Every default, as a person would write it in a file. Times have a unit in the text, counts and bytes in the name. */
 export const DEFAULT_LISTEN_HOST = '0.0.0.0';
 export const DEFAULT_LISTEN_PORT = 8081;
 

@@ -1,7 +1,4 @@
-/**
- * Turns issues of the schema into sentences: key, value, what was expected, and where it was written. A value that may
- * be a secret is never in them.
- */
+/** Turns issues of the schema into sentences: key, value, expectation, origin. They never contain a secret. */
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 import { knownNamesAt, listKeys } from './schema-walk.ts';
@@ -84,9 +81,7 @@ function toShownText(path: readonly PropertyKey[], value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
 }
 
-/**
- * Values never shown: secrets, what may be one in the place of a file's path, and what replaces a group with secrets.
- */
+/** Values never shown: secrets, possible secrets in the place of a path, and what replaces a group with secrets. */
 function isHidden(path: readonly PropertyKey[]): boolean {
   const [first, second, third] = path;
   if (isSecret(path)) return true;

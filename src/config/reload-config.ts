@@ -1,6 +1,4 @@
-/**
- * Compares a configuration that was read again with the one in force: what can change at once, and what has to wait.
- */
+/** Compares a configuration that was read again with the one in force: which keys can change now, and which wait. */
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import { buildConfig, findConflicts } from './build-config.ts';

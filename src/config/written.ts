@@ -1,7 +1,4 @@
-/**
- * The configuration as written, before it is checked: a tree of groups, merged from file, environment and flags, with
- * the origin of each value.
- */
+/** The configuration as written, before checks: file, environment and flags merged into groups, with origins. */
 
 export type Group = { [name: string]: unknown };
 

@@ -1,6 +1,4 @@
-/**
- * One Comet connection of a browser: shakes hands, polls or listens, and matches each reply to its message by the id.
- */
+/** A Comet connection of a browser: shakes hands, polls or listens, and matches each reply to its message by id. */
 import { once } from 'node:events';
 import { type Dispatcher, WebSocket } from 'undici';
 import { COMET_PATH, type CometMessage } from './comet-message.ts';

@@ -1,7 +1,4 @@
-/**
- * A Bayeux message with the fields that the demo uses. The channels are those of the sidecar's built-in rules
- * (docs/comet.md).
- */
+/** A Bayeux message as the demo uses it. The channels are those of the built-in rules (docs/comet.md). */
 export interface CometMessage {
   readonly channel: string;
   readonly id?: string | undefined;

@@ -1,7 +1,6 @@
 /**
- * Users with browsers. Each logs in by the form, holds a Comet connection and monitors some objects. Now and then a
- * user calls something, or opens another picture, which monitors other objects. After a lost connection the user comes
- * back.
+ * Users with browsers. Each logs in by the form, holds a Comet connection, monitors some objects, and now and then
+ * calls something or opens another picture, which monitors other objects. After a lost connection the user comes back.
  */
 import { type Dispatcher, Pool } from 'undici';
 import { CometClient } from './comet-client.ts';

@@ -1,7 +1,6 @@
 /**
  * The JVM of the demo: a real one, if `java` is found. A JRE is enough, since the class is compiled already. The JVM
- * ends when its standard input closes. The kernel closes it when this process ends, even by SIGKILL, so the JVM never
- * outlives the demo.
+ * ends when its standard input closes, and the kernel closes that with this process, even if it is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

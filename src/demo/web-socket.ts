@@ -1,7 +1,4 @@
-/**
- * The server's side of a WebSocket (RFC 6455), as far as the demo's browsers need it: short whole texts, pings, and the
- * close.
- */
+/** The server's side of a WebSocket (RFC 6455), as far as the demo needs it: short whole texts, pings, close. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';

@@ -2,10 +2,10 @@
  * The life of a sidecar: `starting`, `serving`, `draining`, `stopping`, `stopped`, in this order and never back. It
  * ends by `drain` followed by `stop`, or by `stop` alone:
  *
- * | State      | Begins with                           | Readiness | New connections | Answers             | Ends                      |
- * |------------|---------------------------------------|-----------|-----------------|---------------------|---------------------------|
- * | `draining` | `drain`, or the first `stop`          | 503       | served          | `Connection: close` | see `#run`                |
- * | `stopping` | `stop`, with delay and window over    | 503       | refused         | `Connection: close` | nothing left, or deadline |
+ * | State      | Begins with                        | Readiness | New connections | Answers             | Ends                      |
+ * |------------|------------------------------------|-----------|-----------------|---------------------|---------------------------|
+ * | `draining` | `drain`, or the first `stop`       | 503       | served          | `Connection: close` | see `#run`                |
+ * | `stopping` | `stop`, with delay and window over | 503       | refused         | `Connection: close` | nothing left, or deadline |
  *
  * This file knows times and counts of what is under way, not connections. Liveness stays on until the end.
  */
@@ -26,7 +26,6 @@ export interface StopTimes {
   readonly deadlineMs: number;
 }
 
-/** What has not ended yet. */
 export interface Underway {
   readonly exchanges: number;
   /** The held long polls among these; they have no end to wait for. */
@@ -56,15 +55,14 @@ export type Outcome = 'stopped' | 'stopped at once';
 /** How often the lifecycle checks whether everything has ended. */
 const POLL_MS = 25;
 /**
- * An active client learns from an answer that it has to leave, which is unambiguous. Closing an idle connection can
- * cross with its next request. So only connections that have been silent for longer than programs pause are closed.
+ * Answers tell an active client to leave. Closing an idle connection can cross with its next request, so only
+ * connections that have been silent for longer than programs pause are closed.
  */
 const QUIET_MS = 1_000;
 /** Time before the deadline that is reserved for late calls and for closing handshakes. */
 const RESERVED_MS = 3_000;
 const RESERVED_SHARE = 0.25;
 
-/** The lifecycle as other parts see and end it. */
 export interface Life {
   readonly state: LifecycleState;
   /** Time until the deadline; undefined until a stop is requested. */
@@ -75,8 +73,8 @@ export interface Life {
   /** Lets clients go, and keeps serving until a stop is requested. A second call changes nothing. */
   drain(): void;
   /**
-   * Stops. `isHurried` skips delay and window, for a person who waits; exchanges may still end. A second call ends at
-   * once.
+   * Stops. `isHurried`: without delay and window, for a person who waits; exchanges may still end. A second call ends
+   * at once.
    */
   stop(reason: string, isHurried?: boolean): void;
 }
@@ -131,7 +129,6 @@ export class Lifecycle implements Life {
     return Math.max(0, (this.#deadlineNs - this.#clock.nowNs()) / NS_PER_MS);
   }
 
-  /** Call this once the listeners are open. */
   started(): void {
     this.#state = 'serving';
     this.#hasStarted.reach();
@@ -157,7 +154,6 @@ export class Lifecycle implements Life {
     this.drain();
   }
 
-  /** All phases, in order. */
   async #run(): Promise<Outcome> {
     await this.#hasStarted.reached;
     await this.#isDrainAsked.reached;
@@ -219,7 +215,6 @@ export class Lifecycle implements Life {
     return this.#clock.nowNs() + ms * NS_PER_MS;
   }
 
-  /** Waits until `thenNs`, the deadline, or `isOver`. */
   async #until(thenNs: number, isOver: () => boolean): Promise<void> {
     const isTimeOver = () => this.#clock.nowNs() >= Math.min(thenNs, this.#deadlineNs);
     while (!isTimeOver() && !isOver()) {
@@ -228,16 +223,12 @@ export class Lifecycle implements Life {
   }
 }
 
-/**
- * Pending input is read before the pause ends, so that no connection is closed as idle while its request is in the
- * kernel.
- */
+/** Reads pending input after the pause, so that no connection with a request in the kernel is closed as idle. */
 async function pauseAndRead(ms: number): Promise<void> {
   await delay(ms);
   await turnOfLoop();
 }
 
-/** An event that happens once. */
 class Moment {
   readonly reached: Promise<void>;
   #resolve: () => void = () => undefined;

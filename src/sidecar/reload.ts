@@ -10,7 +10,6 @@ import type { LoadedConfig } from '../config/load-config.ts';
 import { toReloadedConfig } from '../config/reload-config.ts';
 import type { ParsedConfig } from '../config/schema.ts';
 
-/** The sidecar, as the reloader sees it. */
 export interface Reloadable {
   /**
    * Prepares everything that `config` needs and changes nothing. The returned function takes it over and cannot fail.
@@ -69,9 +68,7 @@ export class Reloads {
 }
 
 export interface ReloaderParts {
-  /** The configuration that the sidecar was started with. */
   readonly running: ParsedConfig;
-  /** Reads the configuration from the same sources as the start. */
   readonly load: () => Promise<LoadedConfig>;
   readonly target: Reloadable;
   readonly logger: Logger;
@@ -140,8 +137,7 @@ export class Reloader {
 
 function toRefusal(error: unknown): ReloadOutcome {
   if (error instanceof SidecarError) return { kind: 'refused', code: error.code, problems: error.message.split('\n') };
-  // Its message could quote its input, so only its name is shown. An unexpected error here is no reason to stop
-  // serving.
+  // Its message could quote its input, so only its name is shown. An unexpected error is no reason to stop serving.
   const name = error instanceof Error ? error.name : typeof error;
   return { kind: 'refused', code: undefined, problems: [`an error that nobody expected: ${name}`] };
 }

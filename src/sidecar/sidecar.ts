@@ -1,7 +1,6 @@
 /**
  * The composition root: creates every part, connects the parts, and starts and stops them in order. It decides nothing
- * itself, and is the only file that knows every part. The folder holds what concerns the sidecar as a whole: its
- * lifecycle, reload and TLS.
+ * itself, and is the only file that knows every part. The folder also has its lifecycle, reload and TLS.
  */
 import type { Readable } from 'node:stream';
 import { BUILD } from '../base/build.ts';
@@ -78,17 +77,12 @@ export class Sidecar {
   readonly dispatcher: Dispatcher;
   readonly gateway: Gateway;
   readonly reporter: ExchangeReporter;
-  /** The limits that have been reached. */
   readonly limits: LimitHits;
-  /** Who may read on the monitoring port. */
   readonly access: MonitorAccess;
   /** A line for each call, if configured. */
   readonly accessLog: AccessLogging;
-  /** Certificates, keys and handshakes of the listeners and to the upstream. */
   readonly tls: SidecarTls;
-  /** Reloads of the configuration, and their outcomes. */
   readonly reloads: Reloads;
-  /** The current state between start and end, and the two ways to end. */
   readonly lifecycle: Lifecycle;
   /** The last hour, for the live page. */
   readonly history: History;
@@ -108,9 +102,8 @@ export class Sidecar {
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
-   * Creates all parts and opens nothing. Throws for what the traffic needs: `D2S_ERR_CONFIG` for unusable rules or
-   * certificates, `D2S_ERR_TLS_FILE`. An error that concerns only the monitoring port is logged, and that port then
-   * refuses everybody.
+   * Creates all parts and opens nothing. Throws for what the traffic needs: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG for
+   * unusable rules or certificates. An error of the monitoring port alone is logged, and that port refuses everybody.
    */
   static async create(
     config: Config,
@@ -173,7 +166,6 @@ export class Sidecar {
     });
   }
 
-  /** Exchanges that have begun and not yet ended. */
   get openExchanges(): number {
     return this.reporter.open;
   }
@@ -199,7 +191,6 @@ export class Sidecar {
     }
   }
 
-  /** Lets clients go, and keeps serving. */
   drain(): void {
     this.lifecycle.drain();
   }
@@ -245,10 +236,7 @@ export class Sidecar {
     };
   }
 
-  /**
-   * Starts long work after the calls of this turn are on their way. Both are immediates, and without the flush the long
-   * work would run first.
-   */
+  /** Flushes the calls of this turn before long work: both run as immediates, and the long work would come first. */
   readonly #nextTurn: NextTurn = (run) => {
     setImmediate(() => {
       this.dispatcher.services.writes.flush();
@@ -273,9 +261,8 @@ export class Sidecar {
   }
 
   /**
-   * Prepares everything that another configuration needs, reads the files that it names, and changes nothing. The
-   * returned function takes it over at one moment, touches no connection and no counter, and cannot fail. Throws like
-   * `create`; D2S_ERR_CONFIG_FILE can only come from loading the configuration.
+   * Prepares everything that another configuration needs, its files included, and changes nothing. The returned
+   * function takes it over at one moment, touches no connection and no counter, and cannot fail. Throws like `create`.
    */
   async prepareReload(config: Config): Promise<() => void> {
     const takeOvers = [
@@ -420,7 +407,6 @@ async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
   return (parts) => new Otlp(parts);
 }
 
-/** Which requests may go to the upstream. */
 function toAdmission({ limits, rest }: Config): Admission {
   return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny) };
 }

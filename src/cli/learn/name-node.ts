@@ -47,10 +47,7 @@ export class NameNode<Value extends { add(other: Value): void }> {
     return made;
   }
 
-  /**
-   * Moves children to `VARIABLE`: those for which `isData` holds, those that are too many, and those that are too
-   * similar.
-   */
+  /** Moves children to `VARIABLE`: those for which `isData` holds, and names that are too many or too similar. */
   fold(maxNames: number, isData: (name: string, child: NameNode<Value>) => boolean): void {
     const { named } = this;
     const areAll = this.#isVaried || named.length > maxNames;

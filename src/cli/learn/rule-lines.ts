@@ -4,9 +4,8 @@ import { toFields } from './shown-field.ts';
 import type { Tally } from './tally.ts';
 
 /**
- * Rules of `comet.rules` for everything that no rule reads, as lines of YAML. Empty if all is read, or if no rule is
- * possible for the channel. `FILL_IN` marks what only a person can know: `d2-sidecar check` refuses a rule that still
- * has it.
+ * YAML lines of `comet.rules` for everything that no rule reads; none if all is read, or if no rule can read it.
+ * `FILL_IN` marks what only a person can know: `d2-sidecar check` refuses a rule that still has it.
  */
 export function toRuleLines({ pattern, captures, record }: HeardChannel): string[] {
   if (pattern.includes('*') || pattern.length > MAX_CHANNEL_CHARS) return [];

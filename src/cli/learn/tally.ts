@@ -64,9 +64,7 @@ export class Tally {
   }
 }
 
-/**
- * Whether an object's keys are data: several keys, each in few messages, all of one shape, as in `{ "smith": {…} }`.
- */
+/** Whether an object's keys are data: several keys, each in few messages, all of one shape: `{ "smith": {…} }`. */
 function isMap({ named, value }: NameNode<Field>): boolean {
   if (named.length < MIN_MAP_KEYS || named.some((field) => (field.value?.times ?? 0) * 2 > (value?.times ?? 0))) {
     return false;
