@@ -18,8 +18,8 @@ const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
  * Exit code 0 if the sidecar lives, or with `isReadyAsked` if it is ready, as `/livez` and `/readyz` say; otherwise 1.
- * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. One that starts is
- * not found.
+ * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A starting sidecar
+ * is not found.
  */
 export async function health(flags: HealthFlags, env: Environment, output: Output): Promise<number> {
   const { monitor, isReadyAsked } = flags;
