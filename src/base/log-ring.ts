@@ -1,4 +1,4 @@
-/** The last warnings and errors of this program's log, for `d2-sidecar report`: the log itself may not have been kept. */
+/** The last warnings and errors of this program's log, for `d2-sidecar report`: the log may not have been kept. */
 const MAX_LINES = 200;
 const MAX_LINE_CHARS = 4_096;
 

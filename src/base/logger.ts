@@ -2,7 +2,7 @@ import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 import { LogOutput } from './log-output.ts';
 import { LogRing } from './log-ring.ts';
 
-/** One line of JSON on standard output for each call. Never pass it a head, a header value, a body or a configuration. */
+/** Writes one line of JSON per call to standard output. Never pass it a head, header value, body or configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
 export interface LeveledLogger extends Logger {

@@ -27,8 +27,8 @@ export interface LearnParts {
 }
 
 /**
- * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. It always
- * prints the report before it waits for open exchanges. Throws ConfigError if Comet is disabled, and what `serve` throws.
+ * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. It prints the
+ * report in any case, before it waits for open exchanges. Throws ConfigError without Comet, and what `serve` throws.
  */
 export async function learn({ config, logger, signals, createSidecar, ...parts }: LearnParts): Promise<number> {
   if (!config.comet.enabled) throw new ConfigError('comet.enabled: got false, expected true: learn listens to Comet');

@@ -8,7 +8,9 @@ import type { Output } from './output.ts';
 const EXIT_USAGE = 64;
 const EXIT_FAILED = 1;
 
-/** Exit code 64 for an unusable configuration, 1 for an unreadable file: nothing has changed then. Throws like `drain`. */
+/**
+ * Exit code 64 for an unusable configuration, 1 for an unreadable file: nothing has changed then. Throws as `drain`.
+ */
 export async function reload(
   { flags }: { readonly flags: TargetFlags },
   env: Environment,

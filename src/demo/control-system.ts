@@ -1,6 +1,6 @@
 /**
- * A sample application server of a control system, for the demo and for tests. It looks like the real REST API to a proxy,
- * keeps no state and knows nothing of the sidecar.
+ * A sample application server of a control system, for the demo and for tests. To a proxy it looks like the real REST
+ * API. It keeps nothing and knows nothing of the sidecar.
  *
  *   POST d2/rpc/[java/|japi/][interface/]...   answers a JSON object after the call's time, or 500, or 404 (unknown)
  *   GET  d2/sba/<event>/<method>?param=<bytes>   octets        POST d2/sba/<event>/<method>   counts octets

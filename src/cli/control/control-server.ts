@@ -1,7 +1,7 @@
 /**
  * The control socket of a running sidecar. Besides signals it is the only way to change anything in it, so only its own
- * user can connect (mode 0600 in a folder of mode 0700). This folder knows nothing of traffic: the target decides what a
- * command does.
+ * user can connect (mode 0600 in a folder of mode 0700). This folder knows nothing of traffic: the target acts on
+ * commands.
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import net from 'node:net';
