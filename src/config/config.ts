@@ -29,7 +29,7 @@ export interface CometRule {
   readonly kind: 'rpc' | 'sba' | 'object' | 'none';
   /** Undefined: `call` for `rpc` and `sba`, which have no other. Kind `object` needs one, `none` has none. */
   readonly action?: 'call' | 'subscribe' | 'unsubscribe' | 'value' | undefined;
-  /** Name with captures and JSON Pointers into `data`: `{/eventName}[.{/interfaceName}].{/rpcName}`. Empty: `none`. */
+  /** Name with captures and JSON Pointers into `data`: `{/eventName}[.{/interfaceName}].{/rpcName}`; empty for `none` */
   readonly name: string;
   readonly reply?: CometReply | undefined;
 }

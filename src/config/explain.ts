@@ -49,7 +49,7 @@ function explainUnknown(path: readonly PropertyKey[], written: Written): Problem
   const origin = toOriginText(path, written);
   const known = knownNamesAt(outer as readonly (string | number)[]);
   if (isSecret(outer)) {
-    // A secret written as a key, such as - abc123: alice, would be the name of the key.
+    // A secret written as a key, such as - abc123: alice, would be shown as the name of the key.
     return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
   }
   const replacement = REPLACED.get(toKeyText(path));
