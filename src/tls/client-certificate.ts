@@ -1,19 +1,19 @@
 import type { TLSSocket } from 'node:tls';
 
-/** Who a client is by the certificate that it has proved to own. */
+/** The identity in a verified client certificate. */
 export interface ClientCertificate {
-  /** Common name of its subject, e.g. `historian`. As the authority wrote it. */
+  /** Common name of the subject, exactly as the authority wrote it, e.g. `historian`. */
   readonly user: string;
-  /** Issuer and subject, which stay the same when the certificate is renewed. */
+  /** Issuer and subject; a renewed certificate keeps both. */
   readonly subject: string;
 }
 
 /**
- * The certificate of a client, if one was presented and leads to an authority in `clientCaFile`. Undefined also for one whose
- * subject has no common name, or several: which of them would be meant is not ours to guess.
+ * The client's certificate, if it leads to an authority in `clientCaFile`. Undefined without one, and for a subject
+ * with no common name or with several: we do not guess which one is meant.
  */
 export function clientCertificateOf(socket: TLSSocket): ClientCertificate | undefined {
-  // Also true for a session that is resumed without a certificate: so this alone says nothing of who it is.
+  // A session resumed without a certificate is also authorized, so the certificate itself is checked below.
   if (!socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** TLS on one of the listeners: what its server is made with, its handshakes that fail, and new certificates while it runs. */
+/** TLS of one listener: the options of its server, its failed handshakes, and certificate changes at run time. */
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import type { SidecarError } from '../base/errors.ts';
 import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
@@ -8,13 +8,13 @@ import type { TlsFiles } from './tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
 
 export interface HandshakeNumbers {
-  /** Handshakes that did not come to their end, those below included. */
+  /** All handshakes that failed, including the two counts below. */
   readonly failed: number;
-  /** Of these, the ones that took too long. */
+  /** Failed handshakes that timed out. */
   readonly timedOut: number;
-  /** Of the rest, the ones of clients without a certificate that leads to an authority, where one is required. */
+  /** Other failed handshakes of clients that had to present a certificate and had none that leads to an authority. */
   readonly refused: number;
-  /** Clients let in as if they had no certificate, since theirs leads to no authority. */
+  /** Clients that were accepted as if they had no certificate, because theirs leads to no authority. */
   readonly unverified: number;
 }
 
@@ -30,12 +30,14 @@ export class ListenerTls {
   #refused = 0;
   #unverified = 0;
 
-  /** `section` names it in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
+  /**
+   * `section` names the listener in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE) or ConfigError.
+   */
   static async open(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
     return new ListenerTls(section, config, await WatchedTls.open(filesOf(section, config), parts), parts);
   }
 
-  /** As `open`, but never rejects for a file's sake; see `WatchedTls.openOrStandIn`. */
+  /** Like `open`, but never rejects because of a file; see `WatchedTls.openOrStandIn`. */
   static async openOrStandIn(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
     const watched = await WatchedTls.openOrStandIn(filesOf(section, config), parts);
     return new ListenerTls(section, config, watched, parts);
@@ -58,7 +60,7 @@ export class ListenerTls {
     };
   }
 
-  /** Why its certificate is one of its own making; undefined where it is that of its files. */
+  /** Why the stand-in certificate is used; undefined when the files are used. */
   get trouble(): SidecarError | undefined {
     return this.#watched.trouble;
   }
@@ -74,14 +76,15 @@ export class ListenerTls {
     };
   }
 
-  /** Follows the files with the server made from `serverOptions`, and looks after its handshakes. */
+  /** Updates the certificates of `server`, made with `serverOptions`, and counts its failed handshakes. */
   attach(server: Server): void {
     this.#watched.onReplaced((options) => server.setSecureContext(options));
     server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
   }
 
   /**
-   * Reads other files, for the same kind of clients; what it returns uses them for connections that come then. Throws as `open`.
+   * Reads other files for the same kind of clients; the function that it returns applies them to new connections.
+   * Throws like `open`.
    */
   async prepare(config: ListenerTlsConfig): Promise<() => void> {
     return await this.#watched.prepare(filesOf(this.#section, config));
@@ -95,12 +98,12 @@ export class ListenerTls {
     this.#watched.close();
   }
 
-  /** Looks at the files now. */
+  /** Checks the files now. */
   async poll(): Promise<void> {
     await this.#watched.poll();
   }
 
-  /** Who the client of a connection is by its certificate; to be asked once for each connection. */
+  /** The client's identity by its certificate. Call it once for each connection: it counts unverified clients. */
   clientOf(socket: TLSSocket): ClientCertificate | undefined {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
@@ -118,9 +121,9 @@ export class ListenerTls {
     const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
     if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#timedOut += 1;
     else if (refusal !== undefined) this.#refused += 1;
-    // Codes only: anybody who reaches the port can fail in any way he likes.
+    // Log codes only, at debug: anyone who reaches the port can cause failures of any kind.
     this.#logger.debug({ section: this.#section, reason: refusal ?? error.code }, 'a TLS handshake failed');
-    // Node leaves it open.
+    // Node leaves the socket open.
     socket.destroy();
   }
 }
@@ -129,7 +132,10 @@ function filesOf(section: string, { certFile, keyFile, clientCaFile }: ListenerT
   return { section, certFile, keyFile, caFile: clientCaFile, caKey: 'clientCaFile' };
 }
 
-/** `SELF_SIGNED_CERT_IN_CHAIN`; undefined when the client's certificate was not what was wrong. Node's types say Error. */
+/**
+ * E.g. `SELF_SIGNED_CERT_IN_CHAIN`; undefined if the failure was not about the client's certificate. Node's types say
+ * Error.
+ */
 function reasonOf(socket: TLSSocket): string | undefined {
   const reason: unknown = socket.authorizationError;
   return typeof reason === 'string' ? reason : undefined;

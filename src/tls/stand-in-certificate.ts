@@ -1,22 +1,22 @@
 /**
- * A self-signed certificate that lives and dies with the process, for a listener whose files cannot be used: probes, which verify
- * nothing, go on, and everybody else is refused or told why. Node has no means to make one, so its few fields are written here as
- * DER (RFC 5280 §4.1).
+ * Makes a self-signed certificate, kept in memory only, for a listener whose files cannot be used. Probes that verify
+ * nothing keep working; all other clients are refused or get the reason. Node cannot create certificates, so this file
+ * writes the few fields as DER (RFC 5280 §4.1).
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 
 export interface StandIn {
-  /** Both PEM. */
+  /** Both are PEM. */
   readonly cert: string;
   readonly key: string;
 }
 
 const NAME = 'd2-sidecar without its certificate';
 const DAY_MS = 86_400_000;
-/** Longer than any process lives, and before UTCTime ends (2050). */
+/** Longer than any process runs, and it ends before UTCTime does (2050). */
 const VALID_MS = 3_650 * DAY_MS;
-/** Of its serial number, which is positive. */
+/** Random bytes of the serial number, which has to be positive. */
 const SERIAL_BYTES = 15;
 const LINE = /.{1,64}/g;
 
@@ -53,7 +53,7 @@ export function createStandIn(clock: Clock): StandIn {
   return { cert: toPem(certificate), key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string };
 }
 
-/** A field of that tag. Lengths below 128 take a byte, others two to three (X.690 §8.1.3). */
+/** One DER field. A length below 128 takes one byte, longer ones two or three (X.690 §8.1.3). */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
@@ -61,7 +61,7 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 
-/** `260301080000Z` */
+/** E.g. `260301080000Z`. */
 function time(epochMs: number): Buffer {
   const text = new Date(epochMs).toISOString().replace(/[-:T]|\.\d+/g, '');
   return der(UTC_TIME, Buffer.from(text.slice(2), 'latin1'));

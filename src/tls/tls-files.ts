@@ -1,4 +1,7 @@
-/** PEM files with certificates and keys: reads them, and says which one is wrong and how. Never shows what is in them. */
+/**
+ * Reads PEM files with certificates and keys, and reports which one is wrong and why. Messages never quote their
+ * content.
+ */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
@@ -6,14 +9,14 @@ import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { TLS_POLICY } from './policy.ts';
 
-/** Which files, and the keys of the configuration that name them. */
+/** The files, and the configuration keys that name them. */
 export interface TlsFiles {
   /** e.g. `listen.tls` */
   readonly section: string;
-  /** Certificate and key come together. */
+  /** `certFile` and `keyFile` are both set or both undefined. */
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
-  /** Authorities of the other side. */
+  /** Authorities that verify the peer's certificate. */
   readonly caFile: string | undefined;
   readonly caKey: 'clientCaFile' | 'caFile';
 }
@@ -22,29 +25,29 @@ export interface TlsTexts {
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly ca: string | undefined;
-  /** e.g. that everybody may read the key. */
+  /** E.g. that every user can read the key. */
   readonly warnings: readonly string[];
 }
 
-/** Files that go together and can be used. */
+/** Files that were checked together and can be used. */
 export interface TlsMaterial {
-  /** For `server.setSecureContext` and the like, with all of the policy. */
+  /** For `server.setSecureContext` and similar calls; contains the whole policy. */
   readonly options: typeof TLS_POLICY & { readonly cert?: string; readonly key?: string; readonly ca?: string };
   readonly secureContext: SecureContext;
-  /** When the own certificate ends, in milliseconds since 1970; undefined without one. */
+  /** When our own certificate expires, in milliseconds since 1970; undefined without one. */
   readonly notAfterEpochMs: number | undefined;
-  /** Sentences for the log, e.g. that the certificate has expired. */
+  /** Messages for the log, e.g. that the certificate has expired. */
   readonly warnings: readonly string[];
 }
 
-/** A chain with its key is 10 KB, all authorities of a browser are 250 KB. */
+/** A chain with its key is 10 KB; all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
 const OTHERS_READ = 0o004;
-/** PKCS #8, and what OpenSSL wrote before it. */
+/** PKCS #8, and OpenSSL's older format. */
 const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason for one that cannot be read. */
+/** Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read. */
 export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   const warnings: string[] = [];
   const { section, certFile, keyFile, caFile, caKey } = files;
@@ -57,7 +60,10 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   return { cert, key, ca, warnings };
 }
 
-/** Throws ConfigError with key, file and what is wrong. An expired certificate is a warning: its time may be what is wrong. */
+/**
+ * Throws ConfigError with key, file and reason. An expired certificate is only a warning: the machine's clock may be
+ * wrong.
+ */
 export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): TlsMaterial {
   const { section, certFile, keyFile, caFile, caKey } = files;
   const warnings = [...texts.warnings];
@@ -146,12 +152,12 @@ function toContext(section: string, options: TlsMaterial['options']): SecureCont
   try {
     return createSecureContext(options);
   } catch (cause) {
-    // e.g. a key that is too short, or a digest that OpenSSL no longer takes.
+    // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
     throw new ConfigError(`${section}: certificate and key cannot be used: ${toReason(cause)}`, { cause });
   }
 }
 
-/** `ENOENT`, `ERR_OSSL_PEM_BAD_BASE64_DECODE`; never a message, which could repeat what is in a file. */
+/** `ENOENT`, `ERR_OSSL_PEM_BAD_BASE64_DECODE`; never a message, which could quote the content of a file. */
 function toReason(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -1,6 +1,6 @@
 /**
- * Certificates and keys that stay what their files are: these are watched, and the configuration may name others. Nothing of it
- * touches a connection that stands.
+ * Keeps certificates and keys up to date: it watches their files, and a reload may name other files. Established
+ * connections are not affected.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
@@ -16,7 +16,7 @@ export interface WatchedTlsParts extends FileWatchParts {
 }
 
 export interface WatchedTlsNumbers extends FileWatchNumbers {
-  /** When the own certificate ends, in milliseconds since 1970; undefined without one. */
+  /** When our own certificate expires, in milliseconds since 1970; undefined without one. */
   readonly notAfterEpochMs: number | undefined;
 }
 
@@ -38,17 +38,17 @@ export class WatchedTls {
   readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
   #files: TlsFiles;
   #material: TlsMaterial;
-  /** Undefined while a certificate of its own making stands in. */
+  /** Undefined while the stand-in certificate is used. */
   #texts: string | undefined;
   #trouble: SidecarError | undefined;
 
-  /** Throws StartError (D2S_ERR_TLS_FILE), ConfigError. Warnings go to the log. */
+  /** Throws StartError (D2S_ERR_TLS_FILE) or ConfigError. Warnings go to the log. */
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     const texts = await readTlsFiles(files);
     return new WatchedTls(files, toComparable(texts), toTlsMaterial(files, texts, parts.clock), parts);
   }
 
-  /** As `open`, but with files that cannot be used a certificate of its own making stands in until they can be: see `trouble`. */
+  /** Like `open`, but if the files cannot be used, a stand-in certificate serves until they can; see `trouble`. */
   static async openOrStandIn(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     try {
       return await WatchedTls.open(files, parts);
@@ -78,7 +78,7 @@ export class WatchedTls {
     this.#warn();
   }
 
-  /** Why a certificate of its own making stands in; undefined where none does. */
+  /** Why the stand-in certificate is used; undefined when the files are used. */
   get trouble(): SidecarError | undefined {
     return this.#trouble;
   }
@@ -95,7 +95,7 @@ export class WatchedTls {
     return { ...this.#watch.numbers, notAfterEpochMs: this.#material.notAfterEpochMs };
   }
 
-  /** Called with new files from then on; each connection that comes later is to use them. */
+  /** Calls `listener` with the options of each new set of files; new connections should use them. */
   onReplaced(listener: (options: TlsMaterial['options']) => void): void {
     this.#listeners.push(listener);
   }
@@ -108,12 +108,12 @@ export class WatchedTls {
     this.#watch.close();
   }
 
-  /** Looks at the files now. Never rejects: with anything wrong in them everything stays as it was. */
+  /** Checks the files now. Never rejects: if anything is wrong with them, the old ones stay. */
   async poll(): Promise<void> {
     await this.#watch.poll();
   }
 
-  /** Reads `files`, and changes nothing; what it returns uses and watches them from then on. Throws as `open`. */
+  /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
   async prepare(files: TlsFiles): Promise<() => void> {
     const texts = await readTlsFiles(files);
     const material = toTlsMaterial(files, texts, this.#clock);
@@ -137,11 +137,11 @@ export class WatchedTls {
       if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
       const material = toTlsMaterial(files, texts, this.#clock);
       return () => {
-        // Others may have been named since.
+        // A reload may have named other files meanwhile.
         if (files === this.#files) this.#take(texts, material);
       };
     } catch (error) {
-      // The newest reason is what is told from now on.
+      // `trouble` reports the newest reason.
       if (this.#trouble !== undefined && files === this.#files && error instanceof SidecarError) this.#trouble = error;
       throw error;
     }
@@ -163,7 +163,7 @@ export class WatchedTls {
   }
 }
 
-/** It trusts nobody's certificate: its only authority is itself. */
+/** Verifies no client certificate: its only authority is the stand-in certificate itself. */
 function toStandIn(clock: Clock): TlsMaterial {
   const { cert, key } = createStandIn(clock);
   const options = { ...TLS_POLICY, cert, key, ca: cert };
