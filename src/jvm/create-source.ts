@@ -1,3 +1,7 @@
+/**
+ * Reads the condition of the application server's JVM (memory, classes, collectors) from one configured source: the
+ * counters file, the attach socket, or HTTP. This folder knows nothing of the calls that the proxy relays.
+ */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
@@ -7,7 +11,7 @@ import type { JvmSource } from './jvm-source.ts';
 import { LocalSource } from './local-source.ts';
 import { PairedSource } from './paired-source.ts';
 
-/** The four questions take 2 to 3 ms. */
+/** The four commands take 2 to 3 ms. */
 const MAX_ATTACH_MS = 500;
 
 export interface JvmSourceParts {
@@ -23,7 +27,7 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
   const { source, http } = parts.config.jvm;
   if (source === 'none') return undefined;
   if (http === undefined || source === 'hsperfdata') return createLocalSource(parts);
-  // Loaded only here: its HTTP client would be a tenth of every start.
+  // Imported on demand: its HTTP client would add a tenth to the time of every start.
   const { createHttpSource } = await import('./http/create-http-source.ts');
   const remote = createHttpSource(http, parts);
   return http.kind === 'tomcat-status' ? new PairedSource(remote, createCounters(parts)) : remote;
@@ -31,7 +35,7 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
 
 function createLocalSource(parts: JvmSourceParts): JvmSource {
   const { attach, timeoutMs } = parts.config.jvm;
-  // Its failing must leave time for the reading that it is laid over.
+  // A failed overlay must leave time for the reading itself.
   const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
   return new LocalSource(createCounters(parts, overlay), overlay, parts.logger);
 }

@@ -1,4 +1,6 @@
-/** From a reading to the gauges that the monitor shows, under the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
+/**
+ * Converts a reading to the gauges that the monitor shows, with the names of Dropwizard's gauge sets (metrics-jvm 4.2).
+ */
 import type { Gauge } from '../metrics/gauge.ts';
 import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import type { JvmReading, MemoryUsage, PoolUsage } from './jvm-reading.ts';
@@ -12,7 +14,7 @@ export interface JvmGauges {
   readonly garbagecollector: MetricSet;
 }
 
-/** What a reading does not tell gets no gauge: missing is not zero. */
+/** A value that is missing from the reading gets no gauge: missing is not zero. */
 export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading): JvmGauges {
   const classloader = new Map<string, Gauge>();
   put(classloader, 'jvm.classloader.loaded', classes.loaded);
@@ -32,7 +34,7 @@ export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmRe
   return { classloader: setOf(classloader), memory: setOf(memory), garbagecollector: setOf(garbagecollector) };
 }
 
-/** All of them: exactly the union of the three. */
+/** Exactly the union of the three sets. */
 export function toMetricSet({ classloader, memory, garbagecollector }: JvmGauges): MetricSet {
   return unionOf(classloader, memory, garbagecollector);
 }
@@ -43,7 +45,7 @@ function putUsage(gauges: Map<string, Gauge>, prefix: string, usage: MemoryUsage
   put(gauges, `${prefix}.committed`, usage.committed);
   put(gauges, `${prefix}.max`, usage.max);
   const { used, max, committed } = usage;
-  // Against what is committed where there is no limit, as Dropwizard does since 4.2.16.
+  // Without a limit the ratio is used / committed, as in Dropwizard since 4.2.16.
   const whole = max === -1 ? committed : max;
   if (used !== undefined && whole !== undefined) putRatio(gauges, `${prefix}.usage`, used / whole);
 }
@@ -65,12 +67,12 @@ function put(gauges: Map<string, Gauge>, name: string, value: number | undefined
   if (value !== undefined) gauges.set(name, { type: 'integer', read: () => value });
 }
 
-/** Nothing of nothing, e.g. an empty survivor space, is NaN, as Dropwizard has it. */
+/** 0 / 0, e.g. for an empty survivor space, is NaN, as in Dropwizard. */
 function putRatio(gauges: Map<string, Gauge>, name: string, value: number): void {
   gauges.set(name, { type: 'double', read: () => value });
 }
 
-/** `G1-Eden-Space` for `G1 Eden Space`: Dropwizard's rule. */
+/** `G1-Eden-Space` for `G1 Eden Space`, as Dropwizard does it. */
 function toGaugeName(name: string): string {
   return name.replace(/\s+/g, '-');
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the JVM's condition from one source on a timer of its own, never on request: whoever asks gets the last reading with
- * its age. A source that hangs, fails or disappears costs nothing but its answers.
+ * Reads the JVM's condition from one source on its own timer, never on request: a request gets the last reading and its
+ * age. A source that hangs, fails or disappears affects nothing but these answers.
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -10,13 +10,13 @@ import { type JvmSource, JvmSourceError } from './jvm-source.ts';
 
 export interface JvmMonitorOptions {
   readonly source: JvmSource;
-  /** From the end of one reading to the beginning of the next. */
+  /** From the end of one reading to the start of the next. */
   readonly intervalMs: number;
-  /** What one reading may take. */
+  /** Time limit for one reading. */
   readonly timeoutMs: number;
-  /** Age from which the last reading is no longer shown. */
+  /** Age at which the last reading is no longer shown. */
   readonly staleAfterMs: number;
-  /** Nobody asked for this source by name: that there is no JVM to be read is then no cause for a warning. */
+  /** True if the configuration does not name this source. A missing JVM is then logged at info, not at warn. */
   readonly isOptional?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,13 +26,13 @@ export type JvmState =
   | {
       readonly kind: 'available';
       readonly reading: JvmReading;
-      /** The same as gauges. */
+      /** The reading as gauges. */
       readonly gauges: JvmGauges;
       readonly ageMs: number;
       /** E.g. `hsperfdata+attach`. */
       readonly source: string;
       readonly memory: JvmReading['memory'];
-      /** The first of the readings that have come since without a gap. */
+      /** Time of the first reading after the last gap. */
       readonly sinceEpochMs: number;
     }
   | { readonly kind: 'unavailable'; readonly reason: string; readonly sinceEpochMs: number };
@@ -70,12 +70,12 @@ export class JvmMonitor {
     return this.#reads;
   }
 
-  /** Those of them that failed. */
+  /** Readings that failed since the start. */
   get failures(): number {
     return this.#failures;
   }
 
-  /** How often its source passed over what lies beyond a bound of its search, by the bound's name; empty for sources without. */
+  /** How often the source reached a bound of its search, by the bound's name; empty for a source without bounds. */
   get boundsHit(): ReadonlyMap<string, number> {
     return this.#options.source.boundsHit ?? new Map();
   }
@@ -91,7 +91,7 @@ export class JvmMonitor {
     return { kind: 'available', reading, gauges, ageMs, source, memory: reading.memory, sinceEpochMs };
   }
 
-  /** Reads now, and again and again until `stop`. */
+  /** Reads now, then periodically until `stop`. */
   start(): void {
     this.#isRunning = true;
     void this.#poll();
@@ -108,7 +108,7 @@ export class JvmMonitor {
     if (this.#isRunning) this.#timer = setTimeout(() => void this.#poll(), this.#options.intervalMs).unref();
   }
 
-  /** One reading. Never rejects; without effect while another is under way. */
+  /** Takes one reading. Never rejects; does nothing while another reading is running. */
   async refresh(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -117,7 +117,7 @@ export class JvmMonitor {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
     const reading = (async () => await source.read(deadline.signal))();
-    // A source that does not heed the deadline is left to itself, and not asked again until it has come back.
+    // A source that ignores the deadline keeps running, and is not called again before it has settled.
     const settled = reading.then(
       () => undefined,
       () => undefined,
@@ -148,7 +148,7 @@ export class JvmMonitor {
     this.#failures += 1;
     const error = cause instanceof JvmSourceError ? cause : undefined;
     this.#reason = error?.message ?? 'The source of the JVM’s condition failed in a way that it should not.';
-    // Each reason once, not at every poll.
+    // Logs each reason once, not at every poll.
     if (this.#loggedReason === this.#reason) return;
     this.#loggedReason = this.#reason;
     const name = cause instanceof Error ? cause.name : typeof cause;

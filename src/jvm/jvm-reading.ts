@@ -1,9 +1,9 @@
 /**
- * What a source tells of a JVM at one moment. Missing is not zero: what a source cannot tell is absent, here and in the
- * answers.
+ * One reading of a JVM at one moment. Missing is not zero: a value that the source does not have is absent, here and in
+ * the monitor's answers.
  */
 
-/** Bytes. `max` is -1 where the JVM has no limit, as the platform's MXBeans say it. */
+/** In bytes. `max` is -1 if the JVM has no limit, as in the platform's MXBeans. */
 export interface MemoryUsage {
   readonly init?: number;
   readonly used?: number;
@@ -19,7 +19,7 @@ export interface PoolUsage extends MemoryUsage {
 export interface CollectorUsage {
   /** Collections since the JVM's start. */
   readonly count?: number;
-  /** Milliseconds spent in them, as the MXBean counts. */
+  /** Milliseconds spent in collections, as the MXBean counts them. */
   readonly timeMs?: number;
 }
 
@@ -28,10 +28,10 @@ export interface JvmReading {
   readonly classes: { readonly loaded?: number; readonly unloaded?: number };
   readonly heap: MemoryUsage;
   readonly nonHeap: MemoryUsage;
-  /** By the bean's own name, e.g. `G1 Eden Space`, `CodeHeap 'non-nmethods'`. */
+  /** By MXBean name, e.g. `G1 Eden Space`, `CodeHeap 'non-nmethods'`. */
   readonly pools: ReadonlyMap<string, PoolUsage>;
-  /** By the bean's own name, e.g. `G1 Young Generation`. */
+  /** By MXBean name, e.g. `G1 Young Generation`. */
   readonly collectors: ReadonlyMap<string, CollectorUsage>;
-  /** Whether `used` of the heap is of now, or as of the last collection. */
+  /** Whether the heap's `used` is current, or from the last collection. */
   readonly memory: 'live' | 'after-gc';
 }

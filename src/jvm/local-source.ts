@@ -4,7 +4,7 @@ import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import type { JvmSource } from './jvm-source.ts';
 
-/** The default: the counters file, and over it what the JVM tells on its attach socket, where there is one. */
+/** The default source: the counters file, overlaid with values from the attach socket if there is one. */
 export class LocalSource implements JvmSource {
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
@@ -34,7 +34,9 @@ export class LocalSource implements JvmSource {
     return laid;
   }
 
-  /** Once for each change: it is read every few seconds. Reasons hold paths and ids, and nothing that a JVM has answered. */
+  /**
+   * Logs each change once, since readings come every few seconds. Reasons hold paths and ids, and no text from a JVM.
+   */
   #tell(reason: string | undefined): void {
     if (reason === this.#toldReason) return;
     this.#toldReason = reason;

@@ -2,8 +2,9 @@ import type { JvmReading } from './jvm-reading.ts';
 import type { JvmSource } from './jvm-source.ts';
 
 /**
- * Memory from one source, classes and collectors from another: Tomcat's status page takes the least right of all and tells
- * only memory, the counters file tells the other two exactly. Without the second, the first still tells what it can.
+ * Takes memory from one source, classes and collectors from another. Tomcat's status page needs the fewest rights and
+ * has only memory; the counters file has exact classes and collectors. If the second source fails, memory alone is
+ * returned.
  */
 export class PairedSource implements JvmSource {
   readonly #memory: JvmSource;
@@ -24,7 +25,7 @@ export class PairedSource implements JvmSource {
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
-    // Both to their ends, also when one has failed: it must not be asked again while it is still looking.
+    // Wait for both even if one has failed: a source must not be called again while it is still reading.
     const [memory, rest] = await Promise.allSettled([this.#memory.read(signal), this.#rest.read(signal)]);
     if (memory.status === 'rejected') throw memory.reason;
     this.#isPaired = rest.status === 'fulfilled';

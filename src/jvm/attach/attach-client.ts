@@ -1,12 +1,12 @@
 /**
- * The attach socket's protocol. Whoever may connect has the JVM in his hands: the same socket loads code, sets flags and
- * dumps memory. So this client can say four sentences and no other; none of them stops the JVM at a safepoint.
+ * The attach socket's protocol. Access to this socket means control of the JVM: it also loads code, sets flags and
+ * dumps memory. So this client can send four commands and no others; none of them stops the JVM at a safepoint.
  */
 import { strict as assert } from 'node:assert';
 import net from 'node:net';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 
-/** All that is ever sent, as jcmd has it. Frozen, so that nobody adds to it while the program runs. */
+/** All commands that are ever sent, in jcmd's spelling. Frozen, so that nothing is added at run time. */
 export const ATTACH_COMMANDS = Object.freeze([
   'GC.heap_info',
   'VM.metaspace basic scale=1',
@@ -18,45 +18,46 @@ export type AttachCommand = (typeof ATTACH_COMMANDS)[number];
 
 /** The longest known answer has 2 KiB. */
 export const MAX_ANSWER_BYTES = 262_144;
-/** Both JDK 17 and 25 take the first version of the protocol. */
+/** JDK 17 and JDK 25 both accept the first version of the protocol. */
 const PROTOCOL_VERSION = '1';
 const OPERATION = 'jcmd';
 const ARGUMENTS = 3;
 
-/** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each ended by a NUL. */
+/** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each followed by a NUL. */
 export function toRequest(command: AttachCommand): string {
-  // Types are gone when this runs.
+  // Types are not checked at run time.
   assert(ATTACH_COMMANDS.includes(command), 'a command that is not on the list');
   return `${PROTOCOL_VERSION}\0${OPERATION}\0${command}${'\0'.repeat(ARGUMENTS)}`;
 }
 
 /**
- * The text that the JVM answers, without the line of its result code. Each command has a connection of its own.
- * Rejects with D2S_ERR_JVM_GONE where nobody listens, D2S_ERR_JVM_ACCESS where the JVM turns us away, D2S_ERR_JVM_TIMEOUT
- * when `signal` aborts, D2S_ERR_JVM_FORMAT for a result other than 0, for an answer that was cut short and for more than
- * `MAX_ANSWER_BYTES`.
+ * Returns the JVM's answer without its first line, the result code. Each command uses a new connection. Rejects with:
+ * - D2S_ERR_JVM_GONE if nothing listens,
+ * - D2S_ERR_JVM_ACCESS if the JVM refuses us,
+ * - D2S_ERR_JVM_TIMEOUT when `signal` aborts,
+ * - D2S_ERR_JVM_FORMAT for a result other than 0, a truncated answer, or more than `MAX_ANSWER_BYTES`.
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
   const request = toRequest(command);
   const answer = await converse(socketPath, request, signal);
-  // There is a result in every answer; a JVM that turns us away closes without a word.
+  // Every answer has a result code; a JVM that refuses us closes the connection without one.
   if (answer === '') throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `${REFUSED}.`);
   const end = answer.indexOf('\n');
   const result = end < 0 ? answer : answer.slice(0, end);
   if (result.trim() === '0') {
-    // A JVM that dies while it answers may leave us the beginning of a number.
+    // A JVM that dies while it answers may leave a truncated number.
     if (!answer.endsWith('\n'))
       throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `The JVM’s answer to ${command} was cut short.`);
     return answer.slice(end + 1);
   }
-  // The rest is the text of an exception; what it says is up to the JVM, so it is not repeated.
+  // The rest is the text of an exception. The JVM controls that text, so it is not repeated.
   const code = /^-?\d{1,9}$/.test(result) ? `result ${result}` : 'no result code';
   throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `The JVM answered ${command} with ${code} instead of 0.`);
 }
 
 /**
- * Whether somebody listens at the socket: false means that its JVM has ended without removing it (SIGKILL, out of memory).
- * Sends nothing. Rejects like `askJvm`, except for D2S_ERR_JVM_GONE.
+ * Whether something listens at the socket. False means that the JVM has ended without removing it (SIGKILL, out of
+ * memory). Sends nothing. Rejects like `askJvm`, except for D2S_ERR_JVM_GONE.
  */
 export async function isListening(socketPath: string, signal: AbortSignal): Promise<boolean> {
   try {
@@ -68,7 +69,7 @@ export async function isListening(socketPath: string, signal: AbortSignal): Prom
   }
 }
 
-/** Without a request, ends as soon as there is a connection. */
+/** Without a request, resolves as soon as the connection is open. */
 function converse(socketPath: string, request: string | undefined, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -94,9 +95,9 @@ function converse(socketPath: string, request: string | undefined, signal: Abort
       chunks.push(chunk);
       if (bytes > MAX_ANSWER_BYTES) end(() => reject(tooLong()));
     });
-    // The JVM closes behind its answer; there is no other end of it.
+    // The JVM closes the connection after its answer; nothing else marks the end.
     socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
-    // Stays for as long as the socket does: an error may come behind the first, e.g. EPIPE and then ECONNRESET.
+    // The listener stays as long as the socket: a second error may follow the first, e.g. ECONNRESET after EPIPE.
     socket.on('error', (cause) => end(() => reject(toAttachError(cause))));
     socket.once('close', () => end(() => reject(timedOut())));
   });
@@ -127,7 +128,7 @@ const FAILURES: ReadonlyMap<string, readonly [JvmErrorCode, string]> = new Map([
   ['ENOENT', ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket has just been removed']],
   ['EACCES', ['D2S_ERR_JVM_ACCESS', REFUSED]],
   ['EPERM', ['D2S_ERR_JVM_ACCESS', REFUSED]],
-  // It looks at the user and group of whoever connects, and closes without a word.
+  // The JVM checks the user and group of the client, and closes without an answer.
   ['ECONNRESET', ['D2S_ERR_JVM_ACCESS', REFUSED]],
   ['EPIPE', ['D2S_ERR_JVM_ACCESS', REFUSED]],
   ['EAGAIN', ['D2S_ERR_JVM_TIMEOUT', 'The JVM accepts no more connections on its attach socket']],

@@ -1,6 +1,7 @@
 /**
- * Asks a JVM over its attach socket for what its counters file does not tell, or tells late, and lays that over a reading of
- * the file. A luxury: whatever goes wrong here leaves the reading as it was, and within a fraction of the time for reading.
+ * Asks a JVM over its attach socket for values that its counters file lacks or updates late, and lays them over a
+ * reading of the file. They are optional: any failure here leaves the reading unchanged, within a fraction of the
+ * reading's time limit.
  */
 
 import type { JvmReading } from '../jvm-reading.ts';
@@ -14,18 +15,18 @@ import { parseHeapInfo } from './parse-heap-info.ts';
 import { type FlagsInfo, parseCodeCache, parseFlags, parseMetaspace } from './parse-non-heap.ts';
 
 export interface AttachOverlayOptions {
-  /** `jvm.attach`: whether a JVM without an attach socket may be made to open it. One that is there is used in any case. */
+  /** `jvm.attach`: whether we may make a JVM open its attach socket. An existing socket is used in any case. */
   readonly mayOpen: boolean;
-  /** For all four questions together. Has to be less than what a reading may take. Default 500 ms; they take 2 to 3. */
+  /** For all four commands together; must be less than the limit of a reading. Default 500 ms; they take 2 to 3 ms. */
   readonly timeoutMs?: number;
-  /** What a JVM may take to open its socket, over several readings. Default 60 s. */
+  /** Time for a JVM to open its socket, over several readings. Default 60 s. */
   readonly openTimeoutMs?: number;
-  /** What tests replace. */
+  /** Replaced in tests. */
   readonly system?: AttachSystem;
 }
 
 const TIMEOUT_MS = 500;
-/** The clock may have been set by so much between the JVM's start and its socket's. */
+/** The clock may have been changed by this much between the JVM's start and the creation of its socket. */
 const CLOCK_TOLERANCE_MS = 10_000;
 
 const NOT_OPENED =
@@ -38,7 +39,7 @@ export class AttachOverlay {
   readonly #timeoutMs: number;
   readonly #system: AttachSystem;
   readonly #opener: AttachOpener;
-  /** Constant for each start of a JVM. */
+  /** Constant for the lifetime of a JVM. */
   #flags: { readonly of: string; readonly flags: FlagsInfo } | undefined;
   #isApplied = false;
   #reason: string | undefined = 'not read yet';
@@ -50,22 +51,22 @@ export class AttachOverlay {
     this.#opener = new AttachOpener({ system, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) });
   }
 
-  /** Whether the last reading has got anything from the attach socket. */
+  /** Whether the last reading contains anything from the attach socket. */
   get isApplied(): boolean {
     return this.#isApplied;
   }
 
-  /** Why the last reading has got nothing, or not all, from the attach socket: for people. `undefined` if it has all. */
+  /** Why the last reading lacks some or all values of the attach socket, for the log; undefined if it has all. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** Times that a JVM was sent SIGQUIT. */
+  /** How often a JVM was sent SIGQUIT. */
   get signals(): number {
     return this.#opener.signals;
   }
 
-  /** `reading` itself if there is nothing to lay over it. Never rejects. One call at a time. */
+  /** Returns `reading` itself if there is nothing to lay over it. Never rejects. Not for concurrent calls. */
   async apply(reading: JvmReading, jvm: AttachTarget, signal: AbortSignal): Promise<JvmReading> {
     this.#isApplied = false;
     this.#reason = undefined;
@@ -87,17 +88,18 @@ export class AttachOverlay {
     }
   }
 
-  /** Whether the JVM lives, as far as its attach socket tells: `undefined` if there is none, or it cannot be used. */
+  /** Whether the JVM is alive according to its attach socket; undefined if there is none, or it cannot be used. */
   async isAlive(jvm: AttachTarget, signal: AbortSignal): Promise<boolean | undefined> {
     const deadline = createDeadline(signal, this.#timeoutMs);
     let socket: AttachSocket | undefined;
     try {
       socket = await openAttachSocket(jvm, this.#system);
-      // Left by one before it, e.g. in a container where every JVM has the same pid: says nothing of this one.
+      // An older socket is a previous JVM's, e.g. in a container where every JVM has the same pid. It says nothing of
+      // this one.
       if (socket === undefined || isOlder(socket, jvm)) return undefined;
       return await isListening(socket.connectPath, deadline.signal);
     } catch {
-      // Closed to us, or no answer: nothing known.
+      // Access denied, or no answer: unknown.
       return undefined;
     } finally {
       deadline.clear();
@@ -105,7 +107,7 @@ export class AttachOverlay {
     }
   }
 
-  /** Ends what is under way and takes the marker file away, if there is one. */
+  /** Stops an opening in progress and removes the marker file, if there is one. */
   async close(): Promise<void> {
     await this.#opener.close();
   }
@@ -117,7 +119,7 @@ export class AttachOverlay {
       this.#reason = NOT_OPENED;
       return undefined;
     }
-    // One reading waits, for as long as it may; those that come behind it neither wait nor leave anything to be called back.
+    // Only the first reading waits, until its deadline. Later ones do not wait and register no callback.
     if (this.#opener.isOpening(jvm)) {
       this.#reason = STILL_OPENING;
       return undefined;
@@ -149,10 +151,10 @@ export class AttachOverlay {
       this.#flags = flags && { of: identity, flags };
     }
     checkSameJvm(reading, this.#flags?.flags);
-    // G1's counters are as fresh as its text, and nearer to the bean.
+    // G1's counters are as fresh as its text, and closer to the MXBean.
     const { used, committed } = reading.heap;
     const knowsHeap = jvm.collector === 'G1' && used !== undefined && committed !== undefined;
-    // The text of a collector that is not known says nothing that could be compared.
+    // Nothing can verify the text of an unknown collector.
     const asksHeap = !knowsHeap && jvm.collector !== 'unknown';
     const heap = asksHeap ? await ask('GC.heap_info', parseHeapInfo) : undefined;
     if (heap !== undefined && !isHeapOf(jvm, heap))
@@ -164,8 +166,9 @@ export class AttachOverlay {
 }
 
 /**
- * Two containers' JVMs that share a /tmp have the same pid and one name for their sockets: the one that answers may not be the one
- * that was counted. No collector has a larger heap than its flag says; MXBean and counters leave out a survivor space at most.
+ * JVMs in two containers that share a /tmp have the same pid and the same socket name, so the counters and the socket
+ * may belong to different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space
+ * at most.
  */
 function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void {
   if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;
@@ -179,7 +182,7 @@ function isOlder({ madeEpochMs }: AttachSocket, { startedEpochMs }: AttachTarget
   return startedEpochMs !== undefined && madeEpochMs < startedEpochMs - CLOCK_TOLERANCE_MS;
 }
 
-/** `undefined` for an answer that this JVM does not give, or in another form; the others may be as good as ever. */
+/** Undefined if this JVM lacks the command or answers in another form; the other answers may still be usable. */
 async function answerOf<T>(
   connectPath: string,
   command: AttachCommand,
@@ -194,7 +197,7 @@ async function answerOf<T>(
   }
 }
 
-/** Not AbortSignal.any: in Node 20 nothing but its own users keeps such a signal, or its timer, from being collected. */
+/** Not AbortSignal.any: Node 20 collects such a signal, and its timer, as garbage unless its users hold a reference. */
 function createDeadline(outer: AbortSignal, ms: number): { readonly signal: AbortSignal; clear(): void } {
   const inner = new AbortController();
   const abort = () => inner.abort();

@@ -1,6 +1,6 @@
 /**
- * Finds the attach socket of a JVM. Everybody may write into /tmp, so nothing there is taken for what it is called: folder and
- * socket are opened first, without following links, then looked at, and only then used through what has been opened.
+ * Finds a JVM's attach socket. Every user may write into /tmp, so names there are not trusted: folder and socket are
+ * first opened without following links, then checked, and then used only through the open descriptor.
  */
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -9,27 +9,32 @@ import { JvmSourceError } from '../jvm-source.ts';
 import { type AttachSystem, type AttachTarget, hasOurRoot, tmpPathOf } from './attach-target.ts';
 import { readProcessState } from './process-state.ts';
 
-/** Linux: a name for the file without opening it. Node has no constant for it; the same on x86-64 and arm64. */
+/**
+ * Linux: a descriptor for the path without opening the file. Node has no constant; the value is the same on x86-64 and
+ * arm64.
+ */
 export const O_PATH = 0o10000000;
 
 export interface AttachSocket {
-  /** To connect to, e.g. `/proc/self/fd/21`: the very socket that was looked at, whatever its name leads to by now. */
+  /**
+   * The path to connect to, e.g. `/proc/self/fd/21`. It leads to the socket that was checked, even if its name changes.
+   */
   readonly connectPath: string;
-  /** Another one for each socket made, so also for each start of a JVM. */
+  /** Different for each socket, and so for each start of a JVM. */
   readonly identity: string;
-  /** ms since 1970. */
+  /** Milliseconds since 1970. */
   readonly madeEpochMs: number;
   close(): Promise<void>;
 }
 
-/** E.g. `/proc/812/root/tmp`. Rejects with what the system says, e.g. EACCES. */
+/** Opens e.g. `/proc/812/root/tmp`. Rejects with the system's error, e.g. EACCES. */
 export async function openTmp(target: AttachTarget, system: AttachSystem): Promise<FileHandle> {
-  // A link out of another root would be followed in ours: no JVM's socket is there.
+  // A link in another root would be resolved in our root, where the JVM's socket is not.
   const noFollow = hasOurRoot(target) ? 0 : constants.O_NOFOLLOW;
   return await open(tmpPathOf(target, system), O_PATH | constants.O_DIRECTORY | noFollow);
 }
 
-/** A name below an opened folder. */
+/** The path of `name` in an opened folder. */
 export function below(folder: FileHandle, name: string): string {
   return `/proc/self/fd/${folder.fd}/${name}`;
 }
@@ -39,8 +44,8 @@ export function socketNameOf({ nspid }: AttachTarget): string {
 }
 
 /**
- * `undefined` if there is none (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be looked at or is not the JVM's, with
- * D2S_ERR_JVM_GONE if it was reached by way of a process that is no longer the JVM's.
+ * Undefined if there is no socket (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be inspected or is not the JVM's,
+ * with D2S_ERR_JVM_GONE if the process used to reach it is no longer the JVM.
  */
 export async function openAttachSocket(target: AttachTarget, system: AttachSystem): Promise<AttachSocket | undefined> {
   const name = socketNameOf(target);
@@ -74,7 +79,7 @@ async function openSocketFile(
   let folder: FileHandle | undefined;
   try {
     folder = await openTmp(target, system);
-    // With O_PATH, O_NOFOLLOW opens a link itself, which is then not a socket.
+    // With O_PATH, O_NOFOLLOW opens a link itself, which then fails the check for a socket.
     return await open(below(folder, socketNameOf(target)), O_PATH | constants.O_NOFOLLOW);
   } catch (cause) {
     const errno = toErrno(cause);
@@ -91,8 +96,8 @@ async function openSocketFile(
 }
 
 /**
- * Why it cannot be the socket of that JVM, for people. HotSpot gives it to its own user, keeps everybody else out, and has no
- * second name for it: with one, it may be somebody's link to a socket of another program.
+ * Why it cannot be the socket of that JVM, for messages. HotSpot's socket belongs to its user, is closed to others, and
+ * has no second name: a second name may be a link that someone made to another program's socket.
  */
 export function whyNotOf(found: Stats, { uid }: AttachTarget): string | undefined {
   if (!found.isSocket()) return 'is not a socket (links are not followed)';
@@ -101,14 +106,14 @@ export function whyNotOf(found: Stats, { uid }: AttachTarget): string | undefine
   return found.nlink === 1 ? undefined : 'has another name elsewhere';
 }
 
-/** Its pid may have become another's, and with it `/proc/<pid>/root`, since the JVM was found. */
+/** Since the JVM was found, its pid, and with it `/proc/<pid>/root`, may have passed to another process. */
 function checkProcess({ pid, startTicks }: AttachTarget, { procPath }: AttachSystem): void {
   if (pid === undefined || startTicks === undefined) return;
   if (readProcessState(procPath, pid)?.startTicks === startTicks) return;
   throw new JvmSourceError('D2S_ERR_JVM_GONE', `Process ${pid} is no longer the JVM that was found.`);
 }
 
-/** `EACCES`, or what there is. */
+/** `EACCES`, or `unknown reason`. */
 export function toErrno(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -1,41 +1,44 @@
-/** Which JVM is meant, and the machine it is looked at through. */
+/** The JVM to attach to, and the system that it runs on. */
 import path from 'node:path';
 import type { Collector } from '../hsperfdata/collectors.ts';
 
-/** As the counters file and /proc tell of it. */
+/** As read from the counters file and /proc. */
 export interface AttachTarget {
-  /** In our own pid namespace. Absent where it is not visible, e.g. in another container; then it is never signalled. */
+  /** In our own pid namespace. Absent if not visible, e.g. in another container; then the JVM never gets a signal. */
   readonly pid?: number | undefined;
-  /** In its own, innermost pid namespace: the number in the names of its files. */
+  /** In the JVM's own, innermost pid namespace: the number in the names of its files. */
   readonly nspid: number;
   /** Effective ids. */
   readonly uid: number;
   readonly gid: number;
-  /** With the pid, names its process for ever: field 22 of /proc/<pid>/stat. Where it is given, no other process will do. */
+  /**
+   * Field 22 of /proc/<pid>/stat; with the pid, it identifies a process for good. If given, no other process is
+   * accepted.
+   */
   readonly startTicks?: number | undefined;
-  /** When it says that it started: ms since 1970. */
+  /** Start time that the JVM reports, in milliseconds since 1970. */
   readonly startedEpochMs?: number | undefined;
-  /** What to put before its own paths: empty, or e.g. `/proc/812/root`. */
+  /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
   readonly rootPath: string;
-  /** Its /tmp as we reach it. Default: that of the system below `rootPath`. */
+  /** The JVM's /tmp as we reach it. Default: the system's, below `rootPath`. */
   readonly tmpPath?: string | undefined;
   readonly collector?: Collector | undefined;
   /** E.g. 17. */
   readonly jdkMajor?: number | undefined;
 }
 
-/** What tests replace. */
+/** Replaced in tests. */
 export interface AttachSystem {
-  /** `/proc` */
+  /** E.g. `/proc`. */
   readonly procPath: string;
   /** `/tmp`: HotSpot's folder for its sockets, whatever java.io.tmpdir says. */
   readonly tmpPath: string;
   /** Our own effective ids. */
   readonly uid: number;
   readonly gid: number;
-  /** Our own, in the namespace that `kill` takes numbers of. */
+  /** Our own pid, in the namespace that `kill` uses. */
   readonly pid: number;
-  /** As `process.arch`, e.g. `x64`. */
+  /** Like `process.arch`, e.g. `x64`. */
   readonly architecture: string;
   kill(pid: number, signal: 'SIGQUIT'): void;
 }
@@ -45,7 +48,7 @@ export function tmpPathOf({ rootPath, tmpPath }: AttachTarget, system: AttachSys
   return tmpPath ?? path.join(rootPath, system.tmpPath);
 }
 
-/** Whether the JVM's own absolute paths, and with them its links, lead where they lead here. */
+/** Whether the JVM's absolute paths, and so its links, resolve to the same files for us. */
 export function hasOurRoot({ rootPath }: AttachTarget): boolean {
   return rootPath === '' || rootPath === '/';
 }
@@ -54,7 +57,7 @@ export function createAttachSystem(replaced: Partial<AttachSystem> = {}): Attach
   return {
     procPath: '/proc',
     tmpPath: '/tmp',
-    // Absent on Windows, where there is no such socket either.
+    // Absent on Windows, which has no attach socket either.
     uid: process.geteuid?.() ?? -1,
     gid: process.getegid?.() ?? -1,
     pid: process.pid,

@@ -1,10 +1,10 @@
-/** Which of the values that the attach socket tells are better than those of the counters file, and the sums over them. */
+/** Chooses which values of the attach socket replace those of the counters file, and adds up totals. */
 import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import type { AttachTarget } from './attach-target.ts';
 import type { HeapInfo } from './parse-heap-info.ts';
 import type { CodeHeapInfo, FlagsInfo, MetaspaceInfo } from './parse-non-heap.ts';
 
-/** What could be asked and understood. */
+/** The answers that were received and understood. */
 export interface LiveValues {
   readonly heap?: HeapInfo | undefined;
   readonly metaspace?: MetaspaceInfo | undefined;
@@ -13,7 +13,7 @@ export interface LiveValues {
 }
 
 export interface LiveJvm extends Pick<AttachTarget, 'collector' | 'jdkMajor'> {
-  /** As `process.arch`. */
+  /** Like `process.arch`. */
   readonly architecture: string;
 }
 
@@ -22,12 +22,12 @@ type Usage = { readonly [Key in keyof PoolUsage]: PoolUsage[Key] | undefined };
 const METASPACE = 'Metaspace';
 const CLASS_SPACE = 'Compressed Class Space';
 const SHENANDOAH = 'Shenandoah';
-/** Those without generations. */
+/** The modes without generations. */
 const SHENANDOAH_MODES_OF_ONE_POOL = ['satb', 'iu', 'passive'];
-/** The last JDK of which it is known that its own choice is one of them. */
+/** The newest JDK whose default mode is known to be one of them. */
 const SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK = 25;
 const NO_LIMIT = -1;
-/** What a code heap has at the JVM's start unless InitialCodeCacheSize says otherwise: 2496 KiB. */
+/** Initial size of a code heap unless InitialCodeCacheSize is set: 2496 KiB. */
 const INITIAL_CODE_HEAP_BYTES_X64 = 2_555_904;
 const PAGE_BYTES = 4096;
 
@@ -41,7 +41,7 @@ const KINDS: Readonly<Record<NonNullable<AttachTarget['collector']>, HeapInfo['k
   unknown: undefined,
 };
 
-/** The reading with all that is known better laid over it; what is not known better stays as it is. */
+/** The reading, with each value replaced for which `live` has a better one. */
 export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): JvmReading {
   const info = isHeapOf(jvm, live.heap) ? live.heap : undefined;
   const heap = toHeap(reading.heap, info, live.flags);
@@ -59,19 +59,19 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
   return { ...reading, heap, nonHeap, pools, memory: isUsedOurs ? 'live' : reading.memory };
 }
 
-/** Two sources that do not agree on the collector do not speak of the same JVM. */
+/** Two sources that disagree on the collector describe different JVMs. */
 export function isHeapOf({ collector }: Pick<AttachTarget, 'collector'>, info: HeapInfo | undefined): boolean {
   return collector === undefined || KINDS[collector] === info?.kind;
 }
 
-/** `base` itself where the result could not be. */
+/** Returns `base` itself if the result would be impossible. */
 function toHeap(base: MemoryUsage, info: HeapInfo | undefined, flags: FlagsInfo | undefined): MemoryUsage {
   const isG1 = info?.kind === 'G1';
-  // G1's text counts the regions being filled as full, up to 2 MB more than the bean; its counters are always fresh.
+  // G1's text counts regions being filled as full, up to 2 MB more than the MXBean; its counters are always fresh.
   const used = isG1 ? (base.used ?? info.used) : (info?.used ?? base.used);
   const committed = isG1 ? (base.committed ?? info.committed) : (info?.committed ?? base.committed);
   return toPossible(base, {
-    // The bean's is this flag, whatever the collector.
+    // The MXBean's `init` is this flag with every collector.
     init: flags?.initialHeapSize ?? base.init,
     used,
     committed,
@@ -87,7 +87,7 @@ function toMax(
 ): number | undefined {
   switch (info?.kind) {
     case undefined:
-    // MaxHeapSize is too large for it: the bean leaves one survivor space out.
+    // MaxHeapSize is too large for Serial: the MXBean leaves one survivor space out.
     case 'Serial':
       return base;
     case 'Parallel':
@@ -114,7 +114,7 @@ function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): readonl
         ['PS Old Gen', info.old],
       ];
     case 'Z':
-      // With generations there are other pools, and only the heap as a whole is told.
+      // Generational ZGC has other pools, and its text has only the whole heap.
       return pools.has('ZHeap') ? [['ZHeap', { used: info.used, committed: info.committed }]] : [];
     case 'G1':
     case 'Shenandoah':
@@ -123,7 +123,10 @@ function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): readonl
   }
 }
 
-/** Its one pool is the heap itself. In the generational mode there are two others, of which nobody tells. */
+/**
+ * Without generations, its only pool is the heap itself. The generational mode has two other pools; no source has their
+ * values.
+ */
 function layShenandoah(
   pools: Map<string, PoolUsage>,
   heap: MemoryUsage,
@@ -134,7 +137,7 @@ function layShenandoah(
   else pools.delete(SHENANDOAH);
 }
 
-/** `undefined` where the flags do not tell. */
+/** Undefined if the flags do not say. */
 function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolean | undefined {
   const mode = flags?.shenandoahMode;
   if (mode === undefined) return undefined;
@@ -159,7 +162,7 @@ function nonHeapPoolsOf(
   return pools;
 }
 
-/** `undefined` where nobody has compared it with the bean: on other processors, and with large pages. */
+/** Undefined where the value was never compared with the MXBean: on other processors, and with large pages. */
 function initialCodeHeapBytes(
   max: number,
   flags: FlagsInfo | undefined,
@@ -170,7 +173,7 @@ function initialCodeHeapBytes(
   return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
 }
 
-/** As the bean does it, so with the class space twice: it is a part of Metaspace, too. */
+/** Counts the class space twice, like the MXBean: it is also a part of Metaspace. */
 function sumOf(pools: readonly MemoryUsage[]): MemoryUsage {
   const sum = (key: keyof MemoryUsage) => {
     const values = pools.map((pool) => pool[key]);
@@ -185,7 +188,7 @@ function lay(pools: Map<string, PoolUsage>, name: string, usage: Usage): void {
   pools.set(name, toPossible(base, { ...base, ...toUsage(usage) }));
 }
 
-/** Two sources, two instants: what contradicts itself in between is not shown. */
+/** The two sources are read at two moments: a result that contradicts itself is not shown. */
 function toPossible<U extends MemoryUsage>(base: U, usage: Usage): U | MemoryUsage {
   const { used, committed, max } = usage;
   const limit = max === undefined || max === NO_LIMIT ? Number.POSITIVE_INFINITY : max;
@@ -194,7 +197,7 @@ function toPossible<U extends MemoryUsage>(base: U, usage: Usage): U | MemoryUsa
   return isPossible ? toUsage(usage) : base;
 }
 
-/** Absent instead of undefined. */
+/** Omits undefined fields. */
 function toUsage(usage: Usage): PoolUsage {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined));
 }

@@ -1,7 +1,7 @@
 /**
- * Makes a JVM open its attach socket, by a marker file and SIGQUIT. The signal is dangerous: it ends a process that does not
- * handle it, and makes a JVM that does not expect it print all its threads. So everything is checked before, most of it once
- * more right before the signal, and a JVM that does not open its socket is never asked again.
+ * Makes a JVM open its attach socket, with a marker file and SIGQUIT. The signal is dangerous: it ends a process that
+ * does not handle it, and makes a JVM that does not expect it print all its threads. So everything is checked
+ * beforehand, most of it again right before the signal. A JVM that does not open its socket is never asked again.
  */
 import { lstatSync, type Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
@@ -25,8 +25,8 @@ export type OpenResult = { readonly kind: 'open' } | { readonly kind: 'closed'; 
 export interface AttachOpenerOptions {
   readonly system: AttachSystem;
   /**
-   * What the JVM may take for it; measured: 16 ms, but a collection comes first, and those of large heaps take many seconds. If
-   * the marker went before it is through, it would print its threads. Default 60 s.
+   * How long the JVM may take. Measured: 16 ms, but a collection may come first and take many seconds on a large heap.
+   * If the marker were removed too early, the JVM would print its threads. Default 60 s.
    */
   readonly openTimeoutMs?: number;
 }
@@ -34,15 +34,15 @@ export interface AttachOpenerOptions {
 const OPEN_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
-/** Starts of JVMs that are remembered; the oldest is forgotten first. */
+/** Starts of JVMs to remember; the oldest is evicted first. */
 const MAX_REMEMBERED = 64;
-/** A cleaner of /tmp removes sockets now and then. One that removes each of them at once is not raced with. */
+/** A cleaner of /tmp may remove a socket now and then. If sockets keep disappearing, we give up after this many. */
 const MAX_OPENINGS_PER_JVM = 16;
 
-/** Of one start of one JVM. */
+/** One start of one JVM. */
 interface History {
   openings: number;
-  /** Set once for all. */
+  /** Set once and final, unless the socket opens. */
   refusal: string | undefined;
 }
 
@@ -66,15 +66,15 @@ export class AttachOpener {
     return this.#signals;
   }
 
-  /** Whether this JVM has been asked, and has neither done it nor had its time. */
+  /** Whether this JVM was asked, has not opened its socket, and still has time to. */
   isOpening(target: AttachTarget): boolean {
     return this.#underWay?.key === keyOf(target);
   }
 
   /**
-   * To be called when there is no socket. Never rejects. May take `openTimeoutMs`, and more for a JVM that is stopped: the
-   * marker has to stay until the JVM has seen it, whoever still waits. A second call for the same JVM joins the first; another
-   * JVM is not asked meanwhile.
+   * Call it when there is no socket. Never rejects. It may take `openTimeoutMs`, and longer for a stopped JVM: the
+   * marker must stay until the JVM has seen it, even if no reading waits any more. A second call for the same JVM joins
+   * the first; a call for another JVM is refused meanwhile.
    */
   open(target: AttachTarget): Promise<OpenResult> {
     const key = keyOf(target);
@@ -93,7 +93,10 @@ export class AttachOpener {
     return this.#underWay.result;
   }
 
-  /** Ends a wait under way. Its marker is gone when this returns, not only when it resolves: the process may end at once. */
+  /**
+   * Ends a wait in progress. The marker is gone when this returns, before the promise resolves: the process may exit at
+   * once.
+   */
   close(): Promise<void> {
     this.#closing.abort();
     this.#marker?.removeNow();
@@ -147,7 +150,7 @@ export class AttachOpener {
     return history;
   }
 
-  /** Reasons that may pass. */
+  /** Temporary reasons. */
   #whyNotNow(target: AttachTarget, state: ProcessState | undefined): string | undefined {
     const { uid, gid } = this.#system;
     if (state === undefined || state.state === 'Z' || state.state === 'X') return GONE;
@@ -156,7 +159,7 @@ export class AttachOpener {
       return `process ${target.pid} is not the JVM that was found`;
     if (!isOwnProc(this.#system.procPath, this.#system.pid))
       return 'the processes of /proc have other numbers than ours, so that a signal would reach another process: mount its own /proc';
-    // The JVM itself asks for both.
+    // The JVM itself checks both ids.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
       return `the JVM lets only its own user and group attach (${state.uid}:${state.gid}), or root; the sidecar runs as ${uid}:${gid}`;
     }
@@ -166,7 +169,7 @@ export class AttachOpener {
     return undefined;
   }
 
-  /** Reasons that stay for as long as this process lives. */
+  /** Reasons that hold for the lifetime of this process. */
   async #whyNever(pid: number, history: History): Promise<string | undefined> {
     const { procPath, uid } = this.#system;
     if (!(await isHotSpot(procPath, pid)))
@@ -184,7 +187,7 @@ export class AttachOpener {
     if (state === undefined) return GONE;
     if (!(await hasSignalDispatcher(procPath, pid)))
       return 'SIGQUIT would go to a handler that is not the JVM’s: it is just starting, or runs with -Xrs and has to be restarted';
-    // Its socket was there already: it has been removed since.
+    // If we opened its socket before, the JVM is no longer starting: the socket was removed.
     const isStarting = openings === 0 && (await isAboutToListen(procPath, pid, state));
     return isStarting ? 'the JVM is just starting, and about to open its attach socket' : undefined;
   }
@@ -194,7 +197,7 @@ export class AttachOpener {
     return `the attach socket has been opened ${openings} times and was removed each time: see what cleans /tmp`;
   }
 
-  /** From the last look at the process to the signal nothing else runs. */
+  /** Synchronous: nothing else runs between the last check of the process and the signal. */
   #signal(target: AttachTarget, checked: ProcessState, history: History, socketPath: string): OpenResult | undefined {
     const pid = target.pid as number;
     if (this.#closing.signal.aborted) return closed(STOPPING);
@@ -202,11 +205,11 @@ export class AttachOpener {
     if (now?.startTicks !== checked.startTicks) return closed(GONE);
     const reason = this.#whyNotNow(target, now);
     if (reason !== undefined) return closed(reason);
-    // Another program's doing. A JVM that has its socket answers SIGQUIT with its threads, marker or not.
+    // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
     const found = lstatSync(socketPath, { throwIfNoEntry: false });
     if (found !== undefined) return isSocketOf(found, target) ? { kind: 'open' } : closed(OCCUPIED);
     if (this.#marker?.isInPlace() !== true) return closed('something has removed the marker file at once');
-    // Before the signal: whatever comes of it, there is no second try.
+    // Set before the signal: there is no second try, whatever happens.
     history.refusal =
       `no attach socket ${this.#openTimeoutMs} ms after SIGQUIT, which is not tried again until the JVM is restarted. Does it run ` +
       'with -XX:+DisableAttachMechanism? If so, its standard output now has a dump of its threads';
@@ -230,9 +233,9 @@ export class AttachOpener {
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;
     while (waitedMs < this.#openTimeoutMs && !signal.aborted) {
-      // Closing ends the pause, too.
+      // Closing also ends the pause.
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-      // Anything else of that name is somebody's who wants the marker gone before the JVM has seen it.
+      // Any other file of that name may be an attempt to have the marker removed before the JVM has seen it.
       if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), target)) {
         history.openings += 1;
         history.refusal = undefined;
@@ -240,7 +243,8 @@ export class AttachOpener {
       }
       const now = readProcessState(this.#system.procPath, target.pid as number);
       if (now?.startTicks !== checked.startTicks || now.state === 'Z' || now.state === 'X') return closed(GONE);
-      // While it is stopped its time does not run: it sees the signal when it goes on, and must find the marker then.
+      // The timeout does not run while the JVM is stopped: it sees the signal when it continues, and must find the
+      // marker then.
       const isStopped = now.state === 'T' || now.state === 't' || now.isQuitPending;
       waitedMs = isStopped ? 0 : waitedMs + pauseMs;
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);

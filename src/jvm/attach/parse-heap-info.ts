@@ -1,6 +1,6 @@
 /**
- * Reads the answer to `GC.heap_info`, text for people that differs between collectors and releases. Whatever does not look
- * exactly as known, or does not add up, is not there: no number is better than a wrong one.
+ * Parses the answer to `GC.heap_info`, a text for people that differs between collectors and releases. Text that does
+ * not match a known form exactly, or does not add up, is ignored: no number is better than a wrong one.
  */
 
 export interface SpaceInfo {
@@ -12,7 +12,7 @@ export interface SpaceInfo {
 export type HeapInfo =
   | {
       readonly kind: 'Serial' | 'Parallel';
-      /** Bytes; exact. One survivor space counts, as in the MXBean. */
+      /** Exact bytes. One survivor space is counted, as in the MXBean. */
       readonly used: number;
       readonly committed: number;
       readonly eden: SpaceInfo;
@@ -22,13 +22,13 @@ export type HeapInfo =
     }
   | {
       /**
-       * G1: whole KiB, and with the regions being filled, which the MXBean leaves out. ZGC: whole MiB, as it has them.
-       * Shenandoah: whole KiB, and absent where the text rounds to more.
+       * G1: whole KiB, including the regions being filled, which the MXBean leaves out. ZGC: whole MiB, as it allocates
+       * them. Shenandoah: whole KiB, and absent where the text rounds to a larger unit.
        */
       readonly kind: 'G1' | 'Z' | 'Shenandoah';
       readonly used?: number;
       readonly committed?: number;
-      /** Only where exact. */
+      /** Only if exact. */
       readonly max?: number;
     };
 
@@ -36,7 +36,7 @@ const KIB = 1024;
 const MIB = 1_048_576;
 const ADDRESS = '(0x[0-9a-f]{8,16})';
 
-/** `undefined` for text that is not understood. */
+/** Undefined for text that is not understood. */
 export function parseHeapInfo(text: string): HeapInfo | undefined {
   if (/^\s*(?:def new generation|DefNew)\s/.test(text)) return parseGenerations(text, 'Serial');
   if (/^\s*PSYoungGen\s/.test(text)) return parseGenerations(text, 'Parallel');
@@ -53,7 +53,7 @@ function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo |
   const survivor = parseSpace(text, 'from');
   const old = parseSpace(text, kind === 'Serial' ? 'the' : 'object');
   if (!young || !tenured || !eden || !survivor || !old) return undefined;
-  // What is used may be more on the next line already: the program goes on meanwhile.
+  // Used sizes are not compared: the program keeps allocating, so the next line may already show more.
   const fits =
     young.totalKib * KIB === eden.committed + survivor.committed &&
     tenured.totalKib * KIB === old.committed &&
@@ -65,7 +65,7 @@ function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo |
   return { kind, used, committed, eden, survivor, old };
 }
 
-/** `DefNew     total 14848K, used 2912K [...`: a check of its spaces. */
+/** `DefNew total 14848K, used 2912K [...`: verifies the spaces of the generation. */
 function parseGeneration(
   text: string,
   name: string,
@@ -74,7 +74,7 @@ function parseGeneration(
   return match && { totalKib: Number(match[1]), usedKib: Number(match[2]) };
 }
 
-/** ` eden space 13248K,  21% used [start, top, end)`; the old generation of JDK 17's Serial has one more address in it. */
+/** ` eden space 13248K, 21% used [start, top, end)`; Serial's old generation in JDK 17 has one more address. */
 function parseSpace(text: string, name: string): SpaceInfo | undefined {
   const addresses = `\\[${ADDRESS}, ?${ADDRESS}, ?(?:0x[0-9a-f]{8,16}, ?)?${ADDRESS}\\)`;
   const match = onlyMatch(text, `^ *${name} +space (\\d{1,12})K, +\\d{1,3}% used ${addresses}$`);
@@ -98,7 +98,7 @@ function parseG1(text: string): HeapInfo | undefined {
 function parseZ(text: string): HeapInfo | undefined {
   const match = onlyMatch(text, '^ *ZHeap +used (\\d{1,9})M, capacity (\\d{1,9})M, max capacity (\\d{1,9})M$');
   if (match === undefined) return undefined;
-  // All of its pages are whole pieces of 2 MiB.
+  // All ZGC pages are multiples of 2 MiB.
   const [used, committed, max] = [1, 2, 3].map((index) => toBytes(match[index], MIB));
   return toHeap('Z', { max, committed, used });
 }
@@ -106,7 +106,7 @@ function parseZ(text: string): HeapInfo | undefined {
 function parseShenandoah(text: string): HeapInfo | undefined {
   const value = '(\\d{1,12}) ?([BKMG])';
   const match = onlyMatch(text, `^ *${value} max, ${value} soft max, ${value} committed, ${value} used$`);
-  // `3072 x 4096 K regions`: what is reserved and committed are whole regions, so M is exact with regions of whole MiB.
+  // `3072 x 4096 K regions`: reserved and committed sizes are whole regions, so M is exact if a region is whole MiB.
   const regions = onlyMatch(text, '^ *\\d{1,9} x (\\d{1,9}) ?([BKMG]) regions$');
   if (match === undefined || regions === undefined) return undefined;
   const regionBytes = toBytes(regions[1], UNITS.get(regions[2] as string) ?? Number.NaN);
@@ -116,7 +116,7 @@ function parseShenandoah(text: string): HeapInfo | undefined {
     return units.includes(unit) ? toBytes(match[index], UNITS.get(unit) ?? Number.NaN) : undefined;
   };
   const wholeRegions = isWholeMib ? 'BKM' : 'BK';
-  // From 100 MiB on, `used` is cut to whole MiB, from 100 GiB on to whole GiB.
+  // From 100 MiB on, `used` is truncated to whole MiB, from 100 GiB on to whole GiB.
   return toHeap('Shenandoah', {
     max: exact(1, wholeRegions),
     committed: exact(5, wholeRegions),
@@ -154,7 +154,7 @@ function toBytes(digits: string | undefined, unit: number): number | undefined {
   return digits !== undefined && Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** A second line of the same kind means that this is not the text we know. */
+/** Undefined without a match and with several: a second match means an unknown form of the text. */
 export function onlyMatch(text: string, pattern: string): RegExpMatchArray | undefined {
   const matches = [...text.matchAll(new RegExp(pattern, 'gm'))];
   return matches.length === 1 ? matches[0] : undefined;

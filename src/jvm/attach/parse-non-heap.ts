@@ -1,20 +1,20 @@
-/** Reads the answers to `VM.metaspace`, `Compiler.codecache` and `VM.flags`, as strictly as those of the heap are read. */
+/** Parses the answers to `VM.metaspace`, `Compiler.codecache` and `VM.flags`, as strictly as `parse-heap-info.ts`. */
 import { onlyMatch } from './parse-heap-info.ts';
 
 export interface MetaspaceInfo {
-  /** Bytes. Class space included. */
+  /** Bytes, including class space. */
   readonly used: number;
   readonly committed: number;
-  /** -1: unlimited. Absent if the text does not tell. */
+  /** -1: unlimited. Absent if the text does not say. */
   readonly max?: number;
   /** Absent without compressed class pointers. */
   readonly classSpace?: { readonly used: number; readonly committed: number; readonly max?: number };
 }
 
 export interface CodeHeapInfo {
-  /** The bean's name, e.g. `CodeHeap 'non-nmethods'`, or `CodeCache` where it is one piece. */
+  /** The MXBean's name, e.g. `CodeHeap 'non-nmethods'`, or `CodeCache` for an undivided cache. */
   readonly name: string;
-  /** Bytes. `used` is cut to whole KiB, the others are exact. */
+  /** Bytes. `used` is truncated to whole KiB, the others are exact. */
   readonly used: number;
   readonly committed: number;
   readonly max: number;
@@ -24,22 +24,22 @@ export interface FlagsInfo {
   /** Bytes. */
   readonly initialHeapSize?: number;
   readonly maxHeapSize?: number;
-  /** Only where it is not the platform's own. */
+  /** Only if it differs from the platform's default. */
   readonly initialCodeCacheSize?: number;
-  /** E.g. `generational`, or `default` where the JVM was told none. Absent with other collectors. */
+  /** E.g. `generational`, or `default` if no mode was set. Absent with other collectors. */
   readonly shenandoahMode?: string;
   /** Code heaps then grow by larger pages than usual. */
   readonly hasLargePages: boolean;
 }
 
 const KIB = 1024;
-/** Each line is counted on its own, while classes are loaded and code is compiled. */
+/** Each line is counted separately, while classes are loaded and code is compiled. */
 const MAX_DRIFT_BYTES = 1_048_576;
-/** HotSpot has one or up to three. */
+/** HotSpot has at most three. */
 const MAX_CODE_HEAPS = 8;
 const UNLIMITED = -1;
 
-/** Of `VM.metaspace basic scale=1`. `undefined` for text that is not understood. */
+/** For `VM.metaspace basic scale=1`. Undefined for text that is not understood. */
 export function parseMetaspace(text: string): MetaspaceInfo | undefined {
   if (onlyMatch(text, '^No class space$') !== undefined) return parseWithoutClassSpace(text);
   const part = (name: string) => {
@@ -60,7 +60,7 @@ export function parseMetaspace(text: string): MetaspaceInfo | undefined {
   if (!addsUp || !isOrdered(both) || !isOrdered(classSpace)) return undefined;
   const { used, committed } = classSpace;
   const max = numberIn(text, '^CompressedClassSpaceSize: (\\d{1,15}) bytes$');
-  // The space that is reserved is the whole of it.
+  // The whole class space is reserved, so more than `max` cannot be committed.
   const fits = max === undefined || max >= committed;
   return {
     used: both.used,
@@ -89,13 +89,13 @@ function isOrdered(space: { readonly used: number; readonly committed: number; r
   return space.used <= space.committed && space.committed <= space.reserved && Number.isSafeInteger(space.reserved);
 }
 
-/** Of `Compiler.codecache`: all code heaps, or `undefined`: with one of them missing, the sums over them would be wrong. */
+/** For `Compiler.codecache`. All code heaps or undefined: if one were missing, the sums over them would be wrong. */
 export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefined {
   const sizes = 'size=(\\d{1,12})Kb used=(\\d{1,12})Kb max_used=(\\d{1,12})Kb free=(\\d{1,12})Kb';
   const bounds = ' bounds \\[(0x[0-9a-f]{8,16}), (0x[0-9a-f]{8,16}), (0x[0-9a-f]{8,16})\\]';
   const pattern = `^(CodeHeap '[a-z][a-z -]{0,40}'|CodeCache): ${sizes}\\n${bounds}$`;
   const matches = [...text.matchAll(new RegExp(pattern, 'gm'))];
-  // JDK 25 adds a line for all together, with commas and without bounds.
+  // JDK 25 adds a line for the total, with commas and without bounds.
   const total = onlyMatch(text, '^CodeCache: size=(\\d{1,12})Kb, used=(\\d{1,12})Kb, ');
   const named = [...text.matchAll(/^.*Code(?:Heap|Cache).*$/gim)].length - (total === undefined ? 0 : 1);
   const pieces = [...text.matchAll(/^.*bounds.*$/gm)].length;
@@ -130,7 +130,7 @@ function toCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
   return fits ? { name: match[1] as string, used, committed, max } : undefined;
 }
 
-/** HotSpot has the whole in one piece, or pieces of which the one for its own code is always there. */
+/** HotSpot has one undivided code cache, or code heaps that always include the one for its own code. */
 function isKnownSet(heaps: readonly CodeHeapInfo[]): boolean {
   const hasWhole = heaps.some(({ name }) => name === 'CodeCache');
   return hasWhole ? heaps.length === 1 : heaps.some(({ name }) => name === "CodeHeap 'non-nmethods'");
@@ -138,14 +138,14 @@ function isKnownSet(heaps: readonly CodeHeapInfo[]): boolean {
 
 function isSumOf(heaps: readonly CodeHeapInfo[], sizeKib: number, usedKib: number): boolean {
   const sum = (key: 'used' | 'max') => heaps.reduce((all, heap) => all + heap[key], 0);
-  // Each of them is cut to whole KiB for itself.
+  // Each heap is truncated to whole KiB separately.
   const cutBytes = heaps.length * KIB;
   return Math.abs(sum('max') - sizeKib * KIB) <= cutBytes && Math.abs(sum('used') - usedKib * KIB) <= MAX_DRIFT_BYTES;
 }
 
-/** Of `VM.flags`, which has one line with all that differ from their defaults. */
+/** For `VM.flags`, which lists on one line all flags that differ from their defaults. */
 export function parseFlags(text: string): FlagsInfo {
-  // Twice the same flag is not told; a flag is a word of its own.
+  // A flag that occurs twice is ignored. A flag is a whole word.
   const bytes = (name: string) => numberIn(text, `(?<=^|\\s)-XX:${name}=(\\d{1,15})(?=\\s|$)`);
   const [initialHeapSize, maxHeapSize] = [bytes('InitialHeapSize'), bytes('MaxHeapSize')];
   const isPossible =
@@ -159,10 +159,10 @@ export function parseFlags(text: string): FlagsInfo {
   };
 }
 
-/** Flags are in the order of their names: behind that of the collector, its mode cannot have been cut off. */
+/** Flags are sorted by name: if the collector's flag is there, its mode cannot have been cut off. */
 function shenandoahModeIn(text: string): { readonly shenandoahMode?: string } {
   if (!/(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text)) return {};
-  // More than one make a mode that there is not.
+  // Several modes are joined to a name that does not exist.
   const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
   return { shenandoahMode: modes.length === 0 ? 'default' : modes.join(' ') };
 }

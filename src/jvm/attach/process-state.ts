@@ -1,4 +1,4 @@
-/** What has to be known of a process before it is sent a signal that ends most programs. */
+/** What must be known of a process before it gets a signal that ends most programs. */
 import { type FileHandle, open, readdir, readlink } from 'node:fs/promises';
 import { readSmall } from '../hsperfdata/processes.ts';
 
@@ -11,31 +11,31 @@ export interface ProcessState {
   readonly state: string;
   /** Whether SIGQUIT has a handler. Without one it kills: a JVM with -Xrs, or one in the first moments of its start. */
   readonly catchesQuit: boolean;
-  /** Whether a SIGQUIT waits for it to run, as in a frozen container. */
+  /** Whether a SIGQUIT is pending until the process runs again, as in a frozen container. */
   readonly isQuitPending: boolean;
-  /** With the pid, names a process for ever. */
+  /** With the pid, identifies a process for good. */
   readonly startTicks: number;
 }
 
 /** SIGQUIT is signal 3, so bit 2. */
 const QUIT_BIT = 0x4n;
 const START_TIME_FIELD = 22;
-/** Lists of mappings of large JVMs have a few hundred KiB. */
+/** A large JVM's list of mappings has a few hundred KiB. */
 const MAX_MAPS_BYTES = 16 * 1_048_576;
 const MAX_SMALL_BYTES = 1_048_576;
-/** The dispatcher is among the first twenty; who has more threads than this and not yet shown it is not understood. */
+/** The dispatcher is among the first twenty threads. If it is not among this many, it counts as missing. */
 const MAX_THREADS = 4096;
 /** HotSpot's `Signal Dispatcher`, cut to the kernel's 15 characters. */
 const SIGNAL_DISPATCHER = 'Signal Dispatch';
 const ATTACH_LISTENER = 'Attach Listener';
-/** The unit of start times for every program on Linux, whatever the kernel's own. */
+/** Linux reports start times in this unit to every program, whatever the kernel uses itself. */
 const TICKS_PER_SECOND = 100;
-/** A start takes a tenth of a second, on a machine with something else to do a few. */
+/** A start takes a tenth of a second, or a few seconds on a busy machine. */
 const STARTING_SECONDS = 10;
 
 /**
- * `undefined` if it is gone, not visible, or told in a way that is not understood. Synchronous, so that a signal can follow
- * at once: these two files need no lock of the process's, and so cannot hang with it.
+ * Undefined if the process is gone, not visible, or its files are not understood. Synchronous, so that a signal can
+ * follow at once: these two files take no lock of the process, so reading them cannot hang.
  */
 export function readProcessState(procPath: string, pid: number): ProcessState | undefined {
   const status = readSmall(`${procPath}/${pid}/status`);
@@ -44,7 +44,7 @@ export function readProcessState(procPath: string, pid: number): ProcessState | 
   const words = (name: string) => wordsOf(status, name);
   const [, uid] = words('Uid').map(Number);
   const [, gid] = words('Gid').map(Number);
-  // Kernels before 4.1 have no NSpid; they also have no way to tell that the numbers differ.
+  // Kernels before 4.1 have no NSpid, and no other way to see that the pids differ.
   const nspid = Number(words('NSpid').at(-1));
   const [state] = words('State');
   // The program's name, field 2, may hold blanks and parentheses.
@@ -64,8 +64,8 @@ function hasQuit(mask: string): boolean | undefined {
 }
 
 /**
- * Whether /proc counts processes as the kernel does for us. After `unshare --pid` without a mount of /proc, or with the host's
- * /proc in a container, the numbers there are those of other processes to `kill`.
+ * Whether /proc shows pids of our own namespace. After `unshare --pid` without a new /proc, or with the host's /proc in
+ * a container, `kill` with a pid from there would hit another process.
  */
 export function isOwnProc(procPath: string, ownPid: number): boolean {
   const numbers = wordsOf(readSmall(`${procPath}/self/status`) ?? '', 'NSpid');
@@ -73,39 +73,41 @@ export function isOwnProc(procPath: string, ownPid: number): boolean {
 }
 
 /**
- * Whether root there is root here. Where it is not, a JVM takes neither a marker of ours for root's nor us for root: it would
- * print its threads. Asynchronous, like all that follows: these files wait for locks of the process's.
+ * Whether root in the process's user namespace is our root. If not, the JVM accepts neither our marker nor us as root,
+ * and would print its threads. Asynchronous, like the functions below: reading these files waits for locks of the
+ * process.
  */
 export async function hasOwnUserNamespace(procPath: string, pid: number): Promise<boolean> {
   const [ours, its] = await Promise.all(['self', pid].map((of) => readLink(`${procPath}/${of}/ns/user`)));
   if (ours !== undefined && its !== undefined) return ours === its;
-  // Root without CAP_SYS_PTRACE may read only these.
+  // All that root may read without CAP_SYS_PTRACE.
   const [ourMap, itsMap] = await Promise.all(['self', pid].map((of) => readBounded(`${procPath}/${of}/uid_map`)));
   return ourMap === itsMap;
 }
 
 /**
- * Whether the process runs HotSpot: a server with another use for SIGQUIT, such as nginx, could have taken over the pid. OpenJ9,
- * whose library has the same name, answers it with a dump into a file. Where its mappings are closed to us, its name has to do.
+ * Whether the process runs HotSpot. The pid may have been reused by a server that uses SIGQUIT otherwise, such as
+ * nginx. OpenJ9's library has the same name, but OpenJ9 dumps into a file on SIGQUIT. If the mappings are closed to us,
+ * the name of the program decides.
  */
 export async function isHotSpot(procPath: string, pid: number): Promise<boolean> {
   const maps = await readBounded(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);
-  // Deleted: the JDK has been updated below the running JVM.
+  // Deleted: the JDK was updated while the JVM was running.
   if (maps) return /\/libjvm\.so(?: \(deleted\))?$/m.test(maps) && !/\/libj9vm\d*\.so/.test(maps);
   return /^(?:java|jsvc)/.test((await readBounded(`${procPath}/${pid}/comm`)) ?? '');
 }
 
 /**
- * Whether HotSpot's own thread for SIGQUIT is there. With -Xrs it is not, however that was said (a file of options, the
- * environment), and the program may have a handler of its own: it ends many of them.
+ * Whether HotSpot's thread for SIGQUIT exists. With -Xrs it does not, wherever that option was set (a file of options,
+ * the environment). The program may then have its own handler for SIGQUIT, and many of those end the program.
  */
 export async function hasSignalDispatcher(procPath: string, pid: number): Promise<boolean> {
   return await hasThread(procPath, pid, SIGNAL_DISPATCHER);
 }
 
 /**
- * Whether a JVM that has just started is about to open its socket by itself: it would open it a second time, or print its
- * threads. Later on, the same thread without a socket means that the socket has been removed.
+ * Whether a JVM that has just started is about to open its socket by itself; a SIGQUIT would make it open the socket
+ * twice, or print its threads. Later, the same thread without a socket means that the socket was removed.
  */
 export async function isAboutToListen(procPath: string, pid: number, { startTicks }: ProcessState): Promise<boolean> {
   const [upSeconds] = ((await readBounded(`${procPath}/uptime`)) ?? '').split(' ').map(Number);
@@ -114,13 +116,15 @@ export async function isAboutToListen(procPath: string, pid: number, { startTick
   return words.includes('-XX:+StartAttachListener') || (await hasThread(procPath, pid, ATTACH_LISTENER));
 }
 
-/** Whether the command line says that the JVM has no attach socket; it can also be said elsewhere, e.g. in JAVA_TOOL_OPTIONS. */
+/**
+ * Whether the command line disables the attach socket. It may also be disabled elsewhere, e.g. in JAVA_TOOL_OPTIONS.
+ */
 export async function isAttachDisabled(procPath: string, pid: number): Promise<boolean> {
   const words = await readCommandLine(procPath, pid);
   return words.findLast((word) => /^-XX:[+-]DisableAttachMechanism$/.test(word)) === '-XX:+DisableAttachMechanism';
 }
 
-/** May hold passwords: to be searched and forgotten. */
+/** The result may hold passwords: search it, and do not keep it. */
 async function readCommandLine(procPath: string, pid: number): Promise<readonly string[]> {
   return ((await readBounded(`${procPath}/${pid}/cmdline`)) ?? '').split('\0');
 }
