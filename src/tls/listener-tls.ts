@@ -12,9 +12,9 @@ export interface HandshakeNumbers {
   readonly failed: number;
   /** Failed handshakes that timed out. */
   readonly timedOut: number;
-  /** Other failed handshakes of clients that had to present a certificate and had none that leads to an authority. */
+  /** Other failed handshakes of clients that had to present a certificate: it was missing or not verified. */
   readonly refused: number;
-  /** Clients that were accepted as if they had no certificate, because theirs leads to no authority. */
+  /** Clients that were accepted as if they had no certificate, because theirs could not be verified. */
   readonly unverified: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * TLS for the listeners and for the upstream: the policy, the certificate files and client certificates. This folder
- * knows nothing of HTTP, calls or users.
+ * secures connections and knows nothing of the requests on them.
  *
  * The policy: versions 1.2 and 1.3 (RFC 9325 §3.1), with forward secrecy and authenticated encryption only (RFC 9325
  * §4.2). It is stricter than Node's defaults, which still allow CBC and static RSA.

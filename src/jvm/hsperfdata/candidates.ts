@@ -1,4 +1,4 @@
-/** JVMs that have a counters file, each with the process that it belongs to, if that is visible. */
+/** Finds the JVMs that have a counters file, each with its process if that is visible. */
 import type { Counters } from './counters.ts';
 import { toKnownUsers } from './known-users.ts';
 import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
@@ -25,7 +25,7 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   /** `jvm.user`. */
   readonly user: string | undefined;
-  /** Of users that the JVM can belong to: our own, and those that listen on the upstream's port. */
+  /** Users that the JVM may belong to: our own, and those that listen on the upstream's port. */
   readonly uids: ReadonlySet<number>;
 }
 
@@ -39,10 +39,10 @@ export type Failure = Exclude<ReadCountersResult, { kind: 'counters' }>;
 
 type Written = Pick<Candidate, 'path' | 'file' | 'counters'>;
 
-/** The clock may have been set by so much since the JVM's start. */
+/** The clock may have been changed by this much since the JVM's start. */
 const START_TOLERANCE_MS = 10_000;
 
-/** The counters file of a process, in the /tmp that it shares with us or in its own. */
+/** The counters file of a process, in our /tmp, or in its own if it has another mount namespace. */
 export async function findOfProcess(around: Surroundings, process: ProcessInfo): Promise<CandidateResult> {
   const { procPath, tmpPath, bounds } = around;
   const ownNamespace = mountNamespaceOf(procPath, 'self');
@@ -59,7 +59,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
     for (const path of list.paths.filter(({ nspid }) => nspid === process.nspid)) {
       const result = await toCandidate(around, path, [process], uids);
       if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
-      // Another user's file of that number is not this process's.
+      // A file with the same pid that belongs to another user is not this process's.
       const isDeniedToUs =
         result.kind === 'failed' && result.result.kind === 'denied' && result.result.uid === process.uid;
       if (isDeniedToUs) worst = { kind: 'denied' };
@@ -69,7 +69,10 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   return worst;
 }
 
-/** Reads a file and finds its process among `processes`. Waits for a file that is not complete yet only if it is of `likelyUids`. */
+/**
+ * Reads a file and finds its process among `processes`. Waits for an incomplete file only if one of `likelyUids` owns
+ * it.
+ */
 export async function toCandidate(
   around: Surroundings,
   path: PerfFilePath,
@@ -96,8 +99,8 @@ async function findWriter(
 }
 
 /**
- * Whether a process wrote that file. The number and the user are not enough: the JVM may be dead and its pid reused, or live in
- * another container where the same pids are in use.
+ * Whether a process wrote that file. Pid and user are not enough: the JVM may be dead and its pid reused, or it may run
+ * in another container where the same pids are in use.
  */
 async function isOf(
   { procPath, bounds }: Surroundings,
@@ -109,14 +112,14 @@ async function isOf(
   if (isExact && holders.includes(process.pid)) return true;
   const mapped = await hasMapped(procPath, process.pid, fileNameOf(path), bounds);
   if (mapped !== undefined) return mapped;
-  // Somebody else has written it, who is visible: this one only has the same number and user.
+  // Another visible process wrote it; this one only has the same pid and user.
   if (isExact && holders.length > 0) return false;
   const processStart = startedEpochMsOf(procPath, process);
   if (processStart === undefined || startedEpochMs === undefined) return true;
   return processStart <= startedEpochMs + START_TOLERANCE_MS;
 }
 
-/** All JVMs that have a counters file in our /tmp or in the /tmp of a visible process, each once. */
+/** All JVMs with a counters file in our /tmp or in the /tmp of a visible process, each once. */
 export async function findAll(around: Surroundings): Promise<{
   candidates: readonly Candidate[];
   failures: readonly CandidateResult[];
@@ -133,7 +136,7 @@ export async function findAll(around: Surroundings): Promise<{
       continue;
     }
     const { candidate } = result;
-    // Somebody else's /tmp can be read only by way of its process.
+    // In another /tmp, a file without a visible process is skipped: that /tmp can be read only through its process.
     if (path.tmp !== around.tmpPath && candidate.process === undefined) continue;
     const key = `${candidate.file.device}:${candidate.file.inode}`;
     if (!candidates.has(key)) candidates.set(key, withOwnRoot(around, candidate));
@@ -141,7 +144,10 @@ export async function findAll(around: Surroundings): Promise<{
   return { candidates: [...candidates.values()], failures, deniedProcesses };
 }
 
-/** Files of another /tmp were listed by way of any process there: from now on by way of the JVM itself, which lives as long. */
+/**
+ * A file in another /tmp was listed through any process that uses it. Use the JVM's own root instead: it exists as long
+ * as the JVM.
+ */
 function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate): Candidate {
   const { path, process } = candidate;
   if (path.tmp === tmpPath || process === undefined) return candidate;
@@ -172,7 +178,7 @@ async function listEverywhere(
   return { paths, deniedProcesses };
 }
 
-/** For messages: the pid that `jvm.pid` takes. */
+/** For messages: the pid that `jvm.pid` accepts. */
 export function toNamed({ path, process, counters }: Candidate) {
   return { pid: process?.pid ?? path.nspid, user: path.user, command: counters.command?.name ?? 'unknown' };
 }

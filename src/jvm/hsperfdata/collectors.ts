@@ -1,9 +1,9 @@
-/** Which collector a JVM has, and what its counters say of the collections. */
+/** Identifies a JVM's collector, and reads the counts and times of its collections. */
 import type { CollectorUsage } from '../jvm-reading.ts';
 import type { Counters } from './counters.ts';
 import { countOf, millisecondsOf } from './plausible.ts';
 
-/** `unknown`: one whose counters nobody compared with its MXBeans, e.g. CMS or Epsilon. */
+/** `unknown`: a collector whose counters were never compared with its MXBeans, e.g. CMS or Epsilon. */
 export type Collector = 'Serial' | 'Parallel' | 'G1' | 'ZGC' | 'GenerationalZGC' | 'Shenandoah' | 'unknown';
 
 const POLICIES: ReadonlyMap<string, Collector> = new Map([
@@ -12,7 +12,7 @@ const POLICIES: ReadonlyMap<string, Collector> = new Map([
   ['GarbageFirst', 'G1'],
 ]);
 
-/** The JDK that gave the concurrent collections of G1 a bean; the counter is older. */
+/** The first JDK with an MXBean for G1's concurrent collections; the counter is older. */
 const G1_CONCURRENT_BEAN_JDK = 20;
 
 export function toCollector({ texts, numbers }: Counters): Collector {
@@ -26,7 +26,7 @@ export function toCollector({ texts, numbers }: Counters): Collector {
   return !hasYoung && name2 !== undefined && /^Z(?:GC)? .*cycle pauses$/.test(name2) ? 'ZGC' : 'unknown';
 }
 
-/** Beans by name, each with the number of its counters. */
+/** MXBean names, each with the index of its counters. */
 function beansOf(collector: Collector, jdkMajor: number | undefined): readonly (readonly [string, number])[] {
   switch (collector) {
     case 'Serial':
@@ -51,14 +51,17 @@ function beansOf(collector: Collector, jdkMajor: number | undefined): readonly (
         ['ZGC Minor Pauses', 0],
         ['ZGC Major Pauses', 2],
       ];
-    // Its counters count every phase, 60 for the 18 pauses of the bean: there is nothing to give.
+    // Shenandoah's counters count every phase, 60 where the MXBean has 18 pauses, so they are not used.
     case 'Shenandoah':
     case 'unknown':
       return [];
   }
 }
 
-/** By the bean's name; of an unknown collector by the name in the file. ZGC's cycles and all of Shenandoah have no counters. */
+/**
+ * By MXBean name; for an unknown collector by the name in the file. ZGC's cycles and all of Shenandoah have no usable
+ * counters.
+ */
 export function toCollectors(counters: Counters, collector: Collector): ReadonlyMap<string, CollectorUsage> {
   const beans = collector === 'unknown' ? rawBeans(counters) : beansOf(collector, counters.jdkMajor);
   const collectors = new Map<string, CollectorUsage>();
@@ -78,7 +81,7 @@ function rawBeans({ texts }: Counters): readonly (readonly [string, number])[] {
   const beans: [string, number][] = [];
   for (let index = 0; index < 8; index += 1) {
     const name = texts.get(`sun.gc.collector.${index}.name`);
-    // The name becomes a gauge's: nothing but what HotSpot itself uses in one.
+    // The name becomes part of a gauge's name: allow only characters that HotSpot uses.
     if (name === undefined || !/^[A-Za-z0-9][A-Za-z0-9 -]*$/.test(name) || beans.some((bean) => bean[0] === name))
       continue;
     beans.push([name, index]);

@@ -1,21 +1,23 @@
 /**
- * The counters that this program wants, out of the bytes of HotSpot's counters file. A closed list: `java.rt.vmArgs` and
- * other texts that may hold passwords are never decoded.
+ * Decodes the counters that this program needs from the bytes of HotSpot's counters file. The list is closed:
+ * `java.rt.vmArgs` and other texts that may hold passwords are never decoded.
  */
 import { type Entry, toLayout } from './entries.ts';
 import { type JavaCommand, toJavaCommand } from './java-command.ts';
 
 export interface Counters {
-  /** E.g. `sun.gc.metaspace.used` => 1180464n. Ticks stay BigInt until they have been divided. */
+  /** E.g. `sun.gc.metaspace.used` => 1180464n. Ticks stay BigInt until they are divided. */
   readonly numbers: ReadonlyMap<string, bigint>;
   /** E.g. `sun.gc.policy.name` => `GarbageFirst`. */
   readonly texts: ReadonlyMap<string, string>;
-  /** Some counters had no room in the file: absent ones are unknown. */
+  /** Some counters did not fit into the file, so absent ones are unknown. */
   readonly hasOverflow: boolean;
   readonly command: JavaCommand | undefined;
-  /** E.g. 17; `undefined` if the file does not say it twice alike. */
+  /** E.g. 17; undefined if the file's two version counters are missing or disagree. */
   readonly jdkMajor: number | undefined;
-  /** When the JVM started: ms since 1970. Together with the file's inode it tells one JVM from the next. */
+  /**
+   * When the JVM started, in milliseconds since 1970. With the file's inode, it distinguishes one JVM from the next.
+   */
   readonly startedEpochMs: number | undefined;
 }
 
@@ -62,14 +64,14 @@ function isWantedText(name: string): boolean {
   return name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name);
 }
 
-/** The unit that a wanted number must have; `undefined` for a number that is not wanted. */
+/** The unit that a wanted number must have; undefined for other numbers. */
 function unitOf(name: string): number | undefined {
   if (GENERATION.test(name) || SPACE.test(name)) return BYTES;
   if (COLLECTOR.test(name)) return name.endsWith('.time') ? TICKS : EVENTS;
   return NUMBER_UNITS.get(name);
 }
 
-/** Reads the wanted counters. Never throws; anything that contradicts itself is `invalid` with the reason. */
+/** Reads the wanted counters. Never throws; a file that contradicts itself is `invalid`, with the reason. */
 export function toCounters(bytes: Buffer): CountersResult {
   const result = toLayout(bytes);
   if (result.kind !== 'layout') return result;
@@ -110,7 +112,7 @@ function toText(bytes: Buffer, { dataOffset, dataBytes }: Entry, maxBytes: numbe
   return bytes.toString('latin1', dataOffset, nul >= 0 && nul < end ? nul : end);
 }
 
-/** From `17` (`1.8` before JDK 9) and the number whose highest byte is the major version: both must say the same. */
+/** From `17` (`1.8` before JDK 9) and the number whose highest byte is the major version; both must agree. */
 function toJdkMajor(specification: string | undefined, jvmVersion: bigint | undefined): number | undefined {
   const [, digits] = /^(?:1\.)?(\d{1,3})$/.exec(specification ?? '') ?? [];
   if (digits === undefined || jvmVersion === undefined) return undefined;

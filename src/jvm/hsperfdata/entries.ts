@@ -1,6 +1,6 @@
 /**
- * The layout of HotSpot's counters file (version 2.0), without any meaning: a header of 32 bytes, then the entries one behind
- * the other. Source: OpenJDK, `hotspot/share/runtime/perfMemory.hpp`. Pure; every offset is checked before it is followed.
+ * Parses the layout of HotSpot's counters file (version 2.0), but not its meaning: a header of 32 bytes, then the
+ * entries in a row. Source: OpenJDK, `hotspot/share/runtime/perfMemory.hpp`. Pure; every offset is checked before use.
  */
 
 export interface Entry {
@@ -9,20 +9,20 @@ export interface Entry {
   readonly type: string;
   /** 1 none, 2 bytes, 3 ticks, 4 events, 5 string, 6 hertz. */
   readonly unit: number;
-  /** Where the value begins, from the beginning of the file. */
+  /** Offset of the value from the start of the file. */
   readonly dataOffset: number;
-  /** Of the value: 8 for `J`. */
+  /** Size of the value: 8 for `J`. */
   readonly dataBytes: number;
 }
 
 export interface Layout {
   readonly isLittleEndian: boolean;
-  /** Bytes of counters that did not fit: greater than 0 means that an absent counter is unknown. */
+  /** Bytes of counters that did not fit. If greater than 0, an absent counter is unknown. */
   readonly overflowBytes: number;
   readonly entries: readonly Entry[];
 }
 
-/** `starting`: the JVM has not finished writing its counters, 50 to 70 ms after its start. */
+/** `starting`: the JVM has not finished writing its counters; that takes 50 to 70 ms from its start. */
 export type LayoutResult =
   | { readonly kind: 'layout'; readonly layout: Layout }
   | { readonly kind: 'starting' }
@@ -32,7 +32,7 @@ const HEADER_BYTES = 32;
 const ENTRY_HEAD_BYTES = 20;
 const MAGIC = 0xcafec0c0;
 
-/** Whether `bytes`, from the file's beginning, holds a whole and consistent list of counters. */
+/** Parses `bytes`, the file from its start, if it holds a complete and consistent list of counters. */
 export function toLayout(bytes: Buffer): LayoutResult {
   if (bytes.length < HEADER_BYTES)
     return invalid(`it has ${bytes.length} bytes, fewer than its header of ${HEADER_BYTES}`);
@@ -67,12 +67,12 @@ function readEntries(bytes: Buffer, isLittleEndian: boolean): LayoutResult {
     entries.push(entry);
     offset += entryBytes;
   }
-  // A counter that is being added at this moment looks like this, too; the next reading has it.
+  // A counter that is just being added causes this, too; the next reading will have it.
   if (offset !== used) return invalid(`its ${count} counters end at ${offset}, not at ${used}`);
   return { kind: 'layout', layout: { isLittleEndian, overflowBytes, entries } };
 }
 
-/** HotSpot lays an entry out in one way only: head, name, value at its alignment, padding to 8. Anything else is damage. */
+/** HotSpot has one layout for entries: head, name, aligned value, padding to 8 bytes. Any other layout is damage. */
 function readEntry(
   bytes: Buffer,
   offset: number,
@@ -89,7 +89,7 @@ function readEntry(
   const afterName = nameEnd + 1 - offset;
   const dataBytes = type === 'J' ? 8 : vectorLength;
   const expectedDataOffset = type === 'J' ? roundUpTo8(afterName) : afterName;
-  // J scalars and B vectors are the only kinds that HotSpot writes.
+  // HotSpot writes only J scalars and B vectors.
   if (type === 'J' ? vectorLength !== 0 : type !== 'B' || vectorLength <= 0) return undefined;
   if (relativeDataOffset !== expectedDataOffset) return undefined;
   if (roundUpTo8(relativeDataOffset + dataBytes) !== entryBytes) return undefined;

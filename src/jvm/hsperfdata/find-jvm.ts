@@ -1,6 +1,6 @@
 /**
- * Finds the JVM of the application server, and never guesses: by `jvm.pid`, else by who listens on the upstream's port, else
- * by the counters files that say they are a Tomcat's or WildFly's.
+ * Finds the application server's JVM, and never guesses: by `jvm.pid`, else by the process that listens on the
+ * upstream's port, else by the counters files that name a Tomcat or WildFly.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { JvmSourceError } from '../jvm-source.ts';
@@ -23,7 +23,7 @@ import { ambiguous, denied, deniedToUser, noFile, type OwnRights, refused, toLis
 import type { SearchBounds } from './search-bounds.ts';
 
 export interface FindJvmOptions {
-  /** `jvm.pid`: in our own pid namespace, or in the JVM's where its processes are not visible. */
+  /** `jvm.pid`: in our own pid namespace, or in the JVM's if its processes are not visible. */
   readonly pid?: number | undefined;
   /** `jvm.user`: the JVM's user by name, as in `hsperfdata_tomcat`, or by number. */
   readonly user?: string | undefined;
@@ -35,13 +35,13 @@ export interface FindJvmOptions {
   readonly tmpPath?: string | undefined;
   /** Monotonic. */
   readonly nowNs: () => number;
-  /** Where it is counted what was not looked at. */
+  /** Counts what the search skipped. */
   readonly bounds: SearchBounds;
 }
 
 export interface FoundJvm {
   readonly candidate: Candidate;
-  /** The listening sockets of the upstream's port when the JVM was found; other ones may mean another JVM. */
+  /** The listening sockets of the upstream's port when the JVM was found. Different sockets may mean another JVM. */
   readonly listenerInodes: ReadonlySet<string>;
 }
 
@@ -49,7 +49,7 @@ interface Search {
   readonly options: FindJvmOptions;
   readonly around: Surroundings;
   readonly own: OwnRights;
-  /** `undefined`: the port says nothing about the processes here. */
+  /** Undefined: the port says nothing about the processes here. */
   readonly listeners: readonly Listener[] | undefined;
 }
 
@@ -70,7 +70,7 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
   return { candidate, listenerInodes: inodesOf(search.listeners) };
 }
 
-/** Of the upstream's port now; `undefined` where a port is not ours to look at. */
+/** The current listeners on the upstream's port; undefined if there is no port, or its host is not this machine. */
 export async function listenersOf(options: Omit<FindJvmOptions, 'nowNs'>): Promise<Listener[] | undefined> {
   const { procPath = '/proc', upstreamHost = 'localhost', upstreamPort, bounds } = options;
   return upstreamPort === undefined ? undefined : findListeners(procPath, upstreamHost, upstreamPort, bounds);
@@ -85,7 +85,7 @@ async function findByPid(search: Search, pid: number): Promise<Candidate> {
   const visible = around.processes.find((one) => one.pid === pid);
   const result = visible === undefined ? undefined : await findOfProcess(around, visible);
   if (result?.kind === 'candidate') return result.candidate;
-  // In a container without sight of the JVM's processes, the number can only be the file's.
+  // If the JVM's processes are not visible, e.g. in another container, the pid can only be the one in the file's name.
   const candidates = await findInvisible(search, pid);
   if (candidates.length > 1) throw ambiguousNumber(pid, candidates);
   const [only] = candidates;
@@ -117,7 +117,7 @@ function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSour
 
 async function findUnnamed(search: Search): Promise<Candidate> {
   const { around, listeners, options, own } = search;
-  // Another server's JVM would be a wrong answer. Whoever names its user knows better.
+  // Another server's JVM would be a wrong answer. With `jvm.user` set, the search goes on.
   if (listeners?.length === 0 && options.user === undefined) throw nobodyListens(options.upstreamPort);
   const sockets = inodesOf(listeners);
   const holders =
@@ -132,7 +132,7 @@ async function findUnnamed(search: Search): Promise<Candidate> {
   const [only, another] = found;
   if (another !== undefined) throw ambiguous(found.map(toNamed));
   if (only !== undefined) return only;
-  // It is a JVM, so it is the one; looking for others would be a guess.
+  // This process looks like a JVM and listens, so it is the one; searching for others would be a guess.
   const jvm = failed.find(({ process }) => looksLikeJvm(process));
   if (jvm !== undefined) throw toError(jvm.process, jvm.result, own);
   return findServer(search, holders);
@@ -146,11 +146,12 @@ function nobodyListens(port: number | undefined): JvmSourceError {
   );
 }
 
-/** By what the counters files say of themselves. */
+/** Finds the server by the command in the counters files. */
 async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
   const { around, options, listeners } = search;
   const { candidates, failures, deniedProcesses } = await findAll(around);
-  // The listener's process cannot be seen, but its user can; a visible one that is no JVM, e.g. a proxy, says nothing.
+  // If the listener's process is not visible, its user still is. A visible one that is no JVM, e.g. a proxy, says
+  // nothing.
   const listenerUids =
     holders.length === 0 && listeners !== undefined ? new Set(listeners.map(({ uid }) => uid)) : undefined;
   const ofUser = candidates.filter((candidate) => isOfUser(candidate, options.user));
@@ -160,7 +161,7 @@ async function findServer(search: Search, holders: readonly ProcessInfo[]): Prom
     options.user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
   const living = await withoutDead(around, servers.length > 0 ? servers : others);
   const sure = living.filter(({ liveness }) => liveness !== 'unknown');
-  // Nobody listens: a file of which nothing shows that its JVM still lives is a dead one's.
+  // Nothing listens: a file without evidence of a living JVM is a dead one's.
   const possible = sure.length > 0 || listeners?.length === 0 ? sure : living;
   const [only, another] = possible;
   if (another !== undefined) throw ambiguous(possible.map(toNamed));
@@ -178,7 +179,7 @@ interface Survey {
 function whyNone(search: Search, { candidates, failures, deniedProcesses, listenerUids }: Survey): JvmSourceError {
   const { own, options, around, listeners } = search;
   const isSuspect = (uid: number) => !listenerUids?.size || listenerUids.has(uid);
-  // A JVM that is there but closed to us is most probably the one.
+  // A JVM that exists but is closed to us is most probably the one.
   const closed = deniedProcesses.find((process) => looksLikeJvm(process) && isSuspect(process.uid));
   if (closed !== undefined) return denied(closed, own);
   for (const failure of failures) {
@@ -212,7 +213,7 @@ function describePort({ upstreamHost, upstreamPort }: FindJvmOptions, listeners:
   return `what listens on the upstream’s port ${upstreamPort} is no visible JVM`;
 }
 
-/** Compares the ticks of those of which nothing is known yet with their ticks a moment later. */
+/** Drops dead JVMs: for those in doubt, checks a moment later whether their ticks have moved. */
 async function withoutDead(around: Surroundings, candidates: readonly Candidate[]): Promise<Candidate[]> {
   const isInDoubt = ({ liveness, evidence }: Candidate) => liveness === 'unknown' && evidence.ticks !== undefined;
   const { procPath, bounds, signal, nowNs } = around;

@@ -1,7 +1,7 @@
 /**
- * From counters to what the platform's MXBeans would say. What the file cannot tell is left out: code heaps, and with them
- * all of non-heap; the limit of Metaspace (the file has its reserved address space only); what is in use after a collection;
- * `init` where the counter is 0 for unknown.
+ * Converts counters to the values of the platform's MXBeans. Values that the file does not have are left out: code
+ * heaps, and so all of non-heap; the limit of Metaspace (the file has only its reserved address space); memory in use
+ * after a collection; `init` where a counter of 0 means unknown.
  */
 import type { JvmReading, PoolUsage } from '../jvm-reading.ts';
 import { type Collector, toCollector, toCollectors } from './collectors.ts';
@@ -25,7 +25,7 @@ export function toReading(counters: Counters): CountersReading {
   };
 }
 
-/** Classes of the shared archive are counted apart in the file, and together by the bean. */
+/** The file counts classes of the shared archive separately, the MXBean counts all together. */
 function toClasses(counters: Counters): JvmReading['classes'] {
   const loaded = sum(countOf(counters, 'java.cls.loadedClasses'), countOf(counters, 'java.cls.sharedLoadedClasses'));
   const unloaded = sum(
@@ -43,7 +43,7 @@ function isCount(value: number | undefined): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** As of the last collection (Shenandoah: at most 100 ms old); 0, which cannot be, until the first. */
+/** As of the last collection (Shenandoah: at most 100 ms old). Until the first one they are 0, an impossible value. */
 function toMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
   const pools = new Map<string, PoolUsage>();
   const written = (name: string) => bytesOf(counters, name) || undefined;
@@ -56,7 +56,7 @@ function toMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
     }),
   );
   const max = written('sun.gc.compressedclassspace.maxCapacity');
-  // 0 without compressed class pointers: then there is no such pool.
+  // 0 without compressed class pointers: then this pool does not exist.
   if (max !== undefined) {
     const used = written('sun.gc.compressedclassspace.used');
     const committed = written('sun.gc.compressedclassspace.capacity');

@@ -1,6 +1,6 @@
 /**
- * The heap and its pools out of the counters, for each collector. Every formula was compared with the platform's MXBeans on
- * JDK 17 and 25: equal to the byte, except where a comment says otherwise.
+ * Computes the heap and its pools from the counters, for each collector. Every formula was compared with the platform's
+ * MXBeans on JDK 17 and 25: equal to the byte, except where a comment says otherwise.
  */
 import type { MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import type { Collector } from './collectors.ts';
@@ -10,13 +10,13 @@ import { bytesOf, countOf, sum, toPlausibleUsage, type Usage } from './plausible
 export interface HeapReading {
   readonly heap: MemoryUsage;
   readonly pools: ReadonlyMap<string, PoolUsage>;
-  /** `after-gc`: `used` is as the last collection left it. */
+  /** `after-gc`: `used` is from the last collection. */
   readonly memory: 'live' | 'after-gc';
 }
 
 const NOTHING: HeapReading = { heap: {}, pools: new Map(), memory: 'after-gc' };
 const NO_LIMIT = -1;
-/** The first with -XX:ShenandoahGCMode=generational (JEP 404). */
+/** The first JDK with -XX:ShenandoahGCMode=generational (JEP 404). */
 const SHENANDOAH_GENERATIONS_JDK = 24;
 
 export function toHeap(counters: Counters, collector: Collector): HeapReading {
@@ -48,7 +48,7 @@ function serial(counters: Counters): HeapReading {
     ['Survivor Space', { used: from?.used, committed: from?.capacity, max: from?.maxCapacity }],
     ['Tenured Gen', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
   ]);
-  // The bean counts one survivor space only. No heap.init: its counters know nothing but an explicit -Xms.
+  // The MXBean counts one survivor space only. No heap.init: the counters have only an explicit -Xms.
   return toReading(pools, memory, isUnknown, {
     used: sumOf(pools, 'used'),
     committed: sumOf(pools, 'committed'),
@@ -72,12 +72,15 @@ function parallel(counters: Counters): HeapReading {
   return toReading(pools, memory, isUnknown, {
     used: sumOf(pools, 'used'),
     committed,
-    // The bean never says less than what is committed.
+    // The MXBean's maximum is never less than the committed size.
     max: max === undefined || committed === undefined ? undefined : Math.max(max, committed),
   });
 }
 
-/** Written at each new region and each collection. Before the first one, `used` misses the regions of the class archive (1 MB). */
+/**
+ * Updated at each new region and each collection. Before the first one, `used` lacks the regions of the class archive
+ * (1 MB).
+ */
 function g1(counters: Counters): HeapReading {
   const capacity = (name: string) => withoutPadding(bytesOf(counters, name));
   const space = (prefix: string, max: number | undefined): Usage => ({
@@ -89,7 +92,7 @@ function g1(counters: Counters): HeapReading {
   const heapMax = capacity('sun.gc.generation.1.space.0.maxCapacity');
   const pools = toPools([
     ['G1 Eden Space', space('sun.gc.generation.0.space.0', NO_LIMIT)],
-    // Space 1 is there, but always empty.
+    // Space 1 exists, but is always empty.
     ['G1 Survivor Space', space('sun.gc.generation.0.space.2', NO_LIMIT)],
     ['G1 Old Gen', space('sun.gc.generation.1.space.0', heapMax)],
   ]);
@@ -102,9 +105,10 @@ function g1(counters: Counters): HeapReading {
 }
 
 /**
- * Of JDKs up to 23. The pool's bean calls the smallest size its initial one, as the counter does; the heap's bean does not, and
- * without -Xms began with more (96 MiB in place of 8). Until the first cycle the counter of what is committed says the smallest
- * size, too. Both are known only where the heap can have but one size.
+ * For JDKs up to 23. The pool's MXBean and the counter report the minimum size as `init`. The heap's MXBean does not:
+ * without -Xms its `init` is larger (96 MiB instead of 8). Until the first cycle the counter of the committed size is
+ * the minimum size, too. So heap.init, and `committed` until the first cycle, are known only if minimum and maximum are
+ * equal.
  */
 function zgc(counters: Counters): HeapReading {
   const { capacity, initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
@@ -121,7 +125,8 @@ function generationalZgc(counters: Counters): HeapReading {
     [
       'ZGC Young Generation',
       {
-        // The bean's is the heap's minimum. The space's own initCapacity is the whole heap's, larger by 260 MB without -Xms.
+        // The MXBean's `init` is the heap's minimum. The space's initCapacity is the whole heap's, 260 MB more without
+        // -Xms.
         init: generationOf(counters, 0).minCapacity,
         used: young.used,
         committed: young.capacity,
@@ -134,18 +139,18 @@ function generationalZgc(counters: Counters): HeapReading {
     init: sum(young.initCapacity, old.initCapacity),
     used: sumOf(pools, 'used'),
     committed: sumOf(pools, 'committed'),
-    // Each of them may take the whole heap.
+    // Each generation may take the whole heap.
     max: young.maxCapacity === old.maxCapacity ? old.maxCapacity : undefined,
   });
 }
 
 /**
- * Refreshed by a thread of its own, with or without collections. The file is the same in the generational mode, where the JVM has
- * two other pools: with a JDK that has that mode, there is only the heap to be told.
+ * A separate thread updates these counters, with or without collections. The file looks the same in the generational
+ * mode, in which the JVM has two other pools. So for a JDK that has that mode, only the heap is reported.
  */
 function shenandoah(counters: Counters): HeapReading {
   const { initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
-  // The space's own capacity says the maximum.
+  // The space's own capacity is the maximum.
   const committed = generationOf(counters, 1).capacity;
   const usage: Usage = { init: initCapacity, used, committed, max: maxCapacity };
   const { jdkMajor } = counters;
@@ -179,32 +184,40 @@ function generationOf(counters: Counters, generation: 0 | 1) {
   };
 }
 
-/** Of Serial and Parallel. `from`, the survivor space that the bean shows, is the one in use. */
+/** For Serial and Parallel. `from`, the survivor space that the MXBean shows, is the one in use. */
 function spacesOf(counters: Counters) {
   const [s1, s2] = [spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
   return { eden: spaceOf(counters, 0, 0), s1, s2, old: spaceOf(counters, 1, 0), from: toFrom(s1, s2) };
 }
 
-/** One of the two is always empty; if neither or both seem to be so, or one is unknown, it cannot be told but for both empty. */
+/**
+ * One of the two is always empty, so if both are empty, either will do. Undefined if one is unknown or both are in use.
+ */
 function toFrom(s1: Space, s2: Space): Space | undefined {
   if (s1.used === undefined || s2.used === undefined) return undefined;
   if (s1.used > 0 && s2.used > 0) return undefined;
   return s2.used > 0 ? s2 : s1;
 }
 
-/** JDK <= 24 samples these counters every 50 ms, and then counts its ticks, too; later ones write them at collections only. */
+/**
+ * Up to JDK 24, HotSpot samples these counters every 50 ms and also counts ticks; later ones write them only at
+ * collections.
+ */
 function sampledEvery50Ms({ numbers }: Counters): 'live' | 'after-gc' {
   return numbers.has('sun.os.hrt.ticks') ? 'live' : 'after-gc';
 }
 
-/** Then `used` says 0 where nothing has been written yet; with the number of collections unknown, too. */
+/**
+ * Until the first collection, a `used` of 0 may mean that nothing was written. Also true if the number of collections
+ * is unknown.
+ */
 function hasNoCollectionYet(counters: Counters, indices: readonly number[]): boolean {
   return !indices.some((index) => (countOf(counters, `sun.gc.collector.${index}.invocations`) ?? 0) > 0);
 }
 
 /**
- * JDK 17 adds 8 bytes to each of G1's capacities so that none is 0. All are whole regions of at least 1 MiB, so that the
- * rest tells which it is; any other rest is damage.
+ * JDK 17 adds 8 bytes to each of G1's capacities so that none is 0. Capacities are whole regions of at least 1 MiB, so
+ * the remainder shows whether 8 bytes were added. Any other remainder is damage.
  */
 function withoutPadding(capacity: number | undefined): number | undefined {
   if (capacity === undefined) return undefined;

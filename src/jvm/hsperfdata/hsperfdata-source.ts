@@ -1,6 +1,7 @@
 /**
- * The default source: HotSpot's counters file, which every JVM keeps without being asked. Needs nothing of the application
- * server, and reads nothing but that file and /proc.
+ * The default source: HotSpot's counters file, which every JVM writes unless told not to. It needs nothing from the
+ * application server, and reads only /proc and that file. This folder imports neither the attach socket's code nor the
+ * HTTP sources.
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -18,33 +19,33 @@ import { SearchBounds } from './search-bounds.ts';
 export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
   readonly clock?: Clock | undefined;
   /**
-   * Asked when neither the process nor a lock nor a counter shows whether the JVM lives, e.g. by connecting to its attach
-   * socket: `false` if that is refused, `undefined` if there is none. Must not reject.
+   * Called if neither the process nor a lock nor a counter shows whether the JVM is alive. It connects e.g. to the
+   * attach socket: `false` if that is refused, undefined if there is none. Must not reject.
    */
   readonly isAnswering?: ((jvm: VisibleJvm, signal: AbortSignal) => Promise<boolean | undefined>) | undefined;
 }
 
-/** Where and who the JVM is that was read last. */
+/** Location and identity of the JVM that was read last. */
 export interface VisibleJvm {
-  /** In our own pid namespace; `undefined` where the JVM's processes are not visible. */
+  /** In our own pid namespace; undefined if the JVM's processes are not visible. */
   readonly pid: number | undefined;
-  /** When that process started, in ticks since the boot: tells it from a later one of the same number. */
+  /** When that process started, in ticks since boot: distinguishes it from a later process with the same pid. */
   readonly startTicks: number | undefined;
-  /** In its own pid namespace, as its files are named. */
+  /** In the JVM's own pid namespace, as in the names of its files. */
   readonly nspid: number;
   readonly uid: number;
   readonly gid: number;
-  /** What to put before the JVM's own paths: empty, or e.g. `/proc/812/root`. */
+  /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
   readonly rootPath: string;
-  /** Its /tmp as we reach it, e.g. `/proc/812/root/tmp`. */
+  /** The JVM's /tmp as we reach it, e.g. `/proc/812/root/tmp`. */
   readonly tmpPath: string;
   readonly collector: Collector;
   readonly jdkMajor: number | undefined;
-  /** When it started: ms since 1970. Another one is another JVM. */
+  /** When the JVM started, in milliseconds since 1970. Another value means another JVM. */
   readonly startedEpochMs: number | undefined;
 }
 
-/** Failures that another outcome of the search could have spared; the others tell of something that was found. */
+/** Errors that a bound of the search may have caused. The others describe something that was found. */
 const BEYOND_BOUNDS: ReadonlySet<JvmErrorCode> = new Set<JvmErrorCode>([
   'D2S_ERR_JVM_NOT_FOUND',
   'D2S_ERR_JVM_GONE',
@@ -68,7 +69,7 @@ export class HsperfdataSource implements JvmSource {
   readonly #bounds = new SearchBounds();
   #current: Current | undefined;
   #found: VisibleJvm | undefined;
-  /** The JVM that was read last and is no longer, until one is found again. */
+  /** The JVM that was read last and has disappeared, until one is found again. */
   #lost: { readonly jvm: Current; readonly why: JvmSourceError } | undefined;
 
   constructor(options: HsperfdataOptions) {
@@ -76,7 +77,7 @@ export class HsperfdataSource implements JvmSource {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** The JVM of the last reading; `undefined` before the first, and when it could not be read. */
+  /** The JVM of the last reading; undefined before the first one and after a failed one. */
   get found(): VisibleJvm | undefined {
     return this.#found;
   }
@@ -98,7 +99,7 @@ export class HsperfdataSource implements JvmSource {
     }
   }
 
-  /** Keeps no descriptor: there is nothing to give up but what it remembers. */
+  /** Forgets the JVM; no descriptor is kept open. */
   close(): void {
     this.#current = undefined;
     this.#found = undefined;
@@ -134,25 +135,27 @@ export class HsperfdataSource implements JvmSource {
       const hits = BEYOND_BOUNDS.has(why.code) ? this.#bounds.describeHitsSince(hitsBefore) : undefined;
       throw hits === undefined ? why : beyondBounds(why, hits);
     }
-    // What a dead JVM left looks like that of a living one whose processes are not visible; but we saw it die.
+    // A dead JVM's file looks like that of a living one without visible processes; but we saw this JVM end.
     if (gone !== undefined && found.candidate.liveness === 'unknown' && isSameJvm(gone.jvm, found.candidate))
       throw gone.why;
     return found;
   }
 
-  /** Nobody listening is no reason to leave a JVM; somebody else is. */
+  /** If nothing listens any more, the JVM is kept; if another socket listens, it is not. */
   async #hasListenerChanged({ listenerInodes }: Current): Promise<boolean> {
     if (this.#options.pid !== undefined) return false;
     const now = (await listenersOf({ ...this.#options, bounds: this.#bounds })) ?? [];
     return now.length > 0 && !now.some(({ inode }) => listenerInodes.has(inode));
   }
 
-  /** By its path, as a kept descriptor would read a dead JVM's file for ever. An error is returned if it is no longer there. */
+  /**
+   * Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if that JVM is gone.
+   */
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current;
     const result = await readCounters(path, this.#bounds, signal);
     if (result.kind === 'absent') return this.#gone(current, 'its counters file has been removed, as at its end');
-    // Its /proc/<pid>/root closes with it, and another user may have got the name.
+    // /proc/<pid>/root closes when the JVM ends, and another user may now own the name.
     if (result.kind === 'denied') return this.#gone(current, 'its counters file may no longer be read');
     if (result.kind === 'refused') return refused(pathOf(path), result.reason);
     if (result.kind !== 'counters') return unreadable(pathOf(path), result);
@@ -166,7 +169,7 @@ export class HsperfdataSource implements JvmSource {
     const { reading, collector } = toReading(counters);
     const jvm = toVisible(current, file, counters, collector, procPath);
     const liveness = await this.#ask(answer.liveness, jvm, signal);
-    // A stopped one still is the one: it is asked again, and not looked for elsewhere.
+    // A stopped JVM is still the right one: it is read again, and no other is searched for.
     if (liveness === 'stopped') throw this.#stopped(current);
     if (liveness === 'gone')
       return this.#gone(current, 'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer');

@@ -1,6 +1,6 @@
 /**
- * What `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`, says about a JVM. Its arguments may hold
- * passwords: nothing but the kind and the short name of the class or archive leaves this file.
+ * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may hold passwords:
+ * only the kind and the short name of the class or archive leave this file.
  */
 export interface JavaCommand {
   readonly kind: 'application-server' | 'tool' | 'other';
@@ -12,7 +12,9 @@ const MAX_NAME_LENGTH = 80;
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';
 const WILDFLY = 'jboss-modules.jar';
 
-/** What WildFly's archive starts besides servers: its command line, its account tool, and the parents of a domain. */
+/**
+ * Programs in WildFly's archive that are not servers: its command line, its account tool, and the parents of a domain.
+ */
 const WILDFLY_TOOLS = [
   'org.jboss.as.cli',
   'org.jboss.as.domain-add-user',
@@ -23,7 +25,7 @@ const WILDFLY_TOOLS = [
   'org.wildfly.security.elytron-tool',
 ];
 
-/** jcmd, jps, jstat, javac and the like, with or without the name of their module before the class. */
+/** jcmd, jps, jstat, javac and similar tools, with or without a module name before the class. */
 const JDK_TOOLS =
   /^(?:jdk\.[a-z.]+|java\.[a-z.]+)\/|^(?:sun\.tools|sun\.jvmstat|com\.sun\.tools|jdk\.jshell|jdk\.jfr|jdk\.tools)\./;
 

@@ -1,6 +1,7 @@
 /**
- * Names of users by their numbers. A counters file lies in `hsperfdata_<name>`, and any user of the machine may make more such
- * folders than a search looks into: those of the users that the JVM can belong to are opened by name, before all others.
+ * Maps user ids to names. A counters file is in `hsperfdata_<name>`, and any user of the machine may create more such
+ * folders than a search visits. So the folders of users that the JVM may belong to are opened by name, before all
+ * others.
  */
 import { userInfo } from 'node:os';
 import { readSmall } from './processes.ts';
@@ -12,8 +13,8 @@ export interface KnownUsersOptions {
 }
 
 /**
- * `jvm.user` first, then the names of `uids` in our passwd file and in that of the process `pid`, whose container may have its own:
- * e.g. `['tomcat']`. Our own name comes from the system, which may have it from a directory service.
+ * `jvm.user` first, then the names of `uids` in our passwd file and in that of the process `pid`, whose container may
+ * have its own: e.g. `['tomcat']`. Our own name comes from the system, which may use a directory service.
  */
 export function toKnownUsers({ procPath, user }: KnownUsersOptions, uids: ReadonlySet<number>, pid?: number): string[] {
   const names = new Set<string>();
@@ -31,7 +32,7 @@ function namesIn(passwdPath: string, uids: ReadonlySet<number>): string[] {
   return entries.filter(([, , uid = '']) => /^\d+$/.test(uid) && uids.has(Number(uid))).map(([name = '']) => name);
 }
 
-/** `undefined` for a number without a name. */
+/** Undefined for a user id without a name. */
 function ownUser(): { readonly uid: number; readonly username: string } | undefined {
   try {
     return userInfo();
@@ -40,6 +41,6 @@ function ownUser(): { readonly uid: number; readonly username: string } | undefi
   }
 }
 
-/** More than one name for a user is rare; a container's file may say anything. */
+/** Several names for one user id are rare, but a container's passwd file may hold anything. */
 const MAX_USERS = 16;
 const FOLDER_PART = /^[^/\0]{1,255}$/;

@@ -1,11 +1,11 @@
-/** Who listens on the upstream's port, as /proc/net/tcp and tcp6 tell it. */
+/** Finds the sockets that listen on the upstream's port, from /proc/net/tcp and tcp6. */
 import { isIP } from 'node:net';
 import { endianness, hostname, networkInterfaces } from 'node:os';
 import { piecesAside } from './processes.ts';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface Listener {
-  /** Of the socket, e.g. `34512`. */
+  /** Inode of the socket, e.g. `34512`. */
   readonly inode: string;
   readonly uid: number;
 }
@@ -14,8 +14,8 @@ const LISTEN = '0A';
 const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
 
 /**
- * The listening sockets that a connection to `host`:`port` can reach; `undefined` if that host is not this machine (or this
- * pod), so that its port says nothing about the processes here.
+ * The listening sockets that a connection to `host`:`port` can reach. Undefined if the host is not this machine (or
+ * this pod), since its port then says nothing about the processes here.
  */
 export async function findListeners(
   procPath: string,
@@ -35,7 +35,7 @@ export async function findListeners(
       else if (ANY.has(address)) any.push(listener);
     }
   }
-  // The kernel, too, gives a connection to the socket that is bound more closely.
+  // The kernel also prefers the socket that is bound to the exact address.
   return exact.length > 0 ? exact : any;
 }
 
@@ -55,8 +55,8 @@ async function readTable(
 }
 
 /**
- * The lines of listening sockets, up to the first of another: behind it come the connections, of which a proxy has many, and
- * making the kernel print 10,000 of them takes 30 ms. It looks through its whole table in any case, which takes 2 to 4 ms.
+ * The lines of listening sockets; they come first. Stops at the first other line: a proxy has many connections, and the
+ * kernel takes 30 ms to print 10,000 of them. It scans its whole table in any case, which takes 2 to 4 ms.
  */
 async function readListening(path: string, bounds: SearchBounds): Promise<string[]> {
   const lines: string[] = [];
@@ -73,7 +73,7 @@ async function readListening(path: string, bounds: SearchBounds): Promise<string
       if (end !== -1) break;
     }
   } catch {
-    // No IPv6, or no /proc: nothing is known. What has been read before counts.
+    // No IPv6, or no /proc: unknown. Lines read before the error are kept.
   }
   return lines;
 }
@@ -92,10 +92,10 @@ function toAddress(hex: string): string {
   return Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
 }
 
-/** Without brackets and zone, IPv6 written out in full, e.g. `0:0:0:0:0:0:0:1`. */
+/** Removes brackets and zone; writes IPv6 out in full, e.g. `0:0:0:0:0:0:0:1`. */
 function normalised(address: string): string {
   if (isIP(address) !== 6) return address;
-  // The URL parser knows every way to write one; what it answers has at most one `::`.
+  // The URL parser knows every notation; its result has at most one `::`.
   const short = new URL(`http://[${address}]/`).hostname.slice(1, -1);
   const [head = '', tail] = short.split('::');
   const words = (part: string) => (part === '' ? [] : part.split(':'));

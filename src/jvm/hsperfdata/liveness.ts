@@ -1,6 +1,6 @@
 /**
- * Whether the JVM behind a counters file still runs: SIGKILL leaves the file as it was, and nothing in it says so. Best
- * evidence first: the process, the lock that HotSpot holds on the file, a counter that moves.
+ * Decides whether the JVM of a counters file still runs: SIGKILL leaves the file unchanged, and nothing in it shows the
+ * end. Best evidence first: the process, the lock that HotSpot holds on the file, a counter that moves.
  */
 import type { Counters } from './counters.ts';
 import type { PerfFile } from './perf-file.ts';
@@ -9,7 +9,7 @@ import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
 
-/** What is remembered from one reading of a JVM to the next. */
+/** Evidence that is kept from one reading of a JVM to the next. */
 export interface LivenessEvidence {
   readonly hadLock: boolean;
   readonly ticks: bigint | undefined;
@@ -17,12 +17,12 @@ export interface LivenessEvidence {
   readonly atNs: number;
 }
 
-/** HotSpot moves `sun.os.hrt.ticks` every 50 ms, but only up to JDK 24. */
+/** HotSpot updates `sun.os.hrt.ticks` every 50 ms, but only up to JDK 24. */
 export const TICKS_MOVE_WITHIN_MS = 150;
 
 export interface LivenessQuestion {
   readonly procPath: string;
-  /** In our pid namespace, if it is visible there. */
+  /** In our pid namespace, if visible. */
   readonly process: { readonly pid: number; readonly startTicks: number } | undefined;
   readonly file: PerfFile;
   readonly counters: Counters;
@@ -49,7 +49,7 @@ export async function toLiveness(
     ticks !== undefined && isTimeToCompare && previous.ticks !== undefined ? ticks !== previous.ticks : undefined;
   const evidence = {
     hadLock: hasLock || previous?.hadLock === true,
-    // Two readings close to each other say nothing: compare with the older one later.
+    // Two readings in quick succession show nothing: keep the older one to compare with later.
     ...(previous === undefined || isTimeToCompare
       ? { ticks, atNs: nowNs }
       : { ticks: previous.ticks, atNs: previous.atNs }),
@@ -59,7 +59,7 @@ export async function toLiveness(
 
 function ofProcess(procPath: string, expected: { pid: number; startTicks: number }, uid: number): Liveness {
   const process = readProcess(procPath, expected.pid);
-  // Another process may have got the same pid since.
+  // Another process may have the same pid by now.
   if (process === undefined || process.startTicks !== expected.startTicks || process.uid !== uid) return 'gone';
   if (process.state === 'Z' || process.state === 'X') return 'gone';
   return process.state === 'T' || process.state === 't' ? 'stopped' : 'alive';
@@ -72,9 +72,9 @@ function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefi
 }
 
 /**
- * The processes that hold a lock on the file (HotSpot does, 17.0.15 and 25 at least), by their pid in our namespace. Locks of
- * processes that are not visible there are not listed. The kernel takes 8 to 17 ms for its list, since it waits until all processors
- * have passed a quiescent state (fs/locks.c).
+ * The processes that hold a lock on the file, by their pid in our namespace; HotSpot 17.0.15 and 25, at least, lock it.
+ * Locks of processes that are not visible here are not listed. The kernel takes 8 to 17 ms for its list, since it waits
+ * until all processors have passed a quiescent state (fs/locks.c).
  */
 export async function findLockHolders(
   procPath: string,
@@ -85,17 +85,17 @@ export async function findLockHolders(
   const sameInode: number[] = [];
   const locks = await readAside(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));
   for (const line of (locks ?? '').split('\n')) {
-    // `1: FLOCK  ADVISORY  WRITE 9740 fe:00:2154626 0 EOF`
+    // `1: FLOCK ADVISORY WRITE 9740 fe:00:2154626 0 EOF`
     const [, kind, , mode, pid, place] = line.trim().split(/\s+/);
     const [major, minor, number] = place?.split(':') ?? [];
     if (kind !== 'FLOCK' || mode !== 'WRITE' || number !== String(inode) || !(Number(pid) > 0)) continue;
     (isDevice(device, major, minor) ? exact : sameInode).push(Number(pid));
   }
-  // Some file systems (overlay, btrfs) show another device to stat than here: then it may be another file's lock.
+  // Some file systems (overlay, btrfs) report a different device in stat, so the lock may be another file's.
   return exact.length > 0 ? { pids: exact, isExact: true } : { pids: sameInode, isExact: false };
 }
 
-/** The device number of stat as the kernel's major and minor, which the file of locks prints in hexadecimal. */
+/** Compares stat's device number with the kernel's major and minor, which the list of locks prints in hexadecimal. */
 function isDevice(device: bigint, major: string | undefined, minor: string | undefined): boolean {
   const deviceMajor = ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn);
   const deviceMinor = (device & 0xffn) | ((device >> 12n) & ~0xffn & 0xffffffffn);

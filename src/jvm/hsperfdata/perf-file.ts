@@ -1,4 +1,4 @@
-/** The counters files themselves: where they lie, and reading one without being led astray by whoever else may write to /tmp. */
+/** Lists and reads counters files. Any user may write to /tmp, so each file is checked before it is trusted. */
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
@@ -20,7 +20,7 @@ export interface PerfFile {
   readonly gid: number;
 }
 
-/** `denied`: not with our rights. `refused`: by us, as it is not what a JVM leaves. */
+/** `denied`: our rights do not suffice. `refused`: the file is not one that a JVM writes, so we do not trust it. */
 export type PerfFileResult =
   | { readonly kind: 'read'; readonly file: PerfFile }
   | { readonly kind: 'absent' }
@@ -28,9 +28,9 @@ export type PerfFileResult =
   | { readonly kind: 'refused'; readonly reason: string };
 
 const PREFIX = 'hsperfdata_';
-/** The event loop turns between pieces of so many. */
+/** Names to read between two turns of the event loop. */
 const NAMES_AT_ONCE = 256;
-/** O_NONBLOCK: opening a FIFO of that name would else wait for its writer. */
+/** O_NONBLOCK: otherwise opening a FIFO of that name would wait for a writer. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 export function pathOf({ tmp, user, nspid }: PerfFilePath): string {
@@ -47,8 +47,8 @@ export type PerfFileList =
   | { readonly kind: 'denied' };
 
 /**
- * Names of counters files below a /tmp, those of `knownUsers` first, which no bound on directories hides; `denied` if that /tmp may
- * not be looked into.
+ * Names of counters files below a /tmp. Those of `knownUsers` come first, and no bound on directories hides them.
+ * `denied` if we may not list that /tmp.
  */
 export async function listPerfFiles(
   tmp: string,
@@ -73,8 +73,8 @@ function isNumber(name: string): boolean {
 }
 
 /**
- * Reads one as a whole. Never through a symbolic link; only a regular file in a directory of the same owner that nobody else
- * may write to, as HotSpot itself demands.
+ * Reads a whole counters file. Never follows a symbolic link; accepts only a regular file in a directory of the same
+ * owner that no other user may write to, as HotSpot itself demands.
  */
 export function readPerfFile(path: PerfFilePath, bounds: SearchBounds): PerfFileResult {
   const fullPath = pathOf(path);
@@ -110,7 +110,7 @@ function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefin
   return undefined;
 }
 
-/** The file's pages are shared with the JVM, so that one read(2) is enough; it is repeated only if it was cut short. */
+/** The file's pages are shared with the JVM, so one read(2) is enough; it is repeated only after a short read. */
 function readAll(fd: number, size: bigint, bounds: SearchBounds): Buffer {
   if (size > SEARCH_LIMITS.fileBytes) bounds.hit('fileBytes');
   const buffer = Buffer.allocUnsafe(Math.min(Number(size), SEARCH_LIMITS.fileBytes));
@@ -140,8 +140,8 @@ function ownerOf(path: string): number | undefined {
 }
 
 /**
- * Names in a directory that are wanted, in their order. It is read in pieces, on another thread, and left as soon as there are more
- * than `limit`: others may put any number of names there.
+ * Sorted names of the wanted entries of a directory. Reads it in pieces, on another thread, and stops after `limit`:
+ * other users may put any number of names there.
  */
 async function list(
   path: string,

@@ -1,8 +1,8 @@
 /**
- * Which numbers of the counters file are believed. A number that cannot be is left out, never corrected.
- * - Bytes lie between 0 and 128 TiB, what a process can address; counts and milliseconds between 0 and 2^53.
- * - Of one space: used <= committed <= max. 45,000 readings during collections never showed anything else, so whoever
- *   breaks it is damaged, and as it cannot be told which of them is, both are left out.
+ * Decides which numbers of the counters file are believed. An impossible number is left out, never corrected.
+ * - Bytes are between 0 and 128 TiB, a process's address space; counts and milliseconds between 0 and 2^53.
+ * - In one space: used <= committed <= max. 45,000 readings during collections never violated this, so a violation means
+ *   damage. As we cannot know which of the two is damaged, both are left out.
  * - Not more classes unloaded than loaded; not both survivor spaces in use at once.
  */
 import type { MemoryUsage } from '../jvm-reading.ts';
@@ -11,7 +11,7 @@ import type { Counters } from './counters.ts';
 const MAX_BYTES = 2n ** 47n;
 const MAX_COUNT = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** What `os::elapsed_frequency` answers in HotSpot on Linux: nanoseconds, microseconds in old ones. */
+/** Values of `os::elapsed_frequency` in HotSpot on Linux: nanoseconds, or microseconds in old versions. */
 const FREQUENCIES: readonly bigint[] = [1_000_000_000n, 1_000_000n];
 
 export function bytesOf({ numbers }: Counters, name: string): number | undefined {
@@ -22,7 +22,7 @@ export function countOf({ numbers }: Counters, name: string): number | undefined
   return within(numbers.get(name), MAX_COUNT);
 }
 
-/** Ticks as whole milliseconds, rounded down as the MXBean does. */
+/** Ticks as whole milliseconds, rounded down like the MXBean's. */
 export function millisecondsOf({ numbers }: Counters, name: string): number | undefined {
   const ticks = numbers.get(name);
   const frequency = numbers.get('sun.os.hrt.frequency');
@@ -31,7 +31,7 @@ export function millisecondsOf({ numbers }: Counters, name: string): number | un
   return within((ticks * 1000n) / frequency, MAX_COUNT);
 }
 
-/** `undefined` as soon as one of them is. */
+/** Undefined if any value is. */
 export function sum(...values: readonly (number | undefined)[]): number | undefined {
   let total = 0;
   for (const value of values) {
@@ -41,7 +41,7 @@ export function sum(...values: readonly (number | undefined)[]): number | undefi
   return total;
 }
 
-/** The usage without those values that contradict each other; a `max` of -1 is no limit. */
+/** The usage without the values that contradict each other; a `max` of -1 is no limit. */
 export function toPlausibleUsage(usage: Usage): MemoryUsage {
   const { used, committed, max } = usage;
   const isUsedTooLarge = exceeds(used, committed);

@@ -1,6 +1,6 @@
 /**
- * What /proc tells of processes. What is small and lies ready in the kernel's memory is read synchronously, some microseconds each;
- * what the kernel first has to gather is read on another thread, since the event loop would stand still meanwhile.
+ * Reads processes from /proc. Small files that the kernel has ready are read synchronously, in some microseconds each.
+ * Data that the kernel first has to collect is read on another thread, because it would block the event loop.
  */
 import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 export interface ProcessInfo {
   /** In our own pid namespace. */
   readonly pid: number;
-  /** In its own, innermost pid namespace: the name of its counters file. */
+  /** In the process's own, innermost pid namespace: the name of its counters file. */
   readonly nspid: number;
   /** Effective ids. */
   readonly uid: number;
@@ -19,22 +19,25 @@ export interface ProcessInfo {
   readonly name: string;
   /** `R`, `S`, `D`, `T` stopped, `t` traced, `Z` ended, `X` dead, `I` idle. */
   readonly state: string;
-  /** Bits of CapPrm: whoever looks at the process must have them all in effect. */
+  /** Bits of CapPrm: a process needs all of them in effect to inspect this one. */
   readonly capabilities: bigint;
   /** Bits of CapEff. */
   readonly effectiveCapabilities: bigint;
-  /** Hundredths of a second from the machine's start to its own: with the pid, it names a process for ever. */
+  /** Start time in hundredths of a second since boot; with the pid, it identifies a process for good. */
   readonly startTicks: number;
 }
 
-/** So many are looked at between two turns of the event loop: about a third of a millisecond, as for so many links. */
+/** Processes to read between two turns of the event loop: about a third of a millisecond, like this many links. */
 const PROCESSES_PER_TURN = 8;
 const LINKS_PER_TURN = 64;
-/** Most files here are smaller, and there are hundreds: with 64 KB for each, one search took 28 MB of buffers at 110 processes. */
+/**
+ * Most files here are smaller, and there are hundreds. With 64 KB for each, a search took 28 MB of buffers at 110
+ * processes.
+ */
 const PIECE_BYTES = 4_096;
 const MAX_SMALL_BYTES = 1_048_576;
 
-/** `undefined` for a process that is not there (any more) or not visible. */
+/** Undefined for a process that has ended or is not visible. */
 export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo | undefined {
   const status = readSmall(`${procPath}/${pid}/status`);
   const stat = readSmall(`${procPath}/${pid}/stat`);
@@ -45,7 +48,7 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
   const [, uid] = words('Uid').map(Number);
   const [, gid] = words('Gid').map(Number);
   const nspid = Number(words('NSpid').at(-1) || ownPid);
-  // The name between parentheses may hold spaces and parentheses. Behind it come the fields from the third on.
+  // The name, in parentheses, may hold spaces and parentheses. After it come the fields from the third on.
   const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
   if (![ownPid, nspid, startTicks].every(Number.isSafeInteger) || uid === undefined || gid === undefined)
     return undefined;
@@ -56,7 +59,7 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
   return { pid: ownPid, nspid, uid, gid, name, state, capabilities, effectiveCapabilities, startTicks };
 }
 
-/** All that are visible, those that look like a JVM first. */
+/** All visible processes, those that look like a JVM first. */
 export async function readProcesses(
   procPath: string,
   bounds: SearchBounds,
@@ -67,18 +70,18 @@ export async function readProcesses(
   for (const [index, pid] of bounds.cut(pids, 'processes').entries()) {
     await pause(index, signal);
     const info = readProcess(procPath, Number(pid));
-    // This process is no JVM, and in a container it may have the same pid as one in another.
+    // This process is no JVM, and in a container it may have the same pid as a JVM in another.
     if (info !== undefined && !(procPath === '/proc' && info.pid === process.pid)) processes.push(info);
   }
   return processes.sort((a, b) => Number(looksLikeJvm(b)) - Number(looksLikeJvm(a)));
 }
 
-/** By the name of its launcher. Others can be JVMs, too. */
+/** By the name of its launcher. Other processes can be JVMs, too. */
 export function looksLikeJvm({ name }: ProcessInfo): boolean {
   return /^(?:java|jsvc)/.test(name);
 }
 
-/** Those of the processes that hold one of these sockets open. Processes that may not be looked into are passed over. */
+/** The processes that hold one of these sockets open. Skips processes that we may not inspect. */
 export async function findHolders(
   procPath: string,
   processes: readonly ProcessInfo[],
@@ -89,7 +92,7 @@ export async function findHolders(
   let looked = 0;
   for (const candidate of processes) {
     const directory = `${procPath}/${candidate.pid}/fd`;
-    // Of an application server, thousands.
+    // An application server has thousands of them.
     for (const fd of await listAside(directory)) {
       looked += 1;
       await pause(looked, signal, LINKS_PER_TURN);
@@ -98,18 +101,18 @@ export async function findHolders(
       holders.push(candidate);
       break;
     }
-    // A JVM that listens is what we look for: other holders, e.g. a parent that opened the socket, do not matter then.
+    // A listening JVM is enough: other holders, e.g. a parent that opened the socket, do not matter then.
     if (holders.some(looksLikeJvm) && !looksLikeJvm(candidate)) break;
   }
   return holders;
 }
 
-/** E.g. `mnt:[4026531841]`; `undefined` where we may not know. */
+/** E.g. `mnt:[4026531841]`; undefined if we may not read it. */
 export function mountNamespaceOf(procPath: string, pid: number | 'self'): string | undefined {
   return readLink(`${procPath}/${pid}/ns/mnt`);
 }
 
-/** Whether the process has the file mapped into its memory, e.g. `hsperfdata_tomcat/812`; `undefined` where we may not know. */
+/** Whether the process has the file mapped, e.g. `hsperfdata_tomcat/812`; undefined if we may not read its mappings. */
 export async function hasMapped(
   procPath: string,
   pid: number,
@@ -125,21 +128,21 @@ export async function hasMapped(
   return isCut && isThere === false ? undefined : isThere;
 }
 
-/** When a process started: ms since 1970, within a second if the clock has not been set since. */
+/** When a process started, in milliseconds since 1970; exact to a second unless the clock was changed since. */
 export function startedEpochMsOf(procPath: string, { startTicks }: ProcessInfo): number | undefined {
   const [, bootSeconds] = /^btime (\d+)$/m.exec(readSmall(`${procPath}/stat`) ?? '') ?? [];
-  // The unit of that field is 1/100 s for every program on Linux, whatever the kernel's own.
+  // Linux reports this field in 1/100 s to every program, whatever the kernel uses itself.
   return bootSeconds === undefined ? undefined : Number(bootSeconds) * 1000 + startTicks * 10;
 }
 
-/** Lets the event loop turn now and then in a long search, and ends it when nobody waits for it any more. */
+/** Yields to the event loop regularly in a long search. Throws when `signal` has aborted. */
 export async function pause(index: number, signal: AbortSignal, every = PROCESSES_PER_TURN): Promise<void> {
   if (index % every !== every - 1) return;
   await nextTurn();
   signal.throwIfAborted();
 }
 
-/** A folder of /proc, read on another thread. Gone, or not for us: nothing to list either way. */
+/** Names in a folder of /proc, read on another thread. Empty if it has disappeared or we may not read it. */
 function listAside(path: string): Promise<string[]> {
   return readdir(path).catch(() => []);
 }
@@ -152,7 +155,7 @@ function readLink(path: string): string | undefined {
   }
 }
 
-/** A file of /proc that is small, up to `MAX_SMALL_BYTES` of it. Never waits, also where a container has a FIFO in its place. */
+/** A small file of /proc, up to `MAX_SMALL_BYTES`. Never blocks, even if a container has put a FIFO there. */
 export function readSmall(path: string): string | undefined {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -173,7 +176,10 @@ export function readSmall(path: string): string | undefined {
   }
 }
 
-/** A file of /proc that the kernel takes its time for, as a whole; `undefined` if it cannot be read. The rest as `piecesAside`. */
+/**
+ * A file of /proc that the kernel produces slowly, as one text; undefined if it cannot be read. Otherwise like
+ * `piecesAside`.
+ */
 export async function readAside(path: string, maxBytes: number, onCut: () => void): Promise<string | undefined> {
   let text = '';
   try {
@@ -184,7 +190,10 @@ export async function readAside(path: string, maxBytes: number, onCut: () => voi
   }
 }
 
-/** A file of /proc, up to `maxBytes` of it, read on another thread; `onCut` is called if there was more. Throws what opening it does. */
+/**
+ * A file of /proc, up to `maxBytes`, read on another thread. Calls `onCut` if there is more. Throws if it cannot be
+ * opened.
+ */
 export async function* piecesAside(path: string, maxBytes: number, onCut: () => void): AsyncGenerator<string> {
   const file = await open(path, 'r');
   try {

@@ -11,13 +11,13 @@ export type ReadCountersResult =
 
 /** A JVM has written its counters 50 to 70 ms after its start. */
 const STARTING_RETRIES = 10;
-/** A counter that was being added is there at once. */
+/** A counter that was just being added is complete at once. */
 const INVALID_RETRIES = 2;
 const RETRY_AFTER_MS = 20;
 
 /**
- * Reads and parses, and once more where a moment later it may be well. `mayRetry`: whether files of that owner are worth it; others
- * can leave any number of files that never become well. Rejects only when `signal` aborts.
+ * Reads and parses a counters file; retries if it may be valid a moment later. `mayRetry` says for which owners: others
+ * can leave any number of files that never become valid. Rejects only when `signal` aborts.
  */
 export async function readCounters(
   path: PerfFilePath,

@@ -1,14 +1,14 @@
 /**
- * Why a JVM cannot be read, in the words of an operator: what was looked for, what was found, and the key, the unit's line or
- * the mount to change. Never an argument of a JVM.
+ * Messages on why a JVM cannot be read, for operators: what was searched for, what was found, and the key, the unit's
+ * line or the mount to change. They never quote an argument of a JVM.
  */
 import { JvmSourceError } from '../jvm-source.ts';
 import type { ProcessInfo } from './processes.ts';
 
-/** At most so many JVMs are named in a message. */
+/** Most JVMs that a message names. */
 const MAX_NAMED = 8;
 
-/** What matters of ourselves. */
+/** Our own ids and capabilities, as far as messages need them. */
 export type OwnRights = Pick<ProcessInfo, 'uid' | 'gid' | 'effectiveCapabilities'>;
 
 export interface Named {
@@ -32,7 +32,7 @@ export function toList(jvms: readonly Named[]): string {
   return named.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** The JVM is there and may be looked into, but has no counters file. */
+/** The JVM exists and may be inspected, but has no counters file. */
 export function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
@@ -44,7 +44,7 @@ export function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
   );
 }
 
-/** The kernel refuses to let us look at it: another user, another group, or more capabilities than ours. */
+/** The kernel does not let us inspect it: another user, another group, or more capabilities than ours. */
 export function denied(process: ProcessInfo, own: OwnRights): JvmSourceError {
   const who = `The JVM with pid ${process.pid}`;
   if (own.uid !== process.uid) return deniedToUser(who, process.uid, own);
@@ -75,12 +75,12 @@ function deniedByCapabilities(who: string, missing: bigint): JvmSourceError {
   );
 }
 
-/** Stands for every user that this process' user namespace does not have (user_namespaces(7)), and is nobody's elsewhere. */
+/** The id shown for users that our user namespace lacks (user_namespaces(7)). Elsewhere it is the user `nobody`. */
 const OVERFLOW_UID = 65_534;
 const HIDDEN =
   ' If this sidecar’s unit has "PrivateUsers=yes", 65534 stands for any other user: take "User=" and "Group=" of the JVM’s unit, e.g. "User=tomcat".';
 
-/** A counters file, or a JVM, of another user than ours. */
+/** The counters file or the JVM belongs to another user. */
 export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourceError {
   if (own.uid === 0) {
     return access(
@@ -117,7 +117,7 @@ export function unreadable(
   );
 }
 
-/** `why`, with the bounds at which the search ended before it had looked at everything: what `why` denies may lie beyond them. */
+/** Adds to `why` the bounds that ended the search early: a JVM may be beyond them. */
 export function beyondBounds(why: JvmSourceError, hits: string): JvmSourceError {
   return new JvmSourceError(
     why.code,
@@ -132,7 +132,7 @@ export function access(message: string): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
 }
 
-/** Those that servers hold; others are shown by their number. */
+/** Capabilities that servers hold; others are shown by number. */
 const CAPABILITY_NAMES: ReadonlyMap<number, string> = new Map([
   [0, 'CAP_CHOWN'],
   [1, 'CAP_DAC_OVERRIDE'],

@@ -1,28 +1,35 @@
-/** How much is looked at to find and read a JVM. What lies beyond is passed over, and counted. */
+/** Limits of the search for a JVM and of reading it. Anything beyond them is skipped and counted. */
 export const SEARCH_LIMITS = {
   /** Processes in /proc. */
   processes: 32_768,
   /** Names in one /tmp, or in one directory `hsperfdata_*`. */
   entries: 131_072,
-  /** Directories `hsperfdata_*` in one /tmp, besides those of the users that the JVM can belong to. */
+  /** Directories `hsperfdata_*` in one /tmp, besides those of users that the JVM may belong to. */
   directories: 256,
   /** Counters files in one /tmp. */
   files: 1024,
-  /** Counters files in all of the /tmp that are looked into. */
+  /** Counters files in all visited /tmp together. */
   filesInAll: 4096,
-  /** Of one counters file: HotSpot's default is 32 KiB, of which 14 are in use; -XX:PerfDataMemorySize may make it larger. */
+  /**
+   * Bytes of a counters file: HotSpot's default is 32 KiB, with 14 in use; -XX:PerfDataMemorySize may make it larger.
+   */
   fileBytes: 1_048_576,
-  /** Of one process's map of its memory, which has about 100 bytes for each piece. Without its end, nothing is known of it. */
+  /**
+   * Bytes of a process's memory map, about 100 for each mapping. If it is cut, a file not found in it may still be
+   * mapped.
+   */
   mapsBytes: 16 * 1_048_576,
-  /** Of the kernel's list of locks, for 20,000 of them. */
+  /** Bytes of the kernel's list of locks, enough for 20,000. */
   locksBytes: 1_048_576,
-  /** Of the kernel's table of sockets, IPv4 and IPv6 each: it begins with those that listen, and this much holds 6,000. */
+  /**
+   * Bytes of the kernel's socket table, for IPv4 and IPv6 each. Listening sockets come first; this holds 6,000 of them.
+   */
   socketTableBytes: 1_048_576,
 } as const;
 
 export type SearchBound = keyof typeof SEARCH_LIMITS;
 
-/** Bounds beyond which a JVM can lie that is there: what they count, for messages. */
+/** Bounds that may hide an existing JVM, and what each counts, for messages. */
 const HIDING: Readonly<Partial<Record<SearchBound, string>>> = {
   processes: 'processes',
   entries: 'names in one /tmp',
@@ -33,16 +40,19 @@ const HIDING: Readonly<Partial<Record<SearchBound, string>>> = {
   socketTableBytes: 'bytes of the kernel’s table of sockets',
 };
 
-/** How often there was more than is looked at. One for each source. */
+/** Counts how often each bound was reached. One object for each source. */
 export class SearchBounds {
   readonly #hits = new Map(Object.keys(SEARCH_LIMITS).map((name) => [name as SearchBound, 0]));
 
-  /** Every name, also those that were never hit: 0. */
+  /** Every bound, also those never reached: 0. */
   get hits(): ReadonlyMap<SearchBound, number> {
     return this.#hits;
   }
 
-  /** For the message of a search that began at `before` and found nothing, e.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`. */
+  /**
+   * For the message of a search that started at `before` and found nothing, e.g. `256 directories hsperfdata_* in one
+   * /tmp (bound "directories")`.
+   */
   describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
     const hit = [...this.#hits].filter(([bound, times]) => times > (before.get(bound) ?? 0) && bound in HIDING);
     if (hit.length === 0) return undefined;
@@ -53,7 +63,7 @@ export class SearchBounds {
     this.#hits.set(bound, (this.#hits.get(bound) ?? 0) + 1);
   }
 
-  /** Up to as many as may be looked at, of which `taken` have been. */
+  /** The part of `all` that fits the bound, of which `taken` is used already. Counts a hit if something is cut. */
   cut<T>(all: readonly T[], bound: SearchBound, taken = 0): readonly T[] {
     const room = Math.max(0, SEARCH_LIMITS[bound] - taken);
     if (all.length <= room) return all;

@@ -1,20 +1,20 @@
 import { ConfigError } from '../../base/errors.ts';
 import { KEYS } from './keys.ts';
 
-/** Where a source is read, fixed for the life of the process: nothing of a request or of an answer goes into it. */
+/** The address of a source, fixed at start: no part of a request or an answer ever changes it. */
 export interface Address {
   /** E.g. `https://127.0.0.1:8443`. */
   readonly origin: string;
-  /** E.g. `/manager`, without a slash at its end; empty for the root. */
+  /** E.g. `/manager`, without a trailing slash; empty for the root. */
   readonly basePath: string;
   /** E.g. `?includedNames=jvm_memory_used_bytes`, or empty. Never shown: it may hold a secret. */
   readonly query: string;
 }
 
 /**
- * Reads the configured address, e.g. `http://127.0.0.1:8080/manager`. Without a path, `defaultPath` is meant. Throws
- * `D2S_ERR_CONFIG` for anything but http and https, for user information (it would end in logs), a fragment, and a query
- * where the source makes its own.
+ * Parses the configured address, e.g. `http://127.0.0.1:8080/manager`. Without a path, `defaultPath` is used. Throws
+ * `D2S_ERR_CONFIG` for other schemes than http and https, for user information (it would end up in logs), for a
+ * fragment, and for a query if the source makes its own.
  */
 export function parseAddress(url: string, defaultPath: string, mayHaveQuery = false): Address {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

@@ -1,3 +1,7 @@
+/**
+ * Reads the JVM from a server or an agent over HTTP, by a fixed read-only request for each kind. This folder uses
+ * neither the counters file nor the attach socket.
+ */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
@@ -17,7 +21,7 @@ export interface HttpSourceParts {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The source that reads over HTTP as `jvm.http` says. */
+/** Creates the source that `jvm.http` describes. */
 export function createHttpSource(http: JvmHttpSource, { clock, logger, env }: HttpSourceParts): JvmSource {
   const { kind, url, username, passwordFile, passwordEnv, caFile, serverName } = http;
   const credentials = createCredentialsReader({ username, passwordFile, passwordEnv, env, logger });

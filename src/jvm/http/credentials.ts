@@ -13,12 +13,12 @@ export function isSame(a: Credentials | undefined, b: Credentials | undefined): 
   return a?.username === b?.username && a?.password === b?.password;
 }
 
-/** Gives what to log in with now; `undefined` where nothing is configured. Rejects with `D2S_ERR_JVM_ACCESS`. */
+/** Returns the current credentials; undefined if none are configured. Rejects with `D2S_ERR_JVM_ACCESS`. */
 export type CredentialsReader = () => Promise<Credentials | undefined>;
 
 export interface CredentialsOptions {
   readonly username?: string | undefined;
-  /** A file that holds the password and nothing else; one line end after it is ignored. Wins over `passwordEnv`. */
+  /** A file with nothing but the password; one line end after it is ignored. Takes precedence over `passwordEnv`. */
   readonly passwordFile?: string | undefined;
   /** The name of an environment variable that holds the password. */
   readonly passwordEnv?: string | undefined;
@@ -30,8 +30,8 @@ const MAX_PASSWORD_BYTES = 4096;
 const READABLE_BY_ALL = 0o004;
 
 /**
- * Reads the password anew whenever its file has changed, so that a rotated secret needs no restart. A file that
- * everybody may read is used, with one warning for each version of it.
+ * Reads the password again whenever its file changes, so that a rotated secret needs no restart. A file that every user
+ * can read is accepted, with one warning for each version of it.
  */
 export function createCredentialsReader(options: CredentialsOptions): CredentialsReader {
   const { username, passwordFile, passwordEnv, env, logger } = options;
@@ -56,7 +56,9 @@ function createFileReader(username: string, file: string, logger: Pick<Logger, '
   };
 }
 
-/** `found` changes with every new content: a secret mounted by Kubernetes is another inode, an edited file a later ctime. */
+/**
+ * `found` changes with the content: Kubernetes mounts a new secret with a new inode, an edited file has a later ctime.
+ */
 async function inspect(file: string): Promise<{ found: string; mode: number }> {
   try {
     const found = await stat(file, { bigint: true });
@@ -85,7 +87,7 @@ function toCredentials(
 ): Credentials {
   if (password === undefined || password === '')
     throw unusable(`There is no password in ${where} (${KEYS[key]}); put it there.`);
-  // In a header line of HTTP they would end it.
+  // A control character could end the header line in HTTP.
   if (hasControls(username) || hasControls(password))
     throw unusable(`The user (${KEYS.username}), or the password in ${where}, holds a control character.`);
   return { username, password };

@@ -1,4 +1,4 @@
-/** HTTP Digest of RFC 7616: reading a challenge and answering it, with MD5 or SHA-256 and `qop=auth`. */
+/** HTTP Digest (RFC 7616): parses a challenge and answers it, with MD5 or SHA-256 and `qop=auth`. */
 import { createHash } from 'node:crypto';
 import type { Credentials } from './credentials.ts';
 
@@ -7,7 +7,7 @@ export interface DigestChallenge {
   readonly realm: string;
   readonly nonce: string;
   readonly opaque: string | undefined;
-  /** The nonce was too old; the password was not looked at. */
+  /** The nonce was expired; the server did not check the password. */
   readonly isStale: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface DigestRequest {
   readonly method: 'GET' | 'POST';
   /** As in the request line, query included. */
   readonly target: string;
-  /** How often this nonce has been used, this time included. */
+  /** How often this nonce has been used, including this time. */
   readonly nonceCount: number;
   readonly cnonce: string;
 }
@@ -25,8 +25,8 @@ const MAX_FIELD_CHARS = 8192;
 const MAX_CHALLENGES = 16;
 
 /**
- * The strongest usable challenge in the values of `WWW-Authenticate`, each of which may hold several (RFC 9110 §11.6.1);
- * `undefined` if there is none with a nonce, `qop=auth` and one of the two algorithms.
+ * The strongest usable challenge in the `WWW-Authenticate` fields, each of which may hold several (RFC 9110 §11.6.1).
+ * Undefined if none has a nonce, `qop=auth` and one of the two algorithms.
  */
 export function selectChallenge(fields: readonly string[]): DigestChallenge | undefined {
   const usable = fields
@@ -83,7 +83,7 @@ function toDigestChallenge({ scheme, parameters }: Challenge): DigestChallenge |
   };
 }
 
-/** `Digest a="1", b=2, Basic realm="x"` is two challenges: a token not followed by `=` begins one. */
+/** `Digest a="1", b=2, Basic realm="x"` is two challenges: a token without `=` after it starts a new one. */
 function splitChallenges(field: string): Challenge[] {
   const challenges: { scheme: string; parameters: Map<string, string> }[] = [];
   const item = /([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|[^\s,"]*))?[\s,]*/gy;
@@ -102,7 +102,7 @@ function quote(value: string): string {
   return `"${value.replace(/[\\"]/g, '\\$&')}"`;
 }
 
-/** A name beyond US-ASCII has no quoted form (RFC 7616 §3.4, RFC 8187 §3.2). */
+/** A non-ASCII name has no quoted form (RFC 7616 §3.4, RFC 8187 §3.2). */
 function toUserName(username: string): string {
   if (/^[\x20-\x7e]*$/.test(username)) return `username=${quote(username)}`;
   const encoded = encodeURIComponent(username).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);

@@ -1,6 +1,6 @@
 /**
- * Reads the JVM's condition over HTTP. Knows one address, from the configuration, and the read operations that its source
- * names; takes nothing from a caller, follows no redirect, and gives up on whatever is too late or too large.
+ * Reads the JVM's condition over HTTP. It uses one address, from the configuration, and only the read operations that
+ * its source defines. It takes no input from a caller, follows no redirect, and gives up on late or oversized answers.
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
@@ -13,17 +13,17 @@ import { KEYS } from './keys.ts';
 import type { Login } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
 
-/** Of TLS towards the source. The certificate is always verified. */
+/** TLS to the source. The certificate is always verified. */
 export interface TlsOptions {
   /** PEM file of the authorities to trust instead of the well-known ones; read at each connection. */
   readonly caFile?: string | undefined;
-  /** The name that the certificate must hold, where it is not the address's. */
+  /** The name that the certificate must have, if it differs from the address. */
   readonly serverName?: string | undefined;
 }
 
-/** What every source over HTTP is made from. */
+/** Options of every source over HTTP. */
 export interface HttpSourceOptions {
-  /** E.g. `http://127.0.0.1:8080/manager`; each source says which path it takes and by default adds. */
+  /** E.g. `http://127.0.0.1:8080/manager`; each source documents its path and its default. */
   readonly url: string;
   readonly tls?: TlsOptions | undefined;
   readonly credentials?: CredentialsReader | undefined;
@@ -36,7 +36,7 @@ export interface HttpClientOptions extends Omit<HttpSourceOptions, 'url'> {
   readonly advice: Advice;
 }
 
-/** One of the fixed reads of a source. */
+/** A fixed read request of a source. */
 export interface ReadOperation {
   readonly method: 'GET' | 'POST';
   /** Appended to the address's path, e.g. `/status?JSON=true`. */
@@ -46,12 +46,12 @@ export interface ReadOperation {
   readonly body?: string;
 }
 
-/** Octets of an answer. The largest measured is 54 KB; a registry's text with every metric of an application reaches 300 KB. */
+/** Bytes of an answer. The largest measured is 54 KB; a registry with every metric of an application reaches 300 KB. */
 export const MAX_ANSWER_BYTES = 512 * 1024;
-/** Of a 401's page, which nobody reads. */
+/** Bytes of a 401 page to read and discard. */
 const MAX_REFUSAL_BYTES = 16 * 1024;
 const MAX_HEAD_BYTES = 16 * 1024;
-/** Without a nonce, with one that is too old, with a new one. */
+/** One try without a nonce, one with an expired nonce, one with a new nonce. */
 const MAX_TRIES = 3;
 const MAX_CA_BYTES = 1024 * 1024;
 
@@ -66,8 +66,7 @@ export class HttpClient {
   }
 
   /**
-   * The text of the answer with status 200. Rejects with a `JvmSourceError` for everything else, and once `signal` has
-   * aborted.
+   * The text of an answer with status 200. Rejects with a `JvmSourceError` for anything else, and when `signal` aborts.
    */
   async read(operation: ReadOperation, signal: AbortSignal): Promise<string> {
     const where = this.#where(operation);
@@ -84,7 +83,7 @@ export class HttpClient {
       throw toWireError(cause, where, signal);
     } finally {
       this.#underWay = undefined;
-      // A connection kept between two polls would only meet the server's own idle limit; this also drops unread bodies.
+      // No keep-alive: between two polls the server would close an idle connection. This also drops unread bodies.
       client?.destroy().catch(() => undefined);
     }
   }
@@ -110,13 +109,13 @@ export class HttpClient {
       },
       maxResponseSize: MAX_ANSWER_BYTES,
       maxHeaderSize: MAX_HEAD_BYTES,
-      // The signal of the reading bounds both.
+      // The reading's signal bounds both.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
-  /** Sends the operation, again where the server's challenge says that this may help, and gives what is not a 401. */
+  /** Sends the operation, with a retry if the server's challenge suggests one. Returns any answer but a 401. */
   async #logIn(
     client: Client,
     operation: ReadOperation,
@@ -156,7 +155,7 @@ async function send(
     signal,
     headers: {
       accept,
-      // What is small when packed could be large when unpacked.
+      // A small compressed body could become a large one.
       'accept-encoding': 'identity',
       'user-agent': 'd2-sidecar',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -1,13 +1,16 @@
-/** From what went wrong on the wire to an error for an operator. No cause is kept: undici's and JSON's hold parts of bodies. */
+/**
+ * Converts failures on the wire to errors for operators. Drops the causes: those of undici and JSON contain parts of
+ * bodies.
+ */
 import { errors } from 'undici';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
 
-/** What a source knows of its server, for its messages. Whole sentences. */
+/** A source's knowledge of its server, for messages. Whole sentences. */
 export interface Advice {
-  /** What a 403 means there, e.g. `The user needs the role manager-jmx.`. */
+  /** What a 403 means there, e.g. `The user needs the role manager-jmx.` */
   readonly forbidden: string;
-  /** What a 404 means there, e.g. `Is the manager web application deployed?`. */
+  /** What a 404 means there, e.g. `Is the manager web application deployed?` */
   readonly notFound: string;
 }
 
@@ -35,7 +38,7 @@ export function toStatusError(status: number, where: string, advice: Advice): Jv
   return fail('D2S_ERR_JVM_FORMAT', `${answered} where 200 was expected. Does ${KEYS.url} name the right server?`);
 }
 
-/** The error for an exchange that did not come to an end. */
+/** The error for an exchange that did not complete. */
 export function toWireError(cause: unknown, where: string, signal: AbortSignal): JvmSourceError {
   if (cause instanceof JvmSourceError) return cause;
   if (signal.aborted) return fail('D2S_ERR_JVM_TIMEOUT', `${where} did not answer in time (${KEYS.timeout}).`);
@@ -87,9 +90,9 @@ function describeByFamily(code: string): readonly [JvmErrorCode, string] {
   return ['D2S_ERR_JVM_UNREACHABLE', `cannot be read (${code}).`];
 }
 
-/** Codes are names; anything else is left out, since messages may hold what the peer sent. */
+/** Keeps codes, which are names. Messages are dropped, since they may hold text from the peer. */
 function codeOf(cause: unknown): string {
-  // undici's parser error has its code only sometimes.
+  // undici's parser error does not always have a code.
   if (cause instanceof errors.HTTPParserError) return NOT_HTTP;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : 'no code';

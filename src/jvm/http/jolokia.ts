@@ -1,4 +1,4 @@
-/** Jolokia 1 and 2, agent or web application: the four kinds of beans in one bulk request. */
+/** Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request. */
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { parseAddress } from './address.ts';
@@ -17,7 +17,7 @@ const REQUESTS = [
 
 const READ: ReadOperation = {
   method: 'POST',
-  // Without the slash, a web application's root answers with a redirect.
+  // Without the slash, the root of a web application answers with a redirect.
   path: '/',
   accept: 'application/json, text/plain',
   body: JSON.stringify(REQUESTS.map((request) => ({ type: 'read', ...request }))),
@@ -51,8 +51,8 @@ export class JolokiaSource implements JvmSource {
 }
 
 /**
- * Reads the bulk answer: one element for each request, in their order, each with a `status` of its own. An element that failed
- * leaves its gauges out. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_ACCESS` where the policy allows nothing.
+ * Parses the bulk answer: one element for each request, in the same order, each with its own `status`. A failed element
+ * leaves its gauges out. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_ACCESS` if the policy allows nothing.
  */
 export function parseJolokia(text: string): JvmReading {
   const answer = parseJson(text, 'Jolokia’s answer');
@@ -62,7 +62,7 @@ export function parseJolokia(text: string): JvmReading {
       `What answered a bulk request is not what Jolokia answers to one (${describeStatus(fieldOf(answer, 'status'))}). ${KEYS.url} should be Jolokia's own address.`,
     );
   const statuses = answer.map((element) => fieldOf(element, 'status'));
-  // By index: Jolokia 2 may leave the request out, and each version writes the names of its answer in another order.
+  // By index: Jolokia 2 may omit the request, and each version orders the names of its answer differently.
   const [memory, classes, pools, collectors] = answer.map((element: unknown) =>
     fieldOf(element, 'status') === 200 ? fieldOf(element, 'value') : undefined,
   );

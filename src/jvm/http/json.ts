@@ -1,18 +1,18 @@
-/** Looking into JSON that a server sent: nothing here trusts its shape, throws over it, or walks into its depth. */
+/** Reads fields of a server's JSON without trusting its shape: a missing or wrong field is undefined, not an error. */
 import { JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
 
-/** Throws `D2S_ERR_JVM_FORMAT`. `what` is the subject of the sentence, e.g. `Jolokia's answer`. */
+/** Throws `D2S_ERR_JVM_FORMAT`. `what` is the subject of the message, e.g. `Jolokia's answer`. */
 export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The cause's message quotes the text.
+    // The message of the cause quotes the text.
     throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${what} is not JSON; does ${KEYS.url} name the right server?`);
   }
 }
 
-/** `undefined` for a missing field, and for a field of what is not an object. */
+/** Undefined if a field is missing or its parent is not an object. */
 export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const key of path) {
@@ -22,7 +22,7 @@ export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   return found;
 }
 
-/** The first `limit` fields of an object; none of anything else. */
+/** The first `limit` fields of an object; none for any other value. */
 export function entriesOf(value: unknown, limit: number): readonly (readonly [string, unknown])[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   return Object.entries(value).slice(0, limit);

@@ -1,4 +1,4 @@
-/** The configuration's keys as the messages of these sources name them, in one place so that both stay equal. */
+/** The configuration keys that the messages of these sources name, in one place so that both stay equal. */
 export const KEYS = {
   url: 'jvm.http.url',
   username: 'jvm.http.username',

@@ -3,7 +3,7 @@ import { JvmSourceError } from '../jvm-source.ts';
 import { type Credentials, isSame } from './credentials.ts';
 import { KEYS } from './keys.ts';
 
-/** 60 s, 120, 240, ...: three tries fall into the five minutes in which Tomcat's LockOutRealm allows five. */
+/** 60 s, 120, 240, ...: three tries in the five minutes in which Tomcat's LockOutRealm allows five. */
 const FIRST_WAIT_S = 60;
 const LONGEST_WAIT_S = 15 * 60;
 
@@ -15,8 +15,8 @@ interface Refusal {
 }
 
 /**
- * Keeps a wrong password from being sent at every poll: servers lock the user out, and then the right one is refused as
- * well. Other credentials than the refused ones are tried at once.
+ * Prevents sending a wrong password at every poll: servers lock the user out, and then refuse even the right one.
+ * Changed credentials are tried at once.
  */
 export class LoginBackOff {
   readonly #clock: Clock;
@@ -26,19 +26,22 @@ export class LoginBackOff {
     this.#clock = clock;
   }
 
-  /** Throws the last refusal again, word for word, while its wait lasts. */
+  /** Throws the last refusal again, with the same message, until its wait is over. */
   check(credentials: Credentials | undefined): void {
     const last = this.#last;
     if (last === undefined || !isSame(last.credentials, credentials)) return;
     if (this.#clock.nowNs() < last.notBeforeNs) throw last.error;
   }
 
-  /** Notes a 401 and gives the error to throw. `reason` e.g. `http://127.0.0.1:8080/manager/status refused the password (401).` */
+  /**
+   * Records a 401 and returns the error to throw. `reason`, e.g. `http://127.0.0.1:8080/manager/status refused the
+   * password (401).`
+   */
   refused(credentials: Credentials | undefined, reason: string): JvmSourceError {
     const before = this.#last;
     const isAgain = before !== undefined && isSame(before.credentials, credentials);
     const waitS = isAgain ? Math.min(before.waitS * 2, LONGEST_WAIT_S) : FIRST_WAIT_S;
-    // A moment, not a remaining time: the reason stays the same while it lasts, and is logged once.
+    // A point in time, not a remaining time: the message stays the same during the wait, and is logged once.
     const until = new Date(this.#clock.epochMs() + (waitS * NS_PER_S) / NS_PER_MS).toISOString();
     const error = new JvmSourceError(
       'D2S_ERR_JVM_ACCESS',

@@ -2,22 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { type Credentials, isSame } from './credentials.ts';
 import { answerChallenge, type DigestChallenge, type DigestRequest, selectChallenge } from './digest.ts';
 
-/** A request as far as logging in needs it. */
+/** The fields of a request that a login needs. */
 export type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
 
-/** What a 401 means: `retry` with `authorize` anew, the credentials are refused, or no challenge can be answered. */
+/** Result of a 401: `retry` with a new `authorize`, the credentials were refused, or no challenge can be answered. */
 export type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
 
-/** How a source logs in. Keeps what one exchange taught for the next. */
+/** How a source logs in. Keeps state from one exchange for the next. */
 export interface Login {
-  /** The value of `Authorization`, or `undefined` to send none. */
+  /** The value of `Authorization`, or undefined to send none. */
   authorize(request: LoginRequest, credentials: Credentials | undefined): string | undefined;
-  /** Takes the challenges of a 401. */
+  /** Processes the challenges of a 401. */
   challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome;
   accepted(credentials: Credentials | undefined): void;
 }
 
-/** RFC 7617, sent with the first request: the address is fixed, and waiting for the challenge would double each reading. */
+/**
+ * RFC 7617. Sent with the first request: the address is fixed, and waiting for a challenge would double each reading.
+ */
 export class BasicLogin implements Login {
   authorize(_request: LoginRequest, credentials: Credentials | undefined): string | undefined {
     if (credentials === undefined) return undefined;
@@ -38,7 +40,7 @@ const CNONCE_BYTES = 16;
 /** `nc` has eight hexadecimal digits. */
 const MAX_NONCE_COUNT = 0xffff_ffff;
 
-/** RFC 7616. One nonce serves many readings with a growing count, so that a reading is one request. */
+/** RFC 7616. Reuses one nonce with a growing count for many readings, so that a reading takes one request. */
 export class DigestLogin implements Login {
   #challenge: DigestChallenge | undefined;
   #nonceCount = 0;
@@ -62,7 +64,7 @@ export class DigestLogin implements Login {
     this.#challenge = next;
     if (credentials === undefined) return 'refused';
     if (next === undefined) return 'unanswerable';
-    // A server that was restarted does not know its old nonce, and not every one then says `stale`.
+    // A restarted server does not know its old nonce, and not every server then sends `stale`.
     const mayBeOld = next.isStale || (wasProven && next.nonce !== last?.nonce);
     return !wasSent || mayBeOld ? 'retry' : 'refused';
   }

@@ -1,16 +1,18 @@
-/** Heap and non-heap by adding up pools, for sources that tell only these. What a sum would tell wrongly is left out. */
+/** Adds up pools to heap and non-heap, for sources that have only pools. A sum that would be wrong is left out. */
 import type { RawUsage } from './reading-builder.ts';
 
 export interface NamedUsage extends RawUsage {
-  /** The bean's own, e.g. `G1 Eden Space`. */
+  /** The MXBean's name, e.g. `G1 Eden Space`. */
   readonly name: unknown;
 }
 
 /**
- * Used and committed are the beans' to the byte in a quiet moment, but for the generations of Shenandoah, whose pools leave out
- * what is committed and free. Initial size: of the heap only where it is the sum of the pools' (G1, Shenandoah without
- * generations); in others a survivor space is in no pool (Serial, Parallel), or the pools know the smallest size (ZGC) or none
- * (generations of Shenandoah). Maximum: see below.
+ * Used and committed equal the MXBeans' to the byte in a quiet moment. The exception is generational Shenandoah, whose
+ * pools leave out memory that is committed and free.
+ *
+ * The heap's initial size is the sum only for G1 and Shenandoah without generations. For Serial and Parallel one
+ * survivor space is in no pool; ZGC's pools report the minimum size; those of generational Shenandoah report none.
+ * Maximum: see `maxOfHeap`.
  */
 export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'non-heap'): RawUsage {
   const isInitExact = area === 'non-heap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));
@@ -34,8 +36,8 @@ function maxOfNonHeap(pools: readonly NamedUsage[]): number | undefined {
 }
 
 /**
- * G1: that of its old generation. Generational ZGC: that of either, since each may take all. One pool: its own. Serial: the sum.
- * Parallel moves the borders between its pools, so that their sum is not the heap's: unknown.
+ * G1: the old generation's maximum. Generational ZGC: that of either, since each may take the whole heap. One pool: its
+ * own. Serial: the sum. Parallel moves the borders between its pools, so their sum is not the heap's: unknown.
  */
 function maxOfHeap(pools: readonly NamedUsage[]): unknown {
   const byName = new Map(pools.map((pool) => [pool.name, pool.max]));

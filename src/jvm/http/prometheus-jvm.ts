@@ -1,6 +1,7 @@
 /**
- * From the metrics of a JVM's exporter to a reading. Four sets of names are known: simpleclient (jmx_exporter 0.x), client_java 1.x
- * (jmx_exporter 1.x), Micrometer (Spring's Actuator), and the bean lines that jmx_exporter's default rules make.
+ * Converts the metrics of a JVM exporter to a reading. Four sets of names are known: simpleclient (jmx_exporter 0.x),
+ * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and the MXBean lines of jmx_exporter's default
+ * rules.
  */
 import type { JvmReading } from '../jvm-reading.ts';
 import { addUp, type NamedUsage } from './pool-sums.ts';
@@ -27,14 +28,15 @@ export function parsePrometheusJvm(text: string): JvmReading {
 
 function readInto(builder: ReadingBuilder, samples: Samples): void {
   const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
-  // A standalone exporter's own jvm_* are of another JVM than the one it watches; only its agent's are known to be the same.
+  // A standalone exporter's own jvm_* metrics describe itself, not the JVM that it watches. Only an agent's are the
+  // same JVM's.
   if (isStandalone(samples) || (hasBeans && !isAgent(samples))) readBeans(builder, samples);
   else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))
     readMicrometer(builder, samples);
   else readClientJava(builder, samples);
 }
 
-/** jmx_exporter names its kind: `jmx_exporter_build_info{name="jmx_prometheus_javaagent"}`. */
+/** The exporter's kind, from `jmx_exporter_build_info{name="jmx_prometheus_javaagent"}`. */
 function buildName(samples: Samples): string {
   return samples.get('jmx_exporter_build_info')?.[0]?.labels.get('name') ?? '';
 }
@@ -47,12 +49,12 @@ function isAgent(samples: Samples): boolean {
   return buildName(samples).includes('javaagent') && hasOwnJvm(samples);
 }
 
-/** False where `excludeJvmMetrics` hides the agent's own. */
+/** False if `excludeJvmMetrics` hides the agent's own metrics. */
 function hasOwnJvm(samples: Samples): boolean {
   return samples.has('jvm_memory_bytes_used') || samples.has('jvm_memory_used_bytes');
 }
 
-/** 0.x writes `jvm_memory_bytes_used`, 1.x `jvm_memory_used_bytes`; the rest is alike. */
+/** 0.x writes `jvm_memory_bytes_used`, 1.x `jvm_memory_used_bytes`; the rest is the same. */
 function readClientJava(builder: ReadingBuilder, samples: Samples): void {
   const isOld = samples.has('jvm_memory_bytes_used');
   const nameOf = (prefix: string, key: string) => (isOld ? `${prefix}_bytes_${key}` : `${prefix}_${key}_bytes`);
@@ -72,12 +74,12 @@ function readClientJava(builder: ReadingBuilder, samples: Samples): void {
 }
 
 /**
- * Micrometer tells pools alone, and pauses since it was bound: an approximation of the beans' counts. Pauses without the label
- * `gc` (before 1.11) are of all collectors mixed, and so of none.
+ * Micrometer has only pools, and counts pauses since it was bound: an approximation of the MXBeans' counts. Pauses
+ * without the label `gc` (before 1.11) mix all collectors, so they are left out.
  */
 function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
   const unloaded = sampleOf(samples, 'jvm_classes_unloaded_classes_total');
-  // Up to 1.15 only the current number is there; the total is that and what was unloaded, as the bean defines it.
+  // Up to 1.15 only the current number exists. The total is that plus the unloaded classes, by the MXBean's definition.
   const current =
     sampleOf(samples, 'jvm_classes_loaded_count_classes') ?? sampleOf(samples, 'jvm_classes_loaded_classes');
   const derived = current === undefined || unloaded === undefined ? undefined : current + unloaded;
@@ -85,7 +87,7 @@ function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
   for (const area of ['heap', 'nonheap'] as const) {
     const pools = micrometerPools(samples, area);
     for (const pool of pools) builder.addPool(pool.name, pool);
-    // There is no initial size.
+    // Micrometer has no initial size.
     const sum = { ...addUp(pools, area === 'heap' ? 'heap' : 'non-heap'), init: undefined };
     if (area === 'heap') builder.setHeap(sum);
     else builder.setNonHeap(sum);
@@ -107,7 +109,7 @@ function micrometerPools(samples: Samples, area: string): NamedUsage[] {
   }));
 }
 
-/** `java_lang_MemoryPool_Usage_used{name="G1 Old Gen"}`, in whichever letter case the exporter was told to write. */
+/** `java_lang_MemoryPool_Usage_used{name="G1 Old Gen"}`; exporters can be configured to other letter cases. */
 function readBeans(builder: ReadingBuilder, samples: Samples): void {
   const usage = (prefix: string, label?: string, value?: string) =>
     usageFrom((key) => sampleOf(samples, `java_lang_${prefix}_${key}`, label, value));
@@ -121,7 +123,7 @@ function readBeans(builder: ReadingBuilder, samples: Samples): void {
     const usedAfterGc = sampleOf(samples, 'java_lang_memorypool_collectionusage_used', 'name', pool);
     builder.addPool(pool, usage('memorypool_usage', 'name', pool), usedAfterGc);
   }
-  // The bean's own unit: milliseconds.
+  // Milliseconds, as in the MXBean.
   for (const gc of labelsOf(samples, 'java_lang_garbagecollector_collectioncount', 'name'))
     builder.addCollector(
       gc,
@@ -138,7 +140,7 @@ function usageFrom(read: (key: (typeof KEYS_OF_USAGE)[number]) => number | undef
   return { init: read('init'), used: read('used'), committed: read('committed'), max: read('max') };
 }
 
-/** The value of the one sample with that label, or of the only sample. */
+/** The value of the sample with that label; without a label, of the only sample. */
 function sampleOf(samples: Samples, name: string, label?: string, value?: string): number | undefined {
   const list = samples.get(name) ?? [];
   if (label === undefined) return list.length === 1 ? list[0]?.value : undefined;

@@ -1,32 +1,31 @@
-/** The text format of Prometheus (version 0.0.4; OpenMetrics differs in nothing that matters here), as far as it is asked for. */
+/** Parses the parts needed here of Prometheus's text format (version 0.0.4; OpenMetrics does not differ in them). */
 import { JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
 
 /** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`. */
 export interface Sample {
   readonly labels: ReadonlyMap<string, string>;
-  /** NaN where the server says so. */
+  /** NaN if the server says so. */
   readonly value: number;
 }
 
-/** Samples by metric name. */
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
-/** Of the wanted names together: 64 pools with four numbers in two shapes, and their collectors, fit in many times over. */
+/** Total of all wanted names. 64 pools with four numbers in two forms, and their collectors, need far fewer. */
 const MAX_SAMPLES = 4096;
 const MAX_LABELS = 32;
 
 /**
- * Reads the samples whose name `isWanted`; all else is looked at no closer than its first character. Throws
- * `D2S_ERR_JVM_FORMAT` for what is not this format, a wanted line that cannot be read, one that comes twice, and too many.
+ * Reads the samples whose name `isWanted`; of other lines only the first character is checked. Throws
+ * `D2S_ERR_JVM_FORMAT` for another format, for a wanted line that is unreadable or repeated, and for too many of them.
  */
 export function parsePrometheusText(text: string, isWanted: (name: string) => boolean): Samples {
   const samples = new Map<string, Sample[]>();
   const seen = new Set<string>();
-  // A body cut off ends in the middle of a line, and half a number is a wrong one.
+  // A truncated body ends in the middle of a line, and a truncated number is a wrong one.
   if (!text.endsWith('\n')) throw unreadable('it does not end with the end of a line');
   for (const line of text.split('\n')) {
-    // A name, one in quotes of Prometheus 3, a comment, or nothing.
+    // A name, `{` before a quoted name (Prometheus 3), a comment, or blank.
     if (!/^[a-zA-Z_:{#\s]|^$/.test(line)) throw unreadable('a line begins with what cannot begin one');
     const name = /^[a-zA-Z_:][a-zA-Z0-9_:]*/.exec(line)?.[0];
     if (name === undefined || !isWanted(name)) continue;
@@ -41,7 +40,7 @@ export function parsePrometheusText(text: string, isWanted: (name: string) => bo
   return samples;
 }
 
-/** `rest` is what follows the name: labels, value, and a time stamp or exemplar, which are passed over. */
+/** `rest` follows the name: labels, value, and a timestamp or exemplar, which are skipped. */
 function toSample(name: string, rest: string): Sample {
   const labels = new Map<string, string>();
   const label = /[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(?=[,}])/y;
@@ -61,7 +60,7 @@ function toSample(name: string, rest: string): Sample {
   return { labels, value: toNumber(name, value) };
 }
 
-/** A double as Go's ParseFloat and Java's Double.toString write it. */
+/** A double in the format of Go's ParseFloat or Java's Double.toString. */
 function toNumber(name: string, text: string): number {
   if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text);
   if (/^nan$/i.test(text)) return Number.NaN;

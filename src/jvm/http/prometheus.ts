@@ -1,4 +1,4 @@
-/** The metrics page of an exporter inside or beside the JVM, in the text format of Prometheus. */
+/** Reads the metrics page of an exporter inside or beside the JVM, in the text format of Prometheus. */
 import type { JvmReading } from '../jvm-reading.ts';
 import type { JvmSource } from '../jvm-source.ts';
 import { parseAddress } from './address.ts';
@@ -14,8 +14,8 @@ export class PrometheusSource implements JvmSource {
   readonly #client: HttpClient;
 
   /**
-   * `url` is the page's own, e.g. `http://127.0.0.1:9404/metrics` (by default `/metrics` of the host). It may have a query, e.g.
-   * `?includedNames=jvm_memory_used_bytes`, for a page that is otherwise too large.
+   * `url` is the page's own, e.g. `http://127.0.0.1:9404/metrics` (by default `/metrics` of the host). If the page is
+   * too large, add a query, e.g. `?includedNames=jvm_memory_used_bytes`.
    */
   constructor(options: HttpSourceOptions) {
     this.#client = new HttpClient({

@@ -3,14 +3,14 @@ import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 import { fieldOf } from './json.ts';
 
-/** Numbers as a server gave them: anything that is not one is left out. */
+/** Values as the server sent them; anything but a number is left out. */
 export type RawUsage = { readonly [Key in keyof MemoryUsage]: unknown };
 
-/** More than any JVM has; a server that names more is not believed. */
+/** More than any JVM has; a longer list is rejected. */
 export const MAX_BEANS = 64;
 const MAX_NAME_CHARS = 128;
 
-/** Collects what a source finds, leaving out whatever is no number, and refuses to call nothing a reading. */
+/** Collects the values that a source finds, leaves out all that are not numbers, and rejects an empty reading. */
 export class ReadingBuilder {
   readonly #pools = new Map<string, PoolUsage>();
   readonly #collectors = new Map<string, CollectorUsage>();
@@ -34,7 +34,7 @@ export class ReadingBuilder {
     this.#nonHeap = toUsage(usage);
   }
 
-  /** `usedAfterGc` of heap pools only: others have no collections. */
+  /** `usedAfterGc` for heap pools only: other pools have no collections. */
   addPool(name: unknown, usage: RawUsage, usedAfterGc?: unknown): void {
     if (!isName(name)) return;
     const pool = withoutGaps({ ...toUsage(usage), usedAfterGc: toCount(usedAfterGc) });
@@ -47,7 +47,7 @@ export class ReadingBuilder {
     this.#add(this.#collectors, name, collector, 'collectors');
   }
 
-  /** Throws with the code and message for a reading that holds nothing. */
+  /** Throws a `JvmSourceError` with this code and message if the reading is empty. */
   build(code: JvmErrorCode, message: string): JvmReading {
     const reading: JvmReading = {
       classes: this.#classes,
@@ -74,7 +74,7 @@ export class ReadingBuilder {
   }
 }
 
-/** The four numbers of `{"init":1,"used":2,"committed":3,"max":-1}`, as far as they are there. */
+/** The four numbers of `{"init":1,"used":2,"committed":3,"max":-1}`; missing ones are undefined. */
 export function usageOf(usage: unknown): RawUsage {
   return {
     init: fieldOf(usage, 'init'),
@@ -84,12 +84,12 @@ export function usageOf(usage: unknown): RawUsage {
   };
 }
 
-/** A whole number from 0 to 2^53 - 1, or `undefined`. */
+/** A whole number from 0 to 2^53 - 1, or undefined. */
 export function toCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** The same, and -1, by which a MXBean says that there is no limit, or that it was not set. */
+/** Like `toCount`, but also accepts -1, an MXBean's value for no limit or not set. */
 function toLimit(value: unknown): number | undefined {
   return value === -1 ? -1 : toCount(value);
 }
@@ -109,7 +109,7 @@ function isName(name: unknown): name is string {
 
 type WithoutGaps<Type> = { [Key in keyof Type]?: Exclude<Type[Key], undefined> };
 
-/** A gap stays a missing key, not a key with `undefined`: missing is not zero. */
+/** A missing value stays a missing key, not a key with `undefined`: missing is not zero. */
 function withoutGaps<Type extends object>(value: Type): WithoutGaps<Type> {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as WithoutGaps<Type>;
 }

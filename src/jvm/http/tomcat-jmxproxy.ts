@@ -1,4 +1,6 @@
-/** Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: every bean of the four kinds in one request. */
+/**
+ * Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads all MXBeans of the four kinds in one request.
+ */
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { parseAddress } from './address.ts';
@@ -8,8 +10,8 @@ import { BasicLogin } from './login.ts';
 import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
 /**
- * `java.lang:type=*o*,*` is ClassLoading, Memory, MemoryPool and GarbageCollector (with Compilation and MemoryManager), but not
- * Runtime, whose system properties may hold passwords.
+ * `java.lang:type=*o*,*` matches ClassLoading, Memory, MemoryPool and GarbageCollector (also Compilation and
+ * MemoryManager), but not Runtime, whose system properties may hold passwords.
  */
 const READ: ReadOperation = {
   method: 'GET',
@@ -48,7 +50,7 @@ interface Bean {
   readonly attributes: Map<string, string>;
 }
 
-/** All that is ever kept of a bean. LastGcInfo, most of the text, is not among them. */
+/** The only attributes that are kept. LastGcInfo, most of the text, is not among them. */
 const ATTRIBUTES = new Set([
   'Name',
   'Type',
@@ -63,8 +65,9 @@ const ATTRIBUTES = new Set([
 ]);
 
 /**
- * Reads the servlet's text, e.g. `OK - Number of results: 15`, an empty line, then for each bean `Name: java.lang:type=Memory`
- * and its attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_NOT_FOUND` for no result.
+ * Parses the servlet's text: e.g. `OK - Number of results: 15`, an empty line, then for each MXBean `Name:
+ * java.lang:type=Memory` and its attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or
+ * `D2S_ERR_JVM_NOT_FOUND` for no result.
  */
 export function parseJmxProxy(text: string): JvmReading {
   refuseFailure(text);
@@ -77,8 +80,8 @@ export function parseJmxProxy(text: string): JvmReading {
 }
 
 function refuseFailure(text: string): void {
-  // Failures come with the status 200: `Error - javax.management.InstanceNotFoundException: ...`, then a stack trace.
-  // Nothing but the class of an exception is told: its message is the server's own affair.
+  // Failures have status 200: `Error - javax.management.InstanceNotFoundException: ...`, then a stack trace. Only the
+  // class of the exception is reported: its message may hold details of the server.
   const failure = /^Error - (?:([\w.$]{1,200}(?:Exception|Error))(?![\w.$]))?/.exec(text);
   if (failure !== null) {
     const what = failure[1] ?? 'an error';
@@ -96,7 +99,7 @@ function refuseFailure(text: string): void {
 
 function* toBeans(text: string): Generator<Bean> {
   let bean: Bean | undefined;
-  // The first block is the number of results; an empty line ends each.
+  // The first block is the number of results; each block ends with an empty line.
   for (const line of text.replace(/\n$/, '').split('\n')) {
     const name = bean === undefined ? /^Name: (java\.lang:[^\r]+)\r?$/.exec(line) : null;
     if (name !== null) {
@@ -112,7 +115,7 @@ function* toBeans(text: string): Generator<Bean> {
     throw new JvmSourceError('D2S_ERR_JVM_FORMAT', "The answer of Tomcat's JMX proxy ends in the middle of a bean.");
 }
 
-/** `MemoryPool` of `java.lang:name=G1 Eden Space,type=MemoryPool`, in whichever order. */
+/** `MemoryPool` for `java.lang:name=G1 Eden Space,type=MemoryPool`, in any order. */
 function typeOf(objectName: string): string {
   return /[:,]type=([^,]*)/.exec(objectName)?.[1] ?? '';
 }
@@ -120,7 +123,7 @@ function typeOf(objectName: string): string {
 function addAttribute({ attributes }: Bean, line: string): void {
   const colon = line.indexOf(': ');
   const key = line.slice(0, Math.max(colon, 0));
-  // Lines of an array begin with a tab, and so are never one of these.
+  // Lines of an array begin with a tab, so they never match.
   if (ATTRIBUTES.has(key)) attributes.set(key, line.slice(colon + 2).trimEnd());
 }
 
@@ -142,7 +145,7 @@ function addBean(builder: ReadingBuilder, { type, attributes }: Bean): void {
 
 /** `{committed=1, init=2, max=-1, used=3}`, alone or within `CompositeDataSupport(compositeType=…,contents={…})`. */
 function toUsage(text = ''): RawUsage {
-  // The last braces: a type, where one is printed, has none or comes before.
+  // The last braces: a type, if printed, has none or comes before.
   const end = text.lastIndexOf('}');
   const contents = text.slice(text.lastIndexOf('{', end) + 1, Math.max(end, 0));
   const fields = new Map(contents.split(',').map((field) => splitOnce(field.trim())));

@@ -1,6 +1,6 @@
 /**
- * Tomcat's status page (`/manager/status?JSON=true`), role manager-status: the least right of all, and read-only. Tells
- * memory alone; classes and collectors have to come from another source.
+ * Tomcat's status page (`/manager/status?JSON=true`), role manager-status: the fewest rights of all sources, and
+ * read-only. It has only memory; classes and collectors must come from another source.
  */
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
@@ -41,8 +41,9 @@ export class TomcatStatusSource implements JvmSource {
 }
 
 /**
- * Reads the page's JSON: `{"tomcat":{"jvm":{"memory":{"free","total","max"},"memorypool":[{"name","type","usageInit",...}]}}}`.
- * Classes and collectors stay empty. Throws `D2S_ERR_JVM_FORMAT`.
+ * Parses the page's JSON:
+ * `{"tomcat":{"jvm":{"memory":{"free","total","max"},"memorypool":[{"name","type","usageInit",...}]}}}`. Classes and
+ * collectors stay empty. Throws `D2S_ERR_JVM_FORMAT`.
  */
 export function readTomcatStatus(text: string): JvmReading {
   const jvm = fieldOf(parseJson(text, 'Tomcat’s status page'), 'tomcat', 'jvm');
@@ -55,14 +56,15 @@ export function readTomcatStatus(text: string): JvmReading {
   const builder = new ReadingBuilder();
   const heap: NamedUsage[] = [];
   const nonHeap: NamedUsage[] = [];
-  // One more than allowed, so that the builder says what is wrong.
+  // One more than allowed, so that the builder reports the excess.
   for (const entry of listed.slice(0, MAX_BEANS + 1)) {
     const pool = toPool(entry);
     builder.addPool(pool.name, pool);
     if (fieldOf(entry, 'type') === 'Heap memory') heap.push(pool);
     if (fieldOf(entry, 'type') === 'Non-heap memory') nonHeap.push(pool);
   }
-  // The page's own `memory` is of another moment than its pools, all but its maximum, which does not change.
+  // The page reads `memory` and the pools at different moments. Only the maximum is taken from `memory`: it never
+  // changes.
   builder.setHeap({ ...addUp(heap, 'heap'), max: fieldOf(jvm, 'memory', 'max') });
   builder.setNonHeap(addUp(nonHeap, 'non-heap'));
   return builder.build('D2S_ERR_JVM_FORMAT', "Tomcat's status page names no memory pool.");

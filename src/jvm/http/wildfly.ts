@@ -1,4 +1,4 @@
-/** WildFly's and JBoss EAP's management API over HTTP (standalone servers): one composite read of the platform's beans. */
+/** The management API of WildFly and JBoss EAP over HTTP (standalone servers): one composite read of the MXBeans. */
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { parseAddress } from './address.ts';
@@ -8,7 +8,7 @@ import { KEYS } from './keys.ts';
 import { DigestLogin } from './login.ts';
 import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
 
-/** Not `runtime`, whose system properties may hold passwords and need more rights. */
+/** Without `runtime`: its system properties may hold passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
 
 const READ: ReadOperation = {
@@ -31,7 +31,7 @@ export class WildFlySource implements JvmSource {
   readonly name = 'wildfly';
   readonly #client: HttpClient;
 
-  /** `url` is that of the management interface, e.g. `http://127.0.0.1:9990`, which means its `/management`. */
+  /** `url` is the management interface, e.g. `http://127.0.0.1:9990`, by default its `/management`. */
   constructor(options: HttpSourceOptions) {
     this.#client = new HttpClient({
       ...options,
@@ -54,8 +54,8 @@ export class WildFlySource implements JvmSource {
 }
 
 /**
- * Reads `{"outcome":"success","result":{"step-1":{"outcome":"success","result":{...}}, ...}}`; a step that failed leaves its gauges
- * out. Throws `D2S_ERR_JVM_FORMAT`.
+ * Parses `{"outcome":"success","result":{"step-1":{"outcome":"success","result":{...}}, ...}}`. A failed step leaves
+ * its gauges out. Throws `D2S_ERR_JVM_FORMAT`.
  */
 export function parseWildFly(text: string): JvmReading {
   const answer = parseJson(text, 'The answer of WildFly’s management interface');
@@ -86,15 +86,15 @@ export function parseWildFly(text: string): JvmReading {
   return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface told nothing of the platform's beans.");
 }
 
-/** `G1 Eden Space` of `G1_Eden_Space`: a name in an address may hold no space. */
+/** `G1 Eden Space` for `G1_Eden_Space`: a name in an address cannot contain spaces. */
 function toBeanName(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** `WFLYCTL0313` and the like; the rest of a description may hold anything. */
+/** E.g. `WFLYCTL0313`; the rest of a description is not trusted. */
 function codeOf(answer: unknown): string {
   const description = fieldOf(answer, 'failure-description');
-  // That of a composite operation is an object whose one key tells.
+  // For a composite operation it is an object whose only key is the message.
   const told = typeof description === 'string' ? description : entriesOf(description, 1)[0]?.[0];
   return /\bWFLY[A-Z]{2,10}\d{4}\b/.exec(told ?? '')?.[0] ?? 'no code';
 }
