@@ -1,6 +1,4 @@
-/**
- * Converts a reading to the gauges that the monitor shows, with the names of Dropwizard's gauge sets (metrics-jvm 4.2).
- */
+/** Converts a reading to the monitor's gauges, with the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
 import type { Gauge } from '../metrics/gauge.ts';
 import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import type { JvmReading, MemoryUsage, PoolUsage } from './jvm-reading.ts';

@@ -26,7 +26,6 @@ export type JvmState =
   | {
       readonly kind: 'available';
       readonly reading: JvmReading;
-      /** The reading as gauges. */
       readonly gauges: JvmGauges;
       readonly ageMs: number;
       /** E.g. `hsperfdata+attach`. */
@@ -70,7 +69,6 @@ export class JvmMonitor {
     return this.#reads;
   }
 
-  /** Readings that failed since the start. */
   get failures(): number {
     return this.#failures;
   }

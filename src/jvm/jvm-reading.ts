@@ -1,6 +1,5 @@
 /**
- * One reading of a JVM at one moment. Missing is not zero: a value that the source does not have is absent, here and in
- * the monitor's answers.
+ * A reading of a JVM at one moment. Missing is not zero: values that the source lacks are absent, here and in answers.
  */
 
 /** In bytes. `max` is -1 if the JVM has no limit, as in the platform's MXBeans. */

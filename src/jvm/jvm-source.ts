@@ -7,9 +7,9 @@ export interface JvmSource {
   /** For the header `Metrics-Source`, e.g. `hsperfdata`, `hsperfdata+attach`, `tomcat-jmxproxy`, `jolokia`. */
   readonly name: string;
   /**
-   * One reading. Rejects with a `JvmSourceError`; its message says what is wrong and what to do about it, and never
-   * holds a credential, the user part of an address, or a body. Ends when `signal` aborts. Never called again before it
-   * has settled.
+   * One reading. Rejects with a `JvmSourceError`; its message says what is wrong and what to do, and never holds a
+   * credential, the user part of an address, or a body. Ends when `signal` aborts. Never called again before it has
+   * settled.
    */
   read(signal: AbortSignal): Promise<JvmReading>;
   /**

@@ -34,9 +34,7 @@ export class LocalSource implements JvmSource {
     return laid;
   }
 
-  /**
-   * Logs each change once, since readings come every few seconds. Reasons hold paths and ids, and no text from a JVM.
-   */
+  /** Logs each change once: readings come every few seconds. Reasons hold paths and ids, and no text from a JVM. */
   #tell(reason: string | undefined): void {
     if (reason === this.#toldReason) return;
     this.#toldReason = reason;

@@ -3,8 +3,7 @@ import type { JvmSource } from './jvm-source.ts';
 
 /**
  * Takes memory from one source, classes and collectors from another. Tomcat's status page needs the fewest rights and
- * has only memory; the counters file has exact classes and collectors. If the second source fails, memory alone is
- * returned.
+ * has only memory; the counters file has the others exactly. If the second source fails, only memory is returned.
  */
 export class PairedSource implements JvmSource {
   readonly #memory: JvmSource;

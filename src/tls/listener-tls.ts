@@ -30,9 +30,7 @@ export class ListenerTls {
   #refused = 0;
   #unverified = 0;
 
-  /**
-   * `section` names the listener in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE) or ConfigError.
-   */
+  /** `section` names the listener in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
   static async open(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
     return new ListenerTls(section, config, await WatchedTls.open(filesOf(section, config), parts), parts);
   }
@@ -82,10 +80,7 @@ export class ListenerTls {
     server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
   }
 
-  /**
-   * Reads other files for the same kind of clients; the function that it returns applies them to new connections.
-   * Throws like `open`.
-   */
+  /** Reads other files for the same kind of clients; the result applies them to new connections. Throws like `open`. */
   async prepare(config: ListenerTlsConfig): Promise<() => void> {
     return await this.#watched.prepare(filesOf(this.#section, config));
   }
@@ -98,7 +93,6 @@ export class ListenerTls {
     this.#watched.close();
   }
 
-  /** Checks the files now. */
   async poll(): Promise<void> {
     await this.#watched.poll();
   }
@@ -132,10 +126,7 @@ function filesOf(section: string, { certFile, keyFile, clientCaFile }: ListenerT
   return { section, certFile, keyFile, caFile: clientCaFile, caKey: 'clientCaFile' };
 }
 
-/**
- * E.g. `SELF_SIGNED_CERT_IN_CHAIN`; undefined if the failure was not about the client's certificate. Node's types say
- * Error.
- */
+/** E.g. `SELF_SIGNED_CERT_IN_CHAIN`; undefined if the certificate was not the reason. Node's types say Error. */
 function reasonOf(socket: TLSSocket): string | undefined {
   const reason: unknown = socket.authorizationError;
   return typeof reason === 'string' ? reason : undefined;

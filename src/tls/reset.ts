@@ -2,9 +2,8 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /**
- * Ends a connection with a reset, so that the peer cannot mistake partial data for a complete message. With TLS, the
- * underlying TCP connection is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1)
- * or without.
+ * Ends a connection with a reset, so that the peer cannot mistake partial data for all. With TLS, the TCP connection
+ * below is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1) or without.
  */
 export function resetConnection(socket: Socket): void {
   const below = tcpOf(socket);
@@ -15,9 +14,8 @@ export function resetConnection(socket: Socket): void {
 }
 
 /**
- * True if our side has been ended and everything is written, but the operating system has not been told yet. At this
- * moment Node refuses to reset (`reset EINVAL`), and drops the descriptor without closing it and without a 'close'
- * event.
+ * Our side has just been ended: everything is written, but the system does not know it yet. At this moment Node refuses
+ * to reset (`reset EINVAL`), and drops the descriptor without closing it and without a 'close' event.
  */
 function isEnding({ writableEnded, writableFinished, writableLength }: Socket): boolean {
   return writableEnded && !writableFinished && writableLength === 0;

@@ -1,7 +1,4 @@
-/**
- * Reads PEM files with certificates and keys, and reports which one is wrong and why. Messages never quote their
- * content.
- */
+/** Reads PEM files with certificates and keys, and reports which is wrong and why. Never quotes their content. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
@@ -9,7 +6,6 @@ import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { TLS_POLICY } from './policy.ts';
 
-/** The files, and the configuration keys that name them. */
 export interface TlsFiles {
   /** e.g. `listen.tls` */
   readonly section: string;
@@ -60,10 +56,7 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   return { cert, key, ca, warnings };
 }
 
-/**
- * Throws ConfigError with key, file and reason. An expired certificate is only a warning: the machine's clock may be
- * wrong.
- */
+/** Throws ConfigError with key, file and reason. An expired certificate is only a warning: the clock may be wrong. */
 export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): TlsMaterial {
   const { section, certFile, keyFile, caFile, caKey } = files;
   const warnings = [...texts.warnings];

@@ -1,6 +1,5 @@
 /**
- * Keeps certificates and keys up to date: it watches their files, and a reload may name other files. Established
- * connections are not affected.
+ * Keeps certificates and keys up to date. Watches their files; a reload may name others. Affects new connections only.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';

@@ -21,7 +21,6 @@ export interface AttachOverlayOptions {
   readonly timeoutMs?: number;
   /** Time for a JVM to open its socket, over several readings. Default 60 s. */
   readonly openTimeoutMs?: number;
-  /** Replaced in tests. */
   readonly system?: AttachSystem;
 }
 
@@ -94,8 +93,7 @@ export class AttachOverlay {
     let socket: AttachSocket | undefined;
     try {
       socket = await openAttachSocket(jvm, this.#system);
-      // An older socket is a previous JVM's, e.g. in a container where every JVM has the same pid. It says nothing of
-      // this one.
+      // An older socket is a previous JVM's, e.g. in a container where every JVM has the same pid.
       if (socket === undefined || isOlder(socket, jvm)) return undefined;
       return await isListening(socket.connectPath, deadline.signal);
     } catch {
@@ -166,9 +164,8 @@ export class AttachOverlay {
 }
 
 /**
- * JVMs in two containers that share a /tmp have the same pid and the same socket name, so the counters and the socket
- * may belong to different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space
- * at most.
+ * JVMs in two containers that share a /tmp have the same pid and socket name, so counters and socket may belong to
+ * different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space at most.
  */
 function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void {
   if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;

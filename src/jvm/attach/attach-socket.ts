@@ -9,16 +9,11 @@ import { JvmSourceError } from '../jvm-source.ts';
 import { type AttachSystem, type AttachTarget, hasOurRoot, tmpPathOf } from './attach-target.ts';
 import { readProcessState } from './process-state.ts';
 
-/**
- * Linux: a descriptor for the path without opening the file. Node has no constant; the value is the same on x86-64 and
- * arm64.
- */
+/** Linux: opens the path, not the file. Node has no constant; the value is the same on x86-64 and arm64. */
 export const O_PATH = 0o10000000;
 
 export interface AttachSocket {
-  /**
-   * The path to connect to, e.g. `/proc/self/fd/21`. It leads to the socket that was checked, even if its name changes.
-   */
+  /** What to connect to, e.g. `/proc/self/fd/21`: the socket that was checked, even if its name changes. */
   readonly connectPath: string;
   /** Different for each socket, and so for each start of a JVM. */
   readonly identity: string;

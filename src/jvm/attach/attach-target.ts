@@ -11,10 +11,7 @@ export interface AttachTarget {
   /** Effective ids. */
   readonly uid: number;
   readonly gid: number;
-  /**
-   * Field 22 of /proc/<pid>/stat; with the pid, it identifies a process for good. If given, no other process is
-   * accepted.
-   */
+  /** Field 22 of /proc/<pid>/stat; unique together with the pid. If given, no other process is accepted. */
   readonly startTicks?: number | undefined;
   /** Start time that the JVM reports, in milliseconds since 1970. */
   readonly startedEpochMs?: number | undefined;
@@ -29,7 +26,6 @@ export interface AttachTarget {
 
 /** Replaced in tests. */
 export interface AttachSystem {
-  /** E.g. `/proc`. */
   readonly procPath: string;
   /** `/tmp`: HotSpot's folder for its sockets, whatever java.io.tmpdir says. */
   readonly tmpPath: string;

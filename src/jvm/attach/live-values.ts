@@ -4,7 +4,6 @@ import type { AttachTarget } from './attach-target.ts';
 import type { HeapInfo } from './parse-heap-info.ts';
 import type { CodeHeapInfo, FlagsInfo, MetaspaceInfo } from './parse-non-heap.ts';
 
-/** The answers that were received and understood. */
 export interface LiveValues {
   readonly heap?: HeapInfo | undefined;
   readonly metaspace?: MetaspaceInfo | undefined;
@@ -123,10 +122,7 @@ function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): readonl
   }
 }
 
-/**
- * Without generations, its only pool is the heap itself. The generational mode has two other pools; no source has their
- * values.
- */
+/** Without generations, its only pool is the heap. With generations it has two others, without known values. */
 function layShenandoah(
   pools: Map<string, PoolUsage>,
   heap: MemoryUsage,

@@ -61,7 +61,6 @@ export class AttachOpener {
     this.#openTimeoutMs = openTimeoutMs;
   }
 
-  /** Signals sent since the start. */
   get signals(): number {
     return this.#signals;
   }
@@ -93,10 +92,7 @@ export class AttachOpener {
     return this.#underWay.result;
   }
 
-  /**
-   * Ends a wait in progress. The marker is gone when this returns, before the promise resolves: the process may exit at
-   * once.
-   */
+  /** Ends a wait in progress. Removes the marker before it returns: the process may exit at once. */
   close(): Promise<void> {
     this.#closing.abort();
     this.#marker?.removeNow();
@@ -243,8 +239,7 @@ export class AttachOpener {
       }
       const now = readProcessState(this.#system.procPath, target.pid as number);
       if (now?.startTicks !== checked.startTicks || now.state === 'Z' || now.state === 'X') return closed(GONE);
-      // The timeout does not run while the JVM is stopped: it sees the signal when it continues, and must find the
-      // marker then.
+      // A stopped JVM sees the signal when it continues, and must find the marker then: its time does not run.
       const isStopped = now.state === 'T' || now.state === 't' || now.isQuitPending;
       waitedMs = isStopped ? 0 : waitedMs + pauseMs;
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);

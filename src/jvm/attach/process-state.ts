@@ -13,7 +13,7 @@ export interface ProcessState {
   readonly catchesQuit: boolean;
   /** Whether a SIGQUIT is pending until the process runs again, as in a frozen container. */
   readonly isQuitPending: boolean;
-  /** With the pid, identifies a process for good. */
+  /** Unique together with the pid. */
   readonly startTicks: number;
 }
 
@@ -73,9 +73,8 @@ export function isOwnProc(procPath: string, ownPid: number): boolean {
 }
 
 /**
- * Whether root in the process's user namespace is our root. If not, the JVM accepts neither our marker nor us as root,
- * and would print its threads. Asynchronous, like the functions below: reading these files waits for locks of the
- * process.
+ * Whether root in the process's user namespace is our root. If not, the JVM trusts neither our marker nor us, and would
+ * print its threads. Asynchronous, like the functions below: reading these files waits for locks of the process.
  */
 export async function hasOwnUserNamespace(procPath: string, pid: number): Promise<boolean> {
   const [ours, its] = await Promise.all(['self', pid].map((of) => readLink(`${procPath}/${of}/ns/user`)));
@@ -87,8 +86,8 @@ export async function hasOwnUserNamespace(procPath: string, pid: number): Promis
 
 /**
  * Whether the process runs HotSpot. The pid may have been reused by a server that uses SIGQUIT otherwise, such as
- * nginx. OpenJ9's library has the same name, but OpenJ9 dumps into a file on SIGQUIT. If the mappings are closed to us,
- * the name of the program decides.
+ * nginx. OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If we cannot read the mappings, the
+ * name decides.
  */
 export async function isHotSpot(procPath: string, pid: number): Promise<boolean> {
   const maps = await readBounded(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);
@@ -116,9 +115,7 @@ export async function isAboutToListen(procPath: string, pid: number, { startTick
   return words.includes('-XX:+StartAttachListener') || (await hasThread(procPath, pid, ATTACH_LISTENER));
 }
 
-/**
- * Whether the command line disables the attach socket. It may also be disabled elsewhere, e.g. in JAVA_TOOL_OPTIONS.
- */
+/** Whether the command line disables the attach socket. It may also be disabled e.g. in JAVA_TOOL_OPTIONS. */
 export async function isAttachDisabled(procPath: string, pid: number): Promise<boolean> {
   const words = await readCommandLine(procPath, pid);
   return words.findLast((word) => /^-XX:[+-]DisableAttachMechanism$/.test(word)) === '-XX:+DisableAttachMechanism';

@@ -70,8 +70,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
 }
 
 /**
- * Reads a file and finds its process among `processes`. Waits for an incomplete file only if one of `likelyUids` owns
- * it.
+ * Reads a file and finds its process in `processes`. Waits for an incomplete file only if one of `likelyUids` owns it.
  */
 export async function toCandidate(
   around: Surroundings,
@@ -144,10 +143,7 @@ export async function findAll(around: Surroundings): Promise<{
   return { candidates: [...candidates.values()], failures, deniedProcesses };
 }
 
-/**
- * A file in another /tmp was listed through any process that uses it. Use the JVM's own root instead: it exists as long
- * as the JVM.
- */
+/** A file in another /tmp was found through any process there. The JVM's own root exists as long as the JVM. */
 function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate): Candidate {
   const { path, process } = candidate;
   if (path.tmp === tmpPath || process === undefined) return candidate;

@@ -58,10 +58,7 @@ function beansOf(collector: Collector, jdkMajor: number | undefined): readonly (
   }
 }
 
-/**
- * By MXBean name; for an unknown collector by the name in the file. ZGC's cycles and all of Shenandoah have no usable
- * counters.
- */
+/** By MXBean name; for an unknown collector by the file's. ZGC's cycles and Shenandoah have no usable counters. */
 export function toCollectors(counters: Counters, collector: Collector): ReadonlyMap<string, CollectorUsage> {
   const beans = collector === 'unknown' ? rawBeans(counters) : beansOf(collector, counters.jdkMajor);
   const collectors = new Map<string, CollectorUsage>();

@@ -15,9 +15,7 @@ export interface Counters {
   readonly command: JavaCommand | undefined;
   /** E.g. 17; undefined if the file's two version counters are missing or disagree. */
   readonly jdkMajor: number | undefined;
-  /**
-   * When the JVM started, in milliseconds since 1970. With the file's inode, it distinguishes one JVM from the next.
-   */
+  /** When the JVM started, in milliseconds since 1970. Identifies a JVM together with the file's inode. */
   readonly startedEpochMs: number | undefined;
 }
 
@@ -59,7 +57,6 @@ const COMMAND = 'sun.rt.javaCommand';
 /** Longest text that is kept, e.g. `ZGC major collection pauses`. */
 const MAX_TEXT_BYTES = 64;
 
-/** Whether a text of this counter is decoded and kept, e.g. `sun.gc.policy.name`. */
 function isWantedText(name: string): boolean {
   return name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name);
 }

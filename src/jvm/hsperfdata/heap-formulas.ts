@@ -77,10 +77,7 @@ function parallel(counters: Counters): HeapReading {
   });
 }
 
-/**
- * Updated at each new region and each collection. Before the first one, `used` lacks the regions of the class archive
- * (1 MB).
- */
+/** Updated at each new region and collection. Before the first one, `used` lacks the class archive's regions (1 MB). */
 function g1(counters: Counters): HeapReading {
   const capacity = (name: string) => withoutPadding(bytesOf(counters, name));
   const space = (prefix: string, max: number | undefined): Usage => ({
@@ -107,8 +104,7 @@ function g1(counters: Counters): HeapReading {
 /**
  * For JDKs up to 23. The pool's MXBean and the counter report the minimum size as `init`. The heap's MXBean does not:
  * without -Xms its `init` is larger (96 MiB instead of 8). Until the first cycle the counter of the committed size is
- * the minimum size, too. So heap.init, and `committed` until the first cycle, are known only if minimum and maximum are
- * equal.
+ * the minimum size, too. So both are known only if minimum and maximum are equal.
  */
 function zgc(counters: Counters): HeapReading {
   const { capacity, initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
@@ -125,7 +121,7 @@ function generationalZgc(counters: Counters): HeapReading {
     [
       'ZGC Young Generation',
       {
-        // The MXBean's `init` is the heap's minimum. The space's initCapacity is the whole heap's, 260 MB more without
+        // The MXBean's `init` is the heap's minimum; the space's initCapacity is the whole heap's, 260 MB more without
         // -Xms.
         init: generationOf(counters, 0).minCapacity,
         used: young.used,
@@ -190,27 +186,19 @@ function spacesOf(counters: Counters) {
   return { eden: spaceOf(counters, 0, 0), s1, s2, old: spaceOf(counters, 1, 0), from: toFrom(s1, s2) };
 }
 
-/**
- * One of the two is always empty, so if both are empty, either will do. Undefined if one is unknown or both are in use.
- */
+/** One of the two is always empty; if both are, either will do. Undefined if one is unknown or both are in use. */
 function toFrom(s1: Space, s2: Space): Space | undefined {
   if (s1.used === undefined || s2.used === undefined) return undefined;
   if (s1.used > 0 && s2.used > 0) return undefined;
   return s2.used > 0 ? s2 : s1;
 }
 
-/**
- * Up to JDK 24, HotSpot samples these counters every 50 ms and also counts ticks; later ones write them only at
- * collections.
- */
+/** Up to JDK 24, HotSpot samples these counters every 50 ms, and counts ticks; later ones write them at collections. */
 function sampledEvery50Ms({ numbers }: Counters): 'live' | 'after-gc' {
   return numbers.has('sun.os.hrt.ticks') ? 'live' : 'after-gc';
 }
 
-/**
- * Until the first collection, a `used` of 0 may mean that nothing was written. Also true if the number of collections
- * is unknown.
- */
+/** A `used` of 0 may then mean that nothing was written. Also true if the number of collections is unknown. */
 function hasNoCollectionYet(counters: Counters, indices: readonly number[]): boolean {
   return !indices.some((index) => (countOf(counters, `sun.gc.collector.${index}.invocations`) ?? 0) > 0);
 }

@@ -1,7 +1,7 @@
 /**
- * The default source: HotSpot's counters file, which every JVM writes unless told not to. It needs nothing from the
- * application server, and reads only /proc and that file. This folder imports neither the attach socket's code nor the
- * HTTP sources.
+ * The default source: HotSpot's counters file, which every JVM writes by default. It needs nothing from the application
+ * server, and reads only /proc and that file. This folder imports neither the attach socket's code nor the HTTP
+ * sources.
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -149,7 +149,7 @@ export class HsperfdataSource implements JvmSource {
   }
 
   /**
-   * Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if that JVM is gone.
+   * Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if the JVM is gone.
    */
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current;

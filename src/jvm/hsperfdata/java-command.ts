@@ -12,9 +12,7 @@ const MAX_NAME_LENGTH = 80;
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';
 const WILDFLY = 'jboss-modules.jar';
 
-/**
- * Programs in WildFly's archive that are not servers: its command line, its account tool, and the parents of a domain.
- */
+/** Other programs in WildFly's archive: its command line, its account tool, and the parents of a domain. */
 const WILDFLY_TOOLS = [
   'org.jboss.as.cli',
   'org.jboss.as.domain-add-user',

@@ -1,7 +1,6 @@
 /**
  * Maps user ids to names. A counters file is in `hsperfdata_<name>`, and any user of the machine may create more such
- * folders than a search visits. So the folders of users that the JVM may belong to are opened by name, before all
- * others.
+ * folders than a search visits. So the folders of the JVM's possible users are opened by name, before all others.
  */
 import { userInfo } from 'node:os';
 import { readSmall } from './processes.ts';

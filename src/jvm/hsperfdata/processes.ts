@@ -23,17 +23,14 @@ export interface ProcessInfo {
   readonly capabilities: bigint;
   /** Bits of CapEff. */
   readonly effectiveCapabilities: bigint;
-  /** Start time in hundredths of a second since boot; with the pid, it identifies a process for good. */
+  /** Start time in hundredths of a second since boot; unique together with the pid. */
   readonly startTicks: number;
 }
 
 /** Processes to read between two turns of the event loop: about a third of a millisecond, like this many links. */
 const PROCESSES_PER_TURN = 8;
 const LINKS_PER_TURN = 64;
-/**
- * Most files here are smaller, and there are hundreds. With 64 KB for each, a search took 28 MB of buffers at 110
- * processes.
- */
+/** Most files here are smaller, and there are hundreds. With 64 KB each, a search of 110 processes took 28 MB. */
 const PIECE_BYTES = 4_096;
 const MAX_SMALL_BYTES = 1_048_576;
 
@@ -176,10 +173,7 @@ export function readSmall(path: string): string | undefined {
   }
 }
 
-/**
- * A file of /proc that the kernel produces slowly, as one text; undefined if it cannot be read. Otherwise like
- * `piecesAside`.
- */
+/** A file of /proc that the kernel produces slowly; undefined if it cannot be read. Otherwise like `piecesAside`. */
 export async function readAside(path: string, maxBytes: number, onCut: () => void): Promise<string | undefined> {
   let text = '';
   try {
@@ -190,10 +184,7 @@ export async function readAside(path: string, maxBytes: number, onCut: () => voi
   }
 }
 
-/**
- * A file of /proc, up to `maxBytes`, read on another thread. Calls `onCut` if there is more. Throws if it cannot be
- * opened.
- */
+/** Reads a file of /proc on another thread. Calls `onCut` beyond `maxBytes`. Throws if it cannot be opened. */
 export async function* piecesAside(path: string, maxBytes: number, onCut: () => void): AsyncGenerator<string> {
   const file = await open(path, 'r');
   try {

@@ -80,7 +80,6 @@ const OVERFLOW_UID = 65_534;
 const HIDDEN =
   ' If this sidecar’s unit has "PrivateUsers=yes", 65534 stands for any other user: take "User=" and "Group=" of the JVM’s unit, e.g. "User=tomcat".';
 
-/** The counters file or the JVM belongs to another user. */
 export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourceError {
   if (own.uid === 0) {
     return access(

@@ -10,20 +10,13 @@ export const SEARCH_LIMITS = {
   files: 1024,
   /** Counters files in all visited /tmp together. */
   filesInAll: 4096,
-  /**
-   * Bytes of a counters file: HotSpot's default is 32 KiB, with 14 in use; -XX:PerfDataMemorySize may make it larger.
-   */
+  /** Bytes of a counters file. HotSpot's default is 32 KiB, 14 in use; -XX:PerfDataMemorySize may make it larger. */
   fileBytes: 1_048_576,
-  /**
-   * Bytes of a process's memory map, about 100 for each mapping. If it is cut, a file not found in it may still be
-   * mapped.
-   */
+  /** Bytes of a process's memory map, about 100 for each mapping. A file not found in a cut map may still be mapped. */
   mapsBytes: 16 * 1_048_576,
   /** Bytes of the kernel's list of locks, enough for 20,000. */
   locksBytes: 1_048_576,
-  /**
-   * Bytes of the kernel's socket table, for IPv4 and IPv6 each. Listening sockets come first; this holds 6,000 of them.
-   */
+  /** Bytes of the kernel's socket table, IPv4 and IPv6 each. Listening sockets come first; 6,000 of them fit. */
   socketTableBytes: 1_048_576,
 } as const;
 
@@ -50,8 +43,8 @@ export class SearchBounds {
   }
 
   /**
-   * For the message of a search that started at `before` and found nothing, e.g. `256 directories hsperfdata_* in one
-   * /tmp (bound "directories")`.
+   * E.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`, for a search that began at `before` and
+   * failed.
    */
   describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
     const hit = [...this.#hits].filter(([bound, times]) => times > (before.get(bound) ?? 0) && bound in HIDING);

@@ -21,7 +21,6 @@ export interface HttpSourceParts {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Creates the source that `jvm.http` describes. */
 export function createHttpSource(http: JvmHttpSource, { clock, logger, env }: HttpSourceParts): JvmSource {
   const { kind, url, username, passwordFile, passwordEnv, caFile, serverName } = http;
   const credentials = createCredentialsReader({ username, passwordFile, passwordEnv, env, logger });

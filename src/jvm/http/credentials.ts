@@ -56,9 +56,7 @@ function createFileReader(username: string, file: string, logger: Pick<Logger, '
   };
 }
 
-/**
- * `found` changes with the content: Kubernetes mounts a new secret with a new inode, an edited file has a later ctime.
- */
+/** `found` changes with the content: Kubernetes mounts a new inode, an edited file has a later ctime. */
 async function inspect(file: string): Promise<{ found: string; mode: number }> {
   try {
     const found = await stat(file, { bigint: true });

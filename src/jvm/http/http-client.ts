@@ -21,7 +21,6 @@ export interface TlsOptions {
   readonly serverName?: string | undefined;
 }
 
-/** Options of every source over HTTP. */
 export interface HttpSourceOptions {
   /** E.g. `http://127.0.0.1:8080/manager`; each source documents its path and its default. */
   readonly url: string;
@@ -65,9 +64,7 @@ export class HttpClient {
     this.#backOff = new LoginBackOff(options.clock);
   }
 
-  /**
-   * The text of an answer with status 200. Rejects with a `JvmSourceError` for anything else, and when `signal` aborts.
-   */
+  /** Returns the text of a 200 answer. Rejects with a `JvmSourceError` for any other, and when `signal` aborts. */
   async read(operation: ReadOperation, signal: AbortSignal): Promise<string> {
     const where = this.#where(operation);
     let client: Client | undefined;

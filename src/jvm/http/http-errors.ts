@@ -1,6 +1,5 @@
 /**
- * Converts failures on the wire to errors for operators. Drops the causes: those of undici and JSON contain parts of
- * bodies.
+ * Converts failures on the wire to errors for operators. Drops causes: those of undici and JSON hold parts of bodies.
  */
 import { errors } from 'undici';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';

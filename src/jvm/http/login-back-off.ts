@@ -34,8 +34,7 @@ export class LoginBackOff {
   }
 
   /**
-   * Records a 401 and returns the error to throw. `reason`, e.g. `http://127.0.0.1:8080/manager/status refused the
-   * password (401).`
+   * Records a 401 and returns the error to throw. `reason` is a sentence, e.g. `http://... refused the password (401).`
    */
   refused(credentials: Credentials | undefined, reason: string): JvmSourceError {
     const before = this.#last;

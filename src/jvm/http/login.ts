@@ -17,9 +17,7 @@ export interface Login {
   accepted(credentials: Credentials | undefined): void;
 }
 
-/**
- * RFC 7617. Sent with the first request: the address is fixed, and waiting for a challenge would double each reading.
- */
+/** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
 export class BasicLogin implements Login {
   authorize(_request: LoginRequest, credentials: Credentials | undefined): string | undefined {
     if (credentials === undefined) return undefined;

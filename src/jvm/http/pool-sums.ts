@@ -7,12 +7,10 @@ export interface NamedUsage extends RawUsage {
 }
 
 /**
- * Used and committed equal the MXBeans' to the byte in a quiet moment. The exception is generational Shenandoah, whose
- * pools leave out memory that is committed and free.
- *
- * The heap's initial size is the sum only for G1 and Shenandoah without generations. For Serial and Parallel one
- * survivor space is in no pool; ZGC's pools report the minimum size; those of generational Shenandoah report none.
- * Maximum: see `maxOfHeap`.
+ * Used and committed equal the MXBeans' to the byte in a quiet moment, except that the pools of generational Shenandoah
+ * leave out memory that is committed and free. The heap's initial size is the sum only for G1 and for Shenandoah
+ * without generations. With Serial and Parallel a survivor space is in no pool; ZGC's pools have the minimum size,
+ * generational Shenandoah's none.
  */
 export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'non-heap'): RawUsage {
   const isInitExact = area === 'non-heap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));

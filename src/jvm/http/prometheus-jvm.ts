@@ -1,7 +1,7 @@
 /**
- * Converts the metrics of a JVM exporter to a reading. Four sets of names are known: simpleclient (jmx_exporter 0.x),
- * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and the MXBean lines of jmx_exporter's default
- * rules.
+ * Converts the metrics of a JVM exporter to a reading. It knows four sets of names: simpleclient (jmx_exporter 0.x),
+ * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and the lines of jmx_exporter's default rules for
+ * MXBeans.
  */
 import type { JvmReading } from '../jvm-reading.ts';
 import { addUp, type NamedUsage } from './pool-sums.ts';
@@ -28,8 +28,7 @@ export function parsePrometheusJvm(text: string): JvmReading {
 
 function readInto(builder: ReadingBuilder, samples: Samples): void {
   const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
-  // A standalone exporter's own jvm_* metrics describe itself, not the JVM that it watches. Only an agent's are the
-  // same JVM's.
+  // A standalone exporter's own jvm_* describe itself, not the JVM that it watches. An agent's describe its JVM.
   if (isStandalone(samples) || (hasBeans && !isAgent(samples))) readBeans(builder, samples);
   else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))
     readMicrometer(builder, samples);
@@ -152,7 +151,6 @@ function sumOf(samples: Samples, name: string, gc: string): number | undefined {
   return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
 }
 
-/** The distinct values of a label. */
 function labelsOf(samples: Samples, name: string, label: string): readonly string[] {
   const values = (samples.get(name) ?? []).map(({ labels }) => labels.get(label));
   return [...new Set(values.filter((value) => value !== undefined))];

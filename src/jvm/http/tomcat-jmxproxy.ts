@@ -1,6 +1,4 @@
-/**
- * Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads all MXBeans of the four kinds in one request.
- */
+/** Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads the four kinds of MXBeans in one request. */
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { parseAddress } from './address.ts';

@@ -63,8 +63,7 @@ export function readTomcatStatus(text: string): JvmReading {
     if (fieldOf(entry, 'type') === 'Heap memory') heap.push(pool);
     if (fieldOf(entry, 'type') === 'Non-heap memory') nonHeap.push(pool);
   }
-  // The page reads `memory` and the pools at different moments. Only the maximum is taken from `memory`: it never
-  // changes.
+  // The page reads `memory` at another moment than the pools, so only its maximum is used: that never changes.
   builder.setHeap({ ...addUp(heap, 'heap'), max: fieldOf(jvm, 'memory', 'max') });
   builder.setNonHeap(addUp(nonHeap, 'non-heap'));
   return builder.build('D2S_ERR_JVM_FORMAT', "Tomcat's status page names no memory pool.");
