@@ -12,7 +12,6 @@ export interface JvmMonitorOptions {
   readonly source: JvmSource;
   /** From the end of one reading to the start of the next. */
   readonly intervalMs: number;
-  /** Time limit for one reading. */
   readonly timeoutMs: number;
   /** Age at which the last reading is no longer shown. */
   readonly staleAfterMs: number;

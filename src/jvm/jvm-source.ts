@@ -7,9 +7,8 @@ export interface JvmSource {
   /** For the header `Metrics-Source`, e.g. `hsperfdata`, `hsperfdata+attach`, `tomcat-jmxproxy`, `jolokia`. */
   readonly name: string;
   /**
-   * One reading. Rejects with a `JvmSourceError`; its message says what is wrong and what to do, and never holds a
-   * credential, the user part of an address, or a body. Ends when `signal` aborts. Never called again before it has
-   * settled.
+   * One reading. Rejects with a `JvmSourceError`; its message says what is wrong and what to do, without a credential,
+   * the user part of an address, or a body. Ends when `signal` aborts. Never called again before it settles.
    */
   read(signal: AbortSignal): Promise<JvmReading>;
   /**
@@ -17,7 +16,6 @@ export interface JvmSource {
    * reaching a bound fails the reading.
    */
   readonly boundsHit?: ReadonlyMap<string, number>;
-  /** Closes connections and descriptors. */
   close(): void;
 }
 

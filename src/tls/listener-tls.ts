@@ -10,7 +10,6 @@ import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watc
 export interface HandshakeNumbers {
   /** All handshakes that failed, including the two counts below. */
   readonly failed: number;
-  /** Failed handshakes that timed out. */
   readonly timedOut: number;
   /** Other failed handshakes of clients that had to present a certificate: it was missing or not verified. */
   readonly refused: number;

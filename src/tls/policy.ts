@@ -1,9 +1,7 @@
 /**
- * TLS for the listeners and for the upstream: the policy, the certificate files and client certificates. This folder
- * secures connections and knows nothing of the requests on them.
- *
- * The policy: versions 1.2 and 1.3 (RFC 9325 §3.1), with forward secrecy and authenticated encryption only (RFC 9325
- * §4.2). It is stricter than Node's defaults, which still allow CBC and static RSA.
+ * TLS for listeners and upstream: policy, certificate files, client certificates. It secures connections and knows
+ * nothing of the requests on them. The policy is TLS 1.2 and 1.3 (RFC 9325 §3.1), with forward secrecy and
+ * authenticated encryption only (RFC 9325 §4.2). It is stricter than Node's defaults, which allow CBC and static RSA.
  */
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';

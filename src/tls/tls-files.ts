@@ -25,7 +25,6 @@ export interface TlsTexts {
   readonly warnings: readonly string[];
 }
 
-/** Files that were checked together and can be used. */
 export interface TlsMaterial {
   /** For `server.setSecureContext` and similar calls; contains the whole policy. */
   readonly options: typeof TLS_POLICY & { readonly cert?: string; readonly key?: string; readonly ca?: string };

@@ -1,7 +1,7 @@
 /**
  * Asks a JVM over its attach socket for values that its counters file lacks or updates late, and lays them over a
- * reading of the file. They are optional: any failure here leaves the reading unchanged, within a fraction of the
- * reading's time limit. This folder does not search for a JVM: it gets the one that `hsperfdata/` has found.
+ * reading of the file. They are optional: a failure leaves the reading unchanged, and takes a fraction of its time
+ * limit. This folder does not search for a JVM: it gets the one that `hsperfdata/` has found.
  */
 
 import type { JvmReading } from '../jvm-reading.ts';

@@ -39,7 +39,6 @@ export interface AttachSystem {
   kill(pid: number, signal: 'SIGQUIT'): void;
 }
 
-/** E.g. `/proc/812/root/tmp`. */
 export function tmpPathOf({ rootPath, tmpPath }: AttachTarget, system: AttachSystem): string {
   return tmpPath ?? path.join(rootPath, system.tmpPath);
 }

@@ -85,9 +85,9 @@ export async function hasOwnUserNamespace(procPath: string, pid: number): Promis
 }
 
 /**
- * Whether the process runs HotSpot. The pid may have been reused by a server that uses SIGQUIT otherwise, such as
- * nginx. OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If we cannot read the mappings, the
- * name decides.
+ * Whether the process runs HotSpot. A server that uses SIGQUIT otherwise, such as nginx, may have the pid by now.
+ * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. Without access to the mappings, the name
+ * counts.
  */
 export async function isHotSpot(procPath: string, pid: number): Promise<boolean> {
   const maps = await readBounded(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);

@@ -69,9 +69,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   return worst;
 }
 
-/**
- * Reads a file and finds its process in `processes`. Waits for an incomplete file only if one of `likelyUids` owns it.
- */
+/** Reads a file and finds its process in `processes`. Waits for an incomplete file only if its owner is likely. */
 export async function toCandidate(
   around: Surroundings,
   path: PerfFilePath,

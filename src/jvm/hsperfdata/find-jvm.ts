@@ -146,7 +146,6 @@ function nobodyListens(port: number | undefined): JvmSourceError {
   );
 }
 
-/** Finds the server by the command in the counters files. */
 async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
   const { around, options, listeners } = search;
   const { candidates, failures, deniedProcesses } = await findAll(around);

@@ -121,8 +121,7 @@ function generationalZgc(counters: Counters): HeapReading {
     [
       'ZGC Young Generation',
       {
-        // The MXBean's `init` is the heap's minimum; the space's initCapacity is the whole heap's, 260 MB more without
-        // -Xms.
+        // The MXBean's `init` is the heap's minimum. initCapacity is the whole heap's, 260 MB more without -Xms.
         init: generationOf(counters, 0).minCapacity,
         used: young.used,
         committed: young.capacity,

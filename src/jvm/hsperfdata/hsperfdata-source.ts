@@ -1,7 +1,6 @@
 /**
  * The default source: HotSpot's counters file, which every JVM writes by default. It needs nothing from the application
- * server, and reads only /proc and that file. This folder imports neither the attach socket's code nor the HTTP
- * sources.
+ * server, and reads only /proc and that file. This folder knows neither the attach socket nor the HTTP sources.
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -25,7 +24,6 @@ export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bound
   readonly isAnswering?: ((jvm: VisibleJvm, signal: AbortSignal) => Promise<boolean | undefined>) | undefined;
 }
 
-/** Location and identity of the JVM that was read last. */
 export interface VisibleJvm {
   /** In our own pid namespace; undefined if the JVM's processes are not visible. */
   readonly pid: number | undefined;
@@ -148,9 +146,7 @@ export class HsperfdataSource implements JvmSource {
     return now.length > 0 && !now.some(({ inode }) => listenerInodes.has(inode));
   }
 
-  /**
-   * Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if the JVM is gone.
-   */
+  /** Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if it is gone. */
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current;
     const result = await readCounters(path, this.#bounds, signal);

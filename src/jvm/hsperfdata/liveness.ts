@@ -9,7 +9,6 @@ import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
 
-/** Evidence that is kept from one reading of a JVM to the next. */
 export interface LivenessEvidence {
   readonly hadLock: boolean;
   readonly ticks: bigint | undefined;

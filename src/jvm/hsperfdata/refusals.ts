@@ -5,10 +5,8 @@
 import { JvmSourceError } from '../jvm-source.ts';
 import type { ProcessInfo } from './processes.ts';
 
-/** Most JVMs that a message names. */
 const MAX_NAMED = 8;
 
-/** Our own ids and capabilities, as far as messages need them. */
 export type OwnRights = Pick<ProcessInfo, 'uid' | 'gid' | 'effectiveCapabilities'>;
 
 export interface Named {

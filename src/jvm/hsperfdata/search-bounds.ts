@@ -1,12 +1,10 @@
 /** Limits of the search for a JVM and of reading it. Anything beyond them is skipped and counted. */
 export const SEARCH_LIMITS = {
-  /** Processes in /proc. */
   processes: 32_768,
   /** Names in one /tmp, or in one directory `hsperfdata_*`. */
   entries: 131_072,
   /** Directories `hsperfdata_*` in one /tmp, besides those of users that the JVM may belong to. */
   directories: 256,
-  /** Counters files in one /tmp. */
   files: 1024,
   /** Counters files in all visited /tmp together. */
   filesInAll: 4096,
@@ -42,10 +40,7 @@ export class SearchBounds {
     return this.#hits;
   }
 
-  /**
-   * E.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`, for a search that began at `before` and
-   * failed.
-   */
+  /** For a search that began at `before`, e.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`. */
   describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
     const hit = [...this.#hits].filter(([bound, times]) => times > (before.get(bound) ?? 0) && bound in HIDING);
     if (hit.length === 0) return undefined;

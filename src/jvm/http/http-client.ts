@@ -35,7 +35,6 @@ export interface HttpClientOptions extends Omit<HttpSourceOptions, 'url'> {
   readonly advice: Advice;
 }
 
-/** A fixed read request of a source. */
 export interface ReadOperation {
   readonly method: 'GET' | 'POST';
   /** Appended to the address's path, e.g. `/status?JSON=true`. */

@@ -1,6 +1,4 @@
-/**
- * Converts failures on the wire to errors for operators. Drops causes: those of undici and JSON hold parts of bodies.
- */
+/** Converts failures on the wire to errors for operators. Drops causes: undici's and JSON's hold parts of bodies. */
 import { errors } from 'undici';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
@@ -37,7 +35,6 @@ export function toStatusError(status: number, where: string, advice: Advice): Jv
   return fail('D2S_ERR_JVM_FORMAT', `${answered} where 200 was expected. Does ${KEYS.url} name the right server?`);
 }
 
-/** The error for an exchange that did not complete. */
 export function toWireError(cause: unknown, where: string, signal: AbortSignal): JvmSourceError {
   if (cause instanceof JvmSourceError) return cause;
   if (signal.aborted) return fail('D2S_ERR_JVM_TIMEOUT', `${where} did not answer in time (${KEYS.timeout}).`);

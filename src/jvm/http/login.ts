@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { type Credentials, isSame } from './credentials.ts';
 import { answerChallenge, type DigestChallenge, type DigestRequest, selectChallenge } from './digest.ts';
 
-/** The fields of a request that a login needs. */
 export type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
 
 /** Result of a 401: `retry` with a new `authorize`, the credentials were refused, or no challenge can be answered. */
@@ -12,7 +11,6 @@ export type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
 export interface Login {
   /** The value of `Authorization`, or undefined to send none. */
   authorize(request: LoginRequest, credentials: Credentials | undefined): string | undefined;
-  /** Processes the challenges of a 401. */
   challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome;
   accepted(credentials: Credentials | undefined): void;
 }

@@ -1,7 +1,6 @@
 /**
- * Converts the metrics of a JVM exporter to a reading. It knows four sets of names: simpleclient (jmx_exporter 0.x),
- * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and the lines of jmx_exporter's default rules for
- * MXBeans.
+ * Converts the metrics of a JVM exporter to a reading. It knows the names of simpleclient (jmx_exporter 0.x),
+ * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and of jmx_exporter's default rules for MXBeans.
  */
 import type { JvmReading } from '../jvm-reading.ts';
 import { addUp, type NamedUsage } from './pool-sums.ts';

@@ -63,9 +63,8 @@ const ATTRIBUTES = new Set([
 ]);
 
 /**
- * Parses the servlet's text: e.g. `OK - Number of results: 15`, an empty line, then for each MXBean `Name:
- * java.lang:type=Memory` and its attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or
- * `D2S_ERR_JVM_NOT_FOUND` for no result.
+ * Parses e.g. `OK - Number of results: 15`, an empty line, then for each MXBean `Name: java.lang:type=Memory` and its
+ * attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_NOT_FOUND` for no result.
  */
 export function parseJmxProxy(text: string): JvmReading {
   refuseFailure(text);
@@ -141,7 +140,7 @@ function addBean(builder: ReadingBuilder, { type, attributes }: Bean): void {
   }
 }
 
-/** `{committed=1, init=2, max=-1, used=3}`, alone or within `CompositeDataSupport(compositeType=…,contents={…})`. */
+/** `{committed=1, init=2, max=-1, used=3}`, alone or in `CompositeDataSupport(compositeType=…,contents={…})`. */
 function toUsage(text = ''): RawUsage {
   // The last braces: a type, if printed, has none or comes before.
   const end = text.lastIndexOf('}');

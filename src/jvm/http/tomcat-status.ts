@@ -41,9 +41,8 @@ export class TomcatStatusSource implements JvmSource {
 }
 
 /**
- * Parses the page's JSON:
- * `{"tomcat":{"jvm":{"memory":{"free","total","max"},"memorypool":[{"name","type","usageInit",...}]}}}`. Classes and
- * collectors stay empty. Throws `D2S_ERR_JVM_FORMAT`.
+ * Parses `{"tomcat":{"jvm":{"memory":{"free","total","max"},"memorypool":[{"name","type","usageInit",...}]}}}`. Classes
+ * and collectors stay empty. Throws `D2S_ERR_JVM_FORMAT`.
  */
 export function readTomcatStatus(text: string): JvmReading {
   const jvm = fieldOf(parseJson(text, 'Tomcat’s status page'), 'tomcat', 'jvm');
