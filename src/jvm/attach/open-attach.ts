@@ -239,7 +239,7 @@ export class AttachOpener {
       }
       const now = readProcessState(this.#system.procPath, target.pid as number);
       if (now?.startTicks !== checked.startTicks || now.state === 'Z' || now.state === 'X') return closed(GONE);
-      // A stopped JVM sees the signal when it continues, and must find the marker then: its time does not run.
+      // A stopped JVM sees the signal when it continues, and must find the marker then: meanwhile no time counts.
       const isStopped = now.state === 'T' || now.state === 't' || now.isQuitPending;
       waitedMs = isStopped ? 0 : waitedMs + pauseMs;
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);

@@ -65,7 +65,7 @@ function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo |
   return { kind, used, committed, eden, survivor, old };
 }
 
-/** `DefNew total 14848K, used 2912K [...`: verifies the spaces of the generation. */
+/** `DefNew     total 14848K, used 2912K [...`: verifies the spaces of the generation. */
 function parseGeneration(
   text: string,
   name: string,
@@ -74,7 +74,7 @@ function parseGeneration(
   return match && { totalKib: Number(match[1]), usedKib: Number(match[2]) };
 }
 
-/** ` eden space 13248K, 21% used [start, top, end)`; Serial's old generation in JDK 17 has one more address. */
+/** ` eden space 13248K,  21% used [start, top, end)`; Serial's old generation in JDK 17 has one more address. */
 function parseSpace(text: string, name: string): SpaceInfo | undefined {
   const addresses = `\\[${ADDRESS}, ?${ADDRESS}, ?(?:0x[0-9a-f]{8,16}, ?)?${ADDRESS}\\)`;
   const match = onlyMatch(text, `^ *${name} +space (\\d{1,12})K, +\\d{1,3}% used ${addresses}$`);

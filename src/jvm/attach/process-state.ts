@@ -86,8 +86,7 @@ export async function hasOwnUserNamespace(procPath: string, pid: number): Promis
 
 /**
  * Whether the process runs HotSpot. A server that uses SIGQUIT otherwise, such as nginx, may have the pid by now.
- * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. Without access to the mappings, the name
- * counts.
+ * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If the mappings are closed, the name counts.
  */
 export async function isHotSpot(procPath: string, pid: number): Promise<boolean> {
   const maps = await readBounded(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);

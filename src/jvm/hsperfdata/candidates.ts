@@ -69,7 +69,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   return worst;
 }
 
-/** Reads a file and finds its process in `processes`. Waits for an incomplete file only if its owner is likely. */
+/** Reads a file, and finds its process in `processes`. Waits for an incomplete file only of `likelyUids`. */
 export async function toCandidate(
   around: Surroundings,
   path: PerfFilePath,

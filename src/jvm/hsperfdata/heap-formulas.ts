@@ -104,7 +104,7 @@ function g1(counters: Counters): HeapReading {
 /**
  * For JDKs up to 23. The pool's MXBean and the counter report the minimum size as `init`. The heap's MXBean does not:
  * without -Xms its `init` is larger (96 MiB instead of 8). Until the first cycle the counter of the committed size is
- * the minimum size, too. So both are known only if minimum and maximum are equal.
+ * the minimum size, too. So heap.init and that counter can be used only if minimum and maximum are equal.
  */
 function zgc(counters: Counters): HeapReading {
   const { capacity, initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);

@@ -84,7 +84,7 @@ export async function findLockHolders(
   const sameInode: number[] = [];
   const locks = await readAside(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));
   for (const line of (locks ?? '').split('\n')) {
-    // `1: FLOCK ADVISORY WRITE 9740 fe:00:2154626 0 EOF`
+    // `1: FLOCK  ADVISORY  WRITE 9740 fe:00:2154626 0 EOF`
     const [, kind, , mode, pid, place] = line.trim().split(/\s+/);
     const [major, minor, number] = place?.split(':') ?? [];
     if (kind !== 'FLOCK' || mode !== 'WRITE' || number !== String(inode) || !(Number(pid) > 0)) continue;

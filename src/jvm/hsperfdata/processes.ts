@@ -30,7 +30,7 @@ export interface ProcessInfo {
 /** Processes to read between two turns of the event loop: about a third of a millisecond, like this many links. */
 const PROCESSES_PER_TURN = 8;
 const LINKS_PER_TURN = 64;
-/** Most files here are smaller, and there are hundreds. With 64 KB each, a search of 110 processes took 28 MB. */
+/** Most files here are smaller, and there are hundreds. With 64 KB each, 110 processes took 28 MB of buffers. */
 const PIECE_BYTES = 4_096;
 const MAX_SMALL_BYTES = 1_048_576;
 

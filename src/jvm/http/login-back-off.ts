@@ -33,7 +33,7 @@ export class LoginBackOff {
     if (this.#clock.nowNs() < last.notBeforeNs) throw last.error;
   }
 
-  /** Records a 401 and returns the error to throw. `reason`, e.g. `http://... refused the password (401).` */
+  /** Records a 401, returns the error. `reason`: e.g. `http://127.0.0.1:8080/manager refused the password (401).` */
   refused(credentials: Credentials | undefined, reason: string): JvmSourceError {
     const before = this.#last;
     const isAgain = before !== undefined && isSame(before.credentials, credentials);
