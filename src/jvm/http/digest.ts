@@ -7,7 +7,7 @@ export interface DigestChallenge {
   readonly realm: string;
   readonly nonce: string;
   readonly opaque: string | undefined;
-  /** The nonce was expired; the server did not check the password. */
+  /** The nonce has expired; the server did not check the password. */
   readonly isStale: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Reads fields of a server's JSON without trusting its shape: a missing or wrong field is undefined, not an error. */
+/** Reads fields of a server's JSON without trusting its shape, and without recursion: a missing field is undefined. */
 import { JvmSourceError } from '../jvm-source.ts';
 import { KEYS } from './keys.ts';
 
