@@ -1,21 +1,21 @@
-/** A call as statistics count it, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`. */
+/** A call that the statistics count, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`. */
 export interface TimedCall {
   readonly kind: 'rpc' | 'sba';
   readonly name: string;
-  /** A place for the statistics of an application, which find there what a call that comes again is counted on. */
+  /** Where the statistics of an application cache the entry of a call that is recorded again. */
   countedOn?: object | undefined;
 }
 
-/** Of a log, at first and once that has been full: 0.4 KB for each session that makes calls, 1.6 KB for each that makes many. */
+/** Capacity at first, and once a log has been full: 0.4 KB per session that makes calls, 1.6 KB per busy one. */
 const FIRST_CAPACITY = 16;
 const CAPACITY = 64;
-/** Duration and moment. */
+/** Per call: its duration and its moment. */
 const NUMBERS = 2;
 
 /**
- * Calls without an error, of the client or the server, that are noted and not yet counted. A session's timers lie in some dozens
- * of cache lines, and hardly one of them is still in the processor's cache when its user comes again after 10,000 others. A note
- * takes two or three; then some dozens of calls are counted together (test/bench/record.bench.ts).
+ * A buffer of calls without an error that are not counted yet. The timers of a session occupy some dozens of cache
+ * lines, and after the calls of 10,000 other sessions hardly any is still in the processor's cache. Adding a call
+ * touches two or three lines; some dozens of calls are then counted together (test/bench/record.bench.ts).
  */
 export class AnswerLog {
   #calls = toCalls(FIRST_CAPACITY);
@@ -26,7 +26,6 @@ export class AnswerLog {
     return this.#length === this.#calls.length;
   }
 
-  /** Only while it is not full. */
   add(call: TimedCall, durationNs: number, nowNs: number): void {
     const at = this.#length * NUMBERS;
     this.#calls[this.#length] = call;
@@ -35,7 +34,7 @@ export class AnswerLog {
     this.#length += 1;
   }
 
-  /** Hands over what was noted, in that order, and is empty again. */
+  /** Passes the calls to `count` in the order of `add` and empties the log. */
   drain(count: (call: TimedCall, durationNs: number, nowNs: number) => void): void {
     const length = this.#length;
     this.#length = 0;
@@ -44,7 +43,7 @@ export class AnswerLog {
       count(this.#calls[i] as TimedCall, this.#numbers[at] as number, this.#numbers[at + 1] as number);
     }
     if (length < this.#calls.length || length === CAPACITY) return;
-    // It was full for the first time: whoever calls that often gets a longer one.
+    // Full for the first time: this session calls often enough for a longer log.
     this.#calls = toCalls(CAPACITY);
     this.#numbers = toNumbers(CAPACITY);
   }
@@ -54,7 +53,7 @@ function toCalls(capacity: number): (TimedCall | undefined)[] {
   return new Array<TimedCall | undefined>(capacity).fill(undefined);
 }
 
-/** Doubles from the start: an array of small integers would be copied when the first duration comes. */
+/** NaN makes V8 store doubles at once; an array of small integers is copied when the first duration arrives. */
 function toNumbers(capacity: number): number[] {
   return new Array<number>(capacity * NUMBERS).fill(Number.NaN);
 }

@@ -1,53 +1,50 @@
 /**
- * Counts of durations in buckets, kept only for the buckets that hold something: a few dozen numbers instead of the thousands
- * that a histogram over the whole range needs. Plain arrays and functions, because there may be a hundred thousand of them, and
- * so the first `head` numbers of such an array are for its owner to use: one array is less for the garbage collector to look at,
- * and less apart in memory, than two.
+ * Counts of durations, only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
+ * histogram over the whole range. There may be a hundred thousand, hence plain arrays and functions. The first `head`
+ * numbers of an array belong to its owner: one array instead of two is less work for the garbage collector and keeps
+ * data together.
  *
- * Buckets are those of HdrHistogram: values below `2 * perOctave` have one each, above each octave has `perOctave`. An element
- * is `count * 4096 + bucket`; elements are sorted by bucket, the unused ones at the end are `UNUSED`. The array is one of
- * doubles, whose low 12 bits `&` reads, however high the count is.
+ * Buckets are those of HdrHistogram: values below `2 * perOctave` have one each, above that each octave has
+ * `perOctave`. An element is `count * 4096 + bucket`. Elements are sorted by bucket; unused ones at the end are
+ * `UNUSED`. The array holds doubles; `&` reads their low 12 bits, however high the count is.
  */
 import type { ArchiveReader } from '../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
-/** Count 0 in a bucket above all: sorts last, and no duration reaches it (1 hour is bucket 3,286 of 128 per octave). */
+/** Sorts last: no duration reaches this bucket (1 hour is bucket 3,286 of 128 per octave). */
 export const UNUSED = BUCKET_MASK;
 const GROWTH = 8;
 
-/** Numbers of its owner, as many as each function is told, then the buckets. */
+/** The owner's numbers, then the buckets. */
 export type BucketCounts = number[];
 
-/** The bucket of an element. */
 export function bucketIn(element: number): number {
   return element & BUCKET_MASK;
 }
 
-/** Its count. */
 export function countIn(element: number): number {
   return (element - bucketIn(element)) * (1 / ONE);
 }
 
-/** The owner's numbers are 0; then there is room for some buckets. */
 export function emptyBuckets(head: number, room: number = GROWTH): BucketCounts {
   return toDoubles(head + room)
     .fill(0, 0, head)
     .fill(UNUSED, head);
 }
 
-/** The same for as many buckets as `like` uses. */
+/** Empty, with room for as many buckets as `like` uses. */
 export function emptyLike(like: BucketCounts, head: number): BucketCounts {
   return emptyBuckets(head, endOf(like, head) - head);
 }
 
-/** Doubles from the start: an array of small integers would be copied when the first number that is none comes. */
+/** NaN makes V8 store doubles at once; an array of small integers is copied when the first other number arrives. */
 function toDoubles(length: number): number[] {
   return new Array<number>(length).fill(Number.NaN);
 }
 
-/** Where the unused elements begin. */
+/** The index of the first unused element. */
 function endOf(counts: BucketCounts, head: number): number {
   let end = counts.length;
   while (end > head && counts[end - 1] === UNUSED) end -= 1;
@@ -56,7 +53,7 @@ function endOf(counts: BucketCounts, head: number): number {
 
 /** The bucket of `value`, a whole number of microseconds below 2^32. `perOctave`: a power of two, at most 128. */
 export function bucketOf(value: number, perOctave: number): number {
-  // 31 - clz32(v) is the exponent of v, so this is how many low bits the bucket of v swallows.
+  // 31 - clz32(v) is the exponent of v, so this is the number of low bits that the bucket of v ignores.
   const swallowed = Math.max(0, Math.clz32(perOctave) - Math.clz32(value));
   return swallowed * perOctave + (value >>> swallowed);
 }
@@ -68,7 +65,7 @@ export function middleOf(bucket: number, perOctave: number): number {
   return (bucket - swallowed * perOctave) * width + (width - 1) / 2;
 }
 
-/** Adds one to `bucket`; the answer is `counts`, or its replacement when it had to grow. */
+/** Adds one to `bucket`. Returns `counts`, or a longer copy if it had to grow. */
 export function countInto(counts: BucketCounts, head: number, bucket: number): BucketCounts {
   let low = head;
   let high = counts.length;
@@ -94,7 +91,7 @@ function inserted(counts: BucketCounts, index: number, element: number): BucketC
     counts[index] = element;
     return counts;
   }
-  // Grown by hand: push() would reserve half as much again and 16 more, most of the memory of a session's timer.
+  // Not push(): it would reserve half as much again plus 16, most of the memory of a session's timer.
   const grown = toDoubles(length + Math.max(GROWTH, length >>> 2));
   for (let i = 0; i < index; i += 1) grown[i] = counts[i] as number;
   grown[index] = element;
@@ -102,7 +99,6 @@ function inserted(counts: BucketCounts, index: number, element: number): BucketC
   return grown.fill(UNUSED, length + 1);
 }
 
-/** Visits the buckets in ascending order. */
 export function forEachBucket(
   counts: BucketCounts,
   head: number,
@@ -115,7 +111,7 @@ export function forEachBucket(
   }
 }
 
-/** The bucket that holds the `rank`-th smallest value; the last one used if there are not so many. */
+/** The bucket that holds the `rank`-th smallest value; the last used bucket if there are fewer values. */
 export function bucketAtRank(counts: BucketCounts, head: number, rank: number): number {
   let seen = 0;
   let bucket = 0;
@@ -129,7 +125,7 @@ export function bucketAtRank(counts: BucketCounts, head: number, rank: number): 
   return bucket;
 }
 
-/** Two small numbers for each bucket: how far it is from the one before it, and its count. */
+/** Writes two small numbers per bucket: its distance from the bucket before it, and its count. */
 export function saveBuckets(out: ArchiveWriter, counts: BucketCounts, head: number): void {
   const end = endOf(counts, head);
   out.count(end - head);
@@ -143,7 +139,7 @@ export function saveBuckets(out: ArchiveWriter, counts: BucketCounts, head: numb
   }
 }
 
-/** The owner's numbers of `counts`, with the buckets that were saved in place of its own. */
+/** Returns the owner's numbers of `counts` with the saved buckets. */
 export function loadBuckets(input: ArchiveReader, counts: BucketCounts, head: number): BucketCounts {
   const used = input.count();
   if (used > UNUSED) input.refuse('fewer buckets');

@@ -1,17 +1,17 @@
 import { type BucketCounts, bucketIn, countIn, UNUSED } from './bucket-counts.ts';
 
-/** More than there are: no bucket of durations up to an hour is above it (bucket-counts.ts). */
+/** Higher than any bucket of a duration up to an hour (bucket-counts.ts). */
 const BUCKETS = 4_096;
 const BLOCK_BITS = 6;
 
 /**
- * The counts of several slices together, for the moment of a look at them. Dense, with the sums of each 64 buckets beside it: that
- * is a few nanoseconds for each bucket of a slice, and 115 steps for a rank at most, however far durations are apart.
+ * The counts of several slices together, for one snapshot. Dense, with a sum per block of 64 buckets: adding a slice
+ * takes a few nanoseconds per bucket, finding a rank at most 115 steps, however far apart durations are.
  */
 export class BucketSum {
   readonly #counts = new Float64Array(BUCKETS);
   readonly #blocks = new Float64Array(BUCKETS >>> BLOCK_BITS);
-  /** The buckets that hold something lie from here up to `#last`. */
+  /** All counts above 0 lie between `#first` and `#last`, both included. */
   #first = BUCKETS;
   #last = -1;
 
@@ -35,12 +35,11 @@ export class BucketSum {
       blocks[last >>> BLOCK_BITS] = (blocks[last >>> BLOCK_BITS] as number) + count;
     }
     if (last < 0) return;
-    // They are in ascending order.
     this.#first = Math.min(this.#first, bucketIn(buckets[head] as number));
     this.#last = Math.max(this.#last, last);
   }
 
-  /** The bucket of the `rank`-th smallest value; the last one if there are not so many. */
+  /** The bucket of the `rank`-th smallest value; the last used bucket if there are fewer values. */
   bucketAtRank(rank: number): number {
     const lastBlock = this.#last >>> BLOCK_BITS;
     let block = this.#first >>> BLOCK_BITS;

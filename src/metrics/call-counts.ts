@@ -3,19 +3,18 @@ import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 import { DurationBuckets, type DurationBucketsReading } from './duration-buckets.ts';
 import type { Timer } from './timer.ts';
 
-/** What a reader may do with `CallCounts`. */
 export interface CallCountsReading {
-  /** Answered with a status below 400. */
+  /** Answers with a status below 400. */
   readonly ok: number;
-  /** Answered with a status of 400 to 499. */
+  /** Answers with a status of 400 to 499. */
   readonly clientErrors: number;
-  /** The same calls that the meter of errors counts: status 500 and above, refused over Comet, or no answer. */
+  /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
   readonly errors: number;
-  /** Of the answered ones: all but those errors that had no answer. */
+  /** Durations of all calls except the errors without an answer. */
   readonly durations: DurationBucketsReading;
 }
 
-/** What has become of the calls of one name since the start: each counts exactly once. Plain counters that never go down. */
+/** Outcomes of the calls of one name since the start. Each call counts exactly once; counters never go down. */
 export class CallCounts implements CallCountsReading {
   readonly #durations = new DurationBuckets();
   #timer: Timer | undefined;
@@ -23,7 +22,7 @@ export class CallCounts implements CallCountsReading {
   clientErrors = 0;
   errors = 0;
 
-  /** The timer of the same calls, as `create` makes it, counts their durations here as well from now on, and in its own time. */
+  /** From now on the timer that `create` makes counts durations here too, when it settles. */
   timedBy(create: (alsoInto: DurationBuckets) => Timer): Timer {
     this.#timer = create(this.#durations);
     return this.#timer;

@@ -10,18 +10,17 @@ import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
-/** `alsoInto`: where it counts all durations as well; only where counts are kept. */
+/** `alsoInto`: counts all durations, too; given if counts are kept. */
 export type CreateTimer = (createdNs: number, alsoInto?: DurationBuckets) => Timer;
 
 /**
- * The calls of one name: a timer of the answered ones, and itself the meter of the failed ones. What it needs for that is
- * made with the first failure, since most calls never fail; it reads as if it had been there as long as the timer.
+ * The calls of one name: a timer of the answered ones, and itself the meter of the failed ones. That meter is created
+ * by the first failure, since most calls never fail, but reads as if it were as old as the timer.
  */
 class TimedCalls implements MeterReading {
-  /** What it is a part of. */
   readonly owner: CallStatistics;
   readonly timer: Timer;
-  /** Absent on totals, which are the sum of all names, and where nobody asks for it. */
+  /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
   readonly counts: CallCounts | undefined;
   #errors: Meter | undefined;
 
@@ -50,7 +49,6 @@ class TimedCalls implements MeterReading {
     this.counts?.save(out);
   }
 
-  /** What `saveCounts` wrote. */
   loadCounts(input: ArchiveReader): SavedCounts {
     const saved = { calls: input.count(), errors: input.count() };
     this.counts?.load(input);
@@ -76,7 +74,7 @@ interface SavedCounts {
   readonly errors: number;
 }
 
-/** The metrics of all names so far; kept because building 20,000 names anew for each answer would hold the event loop. */
+/** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
   readonly timers: Map<string, TimerReading>;
   readonly meters: Map<string, MeterReading>;
@@ -84,19 +82,18 @@ interface Shown {
 
 /**
  * Counts calls of one kind: timers `rpc` and `rpc.<name>`, meters `rpc.errors` and `rpc.<name>.errors` (or `sba...`).
- *
- * Every answered call counts on the timers, whatever its status. An error is a status of 500 and above, or no answer. The
- * totals are there from the start; a name comes as `NameTable` says.
+ * Timers count every answered call, whatever its status. An error is a status of 500 and above, or no answer. The
+ * totals exist from the start; `NameTable` decides which names get an entry.
  */
 export class CallStatistics {
   readonly #prefix: string;
   readonly #clock: Clock;
   readonly #total: TimedCalls;
   readonly #names: NameTable<TimedCalls>;
-  /** By name, and under `''` what counts on no name; undefined where it is not kept. */
+  /** By name; `''` holds the calls that count on no name. Undefined without `keepsCounts`. */
   readonly #counts: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
-  /** Made when first asked for, unless `showsEarly`: most sessions never are. */
+  /** Built on first use unless `showsEarly`: most sessions are never shown. */
   #shown: Shown | undefined;
 
   constructor(options: {
@@ -105,9 +102,9 @@ export class CallStatistics {
     createTimer: CreateTimer;
     budget: NameBudget;
     createdNs?: number;
-    /** Keeps `counts`, too: 250 bytes for each name. */
+    /** Also keeps `counts`: 250 bytes per name. Default false. */
     keepsCounts?: boolean;
-    /** Has ready what `metrics` shows: making it of 2,000 names at once would hold the event loop for some ms. */
+    /** Builds the result of `metrics` early: for 2,000 names at once it would block the event loop for some ms. */
     showsEarly?: boolean;
   }) {
     const { prefix, clock, createTimer, budget, keepsCounts = false } = options;
@@ -129,25 +126,25 @@ export class CallStatistics {
     return this.#names.foldedCount;
   }
 
-  /** Failed calls of all names, and of none. */
+  /** Failed calls, with or without a name. */
   get errorCount(): number {
     return this.#total.count;
   }
 
-  /** Names that have an entry, `(other)` included. */
+  /** Names with an entry, including `(other)`. */
   get nameCount(): number {
     return this.#names.entries.size;
   }
 
   /**
-   * Counters since the start by name, in the order in which names came; `''` is what counts on the totals only. Their sum is
-   * the total. Empty unless `keepsCounts`. Names that come later appear in it.
+   * Counters since the start by name, in order of admission; `''` is what counts on the totals only. Their sum is the
+   * total. Empty without `keepsCounts`. A live map.
    */
   get counts(): ReadonlyMap<string, CallCountsReading> {
     return this.#counts ?? new Map();
   }
 
-  /** A call that the upstream answered just now. `name`, e.g. `E.Demo.TestInOut`, is undefined where the call has none. */
+  /** `name`, e.g. `E.Demo.TestInOut`, is undefined if the call has none. */
   recordAnswered(
     name: string | undefined,
     status: number,
@@ -163,8 +160,8 @@ export class CallStatistics {
   }
 
   /**
-   * As `recordAnswered`, for a call that may come again as the same object: it keeps the entry of its name, which with 2,000 names
-   * is not in the processor's cache any more, nor what leads to it.
+   * Same as `recordAnswered`, for a call object that may be recorded again. It caches the entry of its name: with 2,000
+   * names neither that entry nor the map to it is still in the processor's cache.
    */
   recordCall(call: Omit<TimedCall, 'kind'>, status: number, durationNs: number, nowNs: number): void {
     const kept = call.countedOn as TimedCalls | undefined;
@@ -173,7 +170,7 @@ export class CallStatistics {
       return;
     }
     this.recordAnswered(call.name, status, durationNs, nowNs);
-    // Its own entry only: what counts as `(other)` is counted as that, too.
+    // Only the name's own entry: a call counted under `(other)` must also raise `foldedCount`.
     call.countedOn = this.#names.entries.get(call.name);
   }
 
@@ -187,7 +184,7 @@ export class CallStatistics {
     named?.markError(this.#clock, nowNs);
   }
 
-  /** A call that was answered with an error of the caller's own making: counts as an error, but creates no name. */
+  /** An answer with an error of the caller's own making: counts as an error, but creates no name. */
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
     const named = this.#names.find(name);
@@ -198,7 +195,7 @@ export class CallStatistics {
     }
   }
 
-  /** A call that the upstream did not answer: an error without a duration, which creates no name. */
+  /** No answer from the upstream: an error without a duration, which creates no name. */
   recordFailed(name: string | undefined): void {
     const nowNs = this.#clock.nowNs();
     const named = name === undefined ? undefined : this.#names.find(name);
@@ -208,8 +205,8 @@ export class CallStatistics {
   }
 
   /**
-   * All counts first, without a pause, so that the totals are the sum of the names; then, with a pause after each name, what else
-   * there is of it. To be consumed to its end.
+   * Writes all counts first, without a pause, so that the totals are the sum of the names; then the rest, with a pause
+   * after each name. The caller must consume it to its end.
    */
   *save(out: ArchiveWriter): Generator<void> {
     out.count(this.#names.foldedCount);
@@ -229,7 +226,7 @@ export class CallStatistics {
     }
   }
 
-  /** Takes up what was saved. Only before anything has been recorded. */
+  /** Must be called before anything is recorded. */
   load(input: ArchiveReader): void {
     this.#names.foldedCount = input.count();
     const total = this.#total.loadCounts(input);
@@ -243,13 +240,13 @@ export class CallStatistics {
     for (const { calls, saved } of named) calls.load(input, this.#clock, saved);
   }
 
-  /** The totals and all names. Names that come later appear in it. */
+  /** The totals and all names. The maps are live. */
   metrics(): MetricSet {
     this.#shown ??= this.#showAll();
     return { ...emptyMetricSet, ...this.#shown };
   }
 
-  /** One name without the totals; undefined if nothing is counted under it. */
+  /** The metrics of one name without the totals; undefined if the name has no entry. */
   metricsOf(name: string): MetricSet | undefined {
     const calls = this.#names.entries.get(name);
     if (calls === undefined) return undefined;
@@ -258,7 +255,7 @@ export class CallStatistics {
 
   #createCalls(name: string, create: (alsoInto?: DurationBuckets) => Timer): TimedCalls {
     if (this.#counts === undefined) return new TimedCalls(this, create(), undefined);
-    // A rule may give an empty name, which then shares what is there for no name.
+    // A rule may produce an empty name, which shares the counts of calls without a name.
     const shared = this.#counts.get(name);
     if (shared !== undefined) return new TimedCalls(this, create(), shared);
     const counts = new CallCounts();

@@ -1,9 +1,8 @@
-/** What a reader may do with a counter. */
 export interface CounterReading {
   readonly count: number;
 }
 
-/** A whole number that starts at 0 and, unlike elsewhere, may go down: it also counts what is there now, e.g. monitorings. */
+/** Starts at 0 and, unlike elsewhere, may go down: it also counts what exists now, e.g. monitorings. */
 export class Counter implements CounterReading {
   #count = 0;
 

@@ -1,16 +1,16 @@
 /**
- * A histogram of fixed buckets that only ever grows, as Prometheus reads one: unlike a window's percentiles, its counts can be
- * added up over processes and compared over time. Costs a few nanoseconds for each duration (test/bench/metrics.bench.ts).
+ * A histogram with fixed buckets that only grow, as Prometheus expects. Unlike a window's percentiles, its counts can
+ * be summed over processes and compared over time. A few nanoseconds per duration (test/bench/metrics.bench.ts).
  */
 
 import { NS_PER_S } from '../base/clock.ts';
 import type { ArchiveReader } from '../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 
-/** A longer duration counts as this one: 1 hour, the end of the range in which percentiles keep their error. */
+/** Longer durations count as 1 hour, the end of the range in which percentiles keep their error. */
 export const MAX_DURATION_NS = 3_600 * NS_PER_S;
 
-/** Upper bounds of buckets, ascending, in seconds; a bucket without bound follows the last. */
+/** Upper bounds, ascending. One more bucket without a bound follows the last. */
 export interface BucketBounds {
   readonly seconds: readonly number[];
   readonly ns: readonly number[];
@@ -22,14 +22,13 @@ export function toBounds(seconds: readonly number[]): BucketBounds {
   return { seconds, ns: seconds.map((bound) => Math.round(bound * NS_PER_S)) };
 }
 
-/** For calls: 1 ms to 60 s, three in each decade up to 10 s. */
+/** Bounds for calls: 1 ms to 60 s, three in each decade up to 10 s. */
 export const CALL_BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]);
 
-/** What a reader may do with it. */
 export interface DurationBucketsReading {
   readonly bounds: readonly number[];
   readonly sumSeconds: number;
-  /** How many durations were not longer than each bound, then how many there were at all; e.g. `[0, 3, 4]` for two bounds. */
+  /** The number of durations up to each bound, then of all; e.g. `[0, 3, 4]` for two bounds. */
   cumulative(): number[];
 }
 
@@ -53,12 +52,12 @@ export class DurationBuckets implements DurationBucketsReading {
     return this.#sumNs / NS_PER_S;
   }
 
-  /** Cuts and ignores what a `Timer` does, so that both count the same. */
+  /** Caps and ignores the same durations as `Timer.update`, so that both count the same. */
   add(durationNs: number): void {
     if (!(durationNs >= 0)) return;
     const { ns } = this.#bounds;
     let bucket = 0;
-    // From below: most calls are quick, and 15 comparisons are the most it takes.
+    // From the lowest bound: most calls are quick, and 15 comparisons are the maximum.
     while (bucket < ns.length && durationNs > (ns[bucket] as number)) bucket += 1;
     this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
     this.#sumNs += Math.min(durationNs, MAX_DURATION_NS);
@@ -70,7 +69,6 @@ export class DurationBuckets implements DurationBucketsReading {
     out.double(this.#sumNs);
   }
 
-  /** Becomes what was saved, by the same bounds. */
   load(input: ArchiveReader): void {
     if (input.count() !== this.#counts.length) input.refuse('the same buckets');
     for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = input.count();

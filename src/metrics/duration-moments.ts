@@ -1,11 +1,11 @@
 /**
- * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty. They are `MOMENTS_LENGTH` numbers of an array
- * of doubles, from `at` on, all 0 at first: there may be a hundred thousand of them, and as fields of an object each would be
- * an object of its own to the garbage collector.
+ * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty. They are `MOMENTS_LENGTH` numbers in
+ * an array of doubles, from index `at`. There may be a hundred thousand of them, each an object more for the garbage
+ * collector if these were fields.
  *
- * The squared distances are updated one by one and merged by pairs (Chan, Golub, LeVeque: Updating Formulae and a Pairwise
- * Algorithm for Computing Sample Variances, 1979). A sum of squares would be shorter, but cancels: a hundred equal
- * durations would have a spread.
+ * The squared distances are updated one by one and merged by pairs (Chan, Golub, LeVeque: Updating Formulae and a
+ * Pairwise Algorithm for Computing Sample Variances, 1979). A sum of squares would be shorter but cancels: a hundred
+ * equal durations would have a spread.
  */
 import type { ArchiveReader } from '../state/archive/archive-reader.ts';
 import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
@@ -22,7 +22,7 @@ export interface DurationMoments {
   readonly min: number;
   readonly max: number;
   readonly mean: number;
-  /** Population form. */
+  /** Population standard deviation. */
   readonly stddev: number;
 }
 
@@ -78,7 +78,7 @@ export function saveMoments(out: ArchiveWriter, numbers: readonly number[], at: 
   for (let i = SUM; i < MOMENTS_LENGTH; i += 1) out.double(numbers[at + i] as number);
 }
 
-/** Empty moments become the ones that were saved. */
+/** The moments must be empty. */
 export function loadMoments(input: ArchiveReader, numbers: number[], at: number): void {
   const count = input.count();
   numbers[at + COUNT] = count;

@@ -2,7 +2,7 @@ import { NS_PER_US } from '../base/clock.ts';
 import { middleOf } from './bucket-counts.ts';
 import { HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
 
-/** Durations of one step, in nanoseconds; percentiles are 0 where `count` is. */
+/** Durations of one step, in nanoseconds; percentiles are 0 if `count` is 0. */
 export interface DurationStep {
   readonly count: number;
   readonly p50: number;
@@ -10,31 +10,31 @@ export interface DurationStep {
   readonly p99: number;
 }
 
-/** A part of a timer's window, which still grows if it is the newest. */
+/** A slice of a timer's window; the newest still grows. */
 export interface CountedSlice {
   readonly beganNs: number;
   forEachBucket(visit: (bucket: number, count: number) => void): void;
 }
 
 /**
- * The distribution of what a timer has counted between two looks, from the slices that its window is made of anyway: a call
- * costs nothing more for it, and a look only what was counted since the last one. Percentiles are the middle of a bucket,
- * at most 0.4 % off.
+ * The distribution of what a timer counted between two calls of `take`, from the slices of its window: a call costs
+ * nothing extra, `take` only what was counted since the last one. Percentiles are the middle of a bucket, at most 0.4 %
+ * off.
  */
 export class DurationSteps {
   readonly #slices: () => readonly CountedSlice[];
   readonly #counts = new Map<number, number>();
-  /** The newest slice at the last look, and what had been counted in it by then. */
+  /** The newest slice at the last `take`, and its counts at that time. */
   #last: CountedSlice | undefined;
   #lastCounts: readonly (readonly [bucket: number, count: number])[] = [];
 
-  /** The first step begins here. `slices`: those of the window, oldest first. */
+  /** The first step begins now. `slices`: those of the window, oldest first. */
   constructor(slices: () => readonly CountedSlice[]) {
     this.#slices = slices;
     this.#begin();
   }
 
-  /** The step from the last call, or the beginning, to now; the next one begins. */
+  /** The step from the last call, or the constructor, until now; begins the next one. */
   take(): DurationStep {
     for (const slice of this.#slices()) this.add(slice);
     const buckets = [...this.#counts].filter(([, count]) => count > 0).sort(([a], [b]) => a - b);
@@ -45,7 +45,7 @@ export class DurationSteps {
     return step;
   }
 
-  /** For the timer: a slice that leaves its window. A window may be shorter than a step. */
+  /** Called by the timer for a slice that leaves its window: a window may be shorter than a step. */
   add(slice: CountedSlice): void {
     const isLast = slice === this.#last;
     if (!isLast && this.#last !== undefined && slice.beganNs <= this.#last.beganNs) return;
@@ -56,7 +56,7 @@ export class DurationSteps {
 
   #begin(): void {
     this.#counts.clear();
-    // None: all have left, and whatever comes is newer than the last of them.
+    // If all slices have expired, the last one still marks the time: new slices are newer.
     const newest = this.#slices().at(-1) ?? this.#last;
     this.#last = newest;
     const counts: [bucket: number, count: number][] = [];
@@ -69,7 +69,7 @@ export class DurationSteps {
   }
 }
 
-/** Of buckets in ascending order; 0 without any. */
+/** `buckets` is in ascending order; returns 0 if it is empty. */
 function valueAtRank(buckets: readonly (readonly [bucket: number, count: number])[], rank: number): number {
   let seen = 0;
   for (const [bucket, count] of buckets) {

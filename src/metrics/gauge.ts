@@ -1,8 +1,8 @@
 /**
- * A value that is read at the moment of the answer, e.g. `{ type: 'integer', read: () => sessions.size }`.
+ * A value that is read when the answer is written, e.g. `{ type: 'integer', read: () => sessions.size }`.
  *
- * `type` is that of the field, not of the value: a `double` of 5 is written `5.0`. A text is written as a text whatever the
- * type. A `read` that throws is written as Dropwizard's `error` and harms no other metric.
+ * `type` is that of the field: a `double` of 5 is written as `5.0`. A string is written as a string whatever the type.
+ * If `read` throws, this gauge alone is written as Dropwizard's `error`.
  */
 export interface Gauge {
   readonly type: 'integer' | 'double';

@@ -25,18 +25,18 @@ import {
 } from './meter-numbers.ts';
 import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
-/** Eight buckets in each octave: at a bucket's middle at most 1/16 = 6.3 % off, where 10 % are allowed. */
+/** Eight buckets per octave: the middle of a bucket is at most 1/16 = 6.3 % off, and 10 % are allowed. */
 const PER_OCTAVE = 8;
 
-/** Where its numbers lie: a meter, moments, and the buckets behind. */
+/** Layout of `#numbers`. */
 const METER = 0;
 const MOMENTS = METER + METER_LENGTH;
 const BUCKETS = MOMENTS + MOMENTS_LENGTH;
 
 /**
- * A timer over its whole life, as small as it gets: for the statistics of one session, of which there may be 10,000. At most
- * 238 buckets, so a session that never ends does not grow either. All it knows is in one array of doubles: 0.25 KB in three
- * objects for some calls, where objects for each part were 0.5 KB in thirteen.
+ * A timer over its whole life, for the statistics of one of perhaps 10,000 sessions. At most 238 buckets, so an endless
+ * session stays bounded. One array of doubles holds everything: 0.25 KB in three objects for some calls; separate
+ * objects took 0.5 KB in thirteen.
  */
 export class LifetimeTimer implements Timer {
   readonly #clock: Clock;
@@ -63,7 +63,7 @@ export class LifetimeTimer implements Timer {
     this.#numbers = countInto(this.#numbers, BUCKETS, bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
   }
 
-  /** It counts at once. */
+  /** Nothing to do: `update` counts at once. */
   settle(): void {}
 
   save(out: ArchiveWriter): void {

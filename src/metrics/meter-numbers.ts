@@ -1,9 +1,8 @@
 /**
- * Rates as Dropwizard Metrics computes them, bit for bit (class `Meter` with `EWMA`, Apache License 2.0; the averages are
- * those of UNIX load: https://www.teamquest.com/pdfs/whitepaper/ldavg1.pdf). Do not reorder the arithmetic: the vectors in
- * test/fixtures/dropwizard compare all digits.
- *
- * A meter is `METER_LENGTH` numbers of an array of doubles, from `at` on, for the reason that duration-moments.ts gives.
+ * Rates as Dropwizard Metrics computes them, bit for bit (class `Meter` with `EWMA`, Apache License 2.0; the averages
+ * are those of UNIX load: https://www.teamquest.com/pdfs/whitepaper/ldavg1.pdf). Do not reorder the arithmetic: the
+ * vectors in test/fixtures/dropwizard compare all digits. A meter is `METER_LENGTH` numbers in an array of doubles,
+ * from index `at`, for the reason given in duration-moments.ts.
  */
 
 import { NS_PER_S } from '../base/clock.ts';
@@ -15,18 +14,20 @@ const M1_ALPHA = 1 - Math.exp(-5 / 60 / 1);
 const M5_ALPHA = 1 - Math.exp(-5 / 60 / 5);
 const M15_ALPHA = 1 - Math.exp(-5 / 60 / 15);
 
-/** Monotonic moment that `mean` and the 5 s ticks count from. */
+/** Monotonic moment; `mean` and the 5 s ticks count from it. */
 const CREATED_NS = 0;
 const LAST_TICK_NS = 1;
 const COUNT = 2;
 const UNCOUNTED = 3;
-/** Events for each nanosecond; all three NaN before the first tick. */
+/** Events per nanosecond; all three are NaN before the first tick. */
 const M1 = 4;
 const M5 = 5;
 const M15 = 6;
 export const METER_LENGTH = 7;
 
-/** Rates in events for each second; `mean` is since the meter's creation and infinite if read in the moment of the creation. */
+/**
+ * Events per second. `mean` is since the creation, and infinite if the meter is marked and read at that very moment.
+ */
 export interface MeterSnapshot {
   readonly count: number;
   readonly m1: number;
@@ -35,10 +36,10 @@ export interface MeterSnapshot {
   readonly mean: number;
 }
 
-/** What a meter reads that nobody has marked yet, whenever it was created. */
+/** The snapshot of any meter that has never been marked. */
 export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
 
-/** `createdNs` in the past makes a meter that reads as if it had been there, unmarked, since then. */
+/** With a `createdNs` in the past the meter reads as if it had existed, unmarked, since then. */
 export function createMeter(numbers: number[], at: number, createdNs: number): void {
   numbers[at + CREATED_NS] = createdNs;
   numbers[at + LAST_TICK_NS] = createdNs;
@@ -77,7 +78,7 @@ export function readMeter(numbers: number[], at: number, nowNs: number): MeterSn
   };
 }
 
-/** All but the count, which is its owner's to write: counts that belong together are written at one moment. */
+/** All but the count, which the owner writes: counts that belong together are written at one moment. */
 export function saveMeter(out: ArchiveWriter, numbers: readonly number[], at: number): void {
   out.moment(numbers[at + CREATED_NS] as number);
   out.moment(numbers[at + LAST_TICK_NS] as number);
@@ -87,7 +88,7 @@ export function saveMeter(out: ArchiveWriter, numbers: readonly number[], at: nu
   for (const rate of [M1, M5, M15]) out.double(numbers[at + rate] as number);
 }
 
-/** Becomes the meter that was saved. The time since then was idle: its ticks are run at the next access. */
+/** The time since saving counts as idle: the next access runs its ticks. */
 export function loadMeter(input: ArchiveReader, numbers: number[], at: number, count: number): void {
   createMeter(numbers, at, input.moment());
   numbers[at + LAST_TICK_NS] = input.moment();
@@ -101,10 +102,10 @@ function hasTicked(numbers: readonly number[], at: number): boolean {
   return !Number.isNaN(numbers[at + M1]);
 }
 
-/** Ticks lie on the 5 s grid from the creation, but are run at the first access after them. */
+/** Ticks lie on a 5 s grid that begins at the creation. They run at the next access. */
 function tickIfDue(numbers: number[], at: number, nowNs: number): void {
   const ageNs = nowNs - (numbers[at + LAST_TICK_NS] as number);
-  // Strictly: an event at exactly 5 s still belongs to the first interval.
+  // Not >=: an event at exactly 5 s still belongs to the first interval.
   if (ageNs <= TICK_NS) return;
   numbers[at + LAST_TICK_NS] = nowNs - (ageNs % TICK_NS);
   const idleTicks = Math.floor(ageNs / TICK_NS) - 1;
@@ -115,7 +116,7 @@ function tickIfDue(numbers: number[], at: number, nowNs: number): void {
   tick(numbers, at + M15, M15_ALPHA, rate, idleTicks);
 }
 
-/** One tick with events, then ticks without. The first of all takes the rate as it is. */
+/** One tick with events, then ticks without. The very first takes the rate as it is. */
 function tick(numbers: number[], index: number, alpha: number, rate: number, idleTicks: number): void {
   const before = numbers[index] as number;
   const after = Number.isNaN(before) ? rate : before + alpha * (rate - before);
@@ -123,9 +124,9 @@ function tick(numbers: number[], index: number, alpha: number, rate: number, idl
 }
 
 /**
- * `rate` after `ticks` ticks without events. Each tick is computed, since a power would differ in the last digits; but a rate
- * that a tick no longer changes (0, or a denormal near 1e-313) stays for ever, and m15 gets there from 1 event/ns within
- * 140,000 ticks: under a millisecond however long the idleness.
+ * `rate` after `ticks` ticks without events. Each tick is computed, because a power would differ in the last digits.
+ * The loop stops when a tick no longer changes the rate (0, or a denormal near 1e-313). m15 gets there from 1 event/ns
+ * within 140,000 ticks: under a millisecond, however long the idle time.
  */
 function decayed(rate: number, alpha: number, ticks: number): number {
   let current = rate;

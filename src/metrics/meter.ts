@@ -13,13 +13,12 @@ import {
   saveMeter,
 } from './meter-numbers.ts';
 
-/** What a reader may do with a meter. */
 export interface MeterReading {
   readonly count: number;
   snapshot(): MeterSnapshot;
 }
 
-/** A meter on its own, with a clock: meter-numbers.ts says what it computes. */
+/** A single meter; meter-numbers.ts does the arithmetic. */
 export class Meter implements MeterReading {
   readonly #clock: Clock;
   readonly #numbers = new Array<number>(METER_LENGTH).fill(Number.NaN);
@@ -37,7 +36,7 @@ export class Meter implements MeterReading {
     return meterCreatedNs(this.#numbers, 0);
   }
 
-  /** `nowNs`: for callers that have read the clock already. */
+  /** `nowNs`: for callers that have already read the clock. */
   mark(n = 1, nowNs: number = this.#clock.nowNs()): void {
     markMeter(this.#numbers, 0, n, nowNs);
   }

@@ -5,8 +5,8 @@ import type { MeterReading } from './meter.ts';
 import type { TimerReading } from './timer.ts';
 
 /**
- * Metrics by their full name, e.g. `rpc.E.Demo.TestInOut`: what one answer shows. Read-only; values are read when shown. A section
- * may get more names while it is read, but never loses one, and a name stands for the same metric as long as the section is there.
+ * Metrics by full name, e.g. `rpc.E.Demo.TestInOut`: the content of one answer. Values are read when written. A section
+ * may gain names while it is read but never loses one, and a name keeps its metric.
  */
 export interface MetricSet {
   readonly gauges: ReadonlyMap<string, Gauge>;
@@ -22,7 +22,7 @@ export const emptyMetricSet: MetricSet = {
   timers: new Map(),
 };
 
-/** All metrics of all sets. The same metric in two sets is one; two metrics with one name in one section fail an assertion. */
+/** The same metric may be in two sets; two metrics with one name in one section fail an assertion. */
 export function unionOf(...sets: readonly MetricSet[]): MetricSet {
   return {
     gauges: unionOfSections(sets.map((set) => set.gauges)),
@@ -35,7 +35,7 @@ export function unionOf(...sets: readonly MetricSet[]): MetricSet {
 function unionOfSections<Metric>(sections: readonly ReadonlyMap<string, Metric>[]): ReadonlyMap<string, Metric> {
   const filled = sections.filter((section) => section.size > 0);
   const [only] = filled;
-  // Not copied, which would take time with many names.
+  // A copy would take time with many names.
   if (only !== undefined && filled.length === 1) return only;
   const union = new Map<string, Metric>();
   for (const section of filled) {

@@ -1,10 +1,10 @@
-/** The name under which everything is counted that has no name of its own. */
+/** Everything without an entry of its own counts under this name. */
 export const OTHER_NAME = '(other)';
 
-/** In UTF-16 code units. A longer name counts as `(other)`. */
+/** In UTF-16 code units. Longer names count as `(other)`. */
 export const MAX_NAME_CHARS = 512;
 
-/** How many names may still be created. One budget may be shared by several tables. */
+/** Limits the number of names. Several tables may share one budget. */
 export class NameBudget {
   #limit: number;
   #used = 0;
@@ -17,12 +17,12 @@ export class NameBudget {
     return this.#used;
   }
 
-  /** Beyond the limit, too: for a name that was admitted when the limit was higher. */
+  /** Ignores the limit: for a name that was admitted when the limit was higher. */
   take(): void {
     this.#used += 1;
   }
 
-  /** Another limit from now on. Names that are there stay, also if they are more than that. */
+  /** Existing names stay, even above the new limit. */
   limitTo(limit: number): void {
     this.#limit = limit;
   }
@@ -35,9 +35,9 @@ export class NameBudget {
 }
 
 /**
- * The names that have been admitted, each with its entry. Names come from the wire, so they are bounded in number by the
- * budget and in length by `MAX_NAME_CHARS`; names are never taken out. `(other)`, also when the wire says so, is one shared
- * entry outside the budget. Names must own their memory (`detached` in protocol/http1/text.ts).
+ * The admitted names, each with its entry. Names come from the wire: the budget limits their number, `MAX_NAME_CHARS`
+ * their length. Names are never removed. `(other)`, also if it comes from the wire, is one shared entry outside the
+ * budget. Names must own their memory (`detached` in protocol/http1/text.ts).
  */
 export class NameTable<Entry> {
   readonly #budget: NameBudget;
@@ -50,12 +50,12 @@ export class NameTable<Entry> {
     this.#create = create;
   }
 
-  /** How often something was counted under `(other)` that came with a name of its own. */
+  /** How often something with a name was counted under `(other)`. */
   get foldedCount(): number {
     return this.#foldedCount;
   }
 
-  /** For what was counted before a restart. */
+  /** For restoring after a restart. */
   set foldedCount(count: number) {
     this.#foldedCount = count;
   }
@@ -65,17 +65,19 @@ export class NameTable<Entry> {
     return this.#entries;
   }
 
-  /** The entry that `name` has been given; creates none. */
+  /** The entry of `name` if it has one; creates none. */
   find(name: string): Entry | undefined {
     return this.#entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
   }
 
-  /** The entry on which `name` was counted when it was admitted: its own, or `(other)` once there was no budget left for it. */
+  /** The entry on which `name` counted at its admission: its own, or `(other)` if the budget was exhausted. */
   findOrOther(name: string): Entry | undefined {
     return this.#entries.get(name) ?? this.#entries.get(OTHER_NAME);
   }
 
-  /** The entry of `name`, created if the budget allows it, else that of `(other)`. `atNs`: when it came, if that is not now. */
+  /**
+   * Creates the entry if the budget allows it, else returns that of `(other)`. `atNs`: time of arrival, default now.
+   */
   admit(name: string, atNs?: number): Entry {
     const present = this.#entries.get(name);
     if (present !== undefined) return present;
@@ -85,7 +87,7 @@ export class NameTable<Entry> {
     return this.#entries.get(OTHER_NAME) ?? this.#createEntry(OTHER_NAME, atNs);
   }
 
-  /** The entry of a name that was admitted before a restart, whatever the budget says now. */
+  /** The entry of a name that was admitted before a restart; ignores the limit of the budget. */
   readmit(name: string): Entry {
     const present = this.#entries.get(name);
     if (present !== undefined) return present;
@@ -94,8 +96,8 @@ export class NameTable<Entry> {
   }
 
   /**
-   * The entry on which an answer with `status` counts. A wrong password or an unknown name (4xx) creates none, so that a scan
-   * can neither fill the table nor use up the budget.
+   * The entry of an answer with `status`. A wrong password or an unknown name (4xx) creates none, so that a scan can
+   * neither fill the table nor exhaust the budget.
    */
   forAnswer(name: string, status: number, atNs?: number): Entry | undefined {
     return status >= 400 && status < 500 ? this.find(name) : this.admit(name, atNs);

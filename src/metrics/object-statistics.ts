@@ -8,9 +8,8 @@ import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
 class ObservedObject {
-  /** Monitorings now. */
+  /** Current monitorings. */
   readonly subscriptions = new Counter();
-  /** Values received. */
   readonly newValues: Meter;
 
   constructor(clock: Clock, createdNs?: number) {
@@ -18,13 +17,12 @@ class ObservedObject {
   }
 }
 
-/** What a reader may do with one object. */
 export interface ObservedObjectReading {
   readonly subscriptions: CounterReading;
   readonly newValues: MeterReading;
 }
 
-/** The metrics of all objects so far; kept because building 20,000 names anew for each answer would hold the event loop. */
+/** Metrics of all objects. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
   readonly counters: Map<string, CounterReading>;
   readonly meters: Map<string, MeterReading>;
@@ -32,19 +30,21 @@ interface Shown {
 
 /**
  * Counts monitorings and received values: gauge `object.monitored`, counters `object.subscriptions` and
- * `object.<name>.subscriptions`, meters `object.newValues` and `object.<name>.newValues`.
- *
- * Objects beyond the budget share `(other)`, which `object.monitored` counts as one.
+ * `object.<name>.subscriptions`, meters `object.newValues` and `object.<name>.newValues`. Objects beyond the budget
+ * share `(other)`, which `object.monitored` counts as one.
  */
 export class ObjectStatistics {
   readonly #clock: Clock;
   readonly #total: ObservedObject;
   readonly #names: NameTable<ObservedObject>;
   #monitored = 0;
-  /** Made when first asked for, unless `showsEarly`: most sessions never are. */
+  /** Built on first use unless `showsEarly`: most sessions are never shown. */
   #shown: Shown | undefined;
 
-  /** `showsEarly`: has ready what `metrics` shows. Making it of 10,000 names at once would hold the event loop for 15 ms. */
+  /**
+   * `showsEarly`: builds the result of `metrics` early. For 10,000 names at once it would block the event loop for 15
+   * ms.
+   */
   constructor(options: { clock: Clock; budget: NameBudget; createdNs?: number; showsEarly?: boolean }) {
     const { clock, budget, createdNs } = options;
     this.#clock = clock;
@@ -57,38 +57,36 @@ export class ObjectStatistics {
     if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
-  /** What was counted under `(other)` although it had a name. */
+  /** Events counted under `(other)` although their object had a name. */
   get foldedCount(): number {
     return this.#names.foldedCount;
   }
 
-  /** Objects with something to monitor now; `(other)` is one. */
+  /** Objects with at least one current monitoring; `(other)` is one. */
   get monitored(): number {
     return this.#monitored;
   }
 
-  /** Names that have an entry, `(other)` included. */
+  /** Names with an entry, including `(other)`. */
   get nameCount(): number {
     return this.#names.entries.size;
   }
 
-  /** By name, in the order in which names came. Names that come later appear in it. */
+  /** By name, in order of admission. A live map. */
   get objects(): ReadonlyMap<string, ObservedObjectReading> {
     return this.#names.entries;
   }
 
-  /** A read over REST: one received value if its answer is below 400. */
+  /** A read over REST counts as one received value if its status is below 400. */
   recordRead(name: string, status: number): void {
     const object = this.#names.forAnswer(name, status);
     if (status < 400) this.#receive(object);
   }
 
-  /** A value that the server pushed. */
   recordValue(name: string): void {
     this.#receive(this.#names.admit(name));
   }
 
-  /** A monitoring begins. */
   subscribe(name: string): void {
     const { subscriptions } = this.#names.admit(name);
     if (subscriptions.count === 0) this.#monitored += 1;
@@ -96,14 +94,14 @@ export class ObjectStatistics {
     this.#total.subscriptions.add();
   }
 
-  /** A monitoring of before a restart goes on: it has been folded then, if it had to be. */
+  /** Continues a monitoring after a restart. It was counted in `foldedCount`, if at all, when it began. */
   resubscribe(name: string): void {
     const { foldedCount } = this.#names;
     this.subscribe(name);
     this.#names.foldedCount = foldedCount;
   }
 
-  /** A monitoring ends. Without one that began this does nothing: counts of monitorings never fall below 0. */
+  /** Does nothing if no monitoring has begun: counts never fall below 0. */
   unsubscribe(name: string): void {
     const subscriptions = this.#names.findOrOther(name)?.subscriptions;
     if (subscriptions === undefined || subscriptions.count === 0) return;
@@ -113,8 +111,8 @@ export class ObjectStatistics {
   }
 
   /**
-   * Received values, the counts of all objects first as `CallStatistics.save` does. Not the monitorings: whoever monitors
-   * takes them up again with `resubscribe`.
+   * Received values, all counts first as in `CallStatistics.save`. Monitorings are not written: their owner calls
+   * `resubscribe`.
    */
   *save(out: ArchiveWriter): Generator<void> {
     out.count(this.#names.foldedCount);
@@ -133,7 +131,7 @@ export class ObjectStatistics {
     }
   }
 
-  /** Takes up what was saved. Only before anything has been recorded. */
+  /** Must be called before anything is recorded. */
   load(input: ArchiveReader): void {
     this.#names.foldedCount = input.count();
     const total = input.count();
@@ -146,14 +144,14 @@ export class ObjectStatistics {
     for (const { newValues, count } of named) newValues.load(input, count);
   }
 
-  /** The totals and all objects. Objects that come later appear in it. */
+  /** The totals and all objects. The maps are live. */
   metrics(): MetricSet {
     this.#shown ??= this.#showAll();
     const monitored: Gauge = { type: 'integer', read: () => this.#monitored };
     return { ...emptyMetricSet, ...this.#shown, gauges: new Map([['object.monitored', monitored]]) };
   }
 
-  /** One object without the totals; undefined if nothing is counted under its name. */
+  /** The metrics of one object without the totals; undefined if its name has no entry. */
   metricsOf(name: string): MetricSet | undefined {
     const object = this.#names.entries.get(name);
     if (object === undefined) return undefined;

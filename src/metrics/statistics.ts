@@ -1,7 +1,7 @@
 /**
- * The numbers that the monitor shows, for the whole application and for each session. This room counts and computes; it knows
- * names, statuses and durations, but neither HTTP nor JSON. Time comes from an injected clock. Everything named by the wire
- * goes through a `NameTable`, which bounds it.
+ * The numbers that the monitor shows, for the whole application and per session. This room knows names, statuses and
+ * durations, but neither HTTP nor JSON. Time comes from an injected clock. `NameTable` bounds everything that the wire
+ * names.
  */
 
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
@@ -22,26 +22,25 @@ export interface Statistics {
   readonly rpc: CallStatistics;
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
-  /** Failed calls of both kinds. */
   readonly errorCount: number;
-  /** As `recordAnswered` of the call's kind. Whoever reads sees it; a session counts several at once. */
+  /** Same as `recordAnswered` of the call's kind. Visible to the next read; sessions batch these. */
   recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void;
-  /** Writes what has been counted, with pauses after small parts of it. To be consumed to its end. */
+  /** Pauses after small parts. The caller must consume it to its end. */
   save(out: ArchiveWriter): Iterable<void>;
-  /** Takes up what was saved. Only before anything has been recorded. */
+  /** Must be called before anything is recorded. */
   load(input: ArchiveReader): void;
 }
 
 export interface ApplicationStatistics extends Statistics {
-  /** One more timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
+  /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
   createTimer(): Timer;
-  /** Other numbers of names from now on; those that are there stay. */
+  /** Existing names stay. */
   limitNames(maxNames: MaxNames): void;
-  /** Frees memory that the garbage collector does not see. Nothing may be recorded or read after it. */
+  /** Frees memory that the garbage collector does not see. Recording and reading are not allowed after it. */
   destroy(): void;
 }
 
-/** Statistics of the whole application: timers over `windowMs`, and a budget of names for each kind. Needs `initMetrics`. */
+/** Timers over `windowMs`, and a budget of names per kind. Needs `initMetrics`. */
 export function createStatistics(options: Config['metrics'], clock: Clock): ApplicationStatistics {
   const histograms = new HistogramPool();
   const windowNs = options.windowMs * NS_PER_MS;
@@ -79,17 +78,17 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
   };
 }
 
-/** Statistics of one session: timers over its whole life, and one budget of names (default 200) over all kinds together. */
+/** Timers over the whole session, and one budget of names (default 200) for all kinds together. */
 export function createSessionStatistics(options: Config['metrics'], clock: Clock): Statistics {
   return new SessionStatistics(clock, options.maxNamesPerSession);
 }
 
-/** Stands for every status below 400, which a session counts alike. */
+/** Stands for every status below 400: a session does not distinguish them. */
 const OK = 200;
 
-/** Makes each kind when it is first asked for: most sessions use one, and there may be 10,000 sessions. */
+/** Creates each kind on first use: most sessions use one, and there may be 10,000 sessions. */
 class SessionStatistics implements Statistics {
-  /** First, since every call needs it: see `Session`. */
+  /** The first field, because every call needs it: see `Session`. */
   #log: AnswerLog | undefined;
   readonly #clock: Clock;
   #createdNs: number;
@@ -125,8 +124,8 @@ class SessionStatistics implements Statistics {
   }
 
   recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void {
-    // Errors at once: lists of sessions show how many, and would else have to count for all of them. They are few, and so a note
-    // needs no status.
+    // Errors are counted at once: session lists show their number without draining every log. Errors are few, and log
+    // entries thus need no status.
     if (status >= 400) {
       this[call.kind].recordAnswered(call.name, status, durationNs, nowNs);
       return;

@@ -5,7 +5,7 @@ import type { DurationMoments } from './duration-moments.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import type { MeterSnapshot } from './meter-numbers.ts';
 
-/** Durations in nanoseconds, all 0 when there is none. `count` and `rates` are since the timer's creation. */
+/** Durations in nanoseconds, all 0 if there are none. `count` and `rates` are since the timer's creation. */
 export interface TimerSnapshot {
   readonly count: number;
   readonly max: number;
@@ -17,40 +17,38 @@ export interface TimerSnapshot {
   readonly p98: number;
   readonly p99: number;
   readonly p999: number;
-  /** Population form: the root of the mean squared distance from `mean`. */
+  /** Population standard deviation. */
   readonly stddev: number;
   readonly rates: MeterSnapshot;
 }
 
-/** What a reader may do with a timer. */
 export interface TimerReading {
   readonly count: number;
-  /** All durations since the creation in buckets; absent where they are not kept. */
+  /** All durations since the creation in buckets; undefined if they are not kept. */
   readonly durations?: DurationBucketsReading | undefined;
   snapshot(): TimerSnapshot;
-  /** Lets one reader follow it step by step from now on; absent where there is no window. Only after what was saved is loaded. */
+  /** One reader follows the timer in steps from now on. Absent without a window. Call it only after `load`. */
   openSteps?(): DurationSteps;
 }
 
 export interface Timer extends TimerReading {
-  /** Monotonic moment since which `count` and the mean rate count. */
+  /** Monotonic moment from which `count` and the mean rate count. */
   readonly createdNs: number;
   /**
-   * Counts one duration, cut at 1 hour; a negative one is ignored, as in Dropwizard. `nowNs`: for callers that have read the
-   * clock already.
+   * Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has already read the clock.
    */
   update(durationNs: number, nowNs?: number): void;
-  /** Counts what is noted and not counted yet. */
+  /** Counts what is buffered. */
   settle(): void;
-  /** All but the count, as `saveMeter`. */
+  /** All but the count, as in `saveMeter`. */
   save(out: ArchiveWriter): void;
-  /** Becomes the timer that was saved. What has left its window meanwhile is not in it any more. */
+  /** Values that have left the window since saving are dropped. */
   load(input: ArchiveReader, count: number): void;
 }
 
 /**
- * A snapshot of `moments`, with percentiles by `valueAtRank` (1 is the smallest value; ns). A percentile is the recorded value
- * at rank ceil(p * n), never an interpolation, and lies within [min, max] although buckets are wider than values.
+ * `valueAtRank` takes 1 for the smallest value and returns ns. A percentile is the recorded value at rank ceil(p * n),
+ * never an interpolation, and lies within [min, max] although buckets are wider than values.
  */
 export function toTimerSnapshot(
   moments: DurationMoments,
@@ -58,10 +56,10 @@ export function toTimerSnapshot(
   valueAtRank: (rank: number) => number,
 ): TimerSnapshot {
   const { count: n, min, max } = moments;
-  // Permille, since in doubles 0.95 * n can land just above a whole number, and ceil would then skip a rank.
+  // Permille: in doubles 0.95 * n can land just above a whole number, and ceil would skip a rank.
   const at = (permille: number): number => {
     const rank = Math.ceil((permille * n) / 1_000);
-    // The last rank is known exactly; so are all of an empty timer, whose `max` is 0.
+    // The last rank is known exactly. So are all ranks of an empty timer, whose `max` is 0.
     return rank === n ? max : Math.min(max, Math.max(min, valueAtRank(rank)));
   };
   return {

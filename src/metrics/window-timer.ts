@@ -28,27 +28,29 @@ import { type HistogramPool, HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from '
 import { Meter } from './meter.ts';
 import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
-/** A window forgets in steps of this fraction of its length: 10 s of the default 5 minutes. */
+/** Values leave a window in steps of this fraction: 10 s of the default 5 minutes. */
 const SLICES_PER_WINDOW = 30;
 
-/** From more values than that on, a window has a histogram; below half of it, no more. Merging so many takes 3 µs at most. */
+/**
+ * A window with more values has a histogram, until it has less than half of that. Merging this many takes 3 µs at most.
+ */
 const MANY_VALUES = 1_000;
 
-/** Durations that are noted before they are counted: 0.3 KB for each timer. */
+/** Durations buffered before they are counted: 0.3 KB per timer. */
 const MAX_NOTES = 16;
-/** Duration and moment. */
+/** A duration and its moment. */
 const NUMBERS_PER_NOTE = 2;
 
-/** Where the numbers of a slice lie: the moment of its beginning, the moments of its durations, and the buckets behind. */
+/** Layout of a slice: when it began, the moments (duration-moments.ts), the buckets. */
 const BEGAN_NS = 0;
 const MOMENTS = BEGAN_NS + 1;
 const BUCKETS = MOMENTS + MOMENTS_LENGTH;
 
-/** What fell into one slice: enough to take it out of the window's histogram again. One array, as a `LifetimeTimer` is. */
+/** One array, as in `LifetimeTimer`. Detailed enough to be subtracted from the window's histogram. */
 class Slice implements CountedSlice {
   #numbers: BucketCounts;
 
-  /** `before`: a slice that probably holds as much. Growing to that would make a dozen arrays of each slice. */
+  /** `before`: a slice of probably the same size. Growing to that size would allocate a dozen arrays per slice. */
   constructor(beganNs: number, before?: Slice) {
     this.#numbers = before === undefined ? emptyBuckets(BUCKETS) : emptyLike(before.#numbers, BUCKETS);
     this.#numbers[BEGAN_NS] = beganNs;
@@ -92,18 +94,18 @@ class Slice implements CountedSlice {
 /**
  * A timer whose percentiles, extremes, mean and deviation describe a sliding window.
  *
- * Each slice keeps sparse counts; a snapshot merges those of a window with few values. One with many has a histogram of all of
- * them beside that, in the same buckets, where a snapshot only looks values up, and from which a slice that has left is
- * subtracted. A slice begins with its first value, not on a grid: nothing older than the window is ever shown, a lone value
- * stays exactly as long as the window, and a value leaves at most one slice early. Expiry is checked at each access; there are
- * no timers to run and idle metrics cost nothing. Measured in test/bench/metrics.bench.ts.
+ * Each slice keeps sparse counts, which a snapshot merges. A window with many values also keeps a histogram of them all
+ * in the same buckets: snapshots look values up in it, and expired slices are subtracted. A slice begins with its first
+ * value, not on a grid: nothing older than the window is ever shown, a lone value stays exactly as long as the window,
+ * and a value leaves at most one slice early. Expiry is checked at each access, so idle metrics cost nothing. Measured
+ * in test/bench/metrics.bench.ts.
  */
 export class WindowTimer implements Timer {
   /**
-   * Durations that are not counted yet, each with its moment: that happens when there are enough of them, or somebody reads, and
-   * gives the same numbers bit for bit. Of 2,000 names one has left the processor's cache until it comes again; a note takes
-   * two lines of it, counting takes a dozen. Doubles from the start: an array of small integers would be copied. Declared first,
-   * since V8 lays fields out in this order: that is near what it knows the object by.
+   * Buffered durations with their moments, counted when the buffer is full or on a read, with the same numbers bit for
+   * bit. Of 2,000 names, one has left the processor's cache before its next call. A note touches two cache lines,
+   * counting a dozen. NaN makes V8 store doubles at once. Declared first: V8 lays fields out in this order, so this one
+   * is near the object's header.
    */
   readonly #notes = new Array<number>(MAX_NOTES * NUMBERS_PER_NOTE).fill(Number.NaN);
   #noteCount = 0;
@@ -115,13 +117,16 @@ export class WindowTimer implements Timer {
   readonly #meter: Meter;
   /** Oldest first. */
   readonly #slices: Slice[] = [];
-  /** Slices of before a restart, until somebody needs them: 4,000 names have 120,000, a second for the garbage collector. */
+  /** Saved slices, parsed on first use: 4,000 names have 120,000, a second for the garbage collector. */
   #unread: ArchiveReader | undefined;
-  /** Holds what is in the slices; undefined until somebody looks at many values. */
+  /** All values of the slices; undefined until a snapshot finds many. */
   #histogram: Histogram | undefined;
   #steps: DurationSteps | undefined;
 
-  /** `durations`: where all durations are counted as well, beyond the window. `alsoInto`: the same, read and saved by somebody else. */
+  /**
+   * All durations are also counted, beyond the window, in `durations` and in `alsoInto`; the owner of `alsoInto` reads
+   * and saves that.
+   */
   constructor(options: {
     clock: Clock;
     windowNs: number;
@@ -170,7 +175,7 @@ export class WindowTimer implements Timer {
       const at = i * NUMBERS_PER_NOTE;
       const cutNs = Math.min(this.#notes[at] as number, MAX_DURATION_NS);
       const nowNs = this.#notes[at + 1] as number;
-      // What has been noted together mostly belongs to one slice; then none can have left the window in between.
+      // Notes mostly belong to one slice, and then none can have left the window in between.
       if (slice === undefined || nowNs - slice.beganNs >= sliceNs) slice = this.#sliceAt(nowNs, sliceNs);
       this.#meter.mark(1, nowNs);
       this.#durations?.add(cutNs);
@@ -181,7 +186,6 @@ export class WindowTimer implements Timer {
     }
   }
 
-  /** The slice that counts what comes at that moment. */
   #sliceAt(nowNs: number, sliceNs: number): Slice {
     this.#expire(nowNs);
     const last = this.#slices.at(-1);
@@ -273,7 +277,9 @@ export class WindowTimer implements Timer {
     else if (this.#histogram !== undefined) this.#subtract(this.#histogram, expired);
   }
 
-  /** In 5 to 14 µs, however full the window is. A negative count would be simpler, but a WebAssembly histogram refuses it. */
+  /**
+   * 5 to 14 µs, however full the window is. A negative count would be simpler, but WebAssembly histograms refuse it.
+   */
   #subtract(histogram: Histogram, expired: readonly Slice[]): void {
     const gone = this.#histograms.take();
     for (const slice of expired) fill(gone, slice);
@@ -281,7 +287,6 @@ export class WindowTimer implements Timer {
     this.#histograms.give(gone);
   }
 
-  /** Of all slices. */
   #filledHistogram(): Histogram {
     const histogram = this.#histograms.take();
     for (const slice of this.#slices) fill(histogram, slice);
@@ -289,7 +294,7 @@ export class WindowTimer implements Timer {
   }
 }
 
-/** For one look at a time. */
+/** Shared: valid for one snapshot at a time. */
 const mergedCounts = new BucketSum();
 
 function mergedSlices(slices: readonly Slice[]): BucketSum {
@@ -299,8 +304,8 @@ function mergedSlices(slices: readonly Slice[]): BucketSum {
 }
 
 function bucketInHistogram(histogram: Histogram, rank: number, count: number): number {
-  // hdr-histogram-js asks for a percentile, of which it makes a rank: the next whole one, or the nearest, from version to version.
-  // A quarter below a rank is that rank by both, whatever the last digit is.
+  // hdr-histogram-js computes a rank from a percentile, rounded up or to the nearest, depending on its version. A
+  // quarter below a rank gives that rank in both, whatever the last digit is.
   return bucketOf(histogram.getValueAtPercentile((100 * (rank - 0.25)) / count), PER_OCTAVE);
 }
 
