@@ -6,7 +6,7 @@ import { findFolderObstacle, openTrusted, UntrustedFileError } from '../base/tru
 import type { ArchiveReader } from './archive/archive-reader.ts';
 import { openState, type Refusal } from './state-format.ts';
 
-/** Many times what full tables take; more is read into memory by mistake only. */
+/** Many times the size of full tables: a larger file must not be read into memory. */
 const MAX_FILE_BYTES = 1024 ** 3;
 const OTHERS_MAY_WRITE = 0o002;
 
@@ -21,7 +21,7 @@ export type Read =
       readonly savedEpochMs: number;
     };
 
-/** Reads the file as far as to know that it is whole and for these applications. Never throws. */
+/** Checks that the file is whole and for these applications. Reads no tables. Never throws. */
 export async function readState(file: string, applications: readonly string[], clock: Clock): Promise<Read> {
   try {
     const there = await stat(file);
@@ -52,19 +52,19 @@ async function readAll(file: string): Promise<Buffer> {
   }
 }
 
-/** Where a refused file goes: always the same name for one reason, so that restarts do not fill the disk. Undefined: it stays. */
+/** Renames a refused file: one name per reason, so that restarts do not fill the disk. Undefined if it stays. */
 export async function setAside(file: string, reason: Refusal): Promise<string | undefined> {
   const aside = `${file}.refused-${reason}`;
   try {
     await rename(file, aside);
     return aside;
   } catch {
-    // The folder cannot be written; saving fails for the same reason, and says so.
+    // The folder is not writable; saving fails for the same reason and logs it.
     return undefined;
   }
 }
 
-/** What keeps the file from being written or read, as far as can be told without writing; undefined when nothing does. */
+/** The obstacle to reading or writing the file, found without writing; undefined if there is none. */
 export async function findObstacle(file: string): Promise<string | undefined> {
   const obstacle = await findFolderObstacle(path.dirname(file));
   if (obstacle !== undefined) return obstacle;
@@ -75,7 +75,7 @@ export async function findObstacle(file: string): Promise<string | undefined> {
   return refusal === undefined ? undefined : `${file} cannot be read (${refusal})`;
 }
 
-/** E.g. `ENOSPC`; else the kind of the error, whose message may hold anything. */
+/** E.g. `ENOSPC`; else the name of the error, whose message may contain anything. */
 export function toErrno(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;

@@ -6,18 +6,18 @@ import { NS_PER_MS } from '../base/clock.ts';
 import { ArchiveWriter } from './archive/archive-writer.ts';
 import { toTrailer } from './state-format.ts';
 
-/** How long one slice keeps the event loop. What is written at one moment may add a few milliseconds to the last one. */
+/** How long one slice may block the event loop. A long step may add a few milliseconds. */
 const SLICE_NS = 3 * NS_PER_MS;
 
 export interface Written {
   readonly bytes: number;
-  /** The longest that the event loop was kept at once. */
+  /** The longest time that the event loop was blocked. */
   readonly longestSliceNs: number;
 }
 
 /**
- * Writes a state file: the steps of `write` in slices, between which everything else of the process has its turn, and what
- * they wrote as soon as there is a chunk of it. `isUrgent`: nobody else needs a turn, as at the end of the process.
+ * Writes a state file: runs the steps of `write` in slices, with a turn of the event loop after each, and writes each
+ * chunk when it is full. `isUrgent`: no turns in between, as at the end of the process.
  */
 export async function writeInSlices(
   file: FileHandle,
@@ -54,7 +54,7 @@ export async function writeInSlices(
   return { bytes: bytes + sum.length, longestSliceNs };
 }
 
-/** A write may take less than it was given. */
+/** `write` may write fewer bytes than it was given. */
 async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   let at = 0;
   while (at < bytes.length) {

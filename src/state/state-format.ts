@@ -1,17 +1,17 @@
 /**
- * The state file: what is around the tables, by which a file is known as ours, whole, and of this version.
+ * The envelope of the state file, which proves that a file is ours, whole, and of this version.
  *
  * | Bytes | |
  * |---|---|
  * | 8 | `D2SSTATE` |
  * | 2 | version of the format, little-endian |
- * | any | header: version of the sidecar, who wrote it, its applications |
+ * | any | header: version of the sidecar, its writer, its applications |
  * | any | the tables, as `Savable` writes them |
  * | 8, 8 | the moment of the end of the writing: monotonic ns of the writer, wall clock in ms, doubles |
- * | 8 | length of all before, a double |
- * | 32 | SHA-256 of all before |
+ * | 8 | length of everything before, a double |
+ * | 32 | SHA-256 of everything before |
  *
- * The version counts up whenever what any room writes changes its form; there is no reading of other versions.
+ * Increase the version whenever the form of anything saved changes, in any room. Other versions are not read.
  */
 import { createHash } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
@@ -26,16 +26,15 @@ const DIGEST_BYTES = 32;
 const CLOCK_BYTES = 16;
 const LENGTH_BYTES = 8;
 const TRAILER_BYTES = CLOCK_BYTES + LENGTH_BYTES + DIGEST_BYTES;
-/** More than any header has: two ids, a version and the names of the applications. */
+/** More than any header: two ids, a version and the names of the applications. */
 export const HEADER_BYTES = 65_536;
 
-/** Why a file is not taken up. */
 export type Refusal = 'torn' | 'foreign' | 'older' | 'newer' | 'unreadable';
 
 export interface Header {
   /** E.g. `1.4.0`. */
   readonly sidecarVersion: string;
-  /** Of the process that wrote it, random. */
+  /** Random id of the process that wrote the file. */
   readonly writer: string;
   /** When that process started, by the wall clock. */
   readonly writerStartedMs: number;
@@ -59,7 +58,7 @@ export function writeHeader(out: ArchiveWriter, header: Header): void {
   for (const name of header.applications) out.text(name);
 }
 
-/** The end of a file of which `bytes` have been written so far; the digest is to follow. */
+/** The trailer without the digest. `bytes`: all before the length, the clock fields of the trailer included. */
 export function toTrailer(clock: Clock, bytes: number): Buffer {
   const trailer = Buffer.alloc(CLOCK_BYTES + LENGTH_BYTES);
   trailer.writeDoubleLE(clock.nowNs(), 0);
@@ -68,7 +67,7 @@ export function toTrailer(clock: Clock, bytes: number): Buffer {
   return trailer;
 }
 
-/** Looks whether `bytes` are a whole state file of this version, for these applications. Reads none of the tables. */
+/** Checks that `bytes` are a whole state file of this version, for these applications. Reads no tables. */
 export function openState(bytes: Buffer, applications: readonly string[], clock: Clock): Opened {
   const refusal = refusePrelude(bytes) ?? refuseTorn(bytes);
   if (refusal !== undefined) return refusal;
@@ -86,13 +85,13 @@ export function openState(bytes: Buffer, applications: readonly string[], clock:
   }
 }
 
-/** The header alone, from the first `HEADER_BYTES` of a file; undefined where there is none that can be read. */
+/** Reads the header from the first `HEADER_BYTES` of a file; undefined if there is no readable one. */
 export function peekHeader(start: Buffer): Header | undefined {
   if (refusePrelude(start) !== undefined) return undefined;
   try {
     return readHeader(new ArchiveReader(start, PRELUDE_BYTES, { savedNs: 0, savedAtNs: 0 }));
   } catch {
-    // Torn within its header: nobody can be named.
+    // Torn within its header: the writer is unknown.
     return undefined;
   }
 }
@@ -125,7 +124,7 @@ function refuseTorn(bytes: Buffer): { kind: Refusal; why: string } | undefined {
   return isWhole ? undefined : { kind: 'torn', why: 'its checksum is not that of its bytes' };
 }
 
-/** A wall clock that has gone backwards says nothing: then no time has passed. */
+/** If the wall clock went backwards, no time counts as passed. */
 function toPassed(savedNs: number, savedEpochMs: number, clock: Clock): Passed {
   const goneMs = Math.max(0, clock.epochMs() - savedEpochMs);
   return { savedNs, savedAtNs: clock.nowNs() - goneMs * NS_PER_MS };

@@ -1,9 +1,9 @@
 /**
- * Keeps what has been counted over restarts (`state.file`): takes it up at the start, saves it every `state.interval` and at the
- * stop. Knows of what it saves only that it writes and reads itself (`Savable`). docs/state.md says what is in the file, who may
- * read it, and what becomes of a file that cannot be used.
+ * Keeps the counts across restarts (`state.file`): loads them at the start, saves them every `state.interval` and at
+ * the stop. The folder knows of the data only that it writes and reads itself (`Savable`). docs/state.md describes the
+ * content of the file, who may read it, and what happens to an unusable one.
  *
- * Nothing here ever keeps the sidecar from serving: a file that cannot be used is set aside, a save that fails is tried again.
+ * The file never stops the sidecar from serving: an unusable one is set aside, a failed save is retried.
  */
 
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
@@ -16,13 +16,12 @@ import { type Header, type Refusal, writeHeader } from './state-format.ts';
 import type { StateOwner } from './state-owner.ts';
 import { WrittenByAnotherError, writeAside } from './write-aside.ts';
 
-/** What is saved. */
 export interface Savable {
   /** Context paths. */
   readonly applications: readonly string[];
-  /** Writes itself step by step; the process goes on in between. */
+  /** Writes itself in steps; other work runs between them. */
   save(out: ArchiveWriter): Iterable<void>;
-  /** Becomes what was saved; throws, and is of no use then, when that cannot be read. */
+  /** Restores what `save` wrote. Throws if that is unreadable; then discard this object. */
   load(input: ArchiveReader): void;
 }
 
@@ -30,15 +29,15 @@ export interface LastSave {
   readonly epochMs: number;
   readonly durationNs: number;
   readonly bytes: number;
-  /** The longest that the event loop was kept at once. */
+  /** The longest time that the event loop was blocked. */
   readonly longestSliceNs: number;
 }
 
-/** A problem that lasts is told of this often. */
+/** A lasting problem is logged this often. */
 const REMIND_NS = 300 * NS_PER_S;
-/** The next save begins this much of the last one's duration early, so that what is on the disk is never older than the interval. */
+/** The next save begins early by this multiple of the last duration: the file is never older than the interval. */
 const HEAD_START = 2;
-/** But never sooner than after this part of the interval. */
+/** The wait is at least this fraction of the interval. */
 const LEAST_WAIT = 0.25;
 
 const ANOTHER = 'another sidecar saves to the same state.file: give each its own';
@@ -56,12 +55,12 @@ export class StateKeeper {
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   #isFailing = false;
-  /** What became of the file at the start. */
+  /** The outcome of loading the file at the start. */
   readonly restored: 'restored' | 'absent' | Refusal;
   last: LastSave | undefined;
   saves = 0;
   failures = 0;
-  /** Saves that found another sidecar's file in the place of ours. */
+  /** Saves that found another sidecar's file in place of ours. */
   conflicts = 0;
 
   constructor(parts: {
@@ -84,12 +83,11 @@ export class StateKeeper {
     this.#logger = parts.logger;
   }
 
-  /** Begins to save, now and then. */
   start(): void {
     this.#schedule(this.#intervalMs);
   }
 
-  /** Saves for the last time, when nothing is counted any more. What is not saved is told of; never rejects. */
+  /** The last save, after all counting has ended. A failure is logged; never rejects. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -97,7 +95,7 @@ export class StateKeeper {
     await this.save(true);
   }
 
-  /** One save; `isUrgent` when the process has nothing else to do. Never rejects. */
+  /** `isUrgent`: the process has nothing else to do. Never rejects. */
   async save(isUrgent = false): Promise<void> {
     try {
       const whose = await this.#owner.ask();

@@ -3,27 +3,27 @@ import { stat } from 'node:fs/promises';
 import { openTrusted } from '../base/trusted-file.ts';
 import { HEADER_BYTES, type Header, peekHeader } from './state-format.ts';
 
-/** A file by what changes when it is written anew. */
+/** The properties of a file that change when it is rewritten. */
 interface Print {
   readonly ino: number;
   readonly mtimeMs: number;
   readonly size: number;
 }
 
-/** After so many looks at a file that nobody has touched, the one that wrote it is taken for gone. */
+/** After this many checks of an unchanged file its writer is considered gone. */
 const LOOKS_UNTIL_GONE = 3;
 
 /**
- * Notices when another sidecar writes the same file. There is no lock: after a crash one would be left behind, and the process
- * ids in it mean nothing between containers, where both may be 1. Instead each looks whose file it is about to replace.
+ * Notices when another sidecar writes the same file. A lock would survive a crash, and the process ids in it mean
+ * nothing between containers, where both may be 1. Instead each sidecar checks whose file it is about to replace.
  *
- * The one that started later goes on, the other one leaves the file to it: in a rolling restart the old one must not replace
- * what the new one has begun to count.
+ * The sidecar that started later keeps the file. In a rolling restart the old one must not overwrite what the new one
+ * has begun to count.
  */
 export class StateOwner {
   readonly #file: string;
   readonly #self: Pick<Header, 'writer' | 'writerStartedMs'>;
-  /** The file as it was when it was ours, or looked at last. */
+  /** The file as it was when this process owned it or last checked it. */
   #known: Print | undefined;
   #unchangedLooks = 0;
   #isForeign = false;
@@ -33,13 +33,16 @@ export class StateOwner {
     this.#self = self;
   }
 
-  /** The file is as it should be: just read, or just written. */
+  /** Takes ownership of the file just read or just written. */
   async claim(): Promise<void> {
     this.#known = await this.#look();
     this.#isForeign = false;
   }
 
-  /** Whose the file is now: nobody's or this process's (`own`), of one that may be replaced, or of one that may not. */
+  /**
+   * `own`: absent, no state file, or ours. `replaceable`: of a sidecar that started earlier or is gone. `leave`: of one
+   * that started later.
+   */
   async ask(): Promise<'own' | 'replaceable' | 'leave'> {
     const there = await this.#look();
     if (there === undefined) return 'own';
@@ -52,7 +55,7 @@ export class StateOwner {
     this.#unchangedLooks = 0;
     this.#isForeign = false;
     const header = await this.#header();
-    // What is no state file will be replaced by one, as at a start.
+    // As at a start, a file that is no state file is replaced.
     if (header === undefined || header.writer === this.#self.writer) return 'own';
     this.#isForeign = header.writerStartedMs > this.#self.writerStartedMs;
     return this.#isForeign ? 'leave' : 'replaceable';
@@ -71,7 +74,7 @@ export class StateOwner {
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
       return peekHeader(buffer.subarray(0, bytesRead));
     } catch {
-      // Not readable: the save that follows says so.
+      // Unreadable: the save that follows reports it.
       return undefined;
     } finally {
       await handle.close();

@@ -24,8 +24,8 @@ const WHAT_TO_DO: Readonly<Record<Refusal, string>> = {
 };
 
 /**
- * Makes what is to be saved (`create`), with what the file holds of it, and the keeper of that file. A file that cannot be used is
- * told of and set aside, and what is made is empty: a half of it is never used. Never throws for the file's sake.
+ * Calls `create`, loads the file into the result, and makes the keeper of the file. An unusable file is logged and set
+ * aside, and the result is empty: a file is never loaded in part. Such a file never makes this throw.
  */
 export async function takeUp<Made extends { readonly state: Savable }>(
   create: () => Made,
@@ -45,7 +45,7 @@ export async function takeUp<Made extends { readonly state: Savable }>(
     if (why === undefined) {
       tellRestored(read, beganNs, options);
     } else {
-      // Half of it may be in there.
+      // It may have loaded half of the file.
       discard(made);
       made = create();
       restored = 'unreadable';

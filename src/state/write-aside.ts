@@ -4,18 +4,18 @@ import path from 'node:path';
 
 const { O_CREAT, O_EXCL, O_WRONLY } = constants;
 
-/** Somebody else is writing the same file. */
+/** Another process is writing the same file. */
 export class WrittenByAnotherError extends Error {
   readonly code = 'EANOTHER';
 }
 
 /**
- * Writes a file so that at any moment, and after any crash, there is the old one or the new one, whole: beside it, to the disk,
- * then renamed. Mode 0600. Always beside by the same name, so that crashes leave one file behind and not one each.
+ * Writes a second file, syncs it and renames it over `file`: after a crash the old or the new one is there, whole. Mode
+ * 0600. The second file has one fixed name, so that crashes leave one file behind and not one each.
  */
 export async function writeAside<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const aside = `${file}.saving`;
-  // What a crash has left. Created anew, not opened: never through a link that somebody has put there.
+  // Removes what a crash left. O_EXCL below: never write through a link that someone placed there.
   await rm(aside, { force: true });
   const handle = await open(aside, O_CREAT | O_EXCL | O_WRONLY, 0o600);
   try {
@@ -32,20 +32,20 @@ export async function writeAside<T>(file: string, write: (handle: FileHandle) =>
   }
 }
 
-/** Another sidecar with the same file may have removed this one and begun its own, half of which would be renamed. */
+/** Another sidecar may have replaced this second file by its own unfinished one. */
 async function renameOwn(handle: FileHandle, aside: string, file: string): Promise<void> {
   const [own, there] = await Promise.all([handle.stat(), stat(aside).catch(() => undefined)]);
   if (there === undefined || own.ino !== there.ino || own.dev !== there.dev) throw new WrittenByAnotherError();
   await rename(aside, file);
 }
 
-/** The new name is on the disk only when the folder is. */
+/** A rename is durable only when its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {
     await handle.sync();
   } catch {
-    // Some file systems of networks and of virtual machines cannot; the file itself has been written.
+    // Some network and virtual machine file systems cannot do this; the file itself is written.
   } finally {
     await handle.close();
   }

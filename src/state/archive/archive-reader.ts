@@ -1,6 +1,6 @@
-/** What an `ArchiveWriter` wrote, value by value in the same order. */
+/** Reads what an `ArchiveWriter` wrote, value by value in the same order. */
 
-/** The bytes are not what was expected here. Its message says where, never what. */
+/** Unexpected bytes. The message gives the position, never the content. */
 export class ArchiveError extends Error {
   constructor(expected: string, at: number) {
     super(`expected ${expected} at byte ${at}`);
@@ -8,11 +8,11 @@ export class ArchiveError extends Error {
   }
 }
 
-/** Between the clock of the process that wrote and that of this one. */
+/** Converts moments of the process that wrote to the clock of this process. */
 export interface Passed {
-  /** The monotonic moment of the other process at which it had written everything. */
+  /** When the writer finished, by its own monotonic clock. */
   readonly savedNs: number;
-  /** The same moment by the clock of this process: so long ago as has passed since by the wall clock. */
+  /** The same moment by this process's clock: now minus the wall-clock time that has passed since. */
   readonly savedAtNs: number;
 }
 
@@ -23,7 +23,7 @@ export class ArchiveReader {
   readonly #isPart: boolean;
   #at: number;
 
-  /** Reads `bytes` from `start`. `whole`: of which they are a part. */
+  /** Reads `bytes` from `start`. `whole`: the archive that they are a part of. */
   constructor(bytes: Buffer, start: number, passed: Passed, whole?: ArchiveReader) {
     this.#bytes = bytes;
     this.#at = start;
@@ -36,7 +36,6 @@ export class ArchiveReader {
     return this.#at === this.#bytes.length;
   }
 
-  /** When the archive was written, by the monotonic clock of this process. */
   get savedAtNs(): number {
     return this.#passed.savedAtNs;
   }
@@ -67,7 +66,6 @@ export class ArchiveReader {
     return value;
   }
 
-  /** A finite number. */
   double(): number {
     const at = this.#advance(8, 'a number');
     const value = this.#bytes.readDoubleLE(at);
@@ -75,13 +73,13 @@ export class ArchiveReader {
     return value;
   }
 
-  /** A moment by the monotonic clock of this process, as long ago as it is by the wall clock; may lie before its start. */
+  /** By the monotonic clock of this process, as long ago as by the wall clock; may lie before its start. */
   moment(): number {
-    // Never later than the writing, which no moment in the archive can be.
+    // Capped at the time of writing: no moment in the archive can be later.
     return this.#passed.savedAtNs - Math.max(0, this.#passed.savedNs - this.double());
   }
 
-  /** Infinity where there is none. */
+  /** Infinity if there is none. */
   momentIfAny(): number {
     return this.flag() ? this.moment() : Number.POSITIVE_INFINITY;
   }
@@ -105,18 +103,18 @@ export class ArchiveReader {
     return name;
   }
 
-  /** A view of the archive. */
+  /** A view of the archive, not a copy. */
   bytes(length: number): Buffer {
     const at = this.#advance(length, 'bytes');
     return this.#bytes.subarray(at, at + length);
   }
 
-  /** A part that may be read later, or never. Keeps the whole archive in memory until then. */
+  /** A part to be read later or never. Keeps the whole archive in memory until then. */
   part(): ArchiveReader {
     return new ArchiveReader(this.bytes(this.count()), 0, this.#passed, this);
   }
 
-  /** For values that say something impossible. */
+  /** For impossible values. */
   refuse(expected: string): never {
     throw new ArchiveError(expected, this.#at);
   }

@@ -1,4 +1,4 @@
-/** Counters by name, e.g. `{ completed: 4, failed: 0 }`, whose names are a closed set that may change between versions. */
+/** Counters by name, e.g. `{ completed: 4 }`. The names are a closed set that may change between versions. */
 import type { ArchiveReader } from './archive-reader.ts';
 import type { ArchiveWriter } from './archive-writer.ts';
 
@@ -20,7 +20,7 @@ export function loadCounters(input: ArchiveReader): Record<string, number> {
   return counters;
 }
 
-/** Those of `saved` that `target` has; what is not counted any more is left out. */
+/** Saved names that `target` lacks are dropped; names that were not saved become 0. */
 export function takeCounters(target: Record<string, number>, saved: Readonly<Record<string, number>>): void {
   for (const name of Object.keys(target)) target[name] = saved[name] ?? 0;
 }

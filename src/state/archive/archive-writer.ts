@@ -1,14 +1,14 @@
 /**
- * Values in, bytes out: how tables are written down so that they can be read again after a restart. Knows neither what is
- * written nor where the bytes go. `ArchiveReader` reads them, in the same order.
+ * Serialises tables, to be read again after a restart (`ArchiveReader`, in the same order). The folder knows neither
+ * what is written nor where the bytes go.
  *
- * Whole numbers take as many bytes as they need (LEB128), texts are UTF-8, and a name that comes again is a number. Bytes are
- * handed out in chunks, so that tables of tens of megabytes need not be in memory twice.
+ * Whole numbers take as many bytes as they need (LEB128), texts are UTF-8, and a repeated name is a number. Bytes are
+ * handed out in chunks, so that tables of tens of megabytes are not in memory twice.
  */
 const CHUNK_BYTES = 131_072;
-/** No value but a text takes more. */
+/** No value except a text takes more. */
 const MAX_VALUE_BYTES = 16;
-/** Chunks that are kept to be filled again. */
+/** Chunks kept for reuse. */
 const MAX_SPARE = 4;
 const MAX_SMALL = 0x7fffffff;
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -20,35 +20,34 @@ export class ArchiveWriter {
   readonly #spare: Buffer[] = [];
   readonly #names: Map<string, number>;
   readonly #isPart: boolean;
-  /** What writes parts; kept for the next one. */
+  /** The writer of parts, reused for each part. */
   #partWriter: ArchiveWriter | undefined;
 
-  /** `whole`: of which this writes parts. */
+  /** `whole`: the writer of which this one writes parts. */
   constructor(whole?: ArchiveWriter) {
     this.#names = whole === undefined ? new Map() : whole.#names;
     this.#isPart = whole !== undefined;
   }
 
-  /** Whether `takeFull` has something to give. */
   get hasFull(): boolean {
     return this.#full.length > 0;
   }
 
-  /** The chunks that are full. To be given back with `recycle` once their bytes have been used. */
+  /** The full chunks. Give each back with `recycle` after its bytes have been used. */
   takeFull(): readonly Buffer[] {
     const full = this.#full;
     this.#full = [];
     return full;
   }
 
-  /** All chunks that are left, the last of them not full. To be used up before anything is written again. */
+  /** All remaining chunks; the last one is not full. Use them before anything more is written. */
   takeRest(): readonly Buffer[] {
     if (this.#at > 0) this.#full.push(this.#chunk.subarray(0, this.#at));
     this.#at = 0;
     return this.takeFull();
   }
 
-  /** `chunk` came from `takeFull` and is not needed any more. */
+  /** Reuses a chunk of `takeFull` if it is whole and of the standard size. */
   recycle(chunk: Buffer): void {
     const whole = chunk.byteOffset === 0 && chunk.buffer.byteLength === CHUNK_BYTES;
     if (whole && this.#spare.length < MAX_SPARE) this.#spare.push(Buffer.from(chunk.buffer));
@@ -86,21 +85,21 @@ export class ArchiveWriter {
     this.#at = this.#chunk.writeDoubleLE(value, this.#at);
   }
 
-  /** A monotonic moment of this process; `ArchiveReader` says what it is in another one. */
+  /** A monotonic moment; `ArchiveReader` converts it to the clock of its process. */
   moment(ns: number): void {
     this.double(ns);
   }
 
-  /** A moment, or that there is none: `ns` is infinite then. */
+  /** An infinite `ns` means that there is no moment. */
   momentIfAny(ns: number): void {
     const isThere = Number.isFinite(ns);
     this.flag(isThere);
     if (isThere) this.moment(ns);
   }
 
-  /** A text that comes once, such as an id. */
+  /** A text that occurs once, such as an id. */
   text(text: string): void {
-    // A lone half of a surrogate pair has no UTF-8, and two names that differ in one must not become the same.
+    // A lone surrogate has no UTF-8, and two names that differ in one must stay different.
     const encoding = LONE_SURROGATE.test(text) ? 'utf16le' : 'utf8';
     const bytes = Buffer.byteLength(text, encoding);
     this.count(2 * bytes + (encoding === 'utf8' ? 0 : 1));
@@ -109,17 +108,17 @@ export class ArchiveWriter {
     this.#at += bytes;
   }
 
-  /** A text that may come again: from the second time on it takes a number. All are remembered, so they must be bounded. */
+  /** A text that may repeat: from the second time on a number. All are remembered, so they must be bounded. */
   name(name: string): void {
     const index = this.#names.get(name);
     this.count(index ?? 0);
     if (index !== undefined) return;
-    // Whoever has not read this part would not know it.
+    // A reader that skips this part would not know the name.
     if (!this.#isPart) this.#names.set(name, this.#names.size + 1);
     this.text(name);
   }
 
-  /** What `write` writes, in a way that a reader can put off: most of what is taken up after a restart is not needed at once. */
+  /** Writes a part that a reader can defer: after a restart most data is not needed at once. */
   part(write: (out: ArchiveWriter) => void): void {
     this.#partWriter ??= new ArchiveWriter(this);
     const writer = this.#partWriter;
@@ -129,7 +128,7 @@ export class ArchiveWriter {
     for (const chunk of chunks) this.bytes(chunk);
   }
 
-  /** As many bytes as the reader will ask for. */
+  /** Without their length: the reader must know it. */
   bytes(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#chunk.set(bytes, this.#at);
@@ -140,7 +139,7 @@ export class ArchiveWriter {
     if (this.#at + bytes <= this.#chunk.length) return;
     if (this.#at > 0) this.#full.push(this.#chunk.subarray(0, this.#at));
     this.#at = 0;
-    // A text longer than a chunk gets one of its own.
+    // A text longer than a chunk gets its own chunk.
     this.#chunk =
       bytes > CHUNK_BYTES ? Buffer.allocUnsafeSlow(bytes) : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES));
   }
