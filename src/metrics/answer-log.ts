@@ -26,6 +26,7 @@ export class AnswerLog {
     return this.#length === this.#calls.length;
   }
 
+  /** Must not be called while `isFull`. */
   add(call: TimedCall, durationNs: number, nowNs: number): void {
     const at = this.#length * NUMBERS;
     this.#calls[this.#length] = call;

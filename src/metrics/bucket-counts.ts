@@ -13,7 +13,7 @@ import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
 
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
-/** Sorts last: no duration reaches this bucket (1 hour is bucket 3,286 of 128 per octave). */
+/** Count 0 in the highest bucket: sorts last, as no duration reaches it (1 hour is bucket 3,286 of 128 per octave). */
 export const UNUSED = BUCKET_MASK;
 const GROWTH = 8;
 

@@ -10,7 +10,7 @@ import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
-/** `alsoInto`: counts all durations, too; given if counts are kept. */
+/** `alsoInto`: the timer counts all durations there, too. Given only if counts are kept. */
 export type CreateTimer = (createdNs: number, alsoInto?: DurationBuckets) => Timer;
 
 /**
@@ -184,7 +184,7 @@ export class CallStatistics {
     named?.markError(this.#clock, nowNs);
   }
 
-  /** An answer with an error of the caller's own making: counts as an error, but creates no name. */
+  /** An error answer that the caller caused: counts as an error, but creates no name. */
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
     const named = this.#names.find(name);

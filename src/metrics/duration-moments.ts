@@ -1,7 +1,7 @@
 /**
  * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty. They are `MOMENTS_LENGTH` numbers in
- * an array of doubles, from index `at`. There may be a hundred thousand of them, each an object more for the garbage
- * collector if these were fields.
+ * an array of doubles, from index `at`. There may be a hundred thousand of them; an object for each would be more work
+ * for the garbage collector.
  *
  * The squared distances are updated one by one and merged by pairs (Chan, Golub, LeVeque: Updating Formulae and a
  * Pairwise Algorithm for Computing Sample Variances, 1979). A sum of squares would be shorter but cancels: a hundred

@@ -25,9 +25,7 @@ const M5 = 5;
 const M15 = 6;
 export const METER_LENGTH = 7;
 
-/**
- * Events per second. `mean` is since the creation, and infinite if the meter is marked and read at that very moment.
- */
+/** Events per second. `mean` is since the creation; infinite for a marked meter read at its moment of creation. */
 export interface MeterSnapshot {
   readonly count: number;
   readonly m1: number;

@@ -75,9 +75,7 @@ export class NameTable<Entry> {
     return this.#entries.get(name) ?? this.#entries.get(OTHER_NAME);
   }
 
-  /**
-   * Creates the entry if the budget allows it, else returns that of `(other)`. `atNs`: time of arrival, default now.
-   */
+  /** Creates the entry if the budget allows it, else returns `(other)`. `atNs`: time of arrival, default now. */
   admit(name: string, atNs?: number): Entry {
     const present = this.#entries.get(name);
     if (present !== undefined) return present;

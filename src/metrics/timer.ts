@@ -34,9 +34,7 @@ export interface TimerReading {
 export interface Timer extends TimerReading {
   /** Monotonic moment from which `count` and the mean rate count. */
   readonly createdNs: number;
-  /**
-   * Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has already read the clock.
-   */
+  /** Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has read the clock. */
   update(durationNs: number, nowNs?: number): void;
   /** Counts what is buffered. */
   settle(): void;

@@ -31,9 +31,7 @@ import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 /** Values leave a window in steps of this fraction: 10 s of the default 5 minutes. */
 const SLICES_PER_WINDOW = 30;
 
-/**
- * A window with more values has a histogram, until it has less than half of that. Merging this many takes 3 µs at most.
- */
+/** A window with more values has a histogram, until it has less than half as many. Merging this many takes 3 µs. */
 const MANY_VALUES = 1_000;
 
 /** Durations buffered before they are counted: 0.3 KB per timer. */
@@ -102,10 +100,10 @@ class Slice implements CountedSlice {
  */
 export class WindowTimer implements Timer {
   /**
-   * Buffered durations with their moments, counted when the buffer is full or on a read, with the same numbers bit for
-   * bit. Of 2,000 names, one has left the processor's cache before its next call. A note touches two cache lines,
-   * counting a dozen. NaN makes V8 store doubles at once. Declared first: V8 lays fields out in this order, so this one
-   * is near the object's header.
+   * Buffered durations with their moments. They are counted when the buffer is full or on a read; the numbers are the
+   * same bit for bit. With 2,000 names, each has left the processor's cache before its next call: a note touches two
+   * cache lines, counting a dozen. NaN makes V8 store doubles at once. Declared first: V8 lays fields out in this
+   * order, so this one is near the object's header.
    */
   readonly #notes = new Array<number>(MAX_NOTES * NUMBERS_PER_NOTE).fill(Number.NaN);
   #noteCount = 0;
@@ -124,8 +122,8 @@ export class WindowTimer implements Timer {
   #steps: DurationSteps | undefined;
 
   /**
-   * All durations are also counted, beyond the window, in `durations` and in `alsoInto`; the owner of `alsoInto` reads
-   * and saves that.
+   * Both `durations` and `alsoInto` also count all durations, beyond the window. Another owner reads and saves
+   * `alsoInto`.
    */
   constructor(options: {
     clock: Clock;

@@ -1,4 +1,4 @@
-/** Says what has changed to who cannot see it: only conditions, never numbers that change all the time. */
+/** Announces changes of state to screen readers. Never announces numbers, which change all the time. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { toTime } from './format.ts';
 import type { PageState } from './page-state.ts';
@@ -20,7 +20,7 @@ export function Announcer({ state, nowMs }: { state: PageState; nowMs: number })
   );
 }
 
-/** Sentences for what is another way now than it was. */
+/** Sentences that describe changes. */
 export function toNews(before: PageState, now: PageState, nowMs: number): string[] {
   const news: string[] = [];
   if (before.connection.kind === 'lost' && now.connection.kind === 'live') news.push('The connection is back.');

@@ -1,13 +1,13 @@
 /**
- * Asks the monitoring port. Credentials live in this object only: never in storage, never in an address. `omit` keeps the
- * browser from asking for a password in a window of its own, since this page has a form for it.
+ * The HTTP client of the monitoring port. It keeps the credentials in memory only: never in storage, never in a URL.
+ * `omit` prevents the browser's own password dialog, since this page has a form for it.
  */
 
 export type Credential =
   | { readonly kind: 'none' }
   | { readonly kind: 'password'; readonly user: string; readonly password: string }
   | { readonly kind: 'token'; readonly token: string }
-  /** What the browser has by itself: a client certificate. */
+  /** The browser's own credential: a client certificate. */
   | { readonly kind: 'browser' };
 
 export type Answer<T> =
@@ -26,7 +26,7 @@ export class Api {
     this.#authorization = toAuthorization(credential);
   }
 
-  /** A JSON answer of the port; `path` is relative to the page, e.g. `live`. Never rejects. */
+  /** Reads a JSON answer; `path` is relative to the page, e.g. `live`. Never rejects. */
   async get<T>(path: string): Promise<Answer<T>> {
     try {
       const response = await fetch(path, {
@@ -55,13 +55,13 @@ export function toAuthorization(credential: Credential): string | undefined {
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;
 }
 
-/** The `detail` of a problem (RFC 9457); empty when the answer is none. */
+/** The `detail` of a problem (RFC 9457); empty if the answer is not one. */
 function toDetail(text: string): string {
   try {
     const { detail } = JSON.parse(text) as { detail?: unknown };
     return typeof detail === 'string' ? detail : '';
   } catch {
-    // Somebody else's answer, e.g. of a proxy on the way: its status says enough.
+    // Not from the sidecar, e.g. from a proxy in between: the status says enough.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-/** The page as a whole: one state, drawn from top to bottom. */
+/** The whole page, rendered from one state. */
 import { useEffect, useState } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 import type { Credential } from './api.ts';
@@ -24,7 +24,7 @@ export interface AppProps {
 export function App({ store, onCredential }: AppProps) {
   const [state, setState] = useState(store.state);
   useEffect(() => {
-    // It may have changed between the first drawing and now.
+    // The state may have changed since the first render.
     setState(store.state);
     return store.subscribe(() => setState(store.state));
   }, [store]);
@@ -65,7 +65,7 @@ export function App({ store, onCredential }: AppProps) {
   );
 }
 
-/** A link only where the browser can follow it: it has no token to send, and asks for a password itself. */
+/** Plain text if the browser cannot follow a link: it cannot send a token, and would ask for a password itself. */
 function ForPrograms({ path, state: { live, credential } }: { path: string; state: PageState }) {
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
 }

@@ -1,4 +1,4 @@
-/** Which charts stand on the one time axis, and what their lines are. */
+/** The charts on the shared time axis, and their lines. */
 import type { DefinitionKey } from './definitions.ts';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
 import { errorShareOf, type Minute } from './history.ts';
@@ -6,13 +6,13 @@ import type { HistoryPoint, StepCalls } from './live-data.ts';
 
 export interface Line {
   readonly label: string;
-  /** Name of a colour of page.css, e.g. `p50` for `--series-p50`. */
+  /** Suffix of a colour of page.css, e.g. `a` for `--series-a`. */
   readonly colour: string;
   readonly dash?: readonly number[];
   readonly isFilled?: boolean;
   readonly width?: number;
   value(point: HistoryPoint): number | null;
-  /** In the last minute, as the figures have it. */
+  /** The value of the last minute, as in the figures. */
   minute(minute: Minute): number | null;
 }
 
@@ -22,27 +22,26 @@ export interface ChartSpec {
   readonly def: DefinitionKey;
   readonly isBars: boolean;
   readonly lines: readonly Line[];
-  /** What the legend says besides, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
+  /** An extra entry of the legend, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
   readonly besides?: { readonly label: string; text(minute: Minute): string };
-  /** What the numbers of `minute` are of. Default: the last minute. */
+  /** The numbers of `minute` are current: the legend says `now` instead of `last minute`. */
   readonly isNow?: boolean;
-  /** Of a value of a line. */
   format(value: number): string;
-  /** Steps of the axis, where the usual ones (1, 2, 2.5, 5) make no round numbers. */
+  /** Steps of the axis, if the default ones (1, 2, 2.5, 5) give no round numbers. */
   readonly axisSteps?: readonly number[];
-  /** What the axis says at least at its top, so that a calm chart does not look wild. */
+  /** Minimum of the axis' upper end, so that noise does not fill a calm chart. */
   readonly leastTop: number;
 }
 
 export type CallKind = 'rpc' | 'sba';
 
 const MIB = 1024 * 1024;
-/** There is no half of a call. */
+/** Axis steps for counts: there is no half of a call. */
 const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
 
-/** `heapMax`: bytes; null where there is none, or it is not known. */
+/** `heapMax`: bytes; null if unlimited or unknown. */
 export function toChartSpecs(kind: CallKind, hasJvm: boolean, heapMax: number | null): readonly ChartSpec[] {
   const traffic = [RATE, toDurationChart(kind), ERRORS];
   if (!hasJvm) return traffic;
@@ -153,7 +152,7 @@ const PAUSES: ChartSpec = {
   ],
 };
 
-/** The chart in one sentence, e.g. `RPC now 12.3, from 10 to 14; SBA now 0, …`: for who cannot see it. */
+/** The chart in one sentence for screen readers, e.g. `RPC: last 12.3, between 10 and 14; SBA: no values.` */
 export function toSummary(spec: ChartSpec, points: readonly HistoryPoint[]): string {
   const parts = spec.lines.map((line) => {
     const values = points.flatMap((point) => line.value(point) ?? []);

@@ -1,4 +1,4 @@
-/** A chart with its legend, which tells the values under the cursor, or those of the last minute; and a sentence about its line. */
+/** A chart with a summary for screen readers and a legend: values under the cursor, or of the last minute. */
 import { useEffect, useRef } from 'preact/hooks';
 import { type ChartSpec, toSummary } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
@@ -9,16 +9,16 @@ import { Plot, type PlotData } from './plot.ts';
 export interface ChartProps {
   readonly spec: ChartSpec;
   readonly data: PlotData;
-  /** What the legend tells while the cursor is on no point. */
+  /** The numbers of the legend while the cursor is on no point. */
   readonly minute: Minute;
-  /** The point that the cursor is on. */
+  /** The point under the cursor. */
   readonly moment: HistoryPoint | undefined;
   readonly hasTimes: boolean;
   readonly hasMarkNames: boolean;
-  /** Changes with the colours of the page. */
+  /** Changes when the colours of the page change. */
   readonly scheme: string;
   readonly onMoment: (t: number | undefined) => void;
-  /** Hands out the plot, for who moves the cursor by keys. */
+  /** Passes the plot to the parent, which moves the cursor by keys. */
   readonly onPlot?: ((plot: Plot | undefined) => void) | undefined;
 }
 
@@ -32,7 +32,7 @@ export function Chart({ spec, data, minute, moment, hasTimes, hasMarkNames, sche
   const latest = useRef(data);
   latest.current = data;
   const height = HEIGHT_PX + (hasTimes ? TIMES_PX : 0) + (hasMarkNames ? NAMES_PX : 0);
-  // With `scheme`, since the colours are read from the page when the chart is made.
+  // Depends on `scheme`: the plot reads the colours of the page when it is created.
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
@@ -70,7 +70,7 @@ interface LegendProps {
   readonly minute: Minute;
 }
 
-/** Of the point under the cursor; without one of the last minute, with the same numbers as the figures. */
+/** Values of the point under the cursor; without one those of the last minute, as in the figures. */
 function Legend({ spec, point, minute }: LegendProps) {
   const { besides } = spec;
   return (

@@ -1,12 +1,12 @@
-/** The columns of the tables: what is sorted by, and what is read. */
+/** The columns of the tables: the values to sort by, and the texts to show. */
 import type { DefinitionKey } from './definitions.ts';
 import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
 import type { CallRow, ConnectionType, ObjectRow, SessionRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
-/** Where the counts of the last steps begin in a row of calls. */
+/** Index of the first step count in a row of calls. */
 const FIRST_STEP = 7;
-/** Steps of 5 s in one of them. */
+/** Steps of 5 s per count. */
 const STEPS_PER_COUNT = 5;
 
 const CONNECTIONS: Readonly<Record<ConnectionType, string>> = {
@@ -19,7 +19,7 @@ export function toConnection(type: ConnectionType): string {
   return CONNECTIONS[type] ?? type;
 }
 
-/** E.g. `anna`, or `anna (unverified)` where nothing has proven the name. */
+/** E.g. `anna`, or `anna (unverified)` if nothing has proven the name. */
 export function toUser([, userName, , , , , , , verified]: SessionRow): string {
   return `${userName ?? '(unknown)'}${verified === false ? ' (unverified)' : ''}`;
 }
@@ -28,7 +28,7 @@ export function stepsOf(row: CallRow): readonly number[] {
   return row.slice(FIRST_STEP) as number[];
 }
 
-/** As `stepsOf`, with null for what was before the start of the sidecar, whose newest step is `seq`: nobody counted then. */
+/** Same as `stepsOf`, with null for the time before the sidecar's start. `seq` is its newest step. */
 export function measuredStepsOf(row: CallRow, seq: number): readonly (number | null)[] {
   const steps = stepsOf(row);
   const unmeasured = steps.length - Math.floor(seq / STEPS_PER_COUNT);
@@ -59,7 +59,7 @@ export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
   number('rate', 'Values /s', 'object.rate', 'w-rate', (row) => row[3], toRate),
 ];
 
-/** Times are sorted as numbers, which is quicker than as texts, and shown in the reader's zone. */
+/** Times are sorted as numbers, which is faster than as strings, and shown in the reader's time zone. */
 export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
   return [
     { ...text('user', 'User', 'session.user', 'wide', (row: SessionRow) => row[1]), text: toUser },
@@ -100,7 +100,7 @@ function number<Row, Value extends number | null>(
   return { key, label, def, width, isNumber: true, value, text: (row) => show(value(row)) };
 }
 
-/** Failed calls, with their share of all that ended; marked where there are any. */
+/** Failed calls, with their share of all ended calls; highlighted above 0. */
 function failed<Row>(def: DefinitionKey, errors: (row: Row) => number, ended: (row: Row) => number): Column<Row> {
   return {
     ...number('errors', 'Errors', def, 'w-errors', errors, toCount),
@@ -120,7 +120,7 @@ function time<Row>(
   return { key, label, def, width: 'w-time', isNumber: false, value, text: (row) => toTime(value(row), nowMs) };
 }
 
-/** No call takes no time: the window was empty. */
+/** A duration of 0 means that the window was empty. */
 function orNone(seconds: number): number | null {
   return seconds === 0 ? null : seconds;
 }

@@ -1,6 +1,6 @@
 /**
- * A table of any length that sorts and filters: only the rows that can be seen are in the document, which tells screen readers
- * how many there are (aria-rowcount) and which one each is (aria-rowindex).
+ * A table of any length that sorts and filters. Only visible rows are in the document; aria-rowcount and aria-rowindex
+ * give screen readers their number and positions.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -9,18 +9,18 @@ import { toCount } from './format.ts';
 import { type Column, filterRows, firstSort, holdOrder, type Sort, sortRows, toSlice } from './table-model.ts';
 
 export interface TableProps<Row> {
-  /** What the rows are, e.g. `RPCs`. */
+  /** Name of the rows, e.g. `RPCs`. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly initialSort: Sort;
-  /** Whether a row had errors; with it comes a box that leaves only those. */
+  /** Whether a row had errors. If given, a checkbox filters for such rows. */
   readonly hasErrors?: (row: Row) => boolean;
-  /** What the filter looks at. */
+  /** The text to filter by. */
   readonly filterText: (row: Row) => string;
   readonly keyOf: (row: Row) => string;
   readonly href: (row: Row) => string;
-  /** In place of a column's text. */
+  /** Content that replaces a column's text. */
   readonly cells?: Readonly<Record<string, (row: Row) => ComponentChildren>>;
   readonly emptyText: string;
 }
@@ -77,8 +77,8 @@ export function DataTable<Row>(props: TableProps<Row>) {
 }
 
 /**
- * Keeps the order of the rows while the pointer is over them: what somebody is about to click stays where it is. Their numbers go on.
- * `asked` names the sorting and the filter: another one is a new order at once.
+ * Freezes the row order while the pointer is over the table, so that a row stays where it is about to be clicked;
+ * numbers still change. `asked` names sorting and filter: a change reorders at once.
  */
 function useHold<Row>(keyOf: (row: Row) => string, asked: string) {
   const [isHeld, set] = useState(false);
@@ -199,14 +199,14 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
   );
 }
 
-/** The whole row leads where its name does; the link itself does so by itself, also into another window. */
+/** A click in the row follows its link. Clicks on the link itself are the browser's, e.g. for a new window. */
 function followLink({ currentTarget, target }: { currentTarget: HTMLElement; target: EventTarget | null }): void {
   const isSelecting = getSelection()?.type === 'Range';
   if (isSelecting || (target instanceof Element && target.closest('a') !== null)) return;
   currentTarget.querySelector('a')?.click();
 }
 
-/** In place of the rows that cannot be seen. */
+/** Placeholder for the rows that are not visible. */
 function Space({ rows, columns }: { rows: number; columns: number }) {
   if (rows <= 0) return null;
   return (

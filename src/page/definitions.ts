@@ -1,6 +1,6 @@
 /**
- * What each number means: what starts and stops its clock, and its window. The one table of it: shown beside a number on hover or
- * focus (explanations.tsx), and as a list at the end of the page.
+ * The meaning of each number: what starts and stops its clock, and its window. The only such table. It is shown beside
+ * a number on hover or focus (explanations.tsx), and as a list at the end of the page.
  */
 export interface Definition {
   readonly term: string;
@@ -136,7 +136,7 @@ export const DEFINITIONS = {
 
 export type DefinitionKey = keyof typeof DEFINITIONS;
 
-/** Id of the element that holds the text, for `aria-describedby`. */
+/** Id of the element with the text, for `aria-describedby`. */
 export function toDefinitionId(key: DefinitionKey): string {
   return `def-${key.replace('.', '-')}`;
 }

@@ -1,4 +1,4 @@
-/** Restarts, drains and losses as lines through every chart, with their names above the highest one. */
+/** Draws restarts, drains and losses as lines through all charts, with names above the top one. */
 import type uPlot from 'uplot';
 import type { Mark } from './live-data.ts';
 
@@ -23,7 +23,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const GAP_PX = 6;
 
-/** Short enough to stand above a chart, e.g. `upstream lost`. */
+/** A short name, e.g. `upstream lost`. */
 export function toMarkName(kind: string): string {
   return NAMES[kind] ?? kind;
 }
@@ -39,10 +39,10 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): 
   ctx.lineWidth = ratio;
   ctx.font = look.font.replace(/^\d+/, (size) => String(Number(size) * ratio));
   ctx.textBaseline = 'alphabetic';
-  // As the axes have left it, it is another.
+  // Drawing the axes changes textAlign.
   ctx.textAlign = 'left';
   let freeTo = bbox.left + bbox.width;
-  // The latest first: where two names have no room, that one is wanted.
+  // Latest first: if two names do not fit, the latest is shown.
   for (const { t, kind } of [...marks].reverse()) {
     if (t < min || t > max) continue;
     const x = Math.round(plot.valToPos(t, 'x', true)) + 0.5;
@@ -56,7 +56,7 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): 
   ctx.restore();
 }
 
-/** Left of the line where the edge or another name is near; left out where it would not touch its line. Returns where the next may end. */
+/** Shifts a name left of the edge or its neighbour; omits it if it would not touch its line. Returns the next end. */
 function drawName({ ctx, bbox }: uPlot, name: string, x: number, freeTo: number): number {
   const ratio = devicePixelRatio;
   const { width } = ctx.measureText(name);

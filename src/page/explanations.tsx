@@ -1,6 +1,6 @@
 /**
- * Shows what a number means, beside it, on hover, focus or touch. One listener for the whole page: whatever carries `data-def` is
- * explained. For screen readers the same text is the description (`aria-describedby`) of what can be focused.
+ * Shows the meaning of a number on hover, focus or touch. One set of listeners on the document handles every element
+ * with `data-def`. Screen readers get the same text as the description (`aria-describedby`) of focusable elements.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey, toDefinitionId } from './definitions.ts';
@@ -12,15 +12,15 @@ interface Shown {
 
 const GAP_PX = 8;
 const WIDTH_PX = 320;
-/** Of the pointer: what it only passes over is not explained. */
+/** Hover delay: no tooltip for an element that the pointer only crosses. */
 const DELAY_MS = 250;
 
-/** Attributes of something that can be focused, e.g. a button. */
+/** Attributes of a focusable element, e.g. a button. */
 export function explained(key: DefinitionKey) {
   return { 'data-def': key, 'aria-describedby': toDefinitionId(key) };
 }
 
-/** A label that can be focused for its explanation. */
+/** A label that can get the focus to show its explanation. */
 export function Term({ def, children }: { def: DefinitionKey; children: string }) {
   return (
     <button type="button" class="term" {...explained(def)}>
@@ -29,7 +29,7 @@ export function Term({ def, children }: { def: DefinitionKey; children: string }
   );
 }
 
-/** What the pointer has come to, or what got the focus after that. */
+/** The tooltip of the hovered element, else of the focused one. */
 export function Tooltip() {
   const [pointed, setPointed] = useState<Shown | undefined>(undefined);
   const [focused, setFocused] = useState<Shown | undefined>(undefined);
@@ -40,10 +40,10 @@ export function Tooltip() {
       place = `${clientX} ${clientY}`;
     };
     const over = ({ target, clientX, clientY }: PointerEvent) => {
-      // Something else has come under a pointer that rests: nobody has asked about it.
+      // The page moved under a resting pointer: the user did not point at this.
       if (`${clientX} ${clientY}` === place) return;
       clearTimeout(timer);
-      // On its way onto the explanation itself the pointer must not lose it (WCAG 2.2, 1.4.13).
+      // The pointer may move onto the tooltip without closing it (WCAG 2.2, 1.4.13).
       if (target instanceof Element && target.closest('.tooltip') !== null) return;
       timer = window.setTimeout(() => setPointed(toShown(target)), DELAY_MS);
     };
@@ -55,7 +55,7 @@ export function Tooltip() {
     const unfocus = () => setFocused(undefined);
     const scroll = () => {
       setPointed(undefined);
-      // It has moved with what it belongs to.
+      // Follows the scrolled element.
       setFocused((shown) => shown && { ...shown });
     };
     const hideByKey = ({ key }: KeyboardEvent) => {
@@ -80,7 +80,7 @@ export function Tooltip() {
   if (shown === undefined || !shown.about.isConnected) return null;
   const { term, text } = DEFINITIONS[shown.key];
   return (
-    // To be seen only: who hears the page has it as the description of what has the focus.
+    // Hidden from screen readers, which read the description of the focused element.
     <div class="tooltip" aria-hidden="true" style={toPlace(shown.about.getBoundingClientRect())}>
       <strong>{term}</strong>
       <p>{text}</p>
@@ -94,7 +94,7 @@ function toShown(target: EventTarget | null): Shown | undefined {
   return about === null || key === undefined ? undefined : { key, about };
 }
 
-/** Below what it explains, or above where there is more room; never outside the window. */
+/** Below the element, or above it in the lower third of the window; always within the window. */
 function toPlace(at: DOMRect): Record<string, string> {
   const { innerWidth, innerHeight } = window;
   const width = Math.min(WIDTH_PX, innerWidth - 2 * GAP_PX);
@@ -104,7 +104,7 @@ function toPlace(at: DOMRect): Record<string, string> {
   return { left: `${left}px`, width: `${width}px`, ...vertical };
 }
 
-/** All definitions: the descriptions of what is focused, and something to read for who wants to know. */
+/** All definitions, as a list to read and as the targets of `aria-describedby`. */
 export function DefinitionList() {
   return (
     <details class="definitions">

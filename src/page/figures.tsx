@@ -1,4 +1,4 @@
-/** The last minute, and now, in a row of numbers, each of which leads to its table. */
+/** A row of figures for the last minute and now. Each links to its table, except the heap. */
 import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
@@ -14,7 +14,6 @@ interface Figure {
   readonly value: string;
   readonly note?: string;
   readonly isBad?: boolean;
-  /** The heap has no table. */
   readonly table?: TableKind;
 }
 

@@ -1,4 +1,4 @@
-/** Numbers, durations and times as a person reads them. */
+/** Formats numbers, durations and times for people. */
 
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const NONE = '–';
@@ -11,7 +11,7 @@ export function toCount(value: number): string {
   return value < 1_000 ? String(value) : WHOLE.format(value);
 }
 
-/** Three digits that count, e.g. `0.25`, `12.3`, `1,240`; a dash for none. */
+/** Three significant digits, e.g. `0.25`, `12.3`, `1,240`; a dash for none. */
 export function toRate(value: number | null): string {
   if (value === null) return NONE;
   if (value === 0) return '0';
@@ -19,7 +19,7 @@ export function toRate(value: number | null): string {
   return toDigits(value);
 }
 
-/** Of seconds: `412 µs`, `12.3 ms`, `1.24 s`, `2 min 3 s`; a dash for none. */
+/** From seconds: `412 µs`, `12.3 ms`, `1.24 s`, `2 min 3 s`; a dash for none. */
 export function toDuration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return NONE;
   if (seconds === 0) return '0';
@@ -29,7 +29,7 @@ export function toDuration(seconds: number | null | undefined): string {
   return toSpan(seconds);
 }
 
-/** Of whole seconds: `45 s`, `2 min 3 s`, `1 h 5 min`, `3 d 2 h`. */
+/** From seconds, rounded: `45 s`, `2 min 3 s`, `1 h 5 min`, `3 d 2 h`. */
 export function toSpan(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
@@ -50,7 +50,7 @@ export function toBytes(bytes: number | null | undefined): string {
   return `${unit === 0 ? value : toDigits(value)} ${BYTE_UNITS[unit]}`;
 }
 
-/** Of a share from 0 to 1: `0.4 %`, `12 %`. */
+/** From a share between 0 and 1: `0.4 %`, `12 %`. */
 export function toPercent(share: number): string {
   const percent = share * 100;
   if (percent === 0) return '0 %';
@@ -58,12 +58,12 @@ export function toPercent(share: number): string {
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
-/** `71 (12 %)`: what failed of `ended`; `0` where nothing did. */
+/** `71 (12 %)`: the failed calls and their share of `ended`; `0` if none failed. */
 export function toFailed(failed: number, ended: number): string {
   return failed === 0 ? '0' : `${toCount(failed)} (${toPercent(failed / Math.max(failed, ended))})`;
 }
 
-/** In the reader's zone: `02:14:07`, with the date before it unless it is the day of `nowMs`. */
+/** In the reader's time zone: `02:14:07`, preceded by the date unless it is the day of `nowMs`. */
 export function toTime(epochMs: number, nowMs: number): string {
   const time = new Date(epochMs);
   const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map(twoDigits).join(':');

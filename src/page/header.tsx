@@ -1,4 +1,4 @@
-/** Which sidecar this is, which application is looked at, and whether what is shown is of now. */
+/** The sidecar's version, the chosen application, and whether the numbers are current. */
 import { toTime } from './format.ts';
 import type { PageState } from './page-state.ts';
 import { toHash } from './route.ts';
@@ -56,7 +56,7 @@ function toLabel(application: string): string {
   return application === '' ? '/ (root)' : application;
 }
 
-/** Not announced: a screen reader would have nothing else to say. */
+/** No live region: a screen reader would announce every new time. */
 function Pulse({ state, nowMs }: { state: PageState; nowMs: number }) {
   const { connection, live } = state;
   if (connection.kind === 'live' && live !== undefined) {

@@ -1,11 +1,11 @@
-/** The last hour of an application, as this page has collected it from one poll to the next. */
+/** The last hour of an application, collected by this page from its polls. */
 import type { HistoryPoint, StepCalls } from './live-data.ts';
 
-/** An hour of steps of 5 s, as many as the sidecar keeps. */
+/** An hour of 5 s steps, as many as the sidecar keeps. */
 const MAX_POINTS = 720;
 const MINUTE_S = 60;
 
-/** `known` with what is new behind it; points that were there already are not doubled. */
+/** Appends the points that are newer than `known`; known points are not repeated. */
 export function append(known: readonly HistoryPoint[], fresh: readonly HistoryPoint[]): readonly HistoryPoint[] {
   const lastSeq = known.at(-1)?.seq ?? Number.NEGATIVE_INFINITY;
   const added = fresh.filter((point) => point.seq > lastSeq);
@@ -18,10 +18,10 @@ export function within(points: readonly HistoryPoint[], nowS: number, seconds: n
   return first === -1 ? [] : points.slice(first);
 }
 
-/** Calls of one kind in the last minute; null: none was measured. */
+/** Calls of one kind in the last minute; null: nothing was measured. */
 export interface MinuteOfKind {
   readonly errors: number;
-  /** Calls a second. */
+  /** Calls per second. */
   readonly rate: number | null;
   /** In seconds. */
   readonly p50: number | null;
@@ -29,19 +29,19 @@ export interface MinuteOfKind {
   readonly p99: number | null;
 }
 
-/** The last minute in numbers: the same ones in the figures, beside the charts, and for the verdict. */
+/** The numbers of the last minute, shared by the figures, the legends and the verdict. */
 export interface Minute {
   readonly rpc: MinuteOfKind;
   readonly sba: MinuteOfKind;
-  /** Answered ones. */
+  /** Answered calls. */
   readonly calls: number;
   readonly errors: number;
-  /** Errors that are not among the answered calls. */
+  /** Errors without an answer, which `calls` does not include. */
   readonly unanswered: number;
   readonly aborted: number;
-  /** Calls a second, RPC and SBA; null before the first step has ended. */
+  /** RPC and SBA calls per second; null before the first step has ended. */
   readonly rate: number | null;
-  /** Part of the time in which collectors worked, from 0 to 1; null where no JVM is read. */
+  /** Share of the time that collectors took, from 0 to 1; null if no JVM is read. */
   readonly pausedShare: number | null;
   /** Bytes at the last reading. */
   readonly heapUsed: number | null;
@@ -82,18 +82,18 @@ function sumOf(steps: readonly HistoryPoint[], value: (point: HistoryPoint) => n
   return steps.reduce((total, point) => total + value(point), 0);
 }
 
-/** From 0 to 1, of all calls that have ended in the minute. */
+/** Share of all calls that ended in the minute, from 0 to 1. */
 export function errorShareOf({ calls, errors, unanswered }: Minute): number {
   return errors / Math.max(calls + unanswered, 1);
 }
 
-/** The p95 that half of the busy steps stayed below; null with fewer than `atLeast` of them. In seconds. */
+/** The median of the steps' RPC p95, in seconds; null with fewer than `atLeast` steps that had calls. */
 export function usualP95(points: readonly HistoryPoint[], atLeast: number): number | null {
   const sorted = points.flatMap(({ rpc }) => (rpc[0] > 0 && rpc[4] !== null ? [rpc[4]] : [])).sort((a, b) => a - b);
   return sorted.length < atLeast ? null : (sorted[Math.floor(sorted.length / 2)] ?? null);
 }
 
-/** Of the steps' p50, each as often as its step has calls. */
+/** The median of the steps' p50, each weighted by the calls of its step. */
 function weightedMedian(steps: readonly StepCalls[]): number | null {
   const sorted = steps
     .flatMap(([count, , p50]) => (p50 === null ? [] : [{ count, p50 }]))

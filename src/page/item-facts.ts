@@ -1,4 +1,4 @@
-/** Reads Dropwizard's JSON for the views of single things. */
+/** Reads Dropwizard's JSON for the views of one call, object or session. */
 import type { DefinitionKey } from './definitions.ts';
 import { toDuration, toRate } from './format.ts';
 import type { MetricsDocument } from './live-data.ts';
@@ -50,10 +50,10 @@ export function countOf(timer: Timer): number {
   return Number(timer.count ?? 0);
 }
 
-/** A duration of a timer in seconds, whatever `metrics.durationUnit` says; null where nothing fell into its window. */
+/** A duration of a timer in seconds, whatever `metrics.durationUnit` is; null for an empty window. */
 export function secondsOf(timer: Timer, field: string): number | null {
   const value = Number(timer[field] ?? 0);
-  // Everything is 0 in an empty window, and no call takes no time.
+  // In an empty window all durations are 0; a real call takes longer than 0.
   if (!Number.isFinite(value) || Number(timer.max ?? 0) === 0) return null;
   return timer.duration_units === 'milliseconds' ? value / 1_000 : value;
 }
@@ -65,7 +65,7 @@ export function toTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] 
   ];
 }
 
-/** What one session has called, most often first, and which objects it monitors or reads. */
+/** The calls of one session, most frequent first, and the objects that it monitors or reads. */
 export function rowsOfSession(document: MetricsDocument): { calls: SessionCall[]; objects: SessionObject[] } {
   const calls = Object.entries(document.timers).flatMap(([metric, timer]) => {
     const [kind, name] = split(metric);
@@ -90,14 +90,14 @@ function objectsOf({ counters, meters }: MetricsDocument): SessionObject[] {
   }));
 }
 
-/** `H.Boiler` of `object.H.Boiler.newValues`; undefined for the totals, and what is no object. */
+/** `H.Boiler` from `object.H.Boiler.newValues`; undefined for totals and for other metrics. */
 function toObjectName(metric: string): string | undefined {
   const [kind, name = ''] = split(metric);
   const end = [SUBSCRIPTIONS, VALUES].find((postfix) => name.endsWith(postfix));
   return kind === 'object' && end !== undefined ? name.slice(0, -end.length) : undefined;
 }
 
-/** At the first dot; a total has none. */
+/** Splits at the first dot; a total has none. */
 function split(metric: string): [string, string | undefined] {
   const dot = metric.indexOf('.');
   return dot === -1 ? [metric, undefined] : [metric.slice(0, dot), metric.slice(dot + 1)];

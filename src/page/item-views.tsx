@@ -1,4 +1,4 @@
-/** One RPC, one object, one session: in place of its table, and with an address of its own. */
+/** The view of one call, object or session. It replaces the table and has its own URL. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { measuredStepsOf, toConnection, toUser } from './columns.ts';
@@ -66,7 +66,7 @@ function Body({
   return <CallBody name={`${table}.${item}`} row={row as CallRow | undefined} document={document} seq={seq} />;
 }
 
-/** Takes the focus, so that keyboards and screen readers follow to where they were led. */
+/** Takes the focus, so that keyboard and screen reader users land here. */
 function Title({ text }: { text: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
@@ -81,7 +81,7 @@ interface CallBodyProps {
   readonly name: string;
   readonly row: CallRow | undefined;
   readonly document: MetricsDocument;
-  /** Newest step of the sidecar. */
+  /** The newest step of the sidecar. */
   readonly seq: number;
 }
 
@@ -204,7 +204,7 @@ interface SmallTableProps {
   readonly rows: readonly (readonly string[])[];
 }
 
-/** For what is bounded to a few hundred rows (metrics.maxNamesPerSession). */
+/** For at most a few hundred rows (metrics.maxNamesPerSession): it draws them all. */
 function SmallTable({ caption, heads, rows }: SmallTableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
@@ -260,7 +260,6 @@ function Facts({ facts }: { facts: readonly Fact[] }) {
   );
 }
 
-/** How the numbers above are to be read, for who came here to find out. */
 function Reading({ defs }: { defs: readonly DefinitionKey[] }) {
   return (
     <section class="reading" aria-label="How to read this">

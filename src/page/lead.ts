@@ -1,13 +1,13 @@
-/** Leads to another part of the page. The address behind `#` is the route's, so that no link can do it alone. */
+/** Moves to another part of the page. The URL fragment belongs to the route, so an ordinary link cannot do this. */
 
 const TABLES = 'tables-heading';
 
-/** For a link that changes what the tables show: brings them into view, where the new content takes the focus itself. */
+/** For a link that changes the tables: scrolls to them. The new content takes the focus itself. */
 export function showTables(): void {
   document.getElementById(TABLES)?.scrollIntoView();
 }
 
-/** Brings the tables into view, and the focus to them. */
+/** Scrolls to the tables and focuses them. */
 export function goToTables(): void {
   document.getElementById(TABLES)?.focus();
   showTables();

@@ -1,9 +1,9 @@
 /**
- * What the monitoring port tells this page: `GET live`, every two seconds, and the rows of the table that is looked at
+ * The answers of the monitoring port to this page: `GET live`, every two seconds, and the rows of the open table
  * (`live/<application>/rpc`, `sba`, `objects`, `sessions`). Times of the axis are epoch seconds, durations seconds.
  */
 
-/** Calls of one kind in one step: count, errors, p50, p99, p95; no percentiles without a call. */
+/** Calls of one kind in one step. Percentiles are null without a call. */
 export type StepCalls = readonly [
   count: number,
   errors: number,
@@ -16,12 +16,12 @@ export interface HistoryPoint {
   readonly seq: number;
   /** End of the step. */
   readonly t: number;
-  /** Length of the step; longer than usual when the process stood still. */
+  /** Length of the step; longer than usual after a stall of the process. */
   readonly seconds: number;
   readonly rpc: StepCalls;
   readonly sba: StepCalls;
   readonly values: number;
-  /** Calls whose client left, and those that the upstream did not answer; of all applications. */
+  /** `aborted`: the client left; `unanswered`: no answer of the upstream. Both are calls of all applications. */
   readonly aborted: number;
   readonly unanswered: number;
   readonly sessions: number;
@@ -31,7 +31,7 @@ export interface HistoryPoint {
   readonly gcPauseMs: number | null;
 }
 
-/** The name with the most failed calls in the last minute, of all calls of it that ended. */
+/** The name with the most failed calls in the last minute; `ended` counts all its calls that ended. */
 export interface WorstCall {
   readonly kind: 'rpc' | 'sba';
   readonly name: string;
@@ -39,13 +39,13 @@ export interface WorstCall {
   readonly ended: number;
 }
 
-/** A counter, by what it gained. */
+/** The increments of a counter. */
 export interface RecentCount {
   readonly sinceStart: number;
   readonly inMinute: number;
 }
 
-/** Requests that passed outside of all applications; where they went is null without the role `sessions`. */
+/** Requests outside all applications. `segments` and `other` are null without the role `sessions`. */
 export interface Outside extends RecentCount {
   readonly segments: readonly (readonly [segment: string, count: number])[] | null;
   readonly other: number | null;
@@ -79,16 +79,16 @@ export interface Jvm {
   readonly source: string | null;
   readonly since: string | null;
   readonly reason: string | null;
-  /** Bytes; null where there is no limit, or it is not known. */
+  /** Bytes; null if unlimited or unknown. */
   readonly heapMax: number | null;
 }
 
 export interface Live {
   readonly version: string;
   readonly now: string;
-  /** When this process began to measure. */
+  /** When this process began measuring. */
   readonly startTime: string;
-  /** What this reader may see: `metrics` has no user names, addresses or session ids in it. */
+  /** The reader's role: `metrics` gets no user names, addresses or session ids. */
   readonly role: 'metrics' | 'sessions';
   readonly state: string;
   readonly stopLeftSeconds: number | null;
@@ -97,19 +97,22 @@ export interface Live {
   readonly limits: readonly ({ readonly key: string } & RecentCount)[];
   readonly failures: readonly ({ readonly code: string } & RecentCount)[];
   readonly connections: { readonly open: number; readonly refused: RecentCount };
-  /** Of the last minute. */
+  /** Share in the last minute. */
   readonly gatewayShare: number;
   readonly observerErrors: RecentCount;
   readonly outside: Outside;
-  /** What percentiles in the tables describe (`metrics.window`). */
+  /** The window of the percentiles in the tables (`metrics.window`). */
   readonly windowSeconds: number;
-  /** Newest step of this process. */
+  /** The newest step of this process. */
   readonly seq: number;
   readonly applications: readonly LiveApplication[];
   readonly marks: readonly Mark[];
 }
 
-/** Name, answered calls, errors, rate of a minute, p50 and p99 of the window (0 for none), all calls that ended; then calls in each of the last 12 times 25 s, oldest first. */
+/**
+ * `count`: answered; `rate`: of one minute; `p50`, `p99`: of the window, 0 for none; `ended`: all that ended; `steps`:
+ * calls in each of the last 12 times 25 s, oldest first.
+ */
 export type CallRow = readonly [
   name: string,
   count: number,
@@ -132,7 +135,7 @@ export type SessionRow = readonly [
   remoteAddress: string,
   requests: number,
   errors: number,
-  /** Only there where nothing has proven the name. */
+  /** Present only if nothing has proven the name. */
   verified?: false,
 ];
 
@@ -145,7 +148,7 @@ export interface RowsOf {
 
 export type TableKind = keyof RowsOf;
 
-/** Dropwizard's JSON, as far as the views of single things read it. */
+/** The part of Dropwizard's JSON that the views of one item read. */
 export interface MetricsDocument {
   readonly gauges: Readonly<Record<string, { readonly value: number | string }>>;
   readonly counters: Readonly<Record<string, { readonly count: number }>>;

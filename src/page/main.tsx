@@ -1,6 +1,6 @@
 /**
- * The live page at `/` of the monitoring port. Runs in the browser, knows nothing of the server but what `live-data.ts` says, and
- * changes nothing there. Begin with `app.tsx` (what is shown) and `poller.ts` (where it comes from).
+ * The live page at `/` of the monitoring port. It runs in the browser, knows of the server only what `live-data.ts`
+ * describes, and never changes anything there. Begin with `app.tsx` (the content) and `poller.ts` (the data).
  */
 import { render } from 'preact';
 import { Api, type Credential } from './api.ts';

@@ -1,4 +1,4 @@
-/** What explains an empty page, as sentences: a start, a restart, no traffic, or traffic outside of the application. */
+/** Sentences that explain an empty page: a start, a restart, no traffic, or traffic outside of the application. */
 import { toCount, toSpan, toTime } from './format.ts';
 import type { HistoryPoint, Live, LiveApplication } from './live-data.ts';
 import { type Sentence, toCounted } from './sentences.ts';
@@ -12,7 +12,7 @@ export interface NewsSources {
 }
 
 const HOUR_MS = 3_600_000;
-/** Of the example: where a server on the same machine usually listens. */
+/** For the example: the usual address of a server on the same machine. */
 const EXAMPLE_UPSTREAM = 'http://127.0.0.1:8080';
 
 export function toNews(sources: NewsSources): readonly Sentence[] {
@@ -21,7 +21,7 @@ export function toNews(sources: NewsSources): readonly Sentence[] {
 
 function toBeginning({ live, restartedAtMs, nowMs }: NewsSources): string[] {
   const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
-  // Later the charts do not reach back to it any more.
+  // After an hour the charts no longer reach back to the restart.
   if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS)
     return [`The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: what is shown over time begins there.`];
   if (sinceStartS >= 60) return [];
@@ -64,7 +64,7 @@ function toPassed({ applications }: Live, count: number): string {
   return `${toCounted(count, 'request')} passed outside ${applications.map(({ name }) => `/${name}`).join(' and ')}`;
 }
 
-/** `: /plant 3, (other) 2`, the most frequent first. */
+/** `: /plant 3, (other) 2`, most frequent first. */
 function toPlaces({ outside: { segments, other } }: Live): string {
   if (segments === null) return '; where they went needs the role sessions';
   const places = segments.map(([segment, count]) => `/${segment} ${toCount(count)}`);

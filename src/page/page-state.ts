@@ -1,4 +1,4 @@
-/** All that this page knows, and how an answer of the port changes it. Pure: no request, no document, no clock. */
+/** The state of the page, and how an answer of the port changes it. Pure: no requests, no document, no clock. */
 import type { Answer, Credential } from './api.ts';
 import { append } from './history.ts';
 import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind } from './live-data.ts';
@@ -11,14 +11,14 @@ export type Connection =
   | { readonly kind: 'signIn'; readonly detail: string; readonly wasTried: boolean }
   | { readonly kind: 'refused'; readonly detail: string };
 
-/** Rows of the table that is looked at; `kind` and `application` tell whether they still are. */
+/** Rows of the last table that was read; `kind` and `application` tell whether it is still the open one. */
 export interface TableState<K extends TableKind = TableKind> {
   readonly kind: K;
   readonly application: string;
   readonly rows: RowsOf[K];
 }
 
-/** The one thing that is looked at. */
+/** The open call, object or session. */
 export interface ItemState {
   readonly key: string;
   readonly document: MetricsDocument | undefined;
@@ -28,16 +28,15 @@ export interface ItemState {
 export interface PageState {
   readonly connection: Connection;
   readonly live: Live | undefined;
-  /** Time of the page's own clock (performance.now) at which `live` came, in milliseconds. */
+  /** When `live` arrived, by the page's own clock (performance.now), in milliseconds. */
   readonly liveAtMs: number;
   readonly histories: ReadonlyMap<string, readonly HistoryPoint[]>;
   readonly marks: readonly Mark[];
-  /** When the sidecar began anew while this page was open, as epoch milliseconds. */
+  /** When the sidecar restarted while this page was open, in epoch milliseconds. */
   readonly restartedAtMs: number | undefined;
   readonly table: TableState | undefined;
   readonly item: ItemState | undefined;
   readonly route: Route;
-  /** What the page sends with its requests. */
   readonly credential: Credential['kind'];
   readonly rangeS: number;
 }
@@ -60,12 +59,12 @@ export function toInitialState(route: Route): PageState {
   };
 }
 
-/** The sidecar's time now, in epoch milliseconds: a reader's clock may be wrong. */
+/** The sidecar's current time in epoch milliseconds: the reader's clock may be wrong. */
 export function toNowMs({ live, liveAtMs }: PageState, pageMs: number): number {
   return live === undefined ? 0 : Date.parse(live.now) + (pageMs - liveAtMs);
 }
 
-/** Greatest number of a point that is known; undefined before the first. */
+/** The highest known `seq`; undefined before the first point. */
 export function lastSeq({ histories }: PageState): number | undefined {
   let last: number | undefined;
   for (const points of histories.values()) {
@@ -75,7 +74,7 @@ export function lastSeq({ histories }: PageState): number | undefined {
   return last;
 }
 
-/** Whether `live` is of another process than what is known, so that its history has to be asked for as a whole. */
+/** Whether `live` comes from another process, so that its whole history must be requested. */
 export function isAnother(state: PageState, live: Live): boolean {
   return state.live !== undefined && state.live.startTime !== live.startTime;
 }
@@ -97,18 +96,18 @@ export function withLive(state: PageState, live: Live, pageMs: number): PageStat
   };
 }
 
-/** Whether a reader has to say who he is. */
+/** Whether the reader must sign in. */
 export function isUnknown(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-/** They only ever come behind the others; what is the same as before is not drawn again. */
+/** Marks are only appended, so comparing the last one suffices. An unchanged list is not drawn again. */
 function isSame(known: readonly Mark[], marks: readonly Mark[]): boolean {
   const [last, other] = [known.at(-1), marks.at(-1)];
   return known.length === marks.length && last?.t === other?.t && last?.kind === other?.kind;
 }
 
-/** What is shown when `live` has not come. */
+/** The state after a request for `live` failed. */
 export function withoutLive(
   state: PageState,
   answer: Exclude<Answer<Live>, { kind: 'ok' }>,
@@ -120,10 +119,11 @@ export function withoutLive(
     const sinceMs = connection.kind === 'lost' ? connection.sinceMs : since;
     return { ...state, connection: { kind: 'lost', sinceMs, reason: answer.reason } };
   }
-  // Where only certificates are listed, there is no challenge for a 401: a 403 to what every reader may see means the same.
+  // If only certificates are configured, there is no challenge for a 401, and the port answers 403. Every reader may
+  // see `live`, so a 403 means the same.
   if (isUnknown(answer.status)) {
     const wasTried = state.connection.kind === 'signIn';
-    // What was shown before is nobody's any more: the reader may be another one.
+    // Discards the old numbers: the next reader may be someone else.
     const { route, credential } = state;
     return { ...toInitialState(route), credential, connection: { kind: 'signIn', detail: answer.detail, wasTried } };
   }

@@ -8,11 +8,11 @@ export interface PlotOptions {
   readonly spec: ChartSpec;
   readonly width: number;
   readonly height: number;
-  /** The lowest one has the times under it. */
+  /** Only the bottom chart shows times. */
   readonly hasTimes: boolean;
-  /** The highest one has the names of the marks. */
+  /** Only the top chart shows the names of marks. */
   readonly hasMarkNames: boolean;
-  /** Moment under the cursor, which all charts share; undefined when it has left. */
+  /** Receives the moment under the cursor, which all charts share; undefined when the cursor leaves. */
   readonly onMoment: (t: number | undefined) => void;
 }
 
@@ -25,10 +25,10 @@ export interface PlotData {
 
 /** Charts with the same key share their cursor. */
 const SYNC_KEY = 'time';
-/** All have the same, so that their times stand under each other. */
+/** The same for all charts, so that their times align. */
 const Y_AXIS_PX = 62;
 const X_AXIS_PX = 24;
-/** Half of a time, which may stand under the very end. */
+/** Half of a time label, which may be centred at the very end. */
 const RIGHT_PX = 26;
 const MARK_NAMES_PX = 16;
 const FONT = '11px system-ui, sans-serif';
@@ -58,7 +58,7 @@ export class Plot {
     this.#plot.setSize({ width, height });
   }
 
-  /** Puts the cursor of all charts on a moment; undefined takes it away. */
+  /** Moves the cursor of all charts to a moment; undefined hides it. */
   point(t: number | undefined): void {
     const left = t === undefined ? -10 : this.#plot.valToPos(t, 'x');
     this.#plot.setCursor({ left, top: t === undefined ? -10 : 1 });
@@ -141,12 +141,11 @@ function toSeries(line: Line, colour: (name: string) => string, isBars: boolean)
   };
 }
 
-/** `5 ms` of `5.00 ms`: an axis has round numbers. */
+/** `5 ms` from `5.00 ms`: an axis has round numbers. */
 function withoutZeros(text: string): string {
   return text.replace(/\.0+(?!\d)/, '');
 }
 
-/** A little above the greatest value. */
 function toTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
   let most = spec.leastTop;
   for (const line of spec.lines) {
@@ -155,7 +154,7 @@ function toTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
   return most * 1.1;
 }
 
-/** `14:05`, or with seconds where the steps are shorter than a minute. */
+/** `14:05`, or with seconds if the axis has steps below a minute. */
 function toTimes(_plot: uPlot, splits: readonly number[]): string[] {
   const hasSeconds = splits.some((t) => t % 60 !== 0);
   return splits.map((t) => {

@@ -1,6 +1,6 @@
 /**
- * Asks every two seconds for what is new, and for the rows of what is looked at; nothing while nobody looks. One round at a time:
- * the next is planned when the last has ended, so that a slow way never piles up requests.
+ * Polls every two seconds for new numbers and the rows of the open table, except while the page is hidden. Rounds never
+ * overlap: the next is scheduled when the last has ended, so a slow connection queues no requests.
  */
 import type { Api } from './api.ts';
 import type { Live, MetricsDocument, TableKind } from './live-data.ts';
@@ -15,7 +15,7 @@ export class Poller {
   readonly #store: Store<PageState>;
   #timer: number | undefined;
   #isAsking = false;
-  /** Somebody wants something else than the running round asks for. */
+  /** The running round is outdated: another one was requested meanwhile. */
   #isStale = false;
 
   constructor(api: Api, store: Store<PageState>) {
@@ -30,12 +30,12 @@ export class Poller {
     this.now();
   }
 
-  /** As `now`, unless a credential is waited for: without a new one the answer would be the same, and a wrong one counts again. */
+  /** Same as `now`, except while waiting for a credential: resending a wrong one would count as another failure. */
   wake(): void {
     if (this.#store.state.connection.kind !== 'signIn') this.now();
   }
 
-  /** A round at once, or right after the running one. */
+  /** Runs a round at once, or right after the running one. */
   now(): void {
     clearTimeout(this.#timer);
     if (this.#isAsking) {
@@ -52,7 +52,7 @@ export class Poller {
     });
   }
 
-  /** How long to wait for the next; undefined: until somebody asks for it. Never rejects. */
+  /** Returns the wait for the next round; undefined: none until `now` is called. Never rejects. */
   async #round(): Promise<number | undefined> {
     const since = lastSeq(this.#store.state);
     const asked = since === undefined ? 'live' : `live?since=${since}`;
@@ -63,7 +63,7 @@ export class Poller {
     if (answer.kind !== 'ok') {
       const refusal = answer;
       this.#store.update((state) => withoutLive(state, refusal, performance.now()));
-      // A wrong password that is sent again and again only gets its address refused.
+      // Repeating a wrong password only gets the address refused.
       if (answer.kind === 'refused' && isUnknown(answer.status)) return undefined;
       const retryAfterMs = answer.kind === 'refused' ? answer.retryAfterS * 1_000 : 0;
       return Math.max(PERIOD_MS, retryAfterMs);
@@ -74,7 +74,7 @@ export class Poller {
     return PERIOD_MS;
   }
 
-  /** Of the table, or of the one thing, that is looked at; what has not come stays as it was. */
+  /** Reads the open table and the open item; what cannot be read keeps its last state. */
   async #rows(live: Live): Promise<Partial<PageState>> {
     const { route } = this.#store.state;
     const application = route.application ?? live.applications[0]?.name;
@@ -85,7 +85,7 @@ export class Poller {
       this.#table(application, route.table),
       this.#item(application, route.table, route.item),
     ]);
-    // Somebody has gone on to look at something else meanwhile.
+    // The user may have moved on meanwhile.
     return this.#store.state.route === route ? { ...table, ...item } : {};
   }
 

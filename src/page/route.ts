@@ -1,20 +1,20 @@
-/** What is looked at, kept in the address behind `#`, so that it can be linked to and the back button works. */
+/** The open view, kept in the URL fragment so that links and the back button work. */
 import type { TableKind } from './live-data.ts';
 
 export interface Route {
-  /** Name of the application; undefined: the first one. */
+  /** Undefined: the first application. */
   readonly application: string | undefined;
   readonly table: TableKind;
-  /** Name of the RPC or object, or id of the session; undefined: the table. */
+  /** Name of a call or object, or id of a session; undefined: the table. */
   readonly item: string | undefined;
 }
 
 export const TABLE_KINDS: readonly TableKind[] = ['rpc', 'sba', 'objects', 'sessions'];
 
-/** The root's name is empty, which a path cannot show. */
+/** Stands for the root application, whose name is empty. */
 const ROOT = '-';
 
-/** `#/smartWeb/rpc/E.Boiler.ReadState`; what cannot be read is the first application's RPCs. */
+/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState`. Falls back to the first application and its RPCs. */
 export function parseRoute(hash: string): Route {
   const [application, table, item] = hash
     .replace(/^#\/?/, '')
@@ -32,7 +32,7 @@ export function toHash({ application, table, item }: Route): string {
   return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
 }
 
-/** As the paths below `live/` name an application. */
+/** The name of an application in the paths below `live/`. */
 export function toSegment(application: string): string {
   return application === '' ? ROOT : application;
 }
@@ -45,7 +45,7 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // A hash that somebody typed: shown as typed.
+    // A fragment typed by hand: kept as typed.
     return part;
   }
 }

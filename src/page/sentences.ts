@@ -1,4 +1,4 @@
-/** The condition of everything around the calls, as plain sentences: of the last minute, or with the time since when. */
+/** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
 import { toCount, toPercent, toSpan, toTime } from './format.ts';
 import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
 import { isLeaving } from './verdict.ts';
@@ -10,10 +10,10 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** Beyond that share, the slower path is worth a word. */
+/** From this share on the slower path is mentioned. */
 const GATEWAY_SHARE = 0.25;
 
-/** What has stood in the way of a connection, by the code that the system gave, or the sidecar (docs/errors.md). */
+/** Reasons for failed connections, by the code of the system or the sidecar (docs/errors.md). */
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The upstream has refused connections',
   ECONNRESET: 'The upstream has reset connections',
@@ -66,14 +66,14 @@ export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sen
   return { tone: 'bad', text: `The JVM has not been readable${time}${reason === null ? '' : `: ${withStop(reason)}`}` };
 }
 
-/** What rest.deny refuses is as it should be: no warning. */
+/** Refusals by rest.deny are intended: no warning. */
 function toReached(key: string, count: RecentCount, start: string): Sentence[] {
   if (key !== 'rest.deny') return toRecent(count, start, (hits) => toLimit(key, hits));
   const toText = (hits: number) => `${toCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
   return toRecent(count, start, toText, 'info');
 }
 
-/** A warning, unless `tone` is given, for what is of the last minute; what was before it is told with its time, and is none. */
+/** A warning (or `tone`) if it happened in the last minute. Older events are information, with their start time. */
 function toRecent(
   { sinceStart, inMinute }: RecentCount,
   start: string,

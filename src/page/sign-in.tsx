@@ -1,10 +1,10 @@
-/** The 401 state: what is typed here is kept in memory only, and gone with the page. */
+/** The sign-in form. Its input stays in memory and is gone with the page. */
 import { useId, useState } from 'preact/hooks';
 import type { Credential } from './api.ts';
 
 export interface SignInProps {
   readonly detail: string;
-  /** A credential was sent, and was not right. */
+  /** A credential was sent and rejected. */
   readonly wasTried: boolean;
   readonly onCredential: (credential: Credential) => void;
 }
@@ -56,7 +56,7 @@ export function SignIn({ detail, wasTried, onCredential }: SignInProps) {
 
 interface FieldProps {
   readonly label: string;
-  /** For the browser's own memory (`autocomplete`). */
+  /** Value of `autocomplete`, for the browser's password manager. */
   readonly name: 'username' | 'current-password' | 'off';
   readonly isSecret?: boolean;
   readonly value: string;

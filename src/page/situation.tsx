@@ -1,4 +1,4 @@
-/** The one line that answers "is it the server, the network, or a client?", and what is known besides, as sentences. */
+/** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
 import { toTime } from './format.ts';
 import { showTables } from './lead.ts';
@@ -68,7 +68,7 @@ export function Situation(sources: NewsSources) {
   );
 }
 
-/** A form of its own for each tone: colour alone tells nothing to who does not see it. */
+/** A different shape per tone: colour alone is lost on readers who cannot see it. */
 function Sign({ tone }: Pick<Sentence, 'tone'>) {
   const paths = {
     good: 'M3 8.5l3.2 3.2L13 5',
@@ -99,7 +99,7 @@ function Rules({ verdict }: { verdict: Verdict }) {
   );
 }
 
-/** What takes the place of being live. */
+/** Shown instead of live numbers. */
 export function ConnectionNotice({ state }: { state: PageState }) {
   const { connection } = state;
   const text = toNotice(connection);

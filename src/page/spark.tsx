@@ -1,4 +1,4 @@
-/** A line without axes: how something went in its last steps. It begins where the values do: null, before them, is a gap. */
+/** A line without axes: a value over its last steps. Nulls before the first measurement leave a gap. */
 const WIDTH = 72;
 const HEIGHT = 18;
 const EDGE = 1.5;

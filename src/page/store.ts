@@ -1,4 +1,4 @@
-/** The one place where the page keeps its state. */
+/** Holds the state of the page. */
 export class Store<State> {
   readonly #listeners = new Set<() => void>();
   #state: State;
@@ -18,7 +18,7 @@ export class Store<State> {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Returns what ends it. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,4 +1,4 @@
-/** Filtering and sorting of rows, and which of them are to be seen: no document. 10,000 rows take a few milliseconds. */
+/** Filters, sorts and slices rows, without a document. 10,000 rows take a few milliseconds. */
 import type { DefinitionKey } from './definitions.ts';
 
 export type SortValue = string | number | null;
@@ -8,13 +8,13 @@ export interface Column<Row> {
   readonly label: string;
   readonly def: DefinitionKey;
   readonly isNumber: boolean;
-  /** Narrow screens leave it out. */
+  /** Hidden on narrow screens. */
   readonly isMinor?: boolean;
-  /** Class of its cells that sets their width. */
+  /** CSS class that sets the width of its cells. */
   readonly width: string;
   value(row: Row): SortValue;
   text(row: Row): string;
-  /** What it says is to be seen as a fault. */
+  /** Whether to highlight the cell as a fault. */
   isBad?(row: Row): boolean;
 }
 
@@ -30,7 +30,7 @@ export interface Slice {
 
 const OVERSCAN_ROWS = 8;
 
-/** Rows whose text has all words of `filter` in it, whatever their case. */
+/** Rows whose text contains all words of `filter`, ignoring case. */
 export function filterRows<Row>(rows: readonly Row[], filter: string, textOf: (row: Row) => string): readonly Row[] {
   const words = filter
     .toLowerCase()
@@ -43,9 +43,9 @@ export function filterRows<Row>(rows: readonly Row[], filter: string, textOf: (r
   });
 }
 
-/** What has no value comes last, either way; equal rows keep their order. */
+/** Rows without a value come last in both directions; equal rows keep their order. */
 export function sortRows<Row>(rows: readonly Row[], column: Column<Row>, isDescending: boolean): readonly Row[] {
-  // Each value is asked for once: comparing asks a hundred thousand times.
+  // Each value is computed once: sorting compares a hundred thousand times.
   const keyed = rows.map((row) => ({ row, value: toSortKey(column.value(row)) }));
   const sign = isDescending ? -1 : 1;
   keyed.sort((a, b) => {
@@ -57,7 +57,7 @@ export function sortRows<Row>(rows: readonly Row[], column: Column<Row>, isDesce
   return keyed.map(({ row }) => row);
 }
 
-/** The rows in the order that `held` gives their keys; rows that are not in it come last, in their own order. */
+/** The rows in the order that `held` gives their keys. Unknown rows come last, in their own order. */
 export function holdOrder<Row>(
   rows: readonly Row[],
   held: ReadonlyMap<string, number>,
@@ -68,16 +68,16 @@ export function holdOrder<Row>(
   return keyed.map(({ row }) => row);
 }
 
-/** Rows to be drawn, of `count`, each `rowPx` high, in a window of `heightPx` scrolled to `topPx`. */
+/** The rows to draw out of `count`, each `rowPx` high, in a viewport of `heightPx` scrolled to `topPx`. */
 export function toSlice(count: number, rowPx: number, topPx: number, heightPx: number): Slice {
-  // A list that has become shorter is scrolled too far until the browser notices.
+  // A list that shrank is scrolled too far until the browser corrects it.
   const last = Math.max(0, count - Math.ceil(heightPx / rowPx));
   const visible = Math.min(Math.max(0, Math.floor(topPx / rowPx)), last);
   const end = visible + Math.ceil(heightPx / rowPx) + 1;
   return { first: Math.max(0, visible - OVERSCAN_ROWS), end: Math.min(count, end + OVERSCAN_ROWS) };
 }
 
-/** Numbers are best largest first, names from A. */
+/** The first sort of a column: numbers descending, names ascending. */
 export function firstSort<Row>(column: Column<Row>): Sort {
   return { key: column.key, isDescending: column.isNumber };
 }

@@ -1,4 +1,4 @@
-/** The four tables, and the tabs to choose one by. */
+/** The four tables and their tabs. */
 import { useMemo } from 'preact/hooks';
 import { CALL_COLUMNS, measuredStepsOf, OBJECT_COLUMNS, toConnection, toSessionColumns, toUser } from './columns.ts';
 import { DataTable } from './data-table.tsx';
@@ -114,7 +114,7 @@ function Objects({ rows, toItem }: RowsProps<ObjectRow>) {
 
 function Sessions({ rows, toItem, nowMs }: RowsProps<SessionRow> & { nowMs: number }) {
   const day = new Date(nowMs).toDateString();
-  // A new day, not a new moment, makes other columns.
+  // Only a new day changes the texts of the columns.
   const columns = useMemo(() => toSessionColumns(nowMs), [day]);
   return (
     <DataTable
@@ -131,7 +131,7 @@ function Sessions({ rows, toItem, nowMs }: RowsProps<SessionRow> & { nowMs: numb
   );
 }
 
-/** With the role `metrics`: how many there are, and not who. */
+/** For the role `metrics`: the number of sessions, without identities. */
 function HiddenSessions({ application: { sessions } }: { application: LiveApplication }) {
   const types = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const;
   return (

@@ -1,4 +1,4 @@
-/** All charts on one time axis, the range of it, and what happened on it. */
+/** All charts on one time axis, the choice of its range, and the events on it. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
 import { type CallKind, toChartSpecs } from './chart-specs.ts';
@@ -28,7 +28,7 @@ const RANGES: readonly { readonly seconds: number; readonly name: string }[] = [
 ];
 
 const DARK = '(prefers-color-scheme: dark)';
-/** Of the list beside the charts; the charts show all. */
+/** Limit of the list of events; the charts show all of them. */
 const MOST_EVENTS = 20;
 
 export function TimeCharts(props: TimeChartsProps) {
@@ -37,7 +37,7 @@ export function TimeCharts(props: TimeChartsProps) {
   const [kind, setKind] = useState<CallKind>('rpc');
   const scheme = useScheme();
   const specs = useMemo(() => toChartSpecs(kind, hasJvm, heapMax), [kind, hasJvm, heapMax]);
-  // The newest step, not the second that it is now: the axis moves when something new is on it.
+  // The newest step, not the current second: the axis moves only when it has a new point.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
   const data = useMemo(
     () => ({ points: within(points, toS, rangeS + stepSeconds), marks, fromS: toS - rangeS, toS }),
@@ -98,7 +98,7 @@ export function TimeCharts(props: TimeChartsProps) {
   );
 }
 
-/** The moment that all charts show, by mouse or by keys. */
+/** The moment that all charts show, set by mouse or keys. */
 function useCursor(points: readonly HistoryPoint[]) {
   const [t, setT] = useState<number | undefined>(undefined);
   const plot = useRef<Plot>(undefined);

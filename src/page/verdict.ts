@@ -1,6 +1,6 @@
 /**
- * Is it the server, the network, or a client? A few rules in order, from what the sidecar sees between clients and server: the first
- * that holds is the verdict. Each is shown with its figures under the verdict, so that nobody has to trust it.
+ * Is it the server, the network, or a client? Rules in a fixed order, on what the sidecar sees between clients and
+ * server. The first that holds is the verdict. The page lists each with its figures, so that readers can check it.
  */
 import { toCount, toDuration, toPercent, toTime } from './format.ts';
 import { errorShareOf, type Minute, toMinute, usualP95 } from './history.ts';
@@ -12,14 +12,14 @@ export interface Verdict {
   readonly subject: Subject;
   /** `The server: 12 % of the calls failed in the last minute.` */
   readonly text: string;
-  /** The call to look at first; undefined where the verdict is about no single one. */
+  /** The call to look at first; undefined if the verdict is not about a single call. */
   readonly worst: WorstCall | undefined;
   readonly rules: readonly Rule[];
 }
 
 export interface Rule {
   readonly name: string;
-  /** What it takes, and the figure now. */
+  /** The condition, and the current figure. */
   readonly text: string;
   readonly holds: boolean;
 }
@@ -27,7 +27,7 @@ export interface Rule {
 interface Judged extends Rule {
   readonly subject: Subject;
   readonly verdict: string;
-  /** It is about failed calls, so that the worst one belongs to it. */
+  /** The rule is about failed calls, so the worst call is shown with it. */
   readonly isOfCalls?: boolean;
 }
 
@@ -41,15 +41,15 @@ export interface Evidence {
 const ERROR_SHARE = 0.05;
 const ABORTED_SHARE = 0.1;
 const PAUSED_SHARE = 0.1;
-/** Below that many, a share says nothing. */
+/** A share of fewer faults than this means nothing. */
 const LEAST_FAULTS = 3;
 const SLOWER_BY = 2;
-/** Quicker than that, twice as slow is nothing that anybody notices, in seconds. */
+/** In seconds. Below this nobody notices twice the duration. */
 const LEAST_P95_S = 0.05;
-/** Five minutes of steps, so that there is something usual to compare with. */
+/** Five minutes of steps: the minimum for a usual p95. */
 const LEAST_STEPS = 60;
 
-/** Reasons for which the way to the server is to be looked at first; with the others its host has answered. */
+/** Reasons that point to the network. With all others, except `OWN_REASONS`, the server's host has answered. */
 const NETWORK_REASONS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
   'EHOSTUNREACH',
@@ -62,7 +62,7 @@ const NETWORK_REASONS: ReadonlySet<string> = new Set([
   'EAI_NODATA',
   'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
 ]);
-/** What this machine or process has no more of. */
+/** Resources that this machine or process has exhausted. */
 const OWN_REASONS: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',
