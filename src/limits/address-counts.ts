@@ -1,29 +1,27 @@
 import { toAddressKey } from './address-key.ts';
 
 /**
- * Connections open now, by the address that they come from. Holds an entry for each address that has one, so never more than
- * there are connections.
+ * Counts open connections per client address. Has an entry only for an address with a connection, so it never has more
+ * entries than there are connections.
  */
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
   #max: number;
 
-  /** `max`: see there. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Connections that one address may have from now on; 0: any number. Those that are open stay. */
+  /** Most connections of one address; 0: any number. A lower limit closes no open connection. */
   set max(max: number) {
     this.#max = max;
   }
 
-  /** Addresses with a connection open. */
   get size(): number {
     return this.#counts.size;
   }
 
-  /** Takes one more connection; what gives it back when it has closed. Undefined when the address has its share already. */
+  /** Counts one more connection; returns the function that ends it. Undefined when the address is at its limit. */
   enter(address: string): (() => void) | undefined {
     const key = toAddressKey(address);
     const count = this.#counts.get(key) ?? 0;

@@ -1,6 +1,9 @@
 import net from 'node:net';
 
-/** Who shares a count: an IPv4 address, also where it is written as IPv6, and the /64 that one IPv6 host has to choose from. */
+/**
+ * The key under which addresses share a count: an IPv4 address, also when written as IPv6, or the /64 of an IPv6
+ * address, since one IPv6 host can use all of it.
+ */
 export function toAddressKey(address: string): string {
   const v4 = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
   if (net.isIPv4(v4)) return v4;

@@ -2,10 +2,10 @@ import { type Clock, NS_PER_S } from '../base/clock.ts';
 import { toAddressKey } from './address-key.ts';
 
 const MINUTE_NS = 60 * NS_PER_S;
-/** Past that, an address that is not in the table has to wait until another one's minute is over. */
+/** When the table is full, a new address is refused until another one's minute is over. */
 const MAX_ADDRESSES = 4_096;
 
-/** How often an address has done something within the last minute, up to a number. Holds the moments: 1 MB at most with 32 of them. */
+/** Limits how often one address may do something per minute. Keeps the moments: at most 1 MB with 32 per minute. */
 export class AddressRate {
   readonly #clock: Clock;
   readonly #perMinute: number;
@@ -17,7 +17,7 @@ export class AddressRate {
     this.#perMinute = perMinute;
   }
 
-  /** Counts one more; false, and not counted, when the address has had its number in the minute before. */
+  /** Counts one more. False, and not counted, when the address has used up its number for the last minute. */
   take(address: string): boolean {
     const nowNs = this.#clock.nowNs();
     const key = toAddressKey(address);

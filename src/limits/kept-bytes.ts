@@ -1,11 +1,11 @@
 import type { Unfinished, UnfinishedBodies } from './unfinished-bodies.ts';
 
-/** Up to here an announced length is believed and allocated at once; beyond it, memory follows what really came. */
+/** An announced length up to this is allocated at once. Beyond it, memory grows with the bytes that really arrive. */
 const MAX_TRUSTED_BYTES = 64 * 1_024;
-/** Bodies below it come from Node's pool, which costs a tenth of memory of their own. */
+/** Smaller buffers come from Node's pool, at a tenth of the cost of a separate allocation. */
 const MAX_POOLED_BYTES = 2_048;
 
-/** A growing copy of one body or message; its memory is taken from the budget. */
+/** A growing copy of one body or message. Its memory is charged to the budget. */
 export class KeptBytes {
   readonly #maxBytes: number;
   readonly #bodies: UnfinishedBodies;
@@ -15,8 +15,8 @@ export class KeptBytes {
   #length = 0;
 
   /**
-   * Never holds more than `maxBytes`; the caller does not append more. `owner` may be asked to give up while it holds something.
-   * `isSecret`: what is no longer needed is overwritten.
+   * Allocates at most `maxBytes`; the caller must not append more. `owner` may be asked to give up while it holds
+   * bytes. With `isSecret`, memory is overwritten before it is freed.
    */
   constructor(maxBytes: number, bodies: UnfinishedBodies, owner: Unfinished, isSecret = false) {
     this.#maxBytes = maxBytes;
@@ -29,14 +29,14 @@ export class KeptBytes {
     return this.#length;
   }
 
-  /** Memory that it holds. */
+  /** Bytes allocated. */
   get heldBytes(): number {
     return this.#bytes?.length ?? 0;
   }
 
   /**
-   * Makes `added` bytes longer what is kept, and gives where they are to be written; undefined when there is no memory for them.
-   * `announced`: how many are known to be coming, these included.
+   * Grows by `added` bytes and returns the part to write them to; undefined without memory for them. `announced`: how
+   * many bytes are known to be coming, including these.
    */
   extend(added: number, announced: number): Buffer | undefined {
     const from = this.#length;
@@ -46,12 +46,11 @@ export class KeptBytes {
     return bytes.subarray(from, this.#length);
   }
 
-  /** What has come so far; valid until `release` or the next `extend`. */
+  /** The bytes so far. Valid until `release` or the next `extend`. */
   view(): Buffer {
     return this.#bytes?.subarray(0, this.#length) ?? Buffer.alloc(0);
   }
 
-  /** Empties it and gives its memory back. */
   release(): void {
     if (this.#bytes === undefined) return;
     this.#bodies.end(this.#owner, this.#bytes.length);
@@ -64,7 +63,7 @@ export class KeptBytes {
     const needed = this.#length + added;
     if (this.#bytes !== undefined && needed <= this.#bytes.length) return this.#bytes;
     const expected = this.#length + announced;
-    // Doubled, so that a message of a million small fragments is not copied a million times.
+    // Doubled: otherwise a message of a million small fragments would be copied a million times.
     const wanted = Math.max(expected <= MAX_TRUSTED_BYTES ? expected : needed, 2 * this.heldBytes);
     const capacity = Math.min(wanted, this.#maxBytes);
     if (!this.#bodies.take(this.#owner, capacity)) return undefined;

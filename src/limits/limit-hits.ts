@@ -1,14 +1,17 @@
 /**
- * What was refused, cut off or given up because it had reached one of the limits of the configuration: counted by the key that
- * sets it, so that whoever sees the number knows what to change. Knows neither sockets nor HTTP. docs/limits.md lists all limits.
+ * This folder holds the limits on what clients can make the sidecar do: connections, rates, memory, and time spent on
+ * reading. It must not know sockets or HTTP. docs/limits.md lists all limits.
+ *
+ * This file counts what was refused, closed or given up because of a limit. It counts by configuration key, so that the
+ * number says which key to change.
  */
 import { type Clock, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 
-/** At most one line for each limit in that time, however many run into it. */
+/** At most one log line per limit in this time. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
-/** What the log says of each; undefined where reaching it is everyday life. */
+/** The log message per limit; undefined where reaching the limit is normal. */
 const WARNINGS = {
   'limits.headBytes': 'heads of requests are larger: answering 431',
   'limits.fields': 'heads of requests have more fields: answering 431',
@@ -30,10 +33,10 @@ const WARNINGS = {
   'monitor.maxAnswerBytes': 'an answer of the monitoring port is larger: answering 507, or breaking it off',
 } as const;
 
-/** Key of the configuration that sets it, e.g. `limits.connections`. */
+/** The configuration key of a limit, e.g. `limits.connections`. */
 export type LimitKey = keyof typeof WARNINGS;
 
-/** Limits of silence: a client that has nothing to say reaches them every day. */
+/** Limits on idle time. Quiet clients reach them every day. */
 export const SILENCE_LIMITS: ReadonlySet<string> = new Set(
   Object.entries(WARNINGS).flatMap(([key, warning]) => (warning === undefined ? [key] : [])),
 );
@@ -43,7 +46,7 @@ const KEYS = Object.keys(WARNINGS) as readonly LimitKey[];
 export class LimitHits {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** All keys from the start, so that a first hit is a step and no new series. */
+  /** All keys exist from the start, so that a first hit is a step and not a new series. */
   readonly #counts = new Map<LimitKey, number>(KEYS.map((key) => [key, 0]));
   readonly #loggedNs = new Map<LimitKey, number>();
 
@@ -52,7 +55,7 @@ export class LimitHits {
     this.#logger = logger;
   }
 
-  /** Since the start, by key. */
+  /** Hits since the start, by key. */
   get counts(): ReadonlyMap<LimitKey, number> {
     return this.#counts;
   }
@@ -61,7 +64,7 @@ export class LimitHits {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** To be called once for each request or connection that the limit was applied to. */
+  /** Call once per request or connection that the limit was applied to. */
   hit(key: LimitKey): void {
     const hits = this.countOf(key) + 1;
     this.#counts.set(key, hits);

@@ -1,22 +1,25 @@
 /**
- * One budget for all bytes that are kept because of what clients send: `limits.memoryBytes`. Code that keeps such bytes takes them
- * here first, and does without them when they are refused. docs/limits.md says what each kind does then.
+ * One budget (`limits.memoryBytes`) for all bytes that are kept because of what clients send. Code that keeps such
+ * bytes takes them from here first, and does without them when refused. docs/limits.md says what happens then for each
+ * kind.
  */
 
-/** `limits.memoryBytes` unless the configuration says otherwise. */
+/** Default of `limits.memoryBytes`. */
 export const DEFAULT_MEMORY_BYTES = 64 * 1024 * 1024;
 
 /**
- * `bodies`: bodies and WebSocket messages that are being read. `windows`: what compressed WebSockets may refer back to. `requests`:
- * unfinished heads, and requests sent before their turn. `ahead`: bytes behind a request for an upgrade that has no answer yet.
- * `names`: names in Comet requests that wait for their answers. `stalled`: answers that clients do not read, and bodies that
- * upstreams do not read.
+ * `bodies`: bodies and WebSocket messages that are being read.
+ * `windows`: compression windows of WebSockets.
+ * `requests`: unfinished heads, and pipelined requests.
+ * `ahead`: bytes that follow an upgrade request which is not answered yet.
+ * `names`: names in Comet requests that wait for their answers.
+ * `stalled`: answers that clients do not read, and bodies that upstreams do not read.
  */
 export const MEMORY_KINDS = ['bodies', 'windows', 'requests', 'ahead', 'names', 'stalled'] as const;
 
 export type MemoryKind = (typeof MEMORY_KINDS)[number];
 
-/** No kind takes more than this part, so that one of them cannot stop the others. */
+/** The largest share of one kind, so that no kind can starve the others. */
 const SHARE_OF_A_KIND = 1 / 2;
 
 const NONE: Readonly<Record<MemoryKind, number>> = {
@@ -29,7 +32,7 @@ const NONE: Readonly<Record<MemoryKind, number>> = {
 };
 
 export class MemoryBudget {
-  /** A reload may change it. Below `usedBytes`, nothing more is given until enough has come back. */
+  /** A reload may change it. If it is below `usedBytes`, every `take` is refused until enough is given back. */
   maxBytes: number;
   readonly #used: Record<MemoryKind, number> = { ...NONE };
   readonly #refusals: Record<MemoryKind, number> = { ...NONE };
@@ -43,17 +46,17 @@ export class MemoryBudget {
     return this.#usedBytes;
   }
 
-  /** Bytes kept now, by kind; all kinds are there. */
+  /** Bytes kept now. Has an entry for every kind. */
   get used(): Readonly<Record<MemoryKind, number>> {
     return this.#used;
   }
 
-  /** The most that `take` gives to one kind. */
+  /** The most that `take` grants to one kind. */
   get shareBytes(): number {
     return this.maxBytes * SHARE_OF_A_KIND;
   }
 
-  /** How often there was no room, by kind. */
+  /** How often bytes were refused, by kind. */
   get refusals(): Readonly<Record<MemoryKind, number>> {
     return this.#refusals;
   }
@@ -61,7 +64,7 @@ export class MemoryBudget {
   /** Takes all of `bytes`, or takes nothing and returns false. */
   take(kind: MemoryKind, bytes: number): boolean {
     const { shareBytes } = this;
-    // Stalled writes may exceed their share for some seconds. That does not take the share of others.
+    // Stalled writes may exceed their share for some seconds. The excess does not reduce what other kinds get.
     const excessBytes = Math.max(0, this.#used.stalled - shareBytes);
     const isTooMuch = this.#usedBytes - excessBytes + bytes > this.maxBytes;
     if (isTooMuch || this.#used[kind] + bytes > shareBytes) {
@@ -72,17 +75,18 @@ export class MemoryBudget {
     return true;
   }
 
-  /** Counts that there was no room. */
   refuse(kind: MemoryKind): void {
     this.#refusals[kind] += 1;
   }
 
-  /** Takes `bytes` in any case: for a small, bounded amount that each connection needs, or where the caller keeps a bound itself. */
+  /**
+   * Takes `bytes` without a check: for a small, bounded amount that each connection needs, or when the caller enforces
+   * its own bound.
+   */
   takeAnyway(kind: MemoryKind, bytes: number): void {
     this.#add(kind, bytes);
   }
 
-  /** Gives back what was taken. */
   give(kind: MemoryKind, bytes: number): void {
     this.#add(kind, -bytes);
   }

@@ -1,40 +1,47 @@
 /**
- * How much of the event loop's time reading along may take: a fifth in any 100 ms, however much clients send. Traffic has the rest.
+ * Limits how much of the event loop's time goes into reading observed traffic: a fifth of any 100 ms, however much
+ * clients send. The rest is for passing traffic on.
  *
- * While there is time, a reading runs at once, inside the call that brought its bytes. Otherwise it waits in a lane behind the others of
- * its client, so that all that one client sends is read in the order in which it passed, and the lanes take turns. What there is no
- * memory for while it would have to wait passes unread (`giveUp`).
+ * While there is time, a reading runs at once, inside the call that brought its bytes. Otherwise it waits in the queue
+ * (lane) of its client. So the traffic of one client is read in the order in which it passed. The lanes take turns. If
+ * a reading must wait and there is no memory for it, its bytes pass unread (`giveUp`).
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { RecentTime } from './recent-time.ts';
 
-/** Of any 100 ms. */
+/** Reading time in any 100 ms. */
 const MOST_NS = 20 * NS_PER_MS;
-/** When there is no time, it is looked again so much later. */
+/** Delay before the next attempt when the time is used up. */
 const PAUSE_MS = 5;
-/** A lane works for about so long before it is the next one's turn. */
+/** A lane runs for about this long before the next one gets its turn. */
 const TURN_NS = NS_PER_MS;
-/** No step takes longer by itself: what was measured beyond it, another process took of the core. */
+/**
+ * The longest time that one step is charged. No step takes longer; the rest was lost to another process on the same
+ * core.
+ */
 const LONGEST_STEP_NS = 20 * NS_PER_MS;
-/** What one lane may have waiting, as `keep` tells it, while all together have no more than twice as much; and what it always may. */
+/**
+ * Most bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
+ * `ALWAYS_WAITING_BYTES` always has room.
+ */
 const MOST_WAITING_BYTES = 4 * 1024 * 1024;
 const ALWAYS_WAITING_BYTES = 64 * 1024;
 
-/** Something to be read, in steps. */
 export interface Reading {
-  /** Does one step, of some milliseconds at most; false when it was the last. One that throws was the last, too. */
+  /** Does one step of at most some milliseconds; false when it was the last. A step that throws is the last, too. */
   step(): boolean;
-  /** It has to wait: copies what it will need, and says how many bytes that is; undefined when there is no memory for them. */
+  /**
+   * The reading must wait: copies the bytes that it needs and returns their number; undefined without memory for them.
+   */
   keep(): number | undefined;
-  /** It will not be read any further, and gives back what it kept. */
+  /** Ends the reading unfinished and frees what it kept. */
   giveUp(): void;
 }
 
 export interface ReadingShareParts {
   readonly clock: Clock;
-  /** What a step has thrown that had to wait. One that runs at once throws to its caller. */
+  /** Gets what a delayed step has thrown. A step that runs at once throws to its caller. */
   readonly onFailure: (cause: unknown) => void;
-  /** Runs `run` once, after about `delayMs`. */
   readonly schedule?: (run: () => void, delayMs: number) => void;
 }
 
@@ -43,40 +50,43 @@ interface Waiting {
   readonly bytes: number;
 }
 
-/** What waits of one client. */
+/** The waiting readings of one client. */
 interface Lane {
-  /** Undefined: done. */
+  /** Finished entries are undefined. */
   readonly queue: (Waiting | undefined)[];
-  /** How far `queue` is done: shifting a long array would copy it. */
+  /** Index of the first unfinished entry. Not shifted away, since that would copy a long array. */
   at: number;
   bytes: number;
-  /** Time that it has taken beyond its turns. */
+  /** Time used beyond its turns. */
   debtNs: number;
 }
 
-/** The readings of one exchange or WebSocket, as a part of those of its client. */
+/** The readings of one exchange or WebSocket; they wait in the lane of its client. */
 export class ClientReadings {
   readonly #share: ReadingShare;
   readonly #toKeyOnce: () => string;
   #key: string | undefined;
 
-  /** As `ReadingShare.of`. */
+  /** See `ReadingShare.of`. */
   constructor(share: ReadingShare, toKey: () => string) {
     this.#share = share;
     this.#toKeyOnce = toKey;
   }
 
-  /** Reads now, or later where there is no time now. `nowNs`: now, on the clock. What a step throws now passes through. */
+  /**
+   * Reads now, or later if the time is used up. `nowNs` is the present time. What an immediate step throws passes
+   * through.
+   */
   read(reading: Reading, nowNs: number): void {
     this.#share.read(this.#toKey, reading, nowNs);
   }
 
-  /** Whether one more reading may wait, if it has to. */
+  /** Whether one more reading could wait if it had to. */
   get hasRoom(): boolean {
     return this.#share.hasRoom(this.#toKey);
   }
 
-  /** Runs `act`, which is short, behind all that waits of the client; at once where nothing does. */
+  /** Runs `act`, which must be short, after all that waits for the client; at once if nothing does. */
   runAfter(act: () => void): void {
     this.#share.runAfter(this.#toKey, act);
   }
@@ -90,7 +100,7 @@ export class ClientReadings {
 export class ReadingShare {
   readonly #parts: ReadingShareParts;
   readonly #schedule: (run: () => void, delayMs: number) => void;
-  /** Clients for which something waits, by their keys, the next one first. */
+  /** Lanes by client key, the next one to run first. */
   readonly #lanes = new Map<string, Lane>();
   readonly #recent = new RecentTime();
   readonly #recentCatchUps = new RecentTime();
@@ -102,17 +112,16 @@ export class ReadingShare {
     this.#schedule = parts.schedule ?? ((run, delayMs) => void setTimeout(run, delayMs).unref());
   }
 
-  /** Bytes of readings that wait. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }
 
-  /** `toKey`: who the client is, e.g. its address; asked for once, where something waits. */
+  /** `toKey` identifies the client, e.g. by its address. It is called once, and only while something waits. */
   of(toKey: () => string): ClientReadings {
     return new ClientReadings(this, toKey);
   }
 
-  /** As `ClientReadings.read`; `key` is asked for where something waits. */
+  /** See `ClientReadings.read`. `key` is called only while something waits. */
   read(key: () => string, reading: Reading, nowNs: number): void {
     const lane = this.#laneOf(key);
     if (lane === undefined && !this.#runWhileTime(reading, nowNs)) return;
@@ -121,12 +130,12 @@ export class ReadingShare {
     else this.#wait(key(), { reading, bytes });
   }
 
-  /** As `ClientReadings.hasRoom`. */
+  /** See `ClientReadings.hasRoom`. */
   hasRoom(key: () => string): boolean {
     return this.#hasRoom(this.#laneOf(key));
   }
 
-  /** As `ClientReadings.runAfter`. */
+  /** See `ClientReadings.runAfter`. */
   runAfter(key: () => string, act: () => void): void {
     if (this.#laneOf(key) === undefined) {
       act();
@@ -139,7 +148,7 @@ export class ReadingShare {
     this.#wait(key(), { reading: { step, keep: () => 0, giveUp: act }, bytes: 0 });
   }
 
-  /** A client that has little waiting always has room, whatever others have. */
+  /** A client with little waiting always has room, whatever others have. */
   #hasRoom(lane: Lane | undefined): boolean {
     const bytes = lane?.bytes ?? 0;
     if (bytes < ALWAYS_WAITING_BYTES) return true;
@@ -151,8 +160,8 @@ export class ReadingShare {
   }
 
   /**
-   * Reads what waits, whatever was spent before: somebody asks for numbers. Takes `mostNs` at most, in any 100 ms and however often it is
-   * asked for.
+   * Reads what waits, even if the time is used up: called when numbers are asked for. All calls together take at most
+   * `mostNs` in any 100 ms.
    */
   catchUp(mostNs: number): void {
     if (this.#lanes.size === 0) return;
@@ -176,7 +185,7 @@ export class ReadingShare {
     }
   }
 
-  /** Reads all that waits, however long it takes: before the end of the process. */
+  /** Reads all that waits, however long it takes. Called before the process ends. */
   finish(): void {
     for (const [key, lane] of this.#lanes) {
       while (lane.at < lane.queue.length) this.#stepOf(lane);
@@ -193,7 +202,7 @@ export class ReadingShare {
     this.#scheduleTurn();
   }
 
-  /** False when `reading` is done; true when there is no time for its next step. */
+  /** False when `reading` is done; true when the time is used up before its next step. */
   #runWhileTime(reading: Reading, nowNs: number): boolean {
     let sinceNs = nowNs;
     while (this.#hasTime(sinceNs)) {
@@ -210,7 +219,7 @@ export class ReadingShare {
     return this.#recent.spentNs(nowNs) < MOST_NS;
   }
 
-  /** What of `tookNs` counts. */
+  /** Charges `tookNs`, up to `LONGEST_STEP_NS`, and returns what it charged. */
   #spend(tookNs: number, nowNs: number): number {
     const spentNs = Math.min(tookNs, LONGEST_STEP_NS);
     this.#recent.spend(spentNs, nowNs);
@@ -232,7 +241,7 @@ export class ReadingShare {
       if (!this.#hasTime(this.#parts.clock.nowNs())) return;
       this.#takeTurn(lane);
       this.#lanes.delete(key);
-      // The others are before it now.
+      // To the end of the order.
       if (lane.at < lane.queue.length) this.#lanes.set(key, lane);
     }
   }
@@ -246,7 +255,7 @@ export class ReadingShare {
       lane.debtNs += this.#spend(untilNs - sinceNs, untilNs);
       sinceNs = untilNs;
     }
-    // Time that was not used is not saved up.
+    // Unused time is not saved up.
     lane.debtNs = Math.max(0, lane.debtNs);
   }
 
@@ -273,5 +282,5 @@ export class ReadingShare {
   }
 }
 
-/** Below it, what is done stays in the queue until all of it is. */
+/** Fewer finished entries than this stay in the queue until it is empty. */
 const MOST_DONE_KEPT = 1_000;

@@ -1,17 +1,17 @@
 import { NS_PER_MS } from '../base/clock.ts';
 
 const SLOT_NS = 10 * NS_PER_MS;
-/** One more than 100 ms have, so that no 100 ms are looked at in part. */
+/** One slot more than 100 ms needs, so that the sum always covers 100 ms in full. */
 const SLOTS = 11;
 
-/** Time that was spent on something within the last 100 ms. */
+/** Sums up the time spent on something within the last 100 ms. */
 export class RecentTime {
   readonly #slots = new Float64Array(SLOTS);
-  /** Number of the slot of now, counted from the beginning of the clock. */
+  /** Number of the current slot, counted from the clock's start. */
   #slot = 0;
   #sumNs = 0;
 
-  /** `nowNs`: its end. */
+  /** Adds a period that ended at `nowNs`. */
   spend(tookNs: number, nowNs: number): void {
     this.#moveTo(nowNs);
     const at = this.#slot % SLOTS;
@@ -19,7 +19,7 @@ export class RecentTime {
     this.#sumNs += tookNs;
   }
 
-  /** Of the last 100 to 110 ms. */
+  /** Time spent in the last 100 to 110 ms. */
   spentNs(nowNs: number): number {
     this.#moveTo(nowNs);
     return this.#sumNs;

@@ -1,28 +1,30 @@
 import type { MemoryBudget } from './memory-budget.ts';
 
-/** Each connection may keep that much even without room: an honest head in two packets fits. 40 MB for 10,000 connections. */
+/**
+ * Each connection may keep this much even if the budget is used up: a normal head in two packets fits. 40 MB for 10,000
+ * connections.
+ */
 export const FREE_BYTES = 4 * 1024;
 
-/** A connection that waits for the rest of a head. */
 export interface HeadWaiter {
-  /** Answers that there is no memory, ends the connection, and keeps nothing. */
+  /** Must answer that there is no memory, end the connection, and keep nothing. */
   onHeadEvicted(): void;
 }
 
 /**
- * Memory of kind `requests` for all connections. When it is used up, the head that has been unfinished for longest is evicted: an
- * honest head is whole within milliseconds, an attacker's is old.
+ * The budget's `requests` memory for all connections. When it is used up, the head that has been unfinished longest is
+ * evicted: an honest head is complete within milliseconds, an attacker's is old.
  */
 export class RequestMemory {
   readonly budget: MemoryBudget;
-  /** Accounts beyond their free bytes that wait for the rest of a head, oldest first. */
+  /** Accounts with an unfinished head that exceed `FREE_BYTES`, oldest first. */
   readonly #unfinished = new Map<RequestAccount, HeadWaiter>();
 
   constructor(budget: MemoryBudget) {
     this.budget = budget;
   }
 
-  /** True once `bytes` have been taken for `account`. */
+  /** Takes `bytes` for `account`, evicting others if necessary; false if that is not enough. */
   take(account: RequestAccount, bytes: number): boolean {
     while (!this.budget.take('requests', bytes)) {
       if (!this.#evictOldest(account)) return false;
@@ -49,7 +51,7 @@ export class RequestMemory {
   }
 }
 
-/** What one connection keeps: requests before their turn, or the beginning of a head. */
+/** Memory of one connection: pipelined requests, or the beginning of a head. */
 export class RequestAccount {
   readonly #memory: RequestMemory;
   #bytes = 0;
@@ -63,12 +65,12 @@ export class RequestAccount {
   }
 
   /**
-   * Keeps `bytes` in all from now on. False without room for them: it keeps what it kept. `waiter`: the bytes are the beginning of
-   * a head of its own.
+   * Sets the total to `bytes`. False without room: the old total stays. With `waiter` the bytes are the beginning of a
+   * head, and the waiter can be evicted.
    */
   keep(bytes: number, waiter?: HeadWaiter): boolean {
     const change = bytes - this.#bytes;
-    // Of what is kept in any case, as much as has not been taken yet.
+    // The part of the change that is within `FREE_BYTES`.
     const free = Math.min(Math.max(0, FREE_BYTES - this.#bytes), change);
     if (change > free && !this.#memory.take(this, change - free)) return false;
     if (change < 0) this.#memory.budget.give('requests', -change);

@@ -1,21 +1,21 @@
 import { type Clock, NS_PER_S } from '../base/clock.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
-/** At the bound, only a connection that has taken nothing for that long is reset. */
+/** At the bound, a connection is reset only after it has taken nothing for this long. */
 const MAX_AGE_NS = 5 * NS_PER_S;
-/** At this many times the bound, any is: memory never grows further. */
+/** At this many times the bound, any age will do: memory never grows further. */
 const HARD_BOUND = 4;
 
-/** A write of that size makes the other side wait, in all versions of Node. */
+/** Unsent writes of this size can make the other side wait: it is the high-water mark of a socket in Node 20. */
 export const PAUSING_BYTES = 16 * 1024;
 
-/** A connection on which writes may wait, to its client or to its upstream. */
+/** A connection, to its client or its upstream, on which writes may stall. */
 export interface StallingConnection {
-  /** Memory that its unsent writes take; 0 when none waits. */
+  /** Memory of its unsent writes; 0 without any. */
   readonly stalledBytes: number;
-  /** Bytes that its peers have taken. Another value means that it is not stalled any more. */
+  /** Bytes that its peers have taken. When it changes, the connection is no longer stalled. */
   readonly sentBytes: number;
-  /** Resets the client's connection. */
+  /** Must free the unsent writes, e.g. by a reset of the client's connection. */
   onStalledTooLong(): void;
 }
 
@@ -26,9 +26,10 @@ interface Stall {
 }
 
 /**
- * Memory of kind `stalled` for all connections: answers that clients do not read, and bodies that upstreams do not read. Past the
- * kind's share of the budget, the connection that has been stalled for longest is reset. A slow reader takes some bytes again and
- * again, and so becomes the newest; that is why a connection has to be stalled for a minimum age. The age shrinks with the excess.
+ * The budget's `stalled` memory for all connections: answers that clients do not read, and bodies that upstreams do not
+ * read. Above the kind's share of the budget, the connection that has stalled longest is reset. A slow reader that
+ * keeps taking some bytes always counts as the newest, so a connection must have stalled for a minimum age. The age
+ * shrinks as the excess grows.
  */
 export class StalledWrites {
   readonly #budget: MemoryBudget;
@@ -40,12 +41,11 @@ export class StalledWrites {
     this.#clock = clock;
   }
 
-  /** Connections that are stalled now. */
   get size(): number {
     return this.#oldestFirst.size;
   }
 
-  /** To be called when a write has to wait, and when it no longer has to. */
+  /** Call when a write has to wait, and when it no longer has to. */
   look(connection: StallingConnection): void {
     this.#charge(connection);
     if (this.#excess > 1) this.#resetOldest(connection);
@@ -69,7 +69,7 @@ export class StalledWrites {
     }
   }
 
-  /** To be called when the connection has closed. */
+  /** Call when the connection has closed. */
   remove(connection: StallingConnection): void {
     const known = this.#oldestFirst.get(connection);
     if (known === undefined) return;
@@ -77,7 +77,7 @@ export class StalledWrites {
     this.#budget.give('stalled', known.bytes);
   }
 
-  /** What is used, in shares of a kind. */
+  /** Used memory as a multiple of the kind's share. */
   get #excess(): number {
     return this.#budget.used.stalled / this.#budget.shareBytes;
   }
@@ -90,7 +90,7 @@ export class StalledWrites {
       const minAgeNs = (MAX_AGE_NS * (HARD_BOUND - excess)) / (HARD_BOUND - 1);
       if (this.#clock.nowNs() - stall.sinceNs < minAgeNs) return;
       if (connection.stalledBytes === 0 || connection.sentBytes !== stall.sentBytes) {
-        // It has taken bytes meanwhile: Node emits no 'drain' after a write below the high-water mark.
+        // The peer has taken bytes meanwhile: Node emits no 'drain' after a write below the high-water mark.
         this.#charge(connection);
         continue;
       }

@@ -1,18 +1,20 @@
 import type { MemoryBudget } from './memory-budget.ts';
 
-/** A body or message of which a part has come. */
 export interface Unfinished {
-  /** Gives back what it took: its room is needed for others. Its bytes pass unread. */
+  /** Frees its memory for others. The rest of its bytes passes unread. */
   giveUp(): void;
 }
 
 /**
- * The memory of bodies and messages that have come in part. When there is none left, the one that has been unfinished for longest makes
- * room: honest ones are whole within milliseconds, while those of an attacker stay. Only for small ones: large ones that push each other
- * out would leave more behind for the garbage collector than the budget allows.
+ * Only a request up to this size evicts others. Large bodies that evict each other would leave more to the garbage
+ * collector than the budget allows.
  */
 const MAX_PUSHING_BYTES = 64 * 1024;
 
+/**
+ * The budget's `bodies` memory. When it is used up, the body that has been unfinished longest is evicted: honest ones
+ * are complete within milliseconds, those of an attacker stay.
+ */
 export class UnfinishedBodies {
   readonly #memory: MemoryBudget;
   readonly #oldestFirst = new Set<Unfinished>();
@@ -21,7 +23,7 @@ export class UnfinishedBodies {
     this.#memory = memory;
   }
 
-  /** Takes `bytes` more for `body`; false when there is no room even without all the others. */
+  /** Takes `bytes` more for `body`; false if even evictions leave no room. */
   take(body: Unfinished, bytes: number): boolean {
     while (!this.#memory.take('bodies', bytes)) {
       const oldest = bytes > MAX_PUSHING_BYTES ? undefined : this.#oldestOther(body);
@@ -33,17 +35,17 @@ export class UnfinishedBodies {
     return true;
   }
 
-  /** Takes `bytes` for what was made of a body, and is bounded by it. */
+  /** Takes `bytes` for data that was derived from a body and is bounded by it. */
   takeAnyway(bytes: number): void {
     this.#memory.takeAnyway('bodies', bytes);
   }
 
-  /** Gives back `bytes`; what they were taken for goes on. */
+  /** Gives back `bytes` of a body that goes on. */
   give(bytes: number): void {
     this.#memory.give('bodies', bytes);
   }
 
-  /** `body` has ended, and gives back its last `bytes`. */
+  /** Ends `body` and gives back its last `bytes`. */
   end(body: Unfinished, bytes: number): void {
     this.#oldestFirst.delete(body);
     this.#memory.give('bodies', bytes);
