@@ -7,28 +7,28 @@ import type { RelayServices } from './relay-context.ts';
 import type { Watched } from './silence-watch.ts';
 import { DeferredWriter } from './write-batch.ts';
 
-/** How long a client may go on sending into a connection that we have closed, so that it can read the answer first. */
+/** How long a client may keep sending after we have closed our side, so that it can read the answer first. */
 const LINGER_MS = 2_000;
 
-/** What a client's connection tells its owner. */
+/** Events of a client's connection. */
 export interface ClientListener {
-  /** A held exchange, in which a client that does not send is not idle. */
+  /** True while an exchange is held: then a silent client is not idle. */
   readonly isHeld: boolean;
-  /** With `buffer` the bytes are in it, and only valid during the call. */
+  /** With `buffer`, `bytes` lie in it and are valid only during the call. */
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void;
-  /** The client has closed its side; we have not closed ours. */
+  /** The client has closed its side, and ours is still open. */
   onClientEnd(): void;
-  /** It takes no more, until `onClientDrain`. */
+  /** The socket takes no more until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /** Called from time to time: writes below the high-water mark wait without `onClientFull`. */
+  /** Called periodically, since writes below the high-water mark wait without an `onClientFull`. */
   onLook(): void;
-  /** The client has reset the connection; `onClientClosed` follows. */
+  /** The client has reset the connection. `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
 }
 
-/** The client's side of a relayed connection: its socket, with all that it does besides giving bytes. */
+/** The client's side of a relayed connection: reads, writes, timeouts and the end of its socket. */
 export class ClientLink implements Watched {
   readonly #socket: Socket;
   readonly #reads: ClientReads | undefined;
@@ -38,20 +38,18 @@ export class ClientLink implements Watched {
   readonly #writer: DeferredWriter;
   #lingerTimer: NodeJS.Timeout | undefined;
   #isDetached = false;
-  /** Reads and writes so far, and when it was looked at last. */
+  /** Number of reads and writes, now and at the last `look`. */
   #moves = 0;
   #movesSeen = -1;
-  /** Its socket has a timer of its own. */
+  /** The socket has an idle timer. */
   #isTimed = false;
   #isHalfClosedLimited = false;
-  /** The client has closed its side. */
   hasEnded = false;
-  /** We have closed ours, behind what is written. */
+  /** We have ended our side; written data may still be on its way. */
   isClosing = false;
-  /** Its socket is not read for now. */
   isPaused = false;
 
-  /** Without `reads`, which are those of `socket`, it is read as a stream. */
+  /** `reads` are the reads of `socket`. Without them the socket is read as a stream. */
   constructor(socket: Socket, reads: ClientReads | undefined, listener: ClientListener, services: RelayServices) {
     this.#socket = socket;
     this.#reads = reads;
@@ -85,7 +83,7 @@ export class ClientLink implements Watched {
     return this.#services.options.idleTimeoutMs;
   }
 
-  /** Of the silence watch: times a socket on which nothing has moved since the last time, and only such a one. */
+  /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
   look(everyMs: number): void {
     this.#listener.onLook();
     const { idleTimeoutMs } = this;
@@ -93,19 +91,20 @@ export class ClientLink implements Watched {
     this.#movesSeen = this.#moves;
     if (isSilent === this.#isTimed || this.#isHalfClosedLimited) return;
     this.#isTimed = isSilent;
-    // It has been silent for that long at least. Node sets the timer anew when it moves, and knows a slow reader from one that stands still.
+    // The socket has been silent for `everyMs` at least. Node restarts the timer on activity, and distinguishes a slow
+    // reader from a stalled one.
     this.#socket.setTimeout(isSilent ? Math.max(1, idleTimeoutMs - everyMs) : 0);
   }
 
-  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs`: what `AddedTime.sample` gave for it. */
+  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs` comes from `AddedTime.sample`. */
   writeSoon(text: string, sinceNs = 0): void {
     this.#moves += 1;
     this.#writer.write(this.#socket, text, sinceNs);
   }
 
   /**
-   * False, like a socket's, when it wants no more before `onClientDrain`; `sinceNs` as above; `buffer`: the one that `bytes` are in,
-   * if not their own.
+   * Returns false, like a socket, when it takes no more until `onClientDrain`. `sinceNs` as above. `buffer` is the
+   * shared buffer that holds `bytes`, if any.
    */
   write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
     this.#moves += 1;
@@ -115,12 +114,11 @@ export class ClientLink implements Watched {
     return takesMore;
   }
 
-  /** Writes now what waits. */
+  /** Sends deferred text now. */
   flush(): void {
     this.#writer.flush();
   }
 
-  /** Reads on, or not. */
   setPaused(isPaused: boolean): void {
     if (isPaused === this.isPaused || this.#isDetached) return;
     this.isPaused = isPaused;
@@ -128,34 +126,34 @@ export class ClientLink implements Watched {
     else this.#socket.resume();
   }
 
-  /** Limits the silence of a client that has closed its side and still waits for its answer. */
+  /** Limits the idle time of a client that has closed its side and still waits for its answer. */
   limitHalfClosed(): void {
     this.#isHalfClosedLimited = true;
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
   }
 
-  /** Ends our side after what is written; the client may still be sending, and must not lose the answer to a reset. */
+  /** Ends our side after what is written. The client may still be sending, and must not lose the answer to a reset. */
   close(): void {
     this.isClosing = true;
     this.#writer.flush();
-    // Not read until all is written: else a client that sends on and reads nothing would never be silent.
+    // Stop reading until all is written: otherwise a client that keeps sending and never reads would never be idle.
     this.#socket.pause();
     this.#socket.end(() => {
       if (this.#socket.destroyed) return;
-      // Node emits no 'drain' any more.
+      // Node emits no 'drain' after `end`.
       this.#listener.onLook();
       this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
       this.#socket.resume();
     });
   }
 
-  /** Ends everything at once, behind what is written. */
+  /** Flushes deferred text, then destroys the socket. */
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();
   }
 
-  /** Resets the connection; what waits to be written is lost. */
+  /** Resets the connection and drops deferred text. */
   abort(): void {
     this.#writer.clear();
     resetConnection(this.#socket);
@@ -166,7 +164,7 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** Gives the socket away, as it was given to us; nothing comes from it any more. */
+  /** Removes all listeners and returns the socket to a new owner. */
   detach(): Socket {
     const socket = this.#socket;
     this.#isDetached = true;
@@ -201,14 +199,14 @@ export class ClientLink implements Watched {
   };
 
   readonly #onTimeout = (): void => {
-    // A held long poll is silent by design until the server has something to say; cutting it would look like a server fault.
-    // So would cutting a client that may not go on sending since the upstream does not read.
+    // A held long poll is silent by design until the server has something to say; cutting it would look like a server
+    // fault. The same holds for a client that we do not read because the upstream is full.
     if (!this.#listener.isHeld || this.hasEnded || this.#socket.writableLength > 0) {
       this.#services.reporter.hits.hit(this.hasEnded ? 'timeouts.halfClosed' : 'timeouts.idle');
       this.#socket.destroy();
       return;
     }
-    // One that is not read is not seen leaving: a write of nothing fails then.
+    // A paused socket does not report that its client has left; an empty write then fails.
     if (this.isPaused) this.#socket.write('');
     this.#socket.setTimeout(this.idleTimeoutMs);
   };

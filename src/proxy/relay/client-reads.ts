@@ -1,10 +1,13 @@
 import net, { type Socket } from 'node:net';
 import { ReadBuffer, type ReadBuffers } from '../upstream/read-buffer.ts';
 
-/** `bytes` are only valid during the call: the memory is used again for the next read, so `buffer` writes them to other sockets. */
+/** `bytes` are valid only during the call: the next read reuses the memory. `buffer` writes them to another socket. */
 export type ReadListener = (bytes: Buffer, buffer: ReadBuffer) => void;
 
-/** What Node keeps in an accepted socket: undocumented; so it is in Node 20 and 26, where test/proxy/relay/client-reads.test.ts would miss it. */
+/**
+ * Undocumented fields of an accepted socket. Node 20 and 26 have them; test/proxy/relay/client-reads.test.ts would
+ * notice their loss.
+ */
 interface Accepted {
   _handle: { readonly useUserBuffer?: unknown } | null;
   _server: net.Server | null;
@@ -12,14 +15,15 @@ interface Accepted {
 }
 
 /**
- * Reads of a client's connection into buffers of ours. A stream takes 64 KB from the system for each read, cuts them to what has
- * come, and leaves that to the garbage collector: a tenth of the processor time of a small call. Node has a way around that
- * (`onread`), but only for sockets that dial. So an accepted one gives what it has to one that was made like that.
+ * Reads a client's connection into our own buffers. A stream allocates 64 KB for each read, cuts it to the bytes that
+ * came, and leaves that to the garbage collector: a tenth of the processor time of a small call. Node's `onread` option
+ * avoids this, but only for outgoing sockets. So we move the handle of an accepted socket into a new socket that has
+ * `onread`.
  */
 export class ClientReads {
-  /** In place of the accepted one. */
+  /** Replaces the accepted socket. */
   readonly socket: Socket;
-  /** Who reads. While there is nobody, the socket is a stream like any other. */
+  /** Without a listener, the socket is an ordinary stream. */
   listener: ReadListener | undefined;
   readonly #buffer: ReadBuffer;
 
@@ -32,8 +36,8 @@ export class ClientReads {
   }
 
   /**
-   * Of a socket that has been accepted in this turn, and that nobody listens to: it is of no use afterwards. Undefined, and nothing
-   * is changed, where Node does not have what is needed for it; then it has to be read as a stream.
+   * Takes over a socket that was accepted in this turn and has no listeners; it must not be used afterwards. Undefined,
+   * with nothing changed, if this Node lacks the internals; then the socket has to be read as a stream.
    */
   static takeOver(accepted: Socket, buffers: ReadBuffers): ClientReads | undefined {
     const from = accepted as unknown as Accepted;
@@ -42,7 +46,7 @@ export class ClientReads {
     const reads = new ClientReads(accepted, buffers);
     const to = reads.socket as unknown as Accepted;
     if (to._handle !== handle) return undefined;
-    // With the server goes its count of open connections, which is one less when the socket closes.
+    // The server counts its open connections: the new socket's close must decrement the count.
     to._server = server;
     to.server = server;
     from._handle = null;

@@ -1,4 +1,4 @@
-/** The few places where the relay does not pass on what it read: inserted lines, and answers of its own. */
+/** What the relay does not pass on unchanged: inserted header lines, and its own answers. */
 
 import {
   type ForwardedClient,
@@ -14,15 +14,16 @@ import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exc
 const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
 
-/** What of a connection goes into each of its requests. */
+/** Facts of a connection that go into each of its requests. */
 export interface ForwardedSource extends ForwardedClient {
-  /** `X-Forwarded-For: 10.0.0.7\r\n`, made once for each connection. */
+  /** E.g. `X-Forwarded-For: 10.0.0.7\r\n`; built once per connection. */
   readonly forLine: string;
 }
 
 /**
- * A request's bytes, its head first, with the forwarding fields inserted before the empty line: head and body so far in one
- * piece, since one write costs less than two. `text` is that of `bytes` or of their beginning, and maybe of more.
+ * Inserts the forwarding fields before the empty line of a request's head. `bytes` are the head and the body so far;
+ * they stay in one piece, since one write costs less than two. `text` is the latin1 text of `bytes`, of their
+ * beginning, or of more than `bytes`.
  */
 export function withForwardedFields(
   mode: ForwardedMode,
@@ -43,17 +44,16 @@ export function withForwardedFields(
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
-/** A response that says that its connection ends behind it (RFC 9112 §9.6). */
+/** Adds `Connection: close` to a response (RFC 9112 §9.6). */
 export function withDrainNotice(bytes: Buffer, headEnd: number, end: number): Buffer {
   return withLines(bytes, headEnd, end, CLOSE_LINE);
 }
 
-/** The last answer on a connection whose request cannot be served. */
 export function refusal(status: RequestProblemStatus): Buffer {
   return toRawResponse(requestProblem(status), { isHead: false, isLast: true });
 }
 
-/** A copy of `bytes` up to `end`, with latin1 `lines` in front of the empty line that ends at `headEnd`. */
+/** Copies `bytes` up to `end`, with latin1 `lines` inserted before the empty line that ends at `headEnd`. */
 function withLines(bytes: Buffer, headEnd: number, end: number, lines: string): Buffer {
   const at = headEnd - EMPTY_LINE_BYTES;
   const copy = Buffer.allocUnsafe(end + lines.length);

@@ -6,14 +6,14 @@ import type { BodyObserver, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 
 /**
- * Reads the bodies of one exchange to its observers, out of the bytes that the relay passes on. There is none for an exchange
- * without observers: the relay then only sees that it is undefined.
+ * Passes the bodies of one exchange to its observers, from the bytes that the relay forwards. An exchange without
+ * observers has none, so that the relay only checks for undefined.
  */
 export class ObservedExchange {
   readonly #reporter: ExchangeReporter;
   readonly #exchange: Exchange;
   readonly #maxTrailerBytes: number;
-  /** Bytes are to be on their way before it is told of them. */
+  /** Observers may be slow: flush the bytes before telling them. */
   readonly takesTime: boolean;
   readonly #request: PayloadReader | undefined;
   #response: PayloadReader | undefined;
@@ -28,7 +28,7 @@ export class ObservedExchange {
     this.#request = new PayloadReader(framing, maxTrailerBytes, (payload) => reporter.requestBytes(exchange, payload));
   }
 
-  /** For an exchange that has just begun; `framing` is its request's. Undefined when nobody wants to know more of it. */
+  /** For an exchange that has just begun; `framing` is that of its request. Undefined without observers. */
   static of(
     reporter: ExchangeReporter,
     exchange: Exchange,
@@ -40,21 +40,21 @@ export class ObservedExchange {
     return new ObservedExchange(reporter, exchange, framing, maxTrailerBytes);
   }
 
-  /** To be called with all bytes of the request, once they are on their way; `from` is where the body begins in them. */
+  /** Call with all bytes of the request, after they are written. The body begins at `from`. */
   onRequest(bytes: Buffer, from: number, isLast: boolean): void {
     if (this.#request === undefined) return;
     this.#request.read(bytes, from, bytes.length);
     if (isLast) this.#reporter.requestEnd(this.#exchange);
   }
 
-  /** To be called after each `read`, with what may be passed on by it. */
+  /** Call after each `read` of the response, with the bytes that may be passed on. */
   onResponse(response: ResponseReader, isComplete: boolean): void {
     if (response.headEnd > 0) this.#onHead(response);
     this.#response?.read(response.bytes, response.bodyStart, response.end);
     if (isComplete) this.onResponseEnd();
   }
 
-  /** To be called when the end of the connection was the end of the response; else `onResponse` has seen it. */
+  /** Call when the response ended with its connection; otherwise `onResponse` has seen the end. */
   onResponseEnd(): void {
     this.#reporter.responseEnd(this.#exchange);
   }

@@ -1,4 +1,4 @@
-/** The limit of what is waited for now, of which there is one at a time. */
+/** Time limit of the current wait, for a head or for a response. Only one runs at a time. */
 export class PhaseTimer {
   #timer: NodeJS.Timeout | undefined;
 
@@ -6,7 +6,7 @@ export class PhaseTimer {
     return this.#timer !== undefined;
   }
 
-  /** `act` comes behind what has been sent in time: that this process stood still is not the other side's silence. */
+  /** Calls `act` after `limitMs`, once pending input has been read: our own stall is not the other side's silence. */
   start(limitMs: number, act: () => void): void {
     const timer = setTimeout(() => {
       setImmediate(() => {

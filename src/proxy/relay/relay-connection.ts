@@ -1,7 +1,8 @@
 /**
- * The fast path: one client connection and the one upstream connection that belongs to it. Heads are read, framing is
- * followed, and everything passes on as the bytes it came in, but for the forwarding fields. Knows no metrics: it reports
- * exchanges. What it cannot frame without doubt it hands over, at a message boundary, with every byte unread.
+ * The relay is the fast path. This folder serves one client connection with one upstream connection of its own. It
+ * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. A request that it
+ * cannot frame without doubt goes to the gateway, at a message boundary, with every byte unread. The folder must not
+ * know the gateway or metrics: it reports exchanges.
  */
 import type { Socket } from 'node:net';
 import type { LimitKey } from '../../limits/limit-hits.ts';
@@ -39,18 +40,18 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
   #head: Http1RequestHead | undefined;
-  /** Where the client's bytes are that are being read in this moment, if not in memory of their own. */
+  /** The buffer of the client read in progress, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
-  /** The current response has said that it is the last. */
+  /** We added `Connection: close` to the current response. */
   #hasDrainNotice = false;
-  /** Its current request is not passed on; the answer to it is due. */
+  /** The current request is refused; its answer is due. */
   #isTurnedAway = false;
-  /** Memory that `unread` takes. */
+  /** Memory of `unread`. */
   readonly #account: RequestAccount;
-  /** Memory had no room for pipelined requests: they are dropped, and the client gets 503 after the current answer. */
+  /** Without memory for pipelined requests they are dropped, and the client gets 503 after the current answer. */
   #isOverfull = false;
 
-  /** Without `reads`, which are those of `socket`, it is read as a stream. */
+  /** `reads` are the reads of `socket`. Without them the socket is read as a stream. */
   constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ClientReads) {
     this.client = client;
     this.#context = context;
@@ -72,12 +73,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     return this.#toClient.bytesRead;
   }
 
-  /** Closes the connection if nothing is under way on it. */
   closeIfIdle(): void {
     if (this.isIdle && this.#request.unread.length === 0) this.#close();
   }
 
-  /** Ends everything at once. */
   destroy(): void {
     this.#toClient.destroy();
   }
@@ -99,7 +98,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     }
   }
 
-  /** Charges `unread` to the budget. Bytes cannot go back into the socket: without room they are dropped, and the client gets 503. */
+  /**
+   * Charges `unread` to the budget. Without memory it is dropped, as bytes cannot return to the socket, and 503
+   * follows.
+   */
   #keepUnread(): void {
     if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
     if (this.isIdle) {
@@ -116,7 +118,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#refuse(503, 'limits.memoryBytes');
   }
 
-  /** Begins the next request if it is there and it is its turn. */
+  /** Starts the next request if its head is complete and no other request is in progress. */
   #takeNext(): void {
     if (!this.isIdle || this.#toClient.isClosing) return;
     if (this.#isOverfull) {
@@ -133,7 +135,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
-      // A stream that has ended cannot be handed over. And the gateway is not told of the protocol in a request line.
+      // The gateway cannot take an ended stream. And Node's parser hides the protocol of a request line from it, e.g.
+      // RTSP.
       if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(refusal(400));
       else this.#handOver(head);
     } else if (head.fieldCount > this.#services.options.maxFields) {
@@ -164,7 +167,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#passRequest(this.#request.begin(head), head);
   }
 
-  /** Passes on bytes of the current request, its `head` first if given; undefined when its body is malformed. */
+  /** Passes on bytes of the current request, its `head` first if given. Undefined `bytes`: the body is malformed. */
   #passRequest(bytes: Buffer | undefined, head?: Http1RequestHead): void {
     if (bytes === undefined) {
       this.#rejectRequest();
@@ -177,18 +180,18 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
       const sent = withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes, text);
       this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
-    // No upstream with a body still coming: the response was early or ours, the rest has nowhere to go.
+    // A body may still arrive without an upstream, after an early response or our own: then its rest is dropped.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
-    // Who reads along takes his time.
+    // Flush first: observers may be slow.
     if (this.#observed?.takesTime === true) this.#toUpstream.flush();
     this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
-    // Sent ahead, and cut off: the rest never comes, and without this the upstream would wait for it.
+    // The client has cut off a pipelined request: its rest never comes, and the upstream must not wait for it.
     else if (this.#toClient.hasEnded) this.#toUpstream.end();
   }
 
   #onRequestDone(): void {
-    // The answer was complete before its request: see `#completed`.
+    // The response was complete before its request: see `#completed`.
     if (this.#exchange === undefined) {
       this.#toUpstream.letGo();
       return;
@@ -205,12 +208,12 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
       this.#takeNext();
       return;
     }
-    // A request answered early, and now broken off: nobody is left who could say more.
+    // The request was answered early and is now cut off: neither side will send more.
     if (this.#exchange === undefined && !this.#toUpstream.isOpen) {
       this.#close();
       return;
     }
-    // As without us: the upstream sees the client's half-close, behind everything that the client sent before it.
+    // As without the sidecar, the upstream sees the client's half-close, after all that the client sent before it.
     if (!this.#request.isDone || this.#request.unread.length === 0) this.#toUpstream.end();
     this.#toClient.limitHalfClosed();
   }
@@ -218,24 +221,24 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   // ---- responses: upstream to client
 
   onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
-    // A connection that was let go.
+    // A connection that was dropped or let go.
     if (!this.#toUpstream.is(upstream)) {
       upstream.destroy();
       return false;
     }
-    // Bytes that answer nothing: reading them as the next response would give a client what is not his.
+    // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
     if (this.#exchange === undefined || this.#isTurnedAway) {
       this.#toUpstream.drop(true);
-      // The rest of a body answered early is lost, and its client may be waiting for us to close.
+      // The upstream takes no more of a request body that it answered early, and the client may wait for us to close.
       if (!this.#request.isDone) this.#close();
       return false;
     }
     const progress = this.#response.read(bytes, length);
     const { headEnd, head, interimStatus } = this.#response;
-    // It has begun to answer; 100 only says that it has begun to read.
+    // The answer has begun; an interim 100 only says that the upstream reads.
     if (headEnd > 0 || interimStatus > 100) this.#timer.stop();
     if (headEnd > 0) this.#exchange.status = head?.status ?? 0;
-    // The call ends here, at its last byte from the upstream; it is measured once the client has it.
+    // The call ends at its last byte from the upstream. It is recorded after the client's write.
     const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
     const canGoOn = this.#passResponse(bytes, buffer, endedNs);
     if (this.#observed?.takesTime === true) this.#toClient.flush();
@@ -246,7 +249,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     return canGoOn;
   }
 
-  /** Passes on what was read; false when the client cannot take more for now. `endedNs`: 0 unless the response ends with it. */
+  /**
+   * Passes on what was read; false when the client takes no more for now. `endedNs`: 0 unless this ends the response.
+   */
   #passResponse(read: Buffer, buffer: ReadBuffer | undefined, endedNs: number): boolean {
     const { bytes, end, headEnd, head } = this.#response;
     if (end === 0) return true;
@@ -268,7 +273,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.drop(false);
     if (this.#exchange === undefined || this.#isTurnedAway) {
-      // Idle: the client's connection stays, its next request opens a new one. Else the rest of a body answered early is lost.
+      // If idle, the client's connection stays, and its next request opens a new upstream connection. Otherwise the
+      // rest of a body that was answered early is lost.
       if (!this.#request.isDone) this.#close();
       return;
     }
@@ -283,12 +289,12 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
 
   #completed(endedNs: number): void {
     this.#endExchange(COMPLETED, endedNs);
-    // Bytes behind the response answer nothing, as above.
+    // Bytes after the response answer no request, as above.
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
-    // An upstream that answers before it has read the whole request may take the rest for a next request. The rest is still passed
-    // on; then the connection ends (RFC 9112 §9.3).
+    // An upstream that answers before it has read the whole request may take the rest for the next request. The rest is
+    // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.letGo();
-    // Draining ends a connection only where the client has been told: else the end may cross with its next request.
+    // A drain closes a connection only after the client was told: otherwise the close may cross with its next request.
     const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#hasDrainNotice;
     this.#head = undefined;
     if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
@@ -298,7 +304,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#goOn();
   }
 
-  /** Begins the next exchange if its head is there. */
   #goOn(): void {
     this.#takeNext();
     if (this.#account.bytes > 0) {
@@ -319,7 +324,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
 
   // ---- answers of our own
 
-  /** Answers in place of the upstream, which is not asked; a body is read and dropped. */
+  /** Answers without asking the upstream. A request body is read and dropped. */
   #turnAway(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
     this.#head = head;
     this.#response.begin(head.method);
@@ -327,21 +332,21 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
       this.#rejectRequest();
       return;
     }
-    // The connection of the requests before stays, unless a body is coming that must not get onto it.
+    // The upstream connection stays, unless a body is coming that must not reach it.
     if (!this.#request.isDone) this.#toUpstream.drop(false);
     this.#isTurnedAway = true;
-    // Not at once: requests sent ahead would be answered within each other.
+    // Deferred: answering pipelined requests at once would recurse.
     setImmediate(() => {
       this.#isTurnedAway = false;
       if (this.#exchange !== exchange) return;
       this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
-      // RFC 9110 §10.1.1: a client that asks before it sends a body may leave it out.
+      // RFC 9110 §10.1.1: a client that sends `Expect` may leave the body out.
       const isBodyUnsure = !this.#request.isDone && head.field('expect') !== undefined;
       this.#answer(problem, isBodyUnsure);
     });
   }
 
-  /** The body's framing is broken: nobody may guess where the next request begins. */
+  /** The body's framing is broken, so the beginning of the next request is unknown. */
   #rejectRequest(): void {
     this.#endExchange(CANCELLED);
     this.#toUpstream.drop(true);
@@ -354,14 +359,14 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#answerAndClose(refusal(status));
   }
 
-  /** The upstream gives no (whole) answer: say so if the answer has not begun, else make the break visible. */
+  /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
   #fail(failure: UpstreamFailure): void {
     const hasAnswerBegun = this.#response.head !== undefined;
-    // A client that has closed its side may have left for good, and an upstream that closes then only follows it.
+    // A client that has closed its side may be gone, and the upstream's close may only be a consequence.
     this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
     this.#toUpstream.drop(true);
     if (hasAnswerBegun) {
-      // Without framing of its own, a response cut short by an orderly close would look complete.
+      // A response that ends with its connection would look complete after an orderly close.
       if (this.#response.endsWithConnection) this.#toClient.reset();
       else this.#close();
       return;
@@ -374,7 +379,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     return failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED');
   }
 
-  /** Tells the client why there is no response; `isForcedLast`: nobody can tell where its next request would begin. */
+  /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
   #answer(problem: Problem, isForcedLast: boolean): void {
     const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || this.#head?.isLast === true;
     const answer = toRawResponse(problem, { isHead: this.#head?.method === 'HEAD', isLast });
@@ -408,8 +413,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   };
 
   /**
-   * What a client sends before its turn is bounded. And a next request that is the gateway's must stay within the socket's
-   * reach, with the end of the stream behind it: a stream that has ended cannot be handed over.
+   * Bounds what a client sends ahead. When the next request belongs to the gateway, reading stops before the end of the
+   * stream arrives: the gateway cannot take an ended stream.
    */
   #isTooFarAhead(): boolean {
     if (this.#exchange === undefined || !this.#request.isDone) return false;
@@ -438,7 +443,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#services.stalled.look(this);
   }
 
-  /** The side that has to wait keeps a read of its own, besides the bytes that wait to be sent. */
+  /** Besides the unsent bytes, the side that is paused holds one read. */
   get stalledBytes(): number {
     const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes;
     return unsentBytes < PAUSING_BYTES ? unsentBytes : unsentBytes + READ_BUFFER_BYTES;
@@ -475,7 +480,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#toClient.close();
   }
 
-  /** So do we on the other side. */
+  /** Resets the upstream's connection as well. */
   onClientReset(): void {
     this.#toUpstream.drop(true);
   }

@@ -13,48 +13,47 @@ import type { WriteBatch } from './write-batch.ts';
 export interface RelayOptions {
   readonly forwarded: ForwardedMode;
   readonly headBytes: number;
-  /** Most fields in a request's head. */
+  /** Most header fields of a request. */
   readonly maxFields: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly halfClosedTimeoutMs: number;
-  /** 0: none. */
+  /** 0: no limit. */
   readonly responseTimeoutMs: number;
 }
 
-/** What all relay connections share. */
+/** Shared by all relay connections. */
 export interface RelayServices {
-  /** Another object when the configuration is reloaded. */
+  /** A reload replaces this object. */
   options: RelayOptions;
   readonly upstream: Upstream;
   readonly reporter: ExchangeReporter;
   readonly writes: WriteBatch;
   readonly silence: SilenceWatch;
-  /** For reads of clients' connections. */
+  /** Buffers for reads from clients. */
   readonly buffers: ReadBuffers;
-  /** For bytes that wait for their turn, or for the rest of their head. */
+  /** For pipelined requests and unfinished heads. */
   readonly memory: RequestMemory;
-  /** For bytes that peers do not read. */
+  /** For writes that peers do not read. */
   readonly stalled: StalledWrites;
 }
 
-/** A connection of the relay, as its context knows it. */
+/** A relay connection as its context sees it. */
 export interface Relayed {
   readonly client: ClientConnection;
   readonly isIdle: boolean;
-  /** Bytes that the client has sent. */
   readonly bytesRead: number;
   closeIfIdle(): void;
   destroy(): void;
 }
 
-/** Who runs relay connections: the dispatcher. */
+/** The owner of relay connections: the dispatcher. */
 export interface RelayContext {
   readonly services: RelayServices;
-  /** True once the server drains: responses announce the end of their connection. */
+  /** True while the sidecar drains: responses then announce the end of their connection. */
   readonly isDraining: boolean;
-  /** The next request on this socket is not the relay's. `unread` begins with its first byte. */
+  /** The relay cannot serve the next request on this socket. `unread` begins with its first byte. */
   onIrregular(connection: Relayed, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
-  /** Socket and upstream connection are gone. */
+  /** Both connections are closed. */
   onRelayClosed(connection: Relayed): void;
 }

@@ -1,17 +1,17 @@
 /**
- * Finds connections that have become silent. A timer on each socket would do the same, but Node sets it anew with every read and
- * write: some 5 % of what a small call costs. So a socket gets one only once nothing has moved on its connection for a while.
+ * Finds silent connections. A timer on each socket would do the same, but Node restarts it with every read and write:
+ * some 5 % of the cost of a small call. So a socket gets a timer only after nothing has moved for a while.
  */
 
-/** Looks are that often at most: what is silent for longer than allowed is noticed up to this much late. */
+/** The longest interval between two looks. A timeout may be noticed later by this much. */
 const MAX_LOOK_MS = 5_000;
-/** And so many within the time that a connection may be silent. */
+/** Looks per idle timeout. */
 const LOOKS_PER_TIMEOUT = 4;
 
 export interface Watched {
-  /** How long it may be silent, in ms; 0: for ever. The same for all. */
+  /** The idle timeout in ms, the same for all; 0: none. */
   readonly idleTimeoutMs: number;
-  /** Called again and again, `everyMs` after the time before. */
+  /** Called every `everyMs`. */
   look(everyMs: number): void;
 }
 
@@ -24,7 +24,7 @@ export class SilenceWatch {
     if (this.#timer === undefined) this.#lookAfter(toLookMs(watched.idleTimeoutMs));
   }
 
-  /** Whoever is not there is not missed. */
+  /** Ignores one that is not watched. */
   delete(watched: Watched): void {
     this.#watched.delete(watched);
   }
@@ -40,7 +40,7 @@ export class SilenceWatch {
       watched.look(everyMs);
       last = watched;
     }
-    // The time may be another since the configuration was reloaded.
+    // A reload may have changed the timeout.
     if (last !== undefined) this.#lookAfter(toLookMs(last.idleTimeoutMs));
   }
 }

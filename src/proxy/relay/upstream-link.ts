@@ -7,12 +7,12 @@ import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
 import type { RelayServices } from './relay-context.ts';
 import { DeferredWriter } from './write-batch.ts';
 
-/** How long an upstream may take to close a connection that was let go, once everything is sent. */
+/** How long an upstream may take to close a connection after the last byte was sent on `letGo`. */
 const LINGER_MS = 2_000;
 
 /**
- * The upstream's side of a relayed connection: none until there is something to send, and again none when it has ended or was
- * dropped. What the sockets say comes to the `UpstreamListener`, with the socket, since one that was dropped may still speak.
+ * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
+ * end or a drop. The `UpstreamListener` gets each event with its socket, since a dropped socket may still emit some.
  */
 export class UpstreamLink {
   readonly #upstream: Upstream;
@@ -22,12 +22,12 @@ export class UpstreamLink {
   readonly #writer: DeferredWriter;
   readonly #stalled: StalledWrites;
   #socket: Socket | undefined;
-  /** One that was let go, and has not closed yet. */
+  /** A socket that was let go and has not closed yet. */
   #leaving: Socket | undefined;
-  /** It takes no more for now. */
+  /** The socket takes no more until its 'drain'. */
   isFull = false;
 
-  /** `onFullChange`: `isFull` is another. */
+  /** `onFullChange` is called when `isFull` changes. */
   constructor(services: RelayServices, listener: UpstreamListener, onFullChange: () => void) {
     this.#upstream = services.upstream;
     this.#stalled = services.stalled;
@@ -41,7 +41,7 @@ export class UpstreamLink {
     return this.#socket !== undefined;
   }
 
-  /** Of the connection of now. */
+  /** Unsent bytes of the current connection. */
   get unsentBytes(): number {
     return this.#socket?.writableLength ?? 0;
   }
@@ -50,14 +50,14 @@ export class UpstreamLink {
     return this.#socket === undefined ? 0 : this.#socket.bytesWritten - this.#socket.writableLength;
   }
 
-  /** Whether `socket` is the connection of now, and not one that was dropped before, while another may be at work. */
+  /** Whether `socket` is the current connection, and not an earlier one that was dropped. */
   is(socket: Socket): boolean {
     return socket === this.#socket;
   }
 
   /**
-   * Text, which is latin1 and should be short, goes at the end of this turn; opens a connection where there is none. `sinceNs`:
-   * what `AddedTime.sample` gave for it; `buffer`: the one that `bytes` are in, if not their own.
+   * Sends `bytes`, and connects first if necessary. Text is latin1, should be short, and is sent at the end of this
+   * turn. `sinceNs` comes from `AddedTime.sample`. `buffer` is the shared buffer that holds `bytes`, if any.
    */
   send(bytes: Buffer | string, sinceNs = 0, buffer?: ReadBuffer): void {
     this.#socket ??= this.#upstream.connect(this.#listener);
@@ -71,12 +71,12 @@ export class UpstreamLink {
     if (!takesMore) this.#onFull();
   }
 
-  /** Sends now what waits. */
+  /** Sends deferred text now. */
   flush(): void {
     this.#writer.flush();
   }
 
-  /** Ends our side behind what was sent. */
+  /** Ends our side after everything is sent. */
   end(): void {
     this.#writer.flush();
     this.#socket?.end();
@@ -90,21 +90,21 @@ export class UpstreamLink {
     this.#socket?.resume();
   }
 
-  /** Goes away from the connection, without a word or by a reset. */
+  /** Closes the connection at once, by a reset if `isReset`. Deferred text is lost. */
   drop(isReset: boolean): void {
     const socket = this.#socket;
     if (socket === undefined) return;
     this.#socket = undefined;
     this.#writer.clear();
-    // One that is still connecting would wait for that before it resets.
+    // A reset of a connecting socket would wait until it is connected.
     if (isReset && !socket.connecting) resetConnection(socket);
     else socket.destroy();
     if (this.isFull) this.onDrain();
   }
 
   /**
-   * Ends the connection after what is still to be sent; nothing that it says is read any more. At most one is leaving at a time:
-   * an earlier one is destroyed.
+   * Ends the connection after the remaining bytes are sent, and ignores what it receives. Only one may be leaving: an
+   * earlier one is destroyed.
    */
   letGo(): void {
     const socket = this.#socket;
@@ -119,7 +119,10 @@ export class UpstreamLink {
     if (this.isFull) this.onDrain();
   }
 
-  /** An upstream that never reads the rest of a body would keep it in memory for ever. */
+  /**
+   * If the upstream never reads the rest of a body, the budget's limit applies; otherwise it would stay in memory for
+   * ever.
+   */
   #watchLeaving(socket: Socket): void {
     if (socket.writableLength === 0) return;
     const leaving: StallingConnection = {
@@ -135,7 +138,7 @@ export class UpstreamLink {
     socket.once('close', () => this.#stalled.remove(leaving));
   }
 
-  /** To be called when the connection of now takes more again. */
+  /** Call when the current connection takes more again. */
   onDrain(): void {
     this.isFull = false;
     this.#onFullChange();

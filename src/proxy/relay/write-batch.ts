@@ -1,16 +1,16 @@
 /**
- * Writes of one turn of the event loop, done together at its end. Each write to a peer that sleeps wakes it, and a wake-up
- * costs the writer more than the write: peers that are written to in quick succession are still awake for the second. With 64
- * busy connections this takes a third off a request's processor time (`npm run bench -- --workload rpc`); with one it changes
- * nothing.
+ * Collects the writes of one turn of the event loop and does them together at its end. A write to a sleeping peer wakes
+ * it, and a wake-up costs the writer more than the write. Peers that are written to in quick succession are still awake
+ * for the second write. With 64 busy connections this takes a third off a request's processor time
+ * (docs/benchmarks.md); with one connection it changes nothing.
  */
 import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
 
-/** Writes that may wait for each other: no call waits for longer than this many others take. */
+/** Most writes in a batch: no call waits longer than these take. */
 const MAX_WRITES = 64;
 
-/** What all connections share: whose bytes wait for the end of the turn. */
+/** The batch of all connections. */
 export class WriteBatch {
   #waiting: DeferredWriter[] = [];
   #isScheduled = false;
@@ -20,7 +20,7 @@ export class WriteBatch {
     if (this.#waiting.length >= MAX_WRITES) this.flush();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
-      // Immediates run when all sockets that were readable have been read.
+      // Immediates run after all readable sockets have been read.
       setImmediate(this.#onTurnEnd);
     }
   }
@@ -30,7 +30,7 @@ export class WriteBatch {
     this.flush();
   };
 
-  /** Does now what waits: to be called before anything that takes its time at the end of a turn. */
+  /** Does all waiting writes now. Call it before slow work at the end of a turn. */
   flush(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -38,7 +38,9 @@ export class WriteBatch {
   }
 }
 
-/** One direction of a connection. Whoever ends its socket, or writes to it himself, has to call `flush` before. */
+/**
+ * Deferred writes in one direction of a connection. Call `flush` before ending its socket or writing to it directly.
+ */
 export class DeferredWriter {
   readonly #batch: WriteBatch;
   readonly #added: AddedTime;
@@ -47,14 +49,14 @@ export class DeferredWriter {
   #text = '';
   #sinceNs = 0;
 
-  /** `onFull`: the socket takes no more until its `drain`, as `write` would have said by `false`. */
+  /** `onFull` is called where `write` would have returned false: the socket takes no more until its 'drain'. */
   constructor(batch: WriteBatch, added: AddedTime, onFull: () => void) {
     this.#batch = batch;
     this.#added = added;
     this.#onFull = onFull;
   }
 
-  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs`: what `AddedTime.sample` gave for it. */
+  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs` comes from `AddedTime.sample`. */
   write(socket: Socket, text: string, sinceNs = 0): void {
     this.flush();
     this.#socket = socket;
@@ -63,7 +65,6 @@ export class DeferredWriter {
     this.#batch.add(this);
   }
 
-  /** Writes now what waits. */
   flush(): void {
     const socket = this.#socket;
     if (socket === undefined) return;
@@ -76,7 +77,7 @@ export class DeferredWriter {
     if (!takesMore) this.#onFull();
   }
 
-  /** Forgets what waits: its socket is gone. */
+  /** Drops the text: its socket is gone. */
   clear(): void {
     this.#socket = undefined;
     this.#text = '';
