@@ -1,17 +1,18 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** As seen from us: to the upstream, or back to the client. */
+/** `request` runs to the upstream, `response` back to the client. */
 export type Direction = 'request' | 'response';
 
 /**
- * One in so many is measured, beginning with the first. A prime, since up to 64 texts are written at the end of a turn: a power of
- * two would meet the same place among them again and again, the first of which waits longest.
+ * One in this many is measured, beginning with the first. A prime, since up to 64 texts are written together at the end
+ * of a turn, and the first of them waits longest: a power of two would always sample the same places.
  */
 const MEASURED_OF = 17;
 
 /**
- * How long what passes in one direction is kept: from a moment that is known anyway to the one at which it has been written on.
- * Who passes it on asks `sample`, keeps what it gives beside the bytes, and hands it to `written`. So the clock is read for one in 17.
+ * Measures how long the sidecar keeps bytes of one direction: from a moment that is known anyway until they are
+ * written. The caller asks `sample`, keeps its result beside the bytes, and hands it to `written`. So only one in 17
+ * reads the clock.
  */
 export class AddedTime {
   readonly #clock: Clock;
@@ -24,7 +25,7 @@ export class AddedTime {
     this.#onMeasured = onMeasured;
   }
 
-  /** `sinceNs`, a moment of `Clock.nowNs`, if this one is to be measured; else 0. */
+  /** Returns `sinceNs`, a moment of `Clock.nowNs`, if this one is to be measured; otherwise 0. */
   sample(sinceNs: number): number {
     this.#untilMeasured -= 1;
     if (this.#untilMeasured > 0) return 0;
@@ -32,7 +33,7 @@ export class AddedTime {
     return sinceNs;
   }
 
-  /** To be called right after the write, with what `sample` gave: nothing is done for 0. */
+  /** Call right after the write, with the result of `sample`; 0 does nothing. */
   written(sinceNs: number): void {
     if (sinceNs > 0) this.#onMeasured(this.#clock.nowNs() - sinceNs);
   }

@@ -19,24 +19,24 @@ import { TunnelGuard } from './tunnel-guard.ts';
 
 /** The paths of `rest.deny`. */
 export interface PathDenial {
-  /** Whether a client of that address may not ask for that target. */
+  /** True if a client at that address must not ask for that target. */
   denies(target: string, remoteAddress: string): boolean;
 }
 
-/** What requests are passed on. */
+/** Which requests are passed on. */
 export interface Admission {
-  /** Requests that may be with the upstream at a time, held long polls among them; 0: any number. */
+  /** Most requests with the upstream at a time, including held long polls; 0: any number. */
   readonly maxInFlight: number;
-  /** Undefined: every path is passed on. */
+  /** Undefined: no path is denied. */
   readonly denial: PathDenial | undefined;
 }
 
 export interface ReporterOptions extends Partial<Admission> {
-  /** Where limits are counted; absent: for this reporter alone. */
+  /** Counts the limits that were reached; the default is a counter of this reporter's own. */
   readonly hits?: LimitHits | undefined;
 }
 
-/** More than there can be connections, and small enough to be compared as an integer. */
+/** More than there can be connections, yet small enough to be compared as an integer. */
 const ANY_NUMBER = 2 ** 30 - 1;
 
 function toMaxInFlight(configured: number): number {
@@ -44,8 +44,9 @@ function toMaxInFlight(configured: number): number {
 }
 
 /**
- * What `relay/` and `gateway/` report exchanges to. Guards the traffic from the observer: an exception in it is counted,
- * logged once, and ends the observation of that exchange, not the exchange: its ending is still reported.
+ * Receives the reports of `relay/` and `gateway/` on their exchanges. Shields the traffic from the observer: its
+ * exception is counted and logged once. It ends the observation of that exchange, not the exchange, and the ending is
+ * still reported.
  */
 export class ExchangeReporter {
   readonly #clock: Clock;
@@ -53,11 +54,11 @@ export class ExchangeReporter {
   readonly #logger: Logger;
   #maxInFlight: number;
   #denial: PathDenial | undefined;
-  /** Where both paths count what they refuse, or end, for a limit. */
+  /** Both data paths count here what they refuse or end because of a limit. */
   readonly hits: LimitHits;
-  /** What the upstream did not answer. */
+  /** Failed exchanges by code. */
   readonly failures: FailureRecord;
-  /** What measures how long passing on takes. */
+  /** Measures the time that the sidecar adds. */
   readonly added: Readonly<Record<Direction, AddedTime>>;
   #observerErrors = 0;
   #open = 0;
@@ -77,12 +78,11 @@ export class ExchangeReporter {
     this.added = { request: addedTo('request'), response: addedTo('response') };
   }
 
-  /** Exchanges begun and not yet ended. */
   get open(): number {
     return this.#open;
   }
 
-  /** Of these, the ones that are with the upstream: not those that wait for their turn on their connection. */
+  /** Open exchanges that were admitted: not those that wait for their turn on their connection. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -91,13 +91,13 @@ export class ExchangeReporter {
     return this.#observerErrors;
   }
 
-  /** Another limit and other denied paths from now on; what is with the upstream stays there. */
+  /** Changes limit and denied paths. Requests that are with the upstream stay there. */
   reconfigure({ maxInFlight, denial }: Admission): void {
     this.#maxInFlight = toMaxInFlight(maxInFlight);
     this.#denial = denial;
   }
 
-  /** To be called at the moment the request's head has been read. */
+  /** Call when the request's head has been read. */
   begin(request: RequestHead, client: ClientConnection, path: DataPath): Exchange {
     const exchange = new Exchange(request, client, path, this.#clock.nowNs());
     this.#open += 1;
@@ -110,8 +110,8 @@ export class ExchangeReporter {
   }
 
   /**
-   * Why the exchange may not go to the upstream now; to be asked once, and before a connection is opened for it. Undefined: it may,
-   * and its place is free again with its ending.
+   * Returns why the exchange must not go to the upstream now; undefined if it may. Call once, before opening a
+   * connection for it. Its place is free again when it ends.
    */
   admit(exchange: Exchange): Refusal | undefined {
     if (this.#denial?.denies(exchange.request.target, exchange.client.remoteAddress) === true) {
@@ -127,7 +127,7 @@ export class ExchangeReporter {
     return undefined;
   }
 
-  /** The head of the final response, or of a 101, has come. Nothing is to be made of it unless `exchange.wantsResponse`. */
+  /** The head of the final response, or of a 101, has come. Not needed unless `exchange.wantsResponse`. */
   response(exchange: Exchange, response: ResponseHeadView): void {
     if (!exchange.wantsResponse) return;
     try {
@@ -153,20 +153,20 @@ export class ExchangeReporter {
     this.#end(exchange, exchange.responseObserver);
   }
 
-  /** Who is to be told of the tunnel behind an accepted upgrade: never throws, and passes one closing on. */
+  /** The observer of the tunnel after an accepted upgrade. It never throws, and ignores a second close. */
   tunnelOf(exchange: Exchange): TunnelObserver | undefined {
     const observer = exchange.tunnelObserver;
     return observer && new TunnelGuard(observer, (cause) => this.observerFailed(cause));
   }
 
-  /** Now, as `end` takes it. */
+  /** The present time, for `end`. */
   nowNs(): number {
     return this.#clock.nowNs();
   }
 
   /**
-   * Reports the ending; a second one is ignored, so callers may report from every event that could be the last. `endedNs`:
-   * when it came, where something was done before it is reported.
+   * Reports the ending. Later calls are ignored, so callers may report from every event that could be the last.
+   * `endedNs` is the moment of the ending if other work came before the report.
    */
   end(exchange: Exchange, ending: Ending, endedNs: number = this.#clock.nowNs()): void {
     if (!exchange.markEnded(endedNs)) return;
@@ -178,12 +178,12 @@ export class ExchangeReporter {
     } catch (cause) {
       this.observerFailed(cause);
     }
-    // A request's body may go on behind an early response: nobody is left who could be told.
+    // A request's body may continue after an early response: no observer is left to be told.
     exchange.requestObserver = undefined;
     exchange.responseObserver = undefined;
   }
 
-  /** Runs what measures beside exchanges, e.g. on a timer: an exception in it is one in an observer. */
+  /** Runs a measurement outside exchanges, e.g. on a timer. Its exception counts as one of an observer. */
   guard(measure: () => void): void {
     try {
       measure();
@@ -215,10 +215,10 @@ export class ExchangeReporter {
     this.observerFailed(cause);
   }
 
-  /** Counts an exception of whoever is told of exchanges or calls, and logs the first. */
+  /** Counts an exception of an observer of exchanges or calls, and logs the first. */
   observerFailed(cause: unknown): void {
     this.#observerErrors += 1;
-    // Once: a broken observer would otherwise write a line for each request. The name only, since a message could hold input.
+    // Once: a broken observer would otherwise log a line per request. Only the name, since a message could hold input.
     if (this.#observerErrors > 1) return;
     const name = cause instanceof Error ? cause.name : typeof cause;
     this.#logger.error({ error: name }, 'an observer failed; traffic goes on unobserved');

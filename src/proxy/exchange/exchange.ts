@@ -1,8 +1,9 @@
 /**
- * The vocabulary between the data plane and measuring: one request with its response, who sent it, and how it ended.
+ * This folder is the vocabulary between the data plane and measuring: a request with its response, its client, its
+ * ending.
  *
- * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `record/` observes them. This room knows
- * neither sockets nor metrics. An observer that throws never touches the traffic: the exchange goes on unobserved.
+ * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `record/` observes them. This folder
+ * must not know sockets or metrics. An observer that throws never touches the traffic: the exchange goes on unobserved.
  */
 import type { Direction } from './added-time.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
@@ -13,34 +14,34 @@ export interface ClientConnection {
   readonly remotePort: number;
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
-  /** Common name in the subject of the client's certificate, which has been verified: who all of the connection's requests are of. */
+  /** Common name in the subject of the client's verified certificate: the user of all requests on the connection. */
   readonly certificateUser?: string;
-  /** Issuer and subject of that certificate: what tells it from others with that common name. */
+  /** Issuer and subject of that certificate: they distinguish it from others with the same common name. */
   readonly certificateSubject?: string;
 }
 
 /**
- * A request's head as observers read it. Strings are latin1, byte for byte as on the wire, and may be slices that keep
- * the whole head (with its credentials) alive: copy what you keep (`detached` in protocol/http1/text.ts).
+ * A request's head as observers read it. Strings are latin1, byte for byte as on the wire. They may be slices that keep
+ * the whole head, with its credentials, alive: copy what you keep (`detached` in protocol/http1/text.ts).
  */
 export interface RequestHead {
   readonly method: string;
   /** The request-target as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`. */
   readonly target: string;
-  /** Value of the first field of that lower-case name, without surrounding blanks. */
+  /** Value of the first field with that lower-case name, without surrounding blanks. */
   field(name: string): string | undefined;
-  /** Values of all fields of that lower-case name in order, e.g. of `cookie`. */
+  /** Values of all fields with that lower-case name in order, e.g. of `cookie`. */
   fields(name: string): readonly string[];
 }
 
 export type Ending =
-  /** The last byte of the response has come from the upstream. */
+  /** The upstream has sent the last byte of the response. */
   | { readonly kind: 'completed' }
-  /** The upstream did not answer, or not to the end. */
+  /** The upstream did not answer, or not completely. */
   | { readonly kind: 'failed'; readonly failure: UpstreamFailure }
   /** The client left before the response was complete. */
   | { readonly kind: 'cancelled' }
-  /** `rest.deny` keeps the client from the path: the upstream was not asked. */
+  /** `rest.deny` denies the client this path: the upstream was not asked. */
   | { readonly kind: 'denied' };
 
 export const COMPLETED: Ending = { kind: 'completed' };
@@ -50,58 +51,57 @@ export const DENIED: Ending = { kind: 'denied' };
 export type DataPath = 'relay' | 'gateway';
 
 /**
- * A final response's head (or a 101's) as observers read it. Strings are latin1, and may be slices that keep the whole head
- * alive, like a request's.
+ * A final response's head (or a 101's) as observers read it. As with a request, strings are latin1 and may be slices
+ * that keep the whole head alive.
  */
 export interface ResponseHeadView {
   /** 200 to 999, or 101. */
   readonly status: number;
-  /** Value of the first field of that lower-case name, without surrounding blanks. */
+  /** Value of the first field with that lower-case name, without surrounding blanks. */
   field(name: string): string | undefined;
-  /** Values of all fields of that lower-case name in order, e.g. of `set-cookie`. */
+  /** Values of all fields with that lower-case name in order, e.g. of `set-cookie`. */
   fields(name: string): readonly string[];
 }
 
-/** Reads one direction's body as it passes. */
+/** Reads the body of one direction as it passes. */
 export interface BodyObserver {
-  /** It takes no time worth speaking of: bytes that wait to be passed on need not be written before it is told. */
+  /** Negligibly fast: the data plane need not flush before telling it. */
   readonly isQuick?: boolean;
   /**
-   * Payload in order and in pieces of any size, never empty, without its transfer coding (chunk framing is taken away; content
-   * codings such as gzip are not). `bytes` is valid during the call only and belongs to the data plane: copy what is kept,
-   * change nothing.
+   * Payload in order, in pieces of any size, never empty. Chunk framing is removed; content codings such as gzip are
+   * not. `bytes` is valid only during the call and belongs to the data plane: copy what you keep, change nothing.
    */
   onBytes(bytes: Buffer): void;
-  /** The last byte of the body has come, trailers included; at once for a message without a body. Never for one broken off. */
+  /** The last byte of the body has come, trailers included; at once without a body. Never called for a body cut off. */
   onEnd(): void;
 }
 
-/** Reads both directions behind an accepted upgrade, from the first byte behind the heads. */
+/** Reads both directions of a tunnel after an accepted upgrade, from the first byte after the heads. */
 export interface TunnelObserver {
-  /** From the client, raw, in order; for `bytes` the same holds as in `BodyObserver`. */
+  /** Raw bytes from the client, in order. The rules of `BodyObserver` hold for `bytes`. */
   onClientBytes(bytes: Buffer): void;
-  /** From the upstream, likewise. */
+  /** Raw bytes from the upstream, likewise. */
   onUpstreamBytes(bytes: Buffer): void;
-  /** Exactly once, and last: both connections are gone, however that came. */
+  /** Called exactly once, and last: both connections are closed, for whatever reason. */
   onClosed(): void;
 }
 
 /**
- * Told of each exchange that begins, and exactly once how it ended. In order: `onBegin`, the request's bytes and end,
- * `onResponse`, the response's bytes and end, `onEnd`. A response may be early: then bytes of the request come also after
- * `onResponse`, and none of what comes after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
+ * Told of the beginning of each exchange, and exactly once of its ending. The order is `onBegin`, the request's bytes
+ * and end, `onResponse`, the response's bytes and end, `onEnd`. A response may be early: then bytes of the request also
+ * come after `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
  */
 export interface ExchangeObserver {
-  /** The place to set `requestObserver` and `wantsResponse`: what is unset afterwards is not looked at again. */
+  /** The place to set `requestObserver` and `wantsResponse`. They are not looked at again if unset here. */
   onBegin(exchange: Exchange): void;
   onEnd(exchange: Exchange, ending: Ending): void;
   /**
-   * The final response's head, or a 101, has come: only for an exchange whose `wantsResponse` is set, and not for an answer of
-   * the sidecar's own. The place to set `responseObserver` (any status but 101) or `tunnelObserver` (101); what is unset
-   * afterwards is not looked at again. What was set by one that then throws is dropped and told nothing.
+   * The final response's head, or a 101, has come. Called only if the exchange's `wantsResponse` is set, and never for
+   * an answer of the sidecar itself. The place to set `responseObserver` (any status but 101) or `tunnelObserver`
+   * (101). They are not looked at again if unset here. If this throws, what it set is dropped and told nothing.
    */
   onResponse?(exchange: Exchange, response: ResponseHeadView): void;
-  /** A request, or a response, has been kept for so long before it was written on: of one in some only, and by the relay. */
+  /** How long the sidecar kept a request or response before writing it on. A sample, from the relay only. */
   onAdded?(direction: Direction, addedNs: number): void;
 }
 
@@ -109,21 +109,21 @@ export class Exchange {
   readonly request: RequestHead;
   readonly client: ClientConnection;
   readonly path: DataPath;
-  /** Monotonic moment at which the request's head had been read. */
+  /** Monotonic moment when the request's head had been read. */
   readonly beganNs: number;
-  /** Status of the final response (never 1xx, but 101 for an upgrade); 0 until its head has come from the upstream. */
+  /** Status of the final response (never 1xx, except 101 for an upgrade); 0 until the upstream has sent its head. */
   status = 0;
-  /** Monotonic moment of the ending; 0 until then. */
+  /** Monotonic moment of the ending; 0 before. */
   endedNs = 0;
-  /** The observer's own note on this exchange; the data plane never looks at it. */
+  /** The observer's own data on this exchange; the data plane never looks at it. */
   note: unknown = undefined;
-  /** What reads the request's body; undefined costs nothing. This and the three below become unset when an observer fails. */
+  /** Reads the request's body; undefined costs nothing. When an observer fails, this and the three below are unset. */
   requestObserver: BodyObserver | undefined = undefined;
-  /** `onResponse` is to be called for this exchange. */
+  /** Asks for `onResponse`. */
   wantsResponse = false;
   responseObserver: BodyObserver | undefined = undefined;
   tunnelObserver: TunnelObserver | undefined = undefined;
-  /** It has a place among the requests that may be with the upstream at a time. */
+  /** It counts among the requests that may be with the upstream at a time (`limits.inFlight`). */
   isAdmitted = false;
   #ended = false;
 
@@ -138,7 +138,6 @@ export class Exchange {
     return this.#ended;
   }
 
-  /** Unsets all of this exchange's own observers. */
   unobserve(): void {
     this.requestObserver = undefined;
     this.wantsResponse = false;
@@ -146,7 +145,7 @@ export class Exchange {
     this.tunnelObserver = undefined;
   }
 
-  /** Marks the ending; false if there was one already: the first stays. */
+  /** Marks the ending; false if it has ended already. The first ending counts. */
   markEnded(endedNs: number): boolean {
     if (this.#ended) return false;
     this.#ended = true;

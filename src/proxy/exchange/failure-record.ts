@@ -9,24 +9,26 @@ import {
   type UpstreamFailureCode,
 } from './upstream-failure.ts';
 
-/** While an upstream is down every request fails alike: one line for each code in that time, with how many it stands for. */
+/**
+ * Every request fails alike while an upstream is down: one log line per code in this time, with the number of failures.
+ */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
-/** Where more is known of them: at the limit itself (`limits.inFlight`), and where TLS is dialled. */
+/** Logged with more detail elsewhere: at the limit itself (`limits.inFlight`), and where TLS connects. */
 const LOGGED_ELSEWHERE: ReadonlySet<UpstreamFailureCode> = new Set(['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS']);
 
 interface Entry {
   count: number;
-  /** `count` when the last line of it was written. */
+  /** `count` at the last log line. */
   loggedCount: number;
   loggedNs: number;
 }
 
-/** What the upstream did not answer, by code: for the log, and for whoever reads numbers. */
+/** Counts failed exchanges by code, for the log and for metrics. */
 export class FailureRecord {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  // All codes from the start, so that a first failure is a step and no new series.
+  // All codes exist from the start, so that a first failure is a step and not a new series.
   readonly #entries = new Map<UpstreamFailureCode, Entry>(
     UPSTREAM_FAILURE_CODES.map((code) => [code, { count: 0, loggedCount: 0, loggedNs: Number.NEGATIVE_INFINITY }]),
   );
@@ -36,12 +38,12 @@ export class FailureRecord {
     this.#logger = logger;
   }
 
-  /** Since the start, e.g. `D2S_ERR_UPSTREAM_REFUSED` => 17; every code is there. */
+  /** Failures since the start, e.g. `D2S_ERR_UPSTREAM_REFUSED` => 17. Has an entry for every code. */
   get counts(): ReadonlyMap<UpstreamFailureCode, number> {
     return new Map(Array.from(this.#entries, ([code, { count }]) => [code, count]));
   }
 
-  /** To be called once for each exchange that failed. */
+  /** Call once for each failed exchange. */
   record(failure: UpstreamFailure, path: DataPath): void {
     const entry = this.#entries.get(failure.code);
     if (entry === undefined) return;

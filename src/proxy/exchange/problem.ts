@@ -1,11 +1,11 @@
 /**
- * Answers that the sidecar gives itself on the client's port: RFC 9457 problems with RFC 9209 Proxy-Status. No address, no
- * message of a cause and nothing of the request ever gets into one.
+ * The sidecar's own answers on the client's port: RFC 9457 problems with RFC 9209 Proxy-Status. An answer never holds
+ * an address, the message of a cause, or anything from the request.
  */
 import { ERROR_CODES } from '../../base/errors.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
-/** A whole answer, but for the start line and what says whether the connection goes on. */
+/** A complete answer except for the start line and the Connection field. */
 export interface Problem {
   readonly status: number;
   readonly title: string;
@@ -35,11 +35,11 @@ export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
 
 const UPSTREAM_TITLES = { 502: 'Bad Gateway', 503: 'Service Unavailable', 504: 'Gateway Timeout' } as const;
 
-/** For a request that was not passed on: most calls take less, and so a place will be free. */
+/** For a request that was not passed on: most calls take less, so a place will be free by then. */
 const RETRY_AFTER_S = 1;
 
 /**
- * What the client is told when the upstream gave no answer, e.g. status 502 with the body
+ * The answer when the upstream gave none, e.g. status 502 with the body
  * `{"type":"about:blank","title":"Bad Gateway","status":502,"detail":"…","error":"connection_refused","code":"D2S_ERR_UPSTREAM_REFUSED"}`.
  */
 export function upstreamProblem(failure: UpstreamFailure): Problem {
@@ -48,14 +48,14 @@ export function upstreamProblem(failure: UpstreamFailure): Problem {
   return status === 503 ? { ...problem, fields: [...problem.fields, ['Retry-After', String(RETRY_AFTER_S)]] } : problem;
 }
 
-/** What a client of another machine is told that asks for a path of `rest.deny`. */
+/** The answer to a client on another machine that asks for a path of `rest.deny`. */
 export function deniedProblem(): Problem {
   const code = 'D2S_ERR_DENIED';
   const error = 'http_request_denied';
   return toProblem(403, 'Forbidden', error, { detail: ERROR_CODES[code], error, code });
 }
 
-/** What the client is told when its request is refused; always the connection's last answer. */
+/** The answer to a refused request. It is always the last on its connection. */
 export function requestProblem(status: RequestProblemStatus): Problem {
   const { title, detail } = REQUEST_PROBLEMS[status];
   // RFC 9209 §2.3: our own limit, or the request's fault.
@@ -64,9 +64,9 @@ export function requestProblem(status: RequestProblemStatus): Problem {
 }
 
 export interface RawResponseOptions {
-  /** The request was HEAD: the same head, no body. */
+  /** The request was HEAD: no body is sent. */
   readonly isHead: boolean;
-  /** The connection ends behind this answer: says so. */
+  /** The connection ends after this answer, which then says so. */
   readonly isLast: boolean;
 }
 
@@ -98,7 +98,7 @@ function toProblem(
   };
 }
 
-/** Escapes what is not ASCII, so that characters, bytes and latin1 are the same. */
+/** Escapes non-ASCII characters, so that characters, bytes and latin1 are the same. */
 function toAscii(json: string): string {
   return json.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

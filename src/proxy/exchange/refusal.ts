@@ -2,7 +2,7 @@ import { DENIED, type Ending } from './exchange.ts';
 import { deniedProblem, type Problem, upstreamProblem } from './problem.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
 
-/** A request that is answered here and not passed on: how its exchange ends, and what its client is told. */
+/** A request that the sidecar answers itself: the ending of its exchange, and the answer. */
 export interface Refusal {
   readonly ending: Ending;
   readonly problem: Problem;

@@ -1,6 +1,6 @@
 import type { TunnelObserver } from './exchange.ts';
 
-/** Guards a tunnel from its observer: past an exception it is told nothing more but that the tunnel is over. */
+/** Shields a tunnel from its observer: after an exception, the observer is only told when the tunnel closes. */
 export class TunnelGuard implements TunnelObserver {
   readonly #observer: TunnelObserver;
   readonly #onFailure: (cause: unknown) => void;
@@ -30,7 +30,7 @@ export class TunnelGuard implements TunnelObserver {
     }
   }
 
-  /** A second one is ignored. */
+  /** A second call is ignored. */
   onClosed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,6 +1,6 @@
 import { type ErrorCode, SidecarError } from '../../base/errors.ts';
 
-/** Error types of RFC 9209 §2.3 that the sidecar can name. */
+/** Error types of RFC 9209 §2.3 that the sidecar uses. */
 export type ProxyErrorType =
   | 'connection_limit_reached'
   | 'connection_refused'
@@ -42,7 +42,7 @@ export type UpstreamFailureCode = keyof typeof KINDS;
 
 export const UPSTREAM_FAILURE_CODES = Object.keys(KINDS) as readonly UpstreamFailureCode[];
 
-/** Why the upstream gave no (whole) answer. `status` and `proxyError` are what the client is told, if it can still be told. */
+/** Why the upstream gave no complete answer. The client gets `status` and `proxyError` if the answer has not begun. */
 export class UpstreamFailure extends SidecarError {
   declare readonly code: UpstreamFailureCode;
 
@@ -50,7 +50,7 @@ export class UpstreamFailure extends SidecarError {
     super(code, undefined, cause === undefined ? undefined : { cause });
   }
 
-  /** 503 when it was not even asked, 504 when time ran out, else 502 (RFC 9110 §15.6). */
+  /** 503 if the upstream was not asked, 504 if time ran out, otherwise 502 (RFC 9110 §15.6). */
   get status(): 502 | 503 | 504 {
     return KINDS[this.code].status;
   }
@@ -62,8 +62,8 @@ export class UpstreamFailure extends SidecarError {
 }
 
 /**
- * The one place that maps a socket's error to a failure. `phase` says how far the exchange had come:
- * `connect` before the connection stood, `handshake` before TLS stood on it, `wait` before the response began, `response` after that.
+ * The only mapping from a socket's error to a failure. `phase` is the progress of the exchange: `connect` before TCP is
+ * connected, `handshake` before TLS is established, `wait` before the response begins, `response` after that.
  */
 export function toUpstreamFailure(
   cause: unknown,
@@ -71,14 +71,15 @@ export function toUpstreamFailure(
 ): UpstreamFailure {
   if (cause instanceof UpstreamFailure) return cause;
   if (phase === 'response') return new UpstreamFailure('D2S_ERR_UPSTREAM_INCOMPLETE', cause);
-  // An upstream that misses a certificate of ours says so only when we take the handshake for done (RFC 8446 §4.4.2.4).
+  // An upstream that requires a client certificate may say so only after we consider the handshake done (RFC 8446
+  // §4.4.2.4).
   if (phase === 'handshake' || isOpenSslCode(codeOf(cause))) return new UpstreamFailure('D2S_ERR_UPSTREAM_TLS', cause);
   if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
   return new UpstreamFailure(toConnectCode(cause), cause);
 }
 
 function toConnectCode(cause: unknown): UpstreamFailureCode {
-  // net.connect to a name with several addresses fails with an AggregateError that carries the last one's code.
+  // With several addresses, net.connect fails with an AggregateError that carries the last one's code.
   switch (codeOf(cause)) {
     case 'ECONNREFUSED':
       return 'D2S_ERR_UPSTREAM_REFUSED';
@@ -92,7 +93,7 @@ function toConnectCode(cause: unknown): UpstreamFailureCode {
     case 'ECONNRESET':
     case 'EPIPE':
       return 'D2S_ERR_UPSTREAM_TERMINATED';
-    // Of the process or the machine that the sidecar runs on: the upstream was not even asked.
+    // A shortage of this process or machine: the upstream was not asked.
     case 'EMFILE':
     case 'ENFILE':
     case 'ENOBUFS':
@@ -111,31 +112,33 @@ function codeOf(cause: unknown): string {
 }
 
 /**
- * Why TLS failed, as a code of Node's, OpenSSL's or the system's, e.g. `CERT_HAS_EXPIRED`, `ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION`,
- * `ECONNRESET`; `''` if there is none. None of them holds anything that the other side has written.
+ * Why TLS failed, as a code of Node, OpenSSL or the system, e.g. `CERT_HAS_EXPIRED`,
+ * `ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION`, `ECONNRESET`; `''` without one. No code holds anything that the peer has
+ * written.
  */
 export function tlsReasonOf(cause: unknown): string {
   const code = codeOf(cause);
   if (code !== 'EPROTO') return code;
-  // Found while writing, OpenSSL's error is in the message only: `...:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version:...`
+  // While writing, OpenSSL's error is only in the message: `...:SSL routines:ssl3_read_bytes:tlsv1 alert protocol
+  // version:...`
   const reason = /:SSL routines:\w*:([\w/ ]+):/.exec((cause as Error).message)?.[1];
   return reason === undefined ? code : `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`;
 }
 
 const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
 
-/** For the log: what lies behind a failure, as a code of the system or of Node, e.g. `ECONNRESET`; undefined if none does. */
+/** For the log: the cause of a failure as a code of the system or of Node, e.g. `ECONNRESET`; undefined without one. */
 export function reasonOf(failure: UpstreamFailure): string | undefined {
   const reason = codeOf(failure.cause);
   return CODE.test(reason) ? reason : undefined;
 }
 
-/** OpenSSL's own errors, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */
+/** Errors of OpenSSL, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */
 function isOpenSslCode(code: string): boolean {
   return code.startsWith('ERR_SSL_') || code === 'EPROTO';
 }
 
-/** A system's error (`ECONNRESET`) has no underscore; what is left is what verification found, e.g. `CERT_HAS_EXPIRED`. */
+/** A system error such as `ECONNRESET` has no underscore. The rest comes from verification, e.g. `CERT_HAS_EXPIRED`. */
 function toTlsError(reason: string): ProxyErrorType {
   if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
   return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
