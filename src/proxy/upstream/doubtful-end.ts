@@ -1,16 +1,20 @@
 import type { Socket } from 'node:net';
 
 /**
- * Finds a reset behind what looks like an end in order: a reset that is read together with the last bytes is reported as one
- * (until libuv#4997). For plain TCP only, at the socket's 'end', in front of Node's own listener, which makes `write` fail.
+ * Distinguishes a reset from an orderly end: libuv reports a reset that it reads together with the last bytes as an end
+ * (until libuv#4997). For plain TCP only. Call at the socket's 'end', before Node's own listener, which makes `write`
+ * fail.
  *
- * False: the peer is still there, or we have closed our side before, and nobody can tell any more. True: the connection is gone,
- * and `onKnown` follows in a moment: with the error when it was reset, undefined when it had ended in order before that.
+ * False: the peer is still there, or we have already closed our side, and then the difference is lost. True: the
+ * connection is gone, and `onKnown` follows shortly, with the error after a reset, or with undefined if it had ended in
+ * order before.
  */
 export function isDoubtfulEnd(socket: Socket, onKnown: (cause: Error | undefined) => void): boolean {
-  // What ended in order still has a peer (getpeername(2)); Node remembers the address, so nobody may have asked before.
+  // After an orderly end the socket still has a peer (getpeername(2)). Node caches `remoteAddress`, so no code may have
+  // read it before.
   if (socket.writableEnded || socket.remoteAddress !== undefined) return false;
-  // Nothing is sent, and the system tells what it knows: EPIPE of one that was reset behind its end (Linux, `tcp_reset`).
+  // The empty write sends nothing and returns the system's error: EPIPE if the reset came after the end (Linux,
+  // `tcp_reset`).
   socket.write('', (cause) =>
     onKnown((cause as NodeJS.ErrnoException | null)?.code === 'ECONNRESET' ? (cause ?? undefined) : undefined),
   );

@@ -1,24 +1,24 @@
 import type { Socket } from 'node:net';
 
 /**
- * Where reads of connections go. Most requests and answers are small: one buffer that all connections share costs nothing for
- * each, and whoever passes its bytes on copies them. A connection that fills it gets a buffer of its own for as long as it is
- * read in large pieces, and its bytes are passed on without a copy: copying took a third off the throughput of 1 MB answers.
+ * Buffers for socket reads. Most requests and answers are small: all connections share one buffer, and passing its
+ * bytes on copies them. A connection that fills it gets a buffer of its own while its reads stay large; those bytes are
+ * passed on without a copy. Copying took a third off the throughput of 1 MB answers.
  */
 
-/** One read takes up to this much. */
+/** Size of one read. */
 export const READ_BUFFER_BYTES = 64 * 1024;
-/** Below this a connection is not read in large pieces any more. */
+/** A smaller read ends a series of large ones. */
 const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
 /**
- * Full reads of one connection in a turn of the event loop. The event loop's library reads up to 32 of them in a row: hundreds of clients
- * that send as fast as they can would keep all others waiting for a second.
+ * Full reads of one connection per turn of the event loop. libuv reads up to 32 in a row: hundreds of clients that send
+ * as fast as they can would keep all others waiting for a second.
  */
 const FULL_READS_A_TURN = 2;
-/** Buffers kept for the next connection that needs one, 1 MB in all. */
+/** Free buffers kept for reuse, 1 MB in all. */
 const MAX_FREE_BUFFERS = 16;
 
-/** What the connections of one side share. */
+/** Shared by the connections of one side. */
 export class ReadBuffers {
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
@@ -26,7 +26,7 @@ export class ReadBuffers {
   #turn = 0;
   #isTurnEnding = false;
 
-  /** Number of the turn of the event loop, of those in which this was asked for. */
+  /** Number of the current turn of the event loop. Counts only turns in which it was asked for. */
   get turn(): number {
     if (!this.#isTurnEnding) {
       this.#isTurnEnding = true;
@@ -47,11 +47,10 @@ export class ReadBuffers {
   }
 }
 
-/** The buffer of one connection. */
 export class ReadBuffer {
   readonly #buffers: ReadBuffers;
   #own: Buffer | undefined;
-  /** Of the turn in which it was read last. */
+  /** Turn of the last full read. */
   #turn = -1;
   #fullReads = 0;
 
@@ -60,21 +59,21 @@ export class ReadBuffer {
   }
 
   /**
-   * Writes `part` of the last read to `socket`, which may hold on to it when it cannot send all at once; false, like `write`,
-   * when it wants no more before its `drain`.
+   * Writes `part` of the last read to `socket`, which may keep it until all is sent. False, like `write`, when the
+   * socket takes no more until its 'drain'.
    */
   pass(part: Buffer, socket: Socket): boolean {
     if (this.#own === undefined) return socket.write(Buffer.from(part));
     const canGoOn = socket.write(part);
-    // Not all has been sent yet: the next read must not go where the rest waits.
+    // The unsent rest stays in this buffer: the next read needs another one.
     if (socket.writableLength > 0) this.#own = this.#buffers.take();
     return canGoOn;
   }
 
-  /** What the next read is to fill; asked for after each read. */
+  /** The buffer for the next read. Node asks after each read. */
   readonly next = (): Buffer => this.#own ?? this.#buffers.shared;
 
-  /** To be called when the `length` bytes of a read have been taken care of. */
+  /** Call when the `length` bytes of a read have been handled. */
   onRead(length: number): void {
     if (length === READ_BUFFER_BYTES) {
       this.#own ??= this.#buffers.take();
@@ -85,11 +84,11 @@ export class ReadBuffer {
   }
 
   /**
-   * Whether `socket`, of which `length` bytes have just been read, may be read again in this turn. If not, it must not be read any
-   * more, and goes on by itself in the next turn unless it has been paused by then.
+   * True if `socket`, from which `length` bytes have just been read, may be read again in this turn. If false, the
+   * caller must stop reading it. Reading resumes in the next turn unless the socket is paused by then.
    */
   hasTurn(length: number, socket: Socket): boolean {
-    // There is no more for now.
+    // A read that is not full has emptied the socket.
     if (length < READ_BUFFER_BYTES) return true;
     const { turn } = this.#buffers;
     if (turn !== this.#turn) this.#fullReads = 0;

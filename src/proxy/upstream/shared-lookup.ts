@@ -4,17 +4,16 @@ import type { LookupFunction } from 'node:net';
 type Callback = Parameters<LookupFunction>[2];
 
 /**
- * Resolves the upstream's name as the system does (`getaddrinfo`: hosts file, resolver, search domains), one question at a time:
- * who asks while it is under way gets the same answer. Nothing is kept once it is there.
+ * Resolves the upstream's name like the system (`getaddrinfo`: hosts file, resolver, search domains), with one query
+ * per name at a time. Callers during a query share its answer. Answers are not cached.
  *
- * A resolver that is silent lets each question wait for 10 s and more, whatever the time limit of the connection that asked, and
- * Node asks two at a time. So without this the questions of some minutes would have to be asked in vain before a resolver that
- * is back again could help anybody.
+ * With a silent resolver each query takes 10 s and more, whatever the time limit of its connection, and Node runs only
+ * two at a time. Unshared, the queries of some minutes would have to fail before a recovered resolver could answer one.
  */
 export class SharedLookup {
   readonly #waiting = new Map<string, Callback[]>();
 
-  /** Questions under way. */
+  /** Queries in progress. */
   get running(): number {
     return this.#waiting.size;
   }

@@ -1,4 +1,4 @@
-/** Dialling the application server by TLS. Its certificate is verified before anything is sent to it. */
+/** TLS connections to the application server. Its certificate is verified before anything is sent to it. */
 import net from 'node:net';
 import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
@@ -9,7 +9,7 @@ import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
 import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
 
-/** Every request may fail alike, and one line tells it all. */
+/** Every request may fail alike: log one line in this time. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 const UNVERIFIED = 'upstream.tls.verify is false: whoever answers at upstream.url is taken for the application server';
@@ -40,12 +40,15 @@ export class UpstreamTls {
     this.#logger = parts.logger;
   }
 
-  /** `failed`: connections on which TLS could not be set up. */
+  /** `failed` counts connections whose TLS setup failed. */
   get numbers(): WatchedTlsNumbers & { readonly failed: number } {
     return { failed: this.#failed, ...this.#watched.numbers };
   }
 
-  /** Reads what another configuration asks for; what it returns uses that for connections that come then. Throws as `open`. */
+  /**
+   * Reads the files of another configuration. The returned function applies it to later connections. Throws like
+   * `open`.
+   */
   async prepare(config: UpstreamTlsConfig): Promise<() => void> {
     const takeOver = await this.#watched.prepare(filesOf(config));
     return () => {
@@ -64,14 +67,15 @@ export class UpstreamTls {
     this.#watched.close();
   }
 
-  /** Looks at the files now. */
+  /** Checks the files for changes now. */
   async poll(): Promise<void> {
     await this.#watched.poll();
   }
 
   /**
-   * Opens a connection; `connect` is TCP's, `secureConnect` says that it can be used. What is written before waits, and is never
-   * sent to one whose certificate is refused. `lookup` resolves the name; by default the system is asked each time.
+   * Opens a connection. 'connect' is TCP's; after 'secureConnect' it can be used. Earlier writes wait, and are never
+   * sent to a server whose certificate is refused. `lookup` resolves the name; by default the system is asked each
+   * time.
    */
   connect(lookup?: net.LookupFunction): TLSSocket {
     const { host, port } = this.#address;
@@ -82,7 +86,7 @@ export class UpstreamTls {
       autoSelectFamily: true,
       lookup,
       secureContext: this.#watched.secureContext,
-      // RFC 6066 §3: an address is no server name.
+      // RFC 6066 §3: an IP address is not a server name.
       servername: net.isIP(name) === 0 ? name : '',
       checkServerIdentity: (_host: string, certificate: PeerCertificate) => tls.checkServerIdentity(name, certificate),
       rejectUnauthorized: this.#config.verify,
@@ -105,7 +109,7 @@ export class UpstreamTls {
     return socket;
   }
 
-  /** The code says it all (`CERT_HAS_EXPIRED`); a message could hold what the other side has written into its certificate. */
+  /** Logs the code (`CERT_HAS_EXPIRED`), never the message, which could hold text from the peer's certificate. */
   #onFailed(reason: string): void {
     this.#failed += 1;
     const nowNs = this.#clock.nowNs();

@@ -1,6 +1,4 @@
-/**
- * Dialling the application server. Knows addresses, time limits and reachability; knows nothing of HTTP.
- */
+/** This folder connects to the application server. It knows addresses, limits, reachability; it must not know HTTP. */
 import net from 'node:net';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import type { HostPort } from '../../config/config.ts';
@@ -10,19 +8,19 @@ import { ReadBuffer, ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import type { UpstreamTls } from './upstream-tls.ts';
 
-/** What a connection to the upstream tells its owner; after `onUpstreamClosed` nothing more comes. */
+/** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
 export interface UpstreamListener {
   /**
-   * `bytes` up to `length` are only valid during the call: the memory is used again for the next read, which is why `buffer`,
-   * if there is one, writes them to another socket. Returning false pauses reading until the socket's `resume`.
+   * `bytes` up to `length` are valid only during the call, since the next read reuses the memory. `buffer`, if given,
+   * writes them to another socket. Returning false pauses reading until the socket's `resume`.
    */
   onUpstreamBytes(upstream: net.Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
   onUpstreamDrain(upstream: net.Socket): void;
-  /** The connection has ended: `failure` is undefined when the upstream closed its side in order. */
+  /** The connection has ended. `failure` is undefined if the upstream closed its side in order. */
   onUpstreamClosed(upstream: net.Socket, failure: UpstreamFailure | undefined): void;
 }
 
-/** Whether the upstream took the last connection that was tried, and since when it is like that. */
+/** Whether the upstream accepted the last connection attempt, and since when this has been so. */
 export type Reachability =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
@@ -30,7 +28,7 @@ export type Reachability =
       readonly kind: 'unreachable';
       readonly sinceEpochMs: number;
       readonly failure: UpstreamFailure;
-      /** As a code of the system, or of ours where there is none, e.g. `ECONNREFUSED`. */
+      /** A code of the system, or of the sidecar if there is none, e.g. `ECONNREFUSED`. */
       readonly reason: string;
     };
 
@@ -59,7 +57,7 @@ export class Upstream {
     this.#tls = tls;
   }
 
-  /** Another time limit from the next connection on. */
+  /** Changes the time limit for later connections. */
   reconfigure({ connectTimeoutMs }: { readonly connectTimeoutMs: number }): void {
     this.#connectTimeoutMs = connectTimeoutMs;
   }
@@ -68,7 +66,7 @@ export class Upstream {
     return this.#reachability;
   }
 
-  /** Opens a connection. What is written before it stands waits in the socket. */
+  /** Opens a connection. Earlier writes wait in the socket until it is connected. */
   connect(listener: UpstreamListener): net.Socket {
     let phase: 'connect' | 'handshake' | 'wait' = 'connect';
     let failure: UpstreamFailure | undefined;
@@ -78,7 +76,7 @@ export class Upstream {
     const giveUp = () => {
       if (phase !== 'wait') socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
     };
-    // Behind what has come in time: that this process stood still is not the upstream's silence.
+    // Read pending input before timing out: our own stall is not the upstream's silence.
     const timer = setTimeout(() => setImmediate(giveUp), this.#connectTimeoutMs);
     const onClosed = () => {
       clearTimeout(timer);
@@ -104,7 +102,7 @@ export class Upstream {
       if (phase !== 'wait') this.noteUnreachable(failure);
     });
     socket.prependListener('end', () => {
-      // In a handshake it is an error, which is still to come.
+      // During the handshake an 'error' follows.
       if (phase !== 'wait') return;
       const onKnown = (cause: Error | undefined) => {
         failure = cause && toUpstreamFailure(cause, phase);
@@ -116,7 +114,7 @@ export class Upstream {
     return socket;
   }
 
-  /** Whether the upstream takes a connection now; asked at most once a second. */
+  /** Whether the upstream accepts a connection now. Checks at most once a second. */
   probe(): Promise<boolean> {
     const nowNs = this.#clock.nowNs();
     if (this.#lastProbe === undefined || nowNs - this.#lastProbe.atNs > PROBE_INTERVAL_NS) {
@@ -135,13 +133,13 @@ export class Upstream {
       keepAlive: true,
       autoSelectFamily: true,
       lookup: this.#lookup,
-      // Reading into buffers of ours spares a stream chunk for each read.
+      // Reading into our own buffers saves a stream chunk per read.
       onread: {
         buffer: buffer.next,
         callback: (length, bytes) => {
           const canGoOn = listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
           buffer.onRead(length);
-          // One that cannot go on is resumed by its listener.
+          // The listener resumes a socket that it has stopped.
           return canGoOn && buffer.hasTurn(length, socket);
         },
       },
@@ -177,15 +175,15 @@ export class Upstream {
     });
   }
 
-  /** A connection stands; whoever opens one without this tells of it here. */
+  /** A connection is established. Code that connects without this class reports it here. */
   noteReachable(): void {
     if (this.#reachability.kind === 'reachable') return;
     this.#reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
   }
 
-  /** A connection could not be opened, for that reason. */
+  /** A connection could not be opened because of `failure`. */
   noteUnreachable(failure: UpstreamFailure): void {
-    // It was not even asked: what is missing is missing here.
+    // Our own resources are exhausted: the upstream was not asked.
     if (failure.status === 503) return;
     const previous = this.#reachability;
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
@@ -194,7 +192,7 @@ export class Upstream {
   }
 }
 
-/** Of TLS a stream gives chunks of their own memory; what has been decrypted already waits in it while reading is paused. */
+/** A TLS stream emits chunks with their own memory, and keeps decrypted bytes while it is paused. */
 function dialSecure(socket: net.Socket, listener: UpstreamListener): net.Socket {
   socket.on('data', (bytes: Buffer) => {
     if (!listener.onUpstreamBytes(socket, bytes, bytes.length, undefined)) socket.pause();
