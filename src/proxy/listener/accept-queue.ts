@@ -1,10 +1,13 @@
-/** What waits at a listener of ours in the kernel, as Linux tells it in /proc/net (proc_net_tcp.rst and snmp_counter.rst of its documentation). */
+/**
+ * The kernel's accept queue of our listener, read from Linux's /proc/net (documented in the kernel's proc_net_tcp.rst
+ * and snmp_counter.rst).
+ */
 import { readFileSync } from 'node:fs';
 
 export interface AcceptQueue {
-  /** Connections that are established and not taken yet, that of the given client included. */
+  /** Established connections that are not accepted yet, including that of the given client. */
   readonly length: number;
-  /** Whether a handshake lacks the client's last packet: its client may take it for established already, and have sent its request. */
+  /** A handshake lacks the client's final ACK: the client may believe that it is connected, and have sent data. */
   readonly hasHalfOpen: boolean;
 }
 
@@ -17,7 +20,7 @@ interface Row {
   readonly rxQueue: number;
 }
 
-/** As in the kernel's include/net/tcp_states.h. */
+/** TCP states as in the kernel's include/net/tcp_states.h. */
 const ESTABLISHED = '01';
 const SYN_RECV = '03';
 const LISTEN = '0A';
@@ -25,8 +28,9 @@ const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 const COUNTERS = '/proc/net/netstat';
 
 /**
- * The queue of the listener on `port` that a client of this machine reached from `clientPort`; `undefined` where that client has
- * not come through, or nothing is known. Blocks for 3 µs a connection of this machine (or pod), since the kernel prints them all.
+ * The accept queue of the listener on `port` that a client of this machine reached from `clientPort`. Undefined if that
+ * client is not connected, or if /proc tells nothing. Blocks for 3 µs per connection of this machine (or pod), since
+ * the kernel prints them all.
  */
 export function readAcceptQueue(port: number, clientPort: number): AcceptQueue | undefined {
   for (const table of TABLES) {
@@ -34,7 +38,7 @@ export function readAcceptQueue(port: number, clientPort: number): AcceptQueue |
     const client = rows.find(({ remotePort, state }) => state === ESTABLISHED && remotePort === clientPort);
     if (client === undefined) continue;
     const listeners = rows.filter(({ state }) => state === LISTEN);
-    // The kernel, too, gives a connection to the listener that is bound more closely.
+    // Like the kernel, prefer the listener with the more specific address.
     const listener =
       listeners.find(({ address }) => address === client.address) ??
       listeners.find(({ address }) => /^0+$/.test(address));
@@ -45,8 +49,8 @@ export function readAcceptQueue(port: number, clientPort: number): AcceptQueue |
 }
 
 /**
- * How many handshakes the kernel has begun without keeping anything of them, of all listeners, since it has run. Of those that are
- * half-open no table tells.
+ * SYN cookies that the kernel has sent since its start, for all listeners. It keeps no state of such handshakes, so no
+ * table lists them.
  */
 export function readCookiesSent(): number {
   const [names = [], values = []] = read(COUNTERS)
@@ -56,7 +60,7 @@ export function readCookiesSent(): number {
   return Number(values[names.indexOf('SyncookiesSent')] ?? 0);
 }
 
-/** Those whose own port that is. */
+/** The rows with that local port. */
 function readRows(table: string, port: number): Row[] {
   const hexPort = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return read(table)
@@ -66,7 +70,10 @@ function readRows(table: string, port: number): Row[] {
     .filter((row) => row.port === port);
 }
 
-/** E.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send and (of a listener) its queue. */
+/**
+ * Parses e.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send and, for a
+ * listener, its queue.
+ */
 function toRow(line: string): Row {
   const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
   const [address = '', port = ''] = local.split(':');
@@ -80,7 +87,7 @@ function toRow(line: string): Row {
   };
 }
 
-/** Empty where there is no such file. */
+/** Empty if the file does not exist. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'latin1');

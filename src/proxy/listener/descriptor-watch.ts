@@ -6,8 +6,8 @@ const LOOK_MS = 1_000;
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /**
- * Notices when the process, or the machine, has no file descriptor left. Node does not tell: it accepts and closes at once whoever
- * connects then, without an event. So this opens one each second, which takes 20 µs, and gives it back.
+ * Notices when the process or the machine has no file descriptor left. Node does not report it: it accepts a client and
+ * closes it at once, without an event. So this opens one descriptor each second and closes it, which takes 20 µs.
  */
 export class DescriptorWatch {
   readonly #clock: Clock;
@@ -18,14 +18,14 @@ export class DescriptorWatch {
   #loggedNs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `open` takes a descriptor. */
+  /** `open` opens a file and returns its descriptor. */
   constructor(clock: Clock, logger: Logger, open: () => number = () => openSync('/', 'r')) {
     this.#clock = clock;
     this.#logger = logger;
     this.#open = open;
   }
 
-  /** How often there was none when this looked: seconds, about, in which clients were turned away unseen. */
+  /** How often a check found none: about the seconds in which clients were refused without an event. */
   get shortages(): number {
     return this.#shortages;
   }
@@ -55,7 +55,7 @@ export class DescriptorWatch {
     if (code !== 'EMFILE' && code !== 'ENFILE') return;
     this.#shortages += 1;
     const nowNs = this.#clock.nowNs();
-    // A shortage that comes and goes gets no line each time, nor its end one.
+    // At most one line in this time, and the end is logged only if the beginning was.
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
     this.#isShort = true;
     this.#loggedNs = nowNs;

@@ -1,6 +1,7 @@
 /**
- * Accepts clients, keeps their number within its limit, and chooses the data path: the relay for what can be framed without
- * doubt, the gateway for everything else and from then on. Knows no metrics.
+ * This folder accepts clients, enforces the limits on their number, and closes the listener without resetting any. The
+ * dispatcher chooses the data path: the relay for requests that it can frame without doubt; otherwise the gateway,
+ * which then keeps the connection. The folder must not know metrics.
  */
 import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
@@ -24,20 +25,19 @@ import { type ClosableConnection, QuietConnections } from './quiet-connections.t
 export interface DispatcherLimits {
   readonly dataPath: 'auto' | 'gateway';
   readonly maxConnections: number;
-  /** Of one address; 0: any number. */
+  /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
 }
 
 export interface DispatcherOptions extends DispatcherLimits {
-  /** Undefined: clients speak plain HTTP. */
   readonly tls?: ListenerTls | undefined;
 }
 
-/** Clients that the kernel may accept before we take them. */
+/** Connections that the kernel may accept ahead of us. */
 const BACKLOG = 4096;
-/** Dead peers of held long polls are noticed by TCP keep-alive, since nothing else is ever sent to them. */
+/** TCP keep-alive detects dead peers of held long polls, since nothing else is sent to them. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
-/** How often a draining sidecar looks who is quiet. */
+/** How often a draining sidecar checks which connections are quiet. */
 const LOOK_MS = 250;
 
 export class Dispatcher implements RelayContext {
@@ -46,9 +46,9 @@ export class Dispatcher implements RelayContext {
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Set<Relayed>();
-  /** TCP connections below TLS, from the first byte of the handshake; empty without TLS. */
+  /** TCP connections under TLS, from the first byte of the handshake. Empty without TLS. */
   readonly #secured = new Set<net.Socket>();
-  /** All reasons from the start, so that a first time is a step and no new series. */
+  /** All reasons exist from the start, so that a first hit is a step and not a new series. */
   readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
   readonly #descriptors: DescriptorWatch;
   readonly #addresses: AddressCounts;
@@ -69,14 +69,14 @@ export class Dispatcher implements RelayContext {
     this.#quiet = new QuietConnections(clock);
     this.#server = this.#createServer();
     this.#listenerEnd = new ListenerEnd(this.#server, BACKLOG);
-    // Also of those that are still in their handshake.
+    // Includes connections that are still in their handshake.
     this.#server.maxConnections = options.maxConnections;
     this.#server.on('drop', () => this.services.reporter.hits.hit('limits.connections'));
   }
 
   /**
-   * Other limits from now on: where there are more connections already, they stay and no new one comes. `relayOptions` hold for
-   * the next requests, but for the size of heads, which a connection keeps.
+   * Changes the limits. Connections above a new limit stay, and no new one is accepted. `relayOptions` apply to the
+   * next requests, except for `headBytes`, which a connection keeps.
    */
   reconfigure(limits: DispatcherLimits, relayOptions: RelayOptions): void {
     const hasOtherNumber = limits.maxConnections !== this.#options.maxConnections;
@@ -92,37 +92,35 @@ export class Dispatcher implements RelayContext {
     return this.#isDraining;
   }
 
-  /** Client connections open now. */
   get openConnections(): number {
     return this.#relayed.size + this.#gateway.openConnections;
   }
 
-  /** Addresses that client connections are open from now. */
+  /** Number of addresses with an open connection. */
   get clientAddresses(): number {
     return this.#addresses.size;
   }
 
-  /** Client connections accepted since the start. */
   get acceptedConnections(): number {
     return this.#accepted;
   }
 
-  /** Client connections closed at once, since `limits.connections` were open. */
+  /** Client connections closed at once because `limits.connections` were open. */
   get refusedConnections(): number {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  /** How often, looking each second, there was no file descriptor left. */
+  /** How often the check each second found no file descriptor left. */
   get descriptorShortages(): number {
     return this.#descriptors.shortages;
   }
 
-  /** Client connections handed over from the relay to the gateway, by what was irregular. */
+  /** Client connections handed over from the relay to the gateway, by irregularity. */
   get handedOver(): ReadonlyMap<Irregularity, number> {
     return this.#handedOver;
   }
 
-  /** Opens the listener; the address really bound. Throws `D2S_ERR_LISTEN`. */
+  /** Opens the listener and returns the bound address. Throws `D2S_ERR_LISTEN`. */
   async listen(address: HostPort): Promise<HostPort> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
@@ -134,7 +132,8 @@ export class Dispatcher implements RelayContext {
       const text = `listen: cannot listen on ${address.host}:${address.port}: ${cause.code ?? cause.message}`;
       throw new StartError('D2S_ERR_LISTEN', text, { cause });
     });
-    // No Node since 20 raises it: its library accepts and closes whom it has no descriptor for. Without a listener it would be fatal.
+    // No Node since 20 emits this: libuv accepts and closes a client for which it has no descriptor. Unhandled, an
+    // 'error' would be fatal.
     this.#server.on('error', () => undefined);
     this.#heedDescriptors();
     this.#descriptors.start();
@@ -142,7 +141,7 @@ export class Dispatcher implements RelayContext {
     return { host: bound.address, port: bound.port };
   }
 
-  /** Answers announce the end of their connection from now on. Idle connections stay, and new ones are served. */
+  /** From now on, answers announce the end of their connection. Idle connections stay, and new ones are served. */
   drain(): void {
     this.#isDraining = true;
     this.#gateway.drain();
@@ -150,24 +149,23 @@ export class Dispatcher implements RelayContext {
     this.#quiet.look(this.#connections());
   }
 
-  /** Closes connections that are idle and on which nothing has come for that long, counted from `drain` at the earliest. */
+  /** Closes connections that are idle and have sent nothing for `quietMs`, counted from `drain` at the earliest. */
   closeIdle(quietMs: number): void {
     this.#quiet.close(this.#connections(), quietMs);
   }
 
-  /** Accepts no new connection, once those are taken that the kernel has accepted for us. */
+  /** Stops accepting connections, after those that the kernel has already accepted are taken. */
   async stopListening(): Promise<void> {
     await this.#listenerEnd.close();
   }
 
-  /** Ends every connection at once. */
   destroy(): void {
     this.#descriptors.stop();
     clearInterval(this.#lookTimer);
     this.#server.close();
     for (const connection of this.#relayed) connection.destroy();
     this.#gateway.destroy();
-    // What has not come through its handshake yet belongs to nobody.
+    // Connections in their handshake belong to neither path yet.
     for (const socket of this.#secured) socket.destroy();
   }
 
@@ -214,17 +212,17 @@ export class Dispatcher implements RelayContext {
       socket.on('close', () => this.#secured.delete(socket));
     });
     server.on('secureConnection', (socket) => {
-      // As above, but from here on: one that closes in its handshake waits for nothing.
+      // As above, but only after the handshake: a client that closes during it waits for nothing.
       socket.allowHalfOpen = true;
       this.#onConnection(socket, toSecureClient(socket, listenerTls));
     });
     return server;
   }
 
-  /** Closes one too many of its address, before a byte of it is read. */
+  /** Closes a connection above its address's limit, before a byte of it is read. */
   #admits(socket: net.Socket): boolean {
     const { remoteAddress } = socket;
-    // Without an address it has closed already.
+    // Without an address the socket has closed already.
     if (remoteAddress === undefined) return true;
     const leave = this.#addresses.enter(remoteAddress);
     if (leave === undefined) {
@@ -237,9 +235,10 @@ export class Dispatcher implements RelayContext {
   }
 
   #onConnection(socket: net.Socket, client: ClientConnection, reads?: ClientReads): void {
-    // For the socket's whole life: between two owners nobody else listens.
+    // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', () => undefined);
-    // It was reset before it was accepted: nobody is left who could be answered, and its requests would come from nowhere.
+    // The client reset the connection before we accepted it: it cannot be answered, and its requests would have no
+    // address.
     if (client.remoteAddress === '') {
       socket.destroy();
       return;
@@ -249,8 +248,8 @@ export class Dispatcher implements RelayContext {
   }
 
   /**
-   * Out of descriptors clients are turned away unseen, calls fail, and nobody can ask the monitoring port why. So no more clients
-   * are taken than there are descriptors for, and who comes then is refused as at any other limit.
+   * Without descriptors, clients are refused without an event, calls fail, and the monitoring port cannot say why. So
+   * connections are limited to what the descriptors suffice for, and further clients are refused as at any other limit.
    */
   #heedDescriptors(): void {
     const limit = openFilesLimit();

@@ -3,55 +3,59 @@ import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
 
-/** Where clients come faster than they are taken, or ours does not come through, some may be reset after all. */
+/**
+ * After so many tries the listener closes anyway and may reset some clients: they connect faster than they are
+ * accepted, or our own connection does not get through.
+ */
 const MOST_TRIES = 20;
-/** A client that is gone leaves its half of a handshake for a minute. */
+/** Bounded, since a client that is gone leaves its half-open handshake for a minute. */
 const MOST_WAITS = 4;
-/** For all who are in the queue to be taken: Node takes one a turn. */
+/** Time for accepting the whole queue: Node accepts one connection per turn. */
 const TO_BE_TAKEN_MS = 2_000;
-/** A client repeats its first data after 200 ms (RFC 6298 as Linux has it), or later over a long way. */
+/** A client retransmits its first data after 200 ms (RFC 6298 as in Linux), or later over a long distance. */
 const REPETITION_MS = 300;
 
 /**
- * Closes a listener without resetting clients. When it closes, the kernel resets every connection that it has accepted for it and
- * that nobody has taken yet, with the request that may have come on it. A process on a busy machine may be put aside at any
- * moment, so the queue has to be ours when it is dropped, and there must be no moment at which it is not:
+ * Closes a listener without resetting clients. On close, the kernel resets every connection in the accept queue,
+ * including the requests that may have arrived on it. On a busy machine the process may be suspended at any moment. So
+ * the queue must hold only our own connection when it is dropped, and nothing else may enter before that:
  *
- * 1. A connection of our own is put into the queue, and the queue is made as short as can be behind it. It is full then (it is
- *    when there are more than `backlog`), and stays so until the last one in it is taken: nobody else comes in.
- * 2. The kernel tells how many are in it. When all but one are taken and ours is not among them, the listener closes on ours alone.
- * 3. If ours was not the last one, it is tried again.
- * 4. Whose last packet of the handshake came when the queue was full is not in it, but takes his connection for established. He
- *    gets in when he repeats it, so the listener goes on for as long as that takes, and it is tried again.
+ * 1. A connection of our own enters the queue, and the backlog is set to its minimum. The queue is then full (it is when
+ *    it holds more than `backlog`), and stays full until its last connection is accepted: no other can enter.
+ * 2. The kernel tells the queue's length. When all but one are accepted, and ours is not among them, the listener closes
+ *    with only ours in the queue.
+ * 3. If ours was not the last one, repeat.
+ * 4. A client whose final ACK met the full queue is not in it, but believes that it is connected. It enters when it
+ *    retransmits. So the listener goes on for that long, and then repeats.
  *
- * Who is kept out meanwhile gets no answer to its SYN, asks again a second later, and is refused. A short queue that is not full would
- * be no way: then the kernel answers with cookies, and nobody can tell who holds one.
+ * Meanwhile other clients get no answer to their SYN; they retry a second later, and are refused. A short queue that is
+ * not full would not do: the kernel would then answer with SYN cookies, and nothing shows which clients hold one.
  */
 export class ListenerEnd {
   readonly #server: net.Server;
-  /** Of the listener in use. */
+  /** The normal backlog of the listener. */
   readonly #backlog: number;
   #own: net.Socket | undefined;
   #isOwnTaken = false;
   #taken = 0;
-  /** Called with each that is taken. */
+  /** Called for each accepted connection. */
   #onTaken: () => void = () => undefined;
 
   constructor(server: net.Server, backlog: number) {
     this.#server = server;
     this.#backlog = backlog;
-    // Taken as well, and closed at once.
+    // Dropped connections are accepted as well, and closed at once.
     server.on('drop', (data) => this.#take(data ?? {}));
   }
 
-  /** To be asked of each socket that the listener has accepted, before anything else: true for ours, which is then gone. */
+  /** Call first for each accepted socket. True for our own connection, which is then destroyed. */
   isOwn(socket: net.Socket): boolean {
     const isOwn = this.#take(socket);
     if (isOwn) socket.destroy();
     return isOwn;
   }
 
-  /** Takes all who wait, and closes. */
+  /** Accepts all waiting connections, then closes. */
   async close(): Promise<void> {
     const address = this.#server.address();
     if (address !== null && typeof address !== 'string') await this.#makeQueueOurs(address);
@@ -59,7 +63,7 @@ export class ListenerEnd {
     this.#own?.destroy();
   }
 
-  /** To be followed by the closing in the same turn. */
+  /** The listener must close in the same turn. */
   async #makeQueueOurs({ port, address }: net.AddressInfo): Promise<void> {
     const target = { port, host: toReachable(address) };
     let waits = 0;
@@ -80,13 +84,13 @@ export class ListenerEnd {
     const own = net.connect(target);
     own.on('error', () => undefined);
     this.#own = own;
-    // Behind the system call that connects, which Node puts off to the next tick.
+    // After the connect(2) call, which Node defers to the next tick.
     await new Promise<void>((resolve) => nextTick(resolve));
     setBacklog(this.#server, 0);
     const queue = readAcceptQueue(target.port, own.localPort ?? 0);
     if (readCookiesSent() !== cookies || queue?.hasHalfOpen === true) return 'later';
     if (queue === undefined) {
-      // Let in whoever comes, ours too.
+      // Let connections in, ours too.
       await wait(1);
       return 'others';
     }
@@ -94,7 +98,7 @@ export class ListenerEnd {
     return this.#isOwnTaken ? 'others' : 'ours';
   }
 
-  /** Resolves in the very turn in which the last of so many is taken, or with false after a while. */
+  /** Resolves with true in the very turn in which the last of `count` is accepted, or with false on timeout. */
   async #areTaken(count: number): Promise<boolean> {
     if (count === 0) return true;
     const last = this.#taken + count;
@@ -124,13 +128,16 @@ export class ListenerEnd {
   }
 }
 
-/** An address that means all of them is none to connect to. */
+/** A wildcard address cannot be connected to. */
 function toReachable(address: string): string {
   if (address === '0.0.0.0') return '127.0.0.1';
   return address === '::' ? '::1' : address;
 }
 
-/** listen(2) may be called again with another backlog. Node has only a name of its own for it; without it some may be reset. */
+/**
+ * listen(2) may be called again with another backlog. Node offers it only as an undocumented method; without it some
+ * clients may be reset.
+ */
 function setBacklog(server: net.Server, backlog: number): void {
   const { _handle: handle } = server as unknown as { _handle?: { listen?: (backlog: number) => number } | null };
   handle?.listen?.(backlog);

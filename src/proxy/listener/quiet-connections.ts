@@ -1,9 +1,9 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 
-/** A client's connection, on whichever path. */
+/** A client's connection on either data path. */
 export interface ClosableConnection {
   readonly isIdle: boolean;
-  /** Grows with whatever comes from the client. */
+  /** Grows with all that the client sends. */
   readonly bytesRead: number;
   closeIfIdle(): void;
 }
@@ -13,7 +13,7 @@ interface Look {
   readonly sinceNs: number;
 }
 
-/** Tells connections that nobody uses from those whose clients only pause between two requests, by looking at them now and then. */
+/** Distinguishes unused connections from those whose clients only pause between two requests, by sampling them. */
 export class QuietConnections {
   readonly #clock: Clock;
   readonly #looks = new WeakMap<ClosableConnection, Look>();
@@ -22,12 +22,12 @@ export class QuietConnections {
     this.#clock = clock;
   }
 
-  /** Looks at all; to be called once before the first `close`, the earlier the better. */
+  /** Samples all connections. Call once before the first `close`, the earlier the better. */
   look(connections: Iterable<ClosableConnection>): void {
     for (const connection of connections) this.#quietNs(connection);
   }
 
-  /** Closes what is idle and has been quiet for that long: as far as it has been looked at. */
+  /** Closes connections that are idle and have been quiet for `quietMs`, as far as they were sampled. */
   close(connections: Iterable<ClosableConnection>, quietMs: number): void {
     for (const connection of connections) {
       const quietNs = this.#quietNs(connection);
@@ -39,7 +39,7 @@ export class QuietConnections {
     const nowNs = this.#clock.nowNs();
     const { bytesRead, isIdle } = connection;
     const last = this.#looks.get(connection);
-    // A running request is no silence, though nothing may come from the client until its answer.
+    // A running request is not quiet, though its client may send nothing until the answer.
     if (isIdle && last?.bytesRead === bytesRead) return nowNs - last.sinceNs;
     this.#looks.set(connection, { bytesRead, sinceNs: nowNs });
     return 0;
