@@ -79,10 +79,7 @@ export class MemoryBudget {
     this.#refusals[kind] += 1;
   }
 
-  /**
-   * Takes `bytes` without a check: for a small, bounded amount that each connection needs, or when the caller enforces
-   * its own bound.
-   */
+  /** Takes `bytes` without a check: a small amount per connection, or one that the caller bounds itself. */
   takeAnyway(kind: MemoryKind, bytes: number): void {
     this.#add(kind, bytes);
   }

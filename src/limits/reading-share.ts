@@ -15,10 +15,7 @@ const MOST_NS = 20 * NS_PER_MS;
 const PAUSE_MS = 5;
 /** A lane runs for about this long before the next one gets its turn. */
 const TURN_NS = NS_PER_MS;
-/**
- * The longest time that one step is charged. No step takes longer; the rest was lost to another process on the same
- * core.
- */
+/** The most time that one step is charged. No step takes longer; another process on the core took the rest. */
 const LONGEST_STEP_NS = 20 * NS_PER_MS;
 /**
  * Most bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
@@ -30,9 +27,7 @@ const ALWAYS_WAITING_BYTES = 64 * 1024;
 export interface Reading {
   /** Does one step of at most some milliseconds; false when it was the last. A step that throws is the last, too. */
   step(): boolean;
-  /**
-   * The reading must wait: copies the bytes that it needs and returns their number; undefined without memory for them.
-   */
+  /** The reading must wait: copies the bytes that it needs and returns their number; undefined without memory. */
   keep(): number | undefined;
   /** Ends the reading unfinished and frees what it kept. */
   giveUp(): void;
@@ -73,10 +68,7 @@ export class ClientReadings {
     this.#toKeyOnce = toKey;
   }
 
-  /**
-   * Reads now, or later if the time is used up. `nowNs` is the present time. What an immediate step throws passes
-   * through.
-   */
+  /** Reads now, or later if the time is used up. `nowNs` is the present time. What a step throws now passes through. */
   read(reading: Reading, nowNs: number): void {
     this.#share.read(this.#toKey, reading, nowNs);
   }

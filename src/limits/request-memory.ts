@@ -1,9 +1,6 @@
 import type { MemoryBudget } from './memory-budget.ts';
 
-/**
- * Each connection may keep this much even if the budget is used up: a normal head in two packets fits. 40 MB for 10,000
- * connections.
- */
+/** Granted to each connection even without room: a normal head in two packets fits. 40 MB for 10,000 connections. */
 export const FREE_BYTES = 4 * 1024;
 
 export interface HeadWaiter {

@@ -9,9 +9,7 @@ import {
   type UpstreamFailureCode,
 } from './upstream-failure.ts';
 
-/**
- * Every request fails alike while an upstream is down: one log line per code in this time, with the number of failures.
- */
+/** While an upstream is down, every request fails alike: one log line per code in this time, with their number. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /** Logged with more detail elsewhere: at the limit itself (`limits.inFlight`), and where TLS connects. */

@@ -99,8 +99,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   }
 
   /**
-   * Charges `unread` to the budget. Without memory it is dropped, as bytes cannot return to the socket, and 503
-   * follows.
+   * Charges `unread` to the budget. Without memory it is dropped, since the socket cannot take it back; 503 follows.
    */
   #keepUnread(): void {
     if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
@@ -249,9 +248,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     return canGoOn;
   }
 
-  /**
-   * Passes on what was read; false when the client takes no more for now. `endedNs`: 0 unless this ends the response.
-   */
+  /** Passes on what was read; false when the client takes no more for now. `endedNs`: 0 before the response's end. */
   #passResponse(read: Buffer, buffer: ReadBuffer | undefined, endedNs: number): boolean {
     const { bytes, end, headEnd, head } = this.#response;
     if (end === 0) return true;

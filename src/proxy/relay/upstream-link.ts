@@ -119,10 +119,7 @@ export class UpstreamLink {
     if (this.isFull) this.onDrain();
   }
 
-  /**
-   * If the upstream never reads the rest of a body, the budget's limit applies; otherwise it would stay in memory for
-   * ever.
-   */
+  /** An upstream that never read the rest of a body would keep it in memory for ever: the memory limit ends that. */
   #watchLeaving(socket: Socket): void {
     if (socket.writableLength === 0) return;
     const leaving: StallingConnection = {

@@ -38,9 +38,7 @@ export class WriteBatch {
   }
 }
 
-/**
- * Deferred writes in one direction of a connection. Call `flush` before ending its socket or writing to it directly.
- */
+/** Deferred writes in one direction of a connection. Call `flush` before ending or writing to its socket directly. */
 export class DeferredWriter {
   readonly #batch: WriteBatch;
   readonly #added: AddedTime;
