@@ -10,7 +10,6 @@ import { DeferredWriter } from './write-batch.ts';
 /** How long a client may keep sending after we have closed our side, so that it can read the answer first. */
 const LINGER_MS = 2_000;
 
-/** Events of a client's connection. */
 export interface ClientListener {
   /** True while an exchange is held: then a silent client is not idle. */
   readonly isHeld: boolean;
@@ -18,7 +17,7 @@ export interface ClientListener {
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void;
   /** The client has closed its side, and ours is still open. */
   onClientEnd(): void;
-  /** The socket takes no more until `onClientDrain`. */
+  /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
   /** Called periodically, since writes below the high-water mark wait without an `onClientFull`. */
@@ -41,7 +40,6 @@ export class ClientLink implements Watched {
   /** Number of reads and writes, now and at the last `look`. */
   #moves = 0;
   #movesSeen = -1;
-  /** The socket has an idle timer. */
   #isTimed = false;
   #isHalfClosedLimited = false;
   hasEnded = false;
@@ -91,8 +89,8 @@ export class ClientLink implements Watched {
     this.#movesSeen = this.#moves;
     if (isSilent === this.#isTimed || this.#isHalfClosedLimited) return;
     this.#isTimed = isSilent;
-    // The socket has been silent for `everyMs` at least. Node restarts the timer on activity, and distinguishes a slow
-    // reader from a stalled one.
+    // Silent for `everyMs` at least. Node restarts the timer on activity, and distinguishes a slow reader from a
+    // stalled one.
     this.#socket.setTimeout(isSilent ? Math.max(1, idleTimeoutMs - everyMs) : 0);
   }
 
@@ -102,10 +100,7 @@ export class ClientLink implements Watched {
     this.#writer.write(this.#socket, text, sinceNs);
   }
 
-  /**
-   * Returns false, like a socket, when it takes no more until `onClientDrain`. `sinceNs` as above. `buffer` is the
-   * shared buffer that holds `bytes`, if any.
-   */
+  /** False, like a socket's, when it is full until `onClientDrain`. `buffer` is the shared one that holds `bytes`. */
   write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
     this.#moves += 1;
     this.#writer.flush();
@@ -114,7 +109,6 @@ export class ClientLink implements Watched {
     return takesMore;
   }
 
-  /** Sends deferred text now. */
   flush(): void {
     this.#writer.flush();
   }
@@ -126,7 +120,6 @@ export class ClientLink implements Watched {
     else this.#socket.resume();
   }
 
-  /** Limits the idle time of a client that has closed its side and still waits for its answer. */
   limitHalfClosed(): void {
     this.#isHalfClosedLimited = true;
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
@@ -147,7 +140,6 @@ export class ClientLink implements Watched {
     });
   }
 
-  /** Flushes deferred text, then destroys the socket. */
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();

@@ -14,7 +14,6 @@ import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exc
 const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
 
-/** Facts of a connection that go into each of its requests. */
 export interface ForwardedSource extends ForwardedClient {
   /** E.g. `X-Forwarded-For: 10.0.0.7\r\n`; built once per connection. */
   readonly forLine: string;

@@ -5,10 +5,7 @@ import type { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import type { BodyObserver, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 
-/**
- * Passes the bodies of one exchange to its observers, from the bytes that the relay forwards. An exchange without
- * observers has none, so that the relay only checks for undefined.
- */
+/** Passes the bodies of one exchange to its observers. An exchange without observers has no such object. */
 export class ObservedExchange {
   readonly #reporter: ExchangeReporter;
   readonly #exchange: Exchange;

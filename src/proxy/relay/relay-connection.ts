@@ -46,12 +46,11 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   #hasDrainNotice = false;
   /** The current request is refused; its answer is due. */
   #isTurnedAway = false;
-  /** Memory of `unread`. */
   readonly #account: RequestAccount;
   /** Without memory for pipelined requests they are dropped, and the client gets 503 after the current answer. */
   #isOverfull = false;
 
-  /** `reads` are the reads of `socket`. Without them the socket is read as a stream. */
+  /** `reads` are those of `socket`; without them it is read as a stream. */
   constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ClientReads) {
     this.client = client;
     this.#context = context;
@@ -98,9 +97,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     }
   }
 
-  /**
-   * Charges `unread` to the budget. Without memory it is dropped, since the socket cannot take it back; 503 follows.
-   */
+  /** Charges `unread` to the budget. Without memory it is dropped (the socket cannot take it back), and 503 follows. */
   #keepUnread(): void {
     if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
     if (this.isIdle) {
@@ -134,8 +131,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
-      // The gateway cannot take an ended stream. And Node's parser hides the protocol of a request line from it, e.g.
-      // RTSP.
+      // The gateway cannot take an ended stream. And Node's parser does not tell it the protocol, e.g. RTSP.
       if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(refusal(400));
       else this.#handOver(head);
     } else if (head.fieldCount > this.#services.options.maxFields) {
@@ -270,8 +266,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.drop(false);
     if (this.#exchange === undefined || this.#isTurnedAway) {
-      // If idle, the client's connection stays, and its next request opens a new upstream connection. Otherwise the
-      // rest of a body that was answered early is lost.
+      // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
       if (!this.#request.isDone) this.#close();
       return;
     }
@@ -477,7 +472,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#toClient.close();
   }
 
-  /** Resets the upstream's connection as well. */
   onClientReset(): void {
     this.#toUpstream.drop(true);
   }

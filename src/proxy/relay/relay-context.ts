@@ -13,7 +13,6 @@ import type { WriteBatch } from './write-batch.ts';
 export interface RelayOptions {
   readonly forwarded: ForwardedMode;
   readonly headBytes: number;
-  /** Most header fields of a request. */
   readonly maxFields: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
@@ -30,7 +29,7 @@ export interface RelayServices {
   readonly reporter: ExchangeReporter;
   readonly writes: WriteBatch;
   readonly silence: SilenceWatch;
-  /** Buffers for reads from clients. */
+  /** For reads from clients. */
   readonly buffers: ReadBuffers;
   /** For pipelined requests and unfinished heads. */
   readonly memory: RequestMemory;
@@ -38,7 +37,6 @@ export interface RelayServices {
   readonly stalled: StalledWrites;
 }
 
-/** A relay connection as its context sees it. */
 export interface Relayed {
   readonly client: ClientConnection;
   readonly isIdle: boolean;
@@ -54,6 +52,5 @@ export interface RelayContext {
   readonly isDraining: boolean;
   /** The relay cannot serve the next request on this socket. `unread` begins with its first byte. */
   onIrregular(connection: Relayed, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
-  /** Both connections are closed. */
   onRelayClosed(connection: Relayed): void;
 }

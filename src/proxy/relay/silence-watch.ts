@@ -5,13 +5,11 @@
 
 /** The longest interval between two looks. A timeout may be noticed later by this much. */
 const MAX_LOOK_MS = 5_000;
-/** Looks per idle timeout. */
 const LOOKS_PER_TIMEOUT = 4;
 
 export interface Watched {
   /** The idle timeout in ms, the same for all; 0: none. */
   readonly idleTimeoutMs: number;
-  /** Called every `everyMs`. */
   look(everyMs: number): void;
 }
 
@@ -24,7 +22,6 @@ export class SilenceWatch {
     if (this.#timer === undefined) this.#lookAfter(toLookMs(watched.idleTimeoutMs));
   }
 
-  /** Ignores one that is not watched. */
   delete(watched: Watched): void {
     this.#watched.delete(watched);
   }

@@ -27,7 +27,6 @@ export class UpstreamLink {
   /** The socket takes no more until its 'drain'. */
   isFull = false;
 
-  /** `onFullChange` is called when `isFull` changes. */
   constructor(services: RelayServices, listener: UpstreamListener, onFullChange: () => void) {
     this.#upstream = services.upstream;
     this.#stalled = services.stalled;
@@ -41,7 +40,6 @@ export class UpstreamLink {
     return this.#socket !== undefined;
   }
 
-  /** Unsent bytes of the current connection. */
   get unsentBytes(): number {
     return this.#socket?.writableLength ?? 0;
   }
@@ -50,7 +48,7 @@ export class UpstreamLink {
     return this.#socket === undefined ? 0 : this.#socket.bytesWritten - this.#socket.writableLength;
   }
 
-  /** Whether `socket` is the current connection, and not an earlier one that was dropped. */
+  /** False for an earlier connection that was dropped. */
   is(socket: Socket): boolean {
     return socket === this.#socket;
   }
@@ -71,12 +69,10 @@ export class UpstreamLink {
     if (!takesMore) this.#onFull();
   }
 
-  /** Sends deferred text now. */
   flush(): void {
     this.#writer.flush();
   }
 
-  /** Ends our side after everything is sent. */
   end(): void {
     this.#writer.flush();
     this.#socket?.end();
@@ -103,8 +99,7 @@ export class UpstreamLink {
   }
 
   /**
-   * Ends the connection after the remaining bytes are sent, and ignores what it receives. Only one may be leaving: an
-   * earlier one is destroyed.
+   * Ends the connection after the remaining bytes are sent; drops its input. An earlier one that leaves is destroyed.
    */
   letGo(): void {
     const socket = this.#socket;
@@ -135,7 +130,6 @@ export class UpstreamLink {
     socket.once('close', () => this.#stalled.remove(leaving));
   }
 
-  /** Call when the current connection takes more again. */
   onDrain(): void {
     this.isFull = false;
     this.#onFullChange();

@@ -10,7 +10,6 @@ import type { AddedTime } from '../exchange/added-time.ts';
 /** Most writes in a batch: no call waits longer than these take. */
 const MAX_WRITES = 64;
 
-/** The batch of all connections. */
 export class WriteBatch {
   #waiting: DeferredWriter[] = [];
   #isScheduled = false;
@@ -75,7 +74,6 @@ export class DeferredWriter {
     if (!takesMore) this.#onFull();
   }
 
-  /** Drops the text: its socket is gone. */
   clear(): void {
     this.#socket = undefined;
     this.#text = '';
