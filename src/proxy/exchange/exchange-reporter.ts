@@ -17,13 +17,12 @@ import { FailureRecord } from './failure-record.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './refusal.ts';
 import { TunnelGuard } from './tunnel-guard.ts';
 
-/** The paths of `rest.deny`. */
+/** `rest.deny`. */
 export interface PathDenial {
   /** True if a client at that address must not ask for that target. */
   denies(target: string, remoteAddress: string): boolean;
 }
 
-/** Which requests are passed on. */
 export interface Admission {
   /** Most requests with the upstream at a time, including held long polls; 0: any number. */
   readonly maxInFlight: number;
@@ -58,7 +57,6 @@ export class ExchangeReporter {
   readonly hits: LimitHits;
   /** Failed exchanges by code. */
   readonly failures: FailureRecord;
-  /** Measures the time that the sidecar adds. */
   readonly added: Readonly<Record<Direction, AddedTime>>;
   #observerErrors = 0;
   #open = 0;
@@ -159,7 +157,6 @@ export class ExchangeReporter {
     return observer && new TunnelGuard(observer, (cause) => this.observerFailed(cause));
   }
 
-  /** The present time, for `end`. */
   nowNs(): number {
     return this.#clock.nowNs();
   }
@@ -215,7 +212,6 @@ export class ExchangeReporter {
     this.observerFailed(cause);
   }
 
-  /** Counts an exception of an observer of exchanges or calls, and logs the first. */
   observerFailed(cause: unknown): void {
     this.#observerErrors += 1;
     // Once: a broken observer would otherwise log a line per request. Only the name, since a message could hold input.

@@ -37,7 +37,6 @@ export interface RequestHead {
 export type Ending =
   /** The upstream has sent the last byte of the response. */
   | { readonly kind: 'completed' }
-  /** The upstream did not answer, or not completely. */
   | { readonly kind: 'failed'; readonly failure: UpstreamFailure }
   /** The client left before the response was complete. */
   | { readonly kind: 'cancelled' }
@@ -50,10 +49,7 @@ export const DENIED: Ending = { kind: 'denied' };
 
 export type DataPath = 'relay' | 'gateway';
 
-/**
- * A final response's head (or a 101's) as observers read it. As with a request, strings are latin1 and may be slices
- * that keep the whole head alive.
- */
+/** The head of a final response, or of a 101, as observers read it. Strings are like those of a request's head. */
 export interface ResponseHeadView {
   /** 200 to 999, or 101. */
   readonly status: number;
