@@ -10,11 +10,9 @@ import type { Socket } from 'node:net';
  * order before.
  */
 export function isDoubtfulEnd(socket: Socket, onKnown: (cause: Error | undefined) => void): boolean {
-  // After an orderly end the socket still has a peer (getpeername(2)). Node caches `remoteAddress`, so no code may have
-  // read it before.
+  // An orderly end leaves a peer (getpeername(2)). Node caches `remoteAddress`, so no code may have read it before.
   if (socket.writableEnded || socket.remoteAddress !== undefined) return false;
-  // The empty write sends nothing and returns the system's error: EPIPE if the reset came after the end (Linux,
-  // `tcp_reset`).
+  // An empty write returns the system's error: EPIPE if the reset came after the end (Linux, `tcp_reset`).
   socket.write('', (cause) =>
     onKnown((cause as NodeJS.ErrnoException | null)?.code === 'ECONNRESET' ? (cause ?? undefined) : undefined),
   );

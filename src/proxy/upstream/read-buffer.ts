@@ -6,7 +6,6 @@ import type { Socket } from 'node:net';
  * passed on without a copy. Copying took a third off the throughput of 1 MB answers.
  */
 
-/** Size of one read. */
 export const READ_BUFFER_BYTES = 64 * 1024;
 /** A smaller read ends a series of large ones. */
 const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
@@ -18,7 +17,6 @@ const FULL_READS_A_TURN = 2;
 /** Free buffers kept for reuse, 1 MB in all. */
 const MAX_FREE_BUFFERS = 16;
 
-/** Shared by the connections of one side. */
 export class ReadBuffers {
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
@@ -58,10 +56,7 @@ export class ReadBuffer {
     this.#buffers = buffers;
   }
 
-  /**
-   * Writes `part` of the last read to `socket`, which may keep it until all is sent. False, like `write`, when the
-   * socket takes no more until its 'drain'.
-   */
+  /** Writes `part` of the last read to `socket`, which may keep it. False, like `write`, when it is full. */
   pass(part: Buffer, socket: Socket): boolean {
     if (this.#own === undefined) return socket.write(Buffer.from(part));
     const canGoOn = socket.write(part);
@@ -70,7 +65,6 @@ export class ReadBuffer {
     return canGoOn;
   }
 
-  /** The buffer for the next read. Node asks after each read. */
   readonly next = (): Buffer => this.#own ?? this.#buffers.shared;
 
   /** Call when the `length` bytes of a read have been handled. */

@@ -13,12 +13,10 @@ type Callback = Parameters<LookupFunction>[2];
 export class SharedLookup {
   readonly #waiting = new Map<string, Callback[]>();
 
-  /** Queries in progress. */
   get running(): number {
     return this.#waiting.size;
   }
 
-  /** For `net.connect`. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     const key = `${hostname} ${options.family ?? 0} ${options.hints ?? 0} ${options.all === true}`;
     const waiting = this.#waiting.get(key);

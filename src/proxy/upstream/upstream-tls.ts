@@ -46,8 +46,7 @@ export class UpstreamTls {
   }
 
   /**
-   * Reads the files of another configuration. The returned function applies it to later connections. Throws like
-   * `open`.
+   * Reads the files of another configuration; the returned function applies it to new connections. Throws as `open`.
    */
   async prepare(config: UpstreamTlsConfig): Promise<() => void> {
     const takeOver = await this.#watched.prepare(filesOf(config));
@@ -67,7 +66,6 @@ export class UpstreamTls {
     this.#watched.close();
   }
 
-  /** Checks the files for changes now. */
   async poll(): Promise<void> {
     await this.#watched.poll();
   }

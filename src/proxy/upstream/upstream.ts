@@ -57,7 +57,6 @@ export class Upstream {
     this.#tls = tls;
   }
 
-  /** Changes the time limit for later connections. */
   reconfigure({ connectTimeoutMs }: { readonly connectTimeoutMs: number }): void {
     this.#connectTimeoutMs = connectTimeoutMs;
   }
@@ -181,7 +180,6 @@ export class Upstream {
     this.#reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
   }
 
-  /** A connection could not be opened because of `failure`. */
   noteUnreachable(failure: UpstreamFailure): void {
     // Our own resources are exhausted: the upstream was not asked.
     if (failure.status === 503) return;
