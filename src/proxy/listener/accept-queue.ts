@@ -1,7 +1,4 @@
-/**
- * The kernel's accept queue of our listener, read from Linux's /proc/net (documented in the kernel's proc_net_tcp.rst
- * and snmp_counter.rst).
- */
+/** The kernel's accept queue of our listener, from /proc/net (see Linux's proc_net_tcp.rst and snmp_counter.rst). */
 import { readFileSync } from 'node:fs';
 
 export interface AcceptQueue {
@@ -48,10 +45,7 @@ export function readAcceptQueue(port: number, clientPort: number): AcceptQueue |
   return undefined;
 }
 
-/**
- * SYN cookies that the kernel has sent since its start, for all listeners. It keeps no state of such handshakes, so no
- * table lists them.
- */
+/** SYN cookies sent since the kernel's start, for all listeners. No table lists such handshakes: they have no state. */
 export function readCookiesSent(): number {
   const [names = [], values = []] = read(COUNTERS)
     .split('\n')
@@ -60,7 +54,7 @@ export function readCookiesSent(): number {
   return Number(values[names.indexOf('SyncookiesSent')] ?? 0);
 }
 
-/** The rows with that local port. */
+/** By local port. */
 function readRows(table: string, port: number): Row[] {
   const hexPort = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return read(table)
@@ -71,8 +65,7 @@ function readRows(table: string, port: number): Row[] {
 }
 
 /**
- * Parses e.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send and, for a
- * listener, its queue.
+ * E.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue.
  */
 function toRow(line: string): Row {
   const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);

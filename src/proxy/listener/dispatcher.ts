@@ -37,7 +37,6 @@ export interface DispatcherOptions extends DispatcherLimits {
 const BACKLOG = 4096;
 /** TCP keep-alive detects dead peers of held long polls, since nothing else is sent to them. */
 const KEEP_ALIVE_DELAY_MS = 60_000;
-/** How often a draining sidecar checks which connections are quiet. */
 const LOOK_MS = 250;
 
 export class Dispatcher implements RelayContext {
@@ -96,7 +95,6 @@ export class Dispatcher implements RelayContext {
     return this.#relayed.size + this.#gateway.openConnections;
   }
 
-  /** Number of addresses with an open connection. */
   get clientAddresses(): number {
     return this.#addresses.size;
   }
@@ -105,7 +103,6 @@ export class Dispatcher implements RelayContext {
     return this.#accepted;
   }
 
-  /** Client connections closed at once because `limits.connections` were open. */
   get refusedConnections(): number {
     return this.services.reporter.hits.countOf('limits.connections');
   }
@@ -132,8 +129,7 @@ export class Dispatcher implements RelayContext {
       const text = `listen: cannot listen on ${address.host}:${address.port}: ${cause.code ?? cause.message}`;
       throw new StartError('D2S_ERR_LISTEN', text, { cause });
     });
-    // No Node since 20 emits this: libuv accepts and closes a client for which it has no descriptor. Unhandled, an
-    // 'error' would be fatal.
+    // No Node since 20 emits it: libuv accepts and closes a client without a descriptor. Unhandled, it would be fatal.
     this.#server.on('error', () => undefined);
     this.#heedDescriptors();
     this.#descriptors.start();
@@ -237,8 +233,7 @@ export class Dispatcher implements RelayContext {
   #onConnection(socket: net.Socket, client: ClientConnection, reads?: ClientReads): void {
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', () => undefined);
-    // The client reset the connection before we accepted it: it cannot be answered, and its requests would have no
-    // address.
+    // The client has reset the connection already: it gets no answer, and its requests would have no address.
     if (client.remoteAddress === '') {
       socket.destroy();
       return;

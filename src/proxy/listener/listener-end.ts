@@ -3,10 +3,7 @@ import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
 
-/**
- * After so many tries the listener closes anyway and may reset some clients: they connect faster than they are
- * accepted, or our own connection does not get through.
- */
+/** Then the listener closes anyway and may reset clients: they come too fast, or our own connection cannot enter. */
 const MOST_TRIES = 20;
 /** Bounded, since a client that is gone leaves its half-open handshake for a minute. */
 const MOST_WAITS = 4;
@@ -38,7 +35,6 @@ export class ListenerEnd {
   #own: net.Socket | undefined;
   #isOwnTaken = false;
   #taken = 0;
-  /** Called for each accepted connection. */
   #onTaken: () => void = () => undefined;
 
   constructor(server: net.Server, backlog: number) {
@@ -55,7 +51,6 @@ export class ListenerEnd {
     return isOwn;
   }
 
-  /** Accepts all waiting connections, then closes. */
   async close(): Promise<void> {
     const address = this.#server.address();
     if (address !== null && typeof address !== 'string') await this.#makeQueueOurs(address);
@@ -134,10 +129,7 @@ function toReachable(address: string): string {
   return address === '::' ? '::1' : address;
 }
 
-/**
- * listen(2) may be called again with another backlog. Node offers it only as an undocumented method; without it some
- * clients may be reset.
- */
+/** listen(2) may be called again with another backlog. Node has no documented way; without it, some may be reset. */
 function setBacklog(server: net.Server, backlog: number): void {
   const { _handle: handle } = server as unknown as { _handle?: { listen?: (backlog: number) => number } | null };
   handle?.listen?.(backlog);

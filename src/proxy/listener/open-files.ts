@@ -20,7 +20,6 @@ export function openFilesLimit(): number | undefined {
   }
 }
 
-/** Descriptors for `maxConnections` clients. */
 export function descriptorsFor(maxConnections: number): number {
   return maxConnections * DESCRIPTORS_PER_CONNECTION;
 }

@@ -1,9 +1,7 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 
-/** A client's connection on either data path. */
 export interface ClosableConnection {
   readonly isIdle: boolean;
-  /** Grows with all that the client sends. */
   readonly bytesRead: number;
   closeIfIdle(): void;
 }
