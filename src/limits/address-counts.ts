@@ -1,9 +1,6 @@
 import { toAddressKey } from './address-key.ts';
 
-/**
- * Counts open connections per client address. Has an entry only for an address with a connection, so it never has more
- * entries than there are connections.
- */
+/** Counts open connections per client address. An address without one has no entry, so connections bound the size. */
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
   #max: number;

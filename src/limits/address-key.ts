@@ -1,9 +1,6 @@
 import net from 'node:net';
 
-/**
- * The key under which addresses share a count: an IPv4 address, also when written as IPv6, or the /64 of an IPv6
- * address, since one IPv6 host can use all of it.
- */
+/** The key of a shared count: an IPv4 address, also written as IPv6, or the /64 from which one IPv6 host may choose. */
 export function toAddressKey(address: string): string {
   const v4 = address.toLowerCase().startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
   if (net.isIPv4(v4)) return v4;

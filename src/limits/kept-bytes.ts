@@ -29,7 +29,6 @@ export class KeptBytes {
     return this.#length;
   }
 
-  /** Bytes allocated. */
   get heldBytes(): number {
     return this.#bytes?.length ?? 0;
   }

@@ -55,7 +55,6 @@ export class LimitHits {
     this.#logger = logger;
   }
 
-  /** Hits since the start, by key. */
   get counts(): ReadonlyMap<LimitKey, number> {
     return this.#counts;
   }

@@ -4,7 +4,6 @@
  * kind.
  */
 
-/** Default of `limits.memoryBytes`. */
 export const DEFAULT_MEMORY_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -56,7 +55,6 @@ export class MemoryBudget {
     return this.maxBytes * SHARE_OF_A_KIND;
   }
 
-  /** How often bytes were refused, by kind. */
   get refusals(): Readonly<Record<MemoryKind, number>> {
     return this.#refusals;
   }

@@ -92,7 +92,7 @@ export class ClientReadings {
 export class ReadingShare {
   readonly #parts: ReadingShareParts;
   readonly #schedule: (run: () => void, delayMs: number) => void;
-  /** Lanes by client key, the next one to run first. */
+  /** Lanes by client key, in the order of their turns. */
   readonly #lanes = new Map<string, Lane>();
   readonly #recent = new RecentTime();
   readonly #recentCatchUps = new RecentTime();
@@ -151,10 +151,7 @@ export class ReadingShare {
     return this.#lanes.size === 0 ? undefined : this.#lanes.get(key());
   }
 
-  /**
-   * Reads what waits, even if the time is used up: called when numbers are asked for. All calls together take at most
-   * `mostNs` in any 100 ms.
-   */
+  /** Reads what waits, even out of time, since numbers are asked for. At most `mostNs` in any 100 ms for all calls. */
   catchUp(mostNs: number): void {
     if (this.#lanes.size === 0) return;
     const beganNs = this.#parts.clock.nowNs();
@@ -233,7 +230,6 @@ export class ReadingShare {
       if (!this.#hasTime(this.#parts.clock.nowNs())) return;
       this.#takeTurn(lane);
       this.#lanes.delete(key);
-      // To the end of the order.
       if (lane.at < lane.queue.length) this.#lanes.set(key, lane);
     }
   }

@@ -4,14 +4,13 @@ const SLOT_NS = 10 * NS_PER_MS;
 /** One slot more than 100 ms needs, so that the sum always covers 100 ms in full. */
 const SLOTS = 11;
 
-/** Sums up the time spent on something within the last 100 ms. */
 export class RecentTime {
   readonly #slots = new Float64Array(SLOTS);
   /** Number of the current slot, counted from the clock's start. */
   #slot = 0;
   #sumNs = 0;
 
-  /** Adds a period that ended at `nowNs`. */
+  /** `nowNs`: the end of the period. */
   spend(tookNs: number, nowNs: number): void {
     this.#moveTo(nowNs);
     const at = this.#slot % SLOTS;

@@ -21,7 +21,7 @@ export class RequestMemory {
     this.budget = budget;
   }
 
-  /** Takes `bytes` for `account`, evicting others if necessary; false if that is not enough. */
+  /** Evicts others if necessary; false if that is not enough. */
   take(account: RequestAccount, bytes: number): boolean {
     while (!this.budget.take('requests', bytes)) {
       if (!this.#evictOldest(account)) return false;
@@ -61,10 +61,7 @@ export class RequestAccount {
     return this.#bytes;
   }
 
-  /**
-   * Sets the total to `bytes`. False without room: the old total stays. With `waiter` the bytes are the beginning of a
-   * head, and the waiter can be evicted.
-   */
+  /** Sets the total to `bytes`; false without room for it. With `waiter`, the bytes begin a head and may be evicted. */
   keep(bytes: number, waiter?: HeadWaiter): boolean {
     const change = bytes - this.#bytes;
     // The part of the change that is within `FREE_BYTES`.

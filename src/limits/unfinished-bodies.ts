@@ -5,10 +5,7 @@ export interface Unfinished {
   giveUp(): void;
 }
 
-/**
- * Only a request up to this size evicts others. Large bodies that evict each other would leave more to the garbage
- * collector than the budget allows.
- */
+/** Larger bodies evict none: evicting each other, they would leave the garbage collector more than the budget. */
 const MAX_PUSHING_BYTES = 64 * 1024;
 
 /**
