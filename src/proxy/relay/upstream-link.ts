@@ -7,7 +7,7 @@ import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
 import type { RelayServices } from './relay-context.ts';
 import { DeferredWriter } from './write-batch.ts';
 
-/** How long an upstream may take to close a connection after the last byte was sent on `letGo`. */
+/** How long an upstream may take to close a connection that was let go, after the last byte was sent. */
 const LINGER_MS = 2_000;
 
 /**
@@ -99,7 +99,8 @@ export class UpstreamLink {
   }
 
   /**
-   * Ends the connection after the remaining bytes are sent; drops its input. An earlier one that leaves is destroyed.
+   * Ends the connection after the remaining bytes are sent. Nothing that it receives is read any more: the listener
+   * destroys a connection that still sends. Only one may be leaving: an earlier one is destroyed.
    */
   letGo(): void {
     const socket = this.#socket;
