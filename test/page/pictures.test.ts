@@ -66,7 +66,7 @@ describe('the pictures in docs/images', () => {
     const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
     };
-    expect(scripts.pictures).toMatch(/ node \.ci\/pictures\.mjs$/);
+    expect(scripts.pictures).toMatch(/ node scripts\/pictures\.mjs$/);
   });
 });
 
