@@ -2,7 +2,7 @@
  * Collects the writes of one turn of the event loop and does them together at its end. A write to a sleeping peer wakes
  * it, and a wake-up costs the writer more than the write. Peers that are written to in quick succession are still awake
  * for the second write. With 64 busy connections this takes a third off a request's processor time
- * (docs/benchmarks.md); with one connection it changes nothing.
+ * (`npm run bench -- --workload rpc`); with one connection it changes nothing.
  */
 import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
