@@ -72,7 +72,7 @@ it.each(['auto', 'gateway'] as const)(
     await expect.poll(() => connectionsOf(server), { timeout: 10_000 }).toBe(0);
     const { exchanges, aborted } = sidecar.recorder.own.read();
     const path = dataPath === 'auto' ? 'relay' : 'gateway';
-    expect(exchanges[path]).toEqual({ completed: 0, failed: 0, cancelled: ABORTS });
+    expect(exchanges[path]).toEqual({ completed: 0, failed: 0, cancelled: ABORTS, denied: 0 });
     expect(aborted.rpc).toBe(ABORTS);
     const [application] = sidecar.recorder.applications.values();
     const metrics = application?.statistics.rpc.metrics();
