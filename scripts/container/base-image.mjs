@@ -55,5 +55,7 @@ function copyCertificates(root) {
 }
 
 function told(program, args, cwd) {
-  return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+  // npm would leave its compile cache in the temporary folder, since Node.js 22.
+  const env = { ...process.env, NODE_DISABLE_COMPILE_CACHE: '1' };
+  return execFileSync(program, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
