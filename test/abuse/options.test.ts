@@ -16,7 +16,7 @@ describe('parseOptions', () => {
   });
 
   it('tries a flood of the short form once more', () => {
-    expect(parseOptions(['--short'])).toMatchObject({ isShort: true, retries: 2 });
+    expect(parseOptions(['--short'])).toMatchObject({ isShort: true, retries: 4 });
     expect(parseOptions(['--short', '--retries', '0']).retries).toBe(0);
   });
 
