@@ -9,10 +9,15 @@ export class DeniedPaths {
   /** As on the wire, in latin1: `['/manager']`. */
   readonly #paths: readonly string[];
   readonly #segments: readonly (readonly string[])[];
+  /** Segments of the path with the most, and characters of the longest segment. */
+  readonly #deepest: number;
+  readonly #longest: number;
 
   private constructor(paths: readonly string[]) {
     this.#segments = paths.map((path) => toWireText(path).split('/').filter(Boolean));
     this.#paths = this.#segments.map((segments) => `/${segments.join('/')}`);
+    this.#deepest = Math.max(...this.#segments.map(({ length }) => length));
+    this.#longest = Math.max(...this.#segments.flat().map(({ length }) => length));
   }
 
   /** Undefined for an empty list, so that the data plane has no check to make. */
@@ -35,24 +40,75 @@ export class DeniedPaths {
   }
 
   #deniesDecoded(path: string): boolean {
-    const segments = decodeBytes(toRawPath(path) ?? path)
-      .split('/')
-      .filter((segment) => segment !== '' && segment !== '.');
+    const segments = this.#toFirstSegments(toRawPath(path) ?? path);
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
+  }
+
+  /** Decoded, without empty ones and dots, as many as the longest denied path has: a long path costs no more. */
+  #toFirstSegments(path: string): string[] {
+    const segments: string[] = [];
+    for (let from = 0; from < path.length && segments.length < this.#deepest; ) {
+      const slash = path.indexOf('/', from);
+      const to = slash < 0 ? path.length : slash;
+      // An escaped character has three. A longer segment is none of a denied path, and need not be decoded.
+      const segment = to - from > 3 * this.#longest ? TOO_LONG : decodeBytes(path.slice(from, to));
+      if (segment !== '' && segment !== '.') segments.push(segment);
+      from = to + 1;
+    }
+    return segments;
   }
 
   /**
    * Servers differ on what `..` removes and on what separates segments. In every reading, the remaining segments are a
-   * subsequence of these, so a denied path that is a subsequence is denied.
+   * subsequence of these, so a denied path that is a subsequence is denied. One pass: the path may have 64 KiB of escapes.
    */
   #deniesAmbiguous(path: string): boolean {
-    const segments = decodeBytes(path).split(SEPARATORS);
-    return this.#segments.some((denied) => {
-      let found = 0;
-      for (const segment of segments) if (segment === denied[found]) found += 1;
-      return found === denied.length;
+    const found = this.#segments.map(() => 0);
+    let segment = '';
+    for (let at = 0; at <= path.length; at += 1) {
+      let code = at < path.length ? path.charCodeAt(at) : SLASH;
+      const escaped = code === PERCENT ? toByte(path, at + 1) : -1;
+      if (escaped >= 0) {
+        code = escaped;
+        at += 2;
+      }
+      if (!isSeparator(code)) {
+        // One character too many is enough to differ from all.
+        if (segment.length <= this.#longest) segment += String.fromCharCode(code);
+        continue;
+      }
+      if (segment !== '' && this.#completes(segment, found)) return true;
+      segment = '';
+    }
+    return false;
+  }
+
+  /** Takes the next segment of a path into account; whether a denied path is complete by it. */
+  #completes(segment: string, found: number[]): boolean {
+    return this.#segments.some((denied, index) => {
+      const count = found[index] ?? 0;
+      if (segment !== denied[count]) return false;
+      found[index] = count + 1;
+      return count + 1 === denied.length;
     });
   }
+}
+
+function isSeparator(code: number): boolean {
+  return code === SLASH || code === BACKSLASH || code === SEMICOLON;
+}
+
+/** The byte whose two hexadecimal digits are at `at`; -1 where there are none. */
+function toByte(path: string, at: number): number {
+  const [high, low] = [toDigit(path.charCodeAt(at)), toDigit(path.charCodeAt(at + 1))];
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/** -1 for what is no hexadecimal digit, NaN among it. */
+function toDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : -1;
 }
 
 function isBelow(path: string, denied: string): boolean {
@@ -70,10 +126,14 @@ function toWireText(path: string): string {
 }
 
 const SLASH = 0x2f;
+const BACKSLASH = 0x5c;
+const SEMICOLON = 0x3b;
+const PERCENT = 0x25;
+/** Equals no segment. */
+const TOO_LONG = '/';
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/i;
 /** A path that begins with a slash and has none of these reads the same everywhere. */
 const IRREGULAR = /[%;\\]|\/[/.]/;
 /** `..`, and separators that some servers decode and others do not. */
 const AMBIGUOUS = /\\|%(?:2f|3b|5c)|(?:\.|%2e){2}/i;
-const SEPARATORS = /[/\\;]/;
 const ESCAPE = /%([0-9a-f]{2})/gi;

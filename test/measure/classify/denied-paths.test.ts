@@ -54,3 +54,13 @@ describe('denied paths', () => {
     expect(DeniedPaths.of([])).toBeUndefined();
   });
 });
+
+it('reads a path of 64 KiB to its end where it may lead to a denied one, and no segment that is too long for one', () => {
+  const denied = DeniedPaths.of(['/manager', '/a/b']) as DeniedPaths;
+  const denies = (target: string) => denied.denies(target, '192.0.2.7');
+  expect(denies(`/x${'%2f'.repeat(20_000)}manager`)).toBe(true);
+  expect(denies(`/x${'%2F.'.repeat(20_000)}/..%2fa;x/%62`)).toBe(true);
+  expect(denies(`${'/.'.repeat(20_000)}/%6danager`)).toBe(true);
+  expect(denies(`/${'%6d'.repeat(20_000)}anager`)).toBe(false);
+  expect(denies(`/x%2f${'m'.repeat(60_000)}anager`)).toBe(false);
+});
