@@ -1,10 +1,10 @@
 # syntax=docker/dockerfile:1
 #
-# The image holds the sidecar, Node.js and the libraries that Node.js is linked with. It has no shell and no package manager: what a
-# container needs beside the server itself is a subcommand (health, drain, reload, check). docs/install.md has how to build and run it;
-# `node scripts/container.mjs` builds it with buildah, which needs no container engine, twice, and then runs the result.
+# The image contains the sidecar, Node.js and the libraries that Node.js is linked with. It has no shell and no package manager: the tools of
+# a container are subcommands (health, drain, reload, check). docs/install.md says how to build and run it. `node scripts/container.mjs`
+# builds it twice with buildah, which needs no container engine, and runs the result.
 
-# Also by digest: --build-arg NODE_IMAGE=node@sha256:...
+# A digest works as well: --build-arg NODE_IMAGE=node@sha256:...
 ARG NODE_IMAGE=node:26.10.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -13,14 +13,14 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY rolldown.config.js tsconfig.json ./
 COPY src ./src
-# The repository is not copied: --build-arg BUILD_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude='*')
+# The build has no .git, so pass the commit: --build-arg BUILD_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude='*')
 ARG BUILD_COMMIT=unknown
 RUN npm run build
 COPY scripts/sbom.mjs scripts/manifest.mjs ./scripts/
 RUN node scripts/sbom.mjs licences && node scripts/manifest.mjs strip
 COPY LICENSE ./
 
-# One folder that becomes the image. Its times are set, so that the same source gives the same layer.
+# /image becomes the image. All its files get the same time, so that the same source gives the same layer.
 ARG SOURCE_DATE_EPOCH=0
 RUN set -eu; \
     node=$(command -v node); \
@@ -29,15 +29,15 @@ RUN set -eu; \
     mkdir -p /image/app /image/etc; \
     install -d -m 1777 /image/tmp; \
     cp -R package.json LICENSE licences dist /image/app; \
-    # Where there is no env, a script has to name what runs it; with V8's memory reducer off, which takes calls without garbage for no
-    # calls at all (docs/install.md).
+    # The image has no env, so the script names its interpreter. V8's memory reducer is off: it takes calls that create no garbage for an
+    # idle process (docs/install.md).
     sed -i '1s|.*|#!/usr/local/bin/node --no-memory-reducer|' /image/app/dist/main.js; \
     ln -s /app/dist/main.js /image/usr/local/bin/d2-sidecar; \
     echo 'nonroot:x:65532:65532::/:/nonexistent' > /image/etc/passwd; \
     echo 'nonroot:x:65532:' > /image/etc/group; \
-    # Without it, names in /etc/hosts would be looked for only after DNS has not known them.
+    # Without this file, the C library would ask DNS before it reads /etc/hosts.
     echo 'hosts: files dns' > /image/etc/nsswitch.conf; \
-    # What the libraries ask to be passed on, as far as the base image has it.
+    # The licences of the libraries require these texts; the base image may lack some of them.
     for file in /usr/local/LICENSE /usr/share/doc/libc6/copyright /usr/share/doc/libgcc-s1/copyright \
         /usr/share/doc/libstdc++6/copyright /usr/share/doc/libatomic1/copyright; do \
       if [ -f "$file" ]; then cp --dereference --parents --target-directory=/image "$file"; fi; \
@@ -53,13 +53,13 @@ LABEL org.opencontainers.image.title="d2-sidecar" \
 ARG BUILD_COMMIT=unknown
 LABEL org.opencontainers.image.revision="${BUILD_COMMIT}"
 COPY --from=build /image/ /
-# Else the C library keeps an arena of memory for each helper thread; and V8 has four of those, which take turns with the thread of the
-# event loop where there is one processor (docs/install.md).
+# Without these, the C library keeps a memory arena for each helper thread, and V8 starts four such threads, which compete with the event
+# loop on a single processor (docs/install.md).
 ENV PATH=/usr/local/bin \
     NODE_ENV=production \
     MALLOC_ARENA_MAX=1 \
     NODE_OPTIONS=--v8-pool-size=1
-# By number, so that Kubernetes can tell that it is not root (runAsNonRoot).
+# A number, so that Kubernetes can verify that it is not root (runAsNonRoot).
 USER 65532:65532
 EXPOSE 8081 9280
 HEALTHCHECK --interval=10s --timeout=6s --start-period=5s --retries=3 CMD ["/usr/local/bin/d2-sidecar", "health"]

@@ -1,25 +1,26 @@
 /**
- * A few files for what every start needs, packages included, and one for each part that is loaded only when it is needed: opening
- * some 600 files took half of the time to listening. Of minifying only what shortens local names: 20 ms and 2 MB less, and lines
- * and the names of functions and classes stay, so that what it prints in trouble can be read.
+ * Bundles the code of every start, packages included, into a few files, and each part that is loaded on demand into its own file:
+ * opening about 600 files took half of the startup time. Minification shortens local names only (20 ms and 2 MB less), so that stack
+ * traces keep their lines and the names of functions and classes.
  */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { parse } from 'yaml';
 
-/** What packages ask for and is not used here, or Node has already: module -> what it gets instead. */
+/** Replacements for imports of packages that are unused here, or that Node.js provides: module -> source. */
 const STAND_INS = {
-  // hdr-histogram-js unpacks its WebAssembly once, which takes 30 ms in JavaScript.
+  // hdr-histogram-js inflates its WebAssembly once, which takes 30 ms in JavaScript.
   pako: "export { inflateSync as inflate } from 'node:zlib';",
-  // follow-redirects (of http-proxy) prints by it where it happens to be installed; it is not among what runs.
+  // follow-redirects (of http-proxy) uses it only if it is installed; it is no dependency of a release.
   debug: '',
-  // Of Fastify: compilers of schemas, which the monitor has none of and refuses, and its client for tests: 0.6 MB of code.
+  // Fastify: the schema compilers, since the monitor uses and allows no schemas, and the test client: 0.6 MB of code.
   '@fastify/ajv-compiler': '',
   '@fastify/fast-json-stringify-compiler': '',
   'light-my-request': '',
-  // Of OpenTelemetry: how to find the machine's own identity, with a file for each system; no span or number names it.
+  // OpenTelemetry: reads the machine's id, with a file for each operating system; no span or metric contains it.
   './machine-id/getMachineId': 'export const getMachineId = async () => undefined;',
 };
 
@@ -31,7 +32,7 @@ const standIns = {
 
 const BUILD_FORM = /^[0-9A-Za-z][0-9A-Za-z.+-]{0,39}$/;
 
-/** BUILD_COMMIT where the repository is not at hand, in a container for example; else what git tells; `unknown` without both. */
+/** BUILD_COMMIT if set, e.g. in a container without the repository; otherwise the commit of git; `unknown` without both. */
 function readBuild() {
   const given = process.env.BUILD_COMMIT;
   if (given) {
@@ -39,13 +40,13 @@ function readBuild() {
       throw new Error('BUILD_COMMIT: expected up to 40 letters, digits, dots, plus or minus signs');
     return given;
   }
-  // Without a look at .git, a tarball that is unpacked inside of another repository would take the commit of that one.
+  // git would otherwise report the commit of an enclosing repository for an unpacked tarball.
   if (!existsSync(path.join(import.meta.dirname, '.git'))) return 'unknown';
   try {
     const options = { cwd: import.meta.dirname, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] };
     return execFileSync('git', ['describe', '--always', '--dirty', '--abbrev=12', '--exclude=*'], options).trim();
   } catch {
-    // No git, or a repository that belongs to somebody else: a build is worth more than its name.
+    // git is missing, or refuses a repository of another user. The build goes on without a commit.
     return 'unknown';
   }
 }
@@ -56,14 +57,30 @@ const build = {
     id.endsWith('/src/base/build.ts') ? `export const BUILD = ${JSON.stringify(readBuild())};` : undefined,
 };
 
-/** What the live page has beside its script; of styles first those of the charts, which ours may change. */
+/**
+ * Converts the OpenAPI document to JSON, also for tests (vitest.config.ts): parsing the YAML at its first request would block the event
+ * loop for 200 ms. The file is trusted, so the number of its aliases has no limit.
+ */
+export const description = {
+  name: 'description',
+  load(id) {
+    if (!id.endsWith('/openapi.yaml')) return undefined;
+    const value = parse(readFileSync(id, 'utf8'), { merge: true, maxAliasCount: -1 });
+    return {
+      code: `export const DESCRIPTION = JSON.parse(${JSON.stringify(JSON.stringify(value))});`,
+      moduleType: 'js',
+    };
+  },
+};
+
+/** Files of the live page besides its script. The styles of the charts come first, so that ours can override them. */
 const PAGE_FILES = {
   'index.html': ['src/page/index.html'],
   'icon.svg': ['src/page/icon.svg'],
   'page.css': ['node_modules/uplot/dist/uPlot.min.css', 'src/page/page.css'],
 };
 
-/** The rest of the page, and all of it compressed beforehand: it is served as it is, and never compressed for a reader. */
+/** Adds these files, and compresses all files of the page at build time: the monitor never compresses them per request. */
 const pageFiles = {
   name: 'page-files',
   generateBundle() {
@@ -86,7 +103,7 @@ const pageFiles = {
   },
 };
 
-/** Without comments and indentation; more is the compression's. */
+/** Removes comments and indentation; compression does the rest. */
 function toShortCss(text) {
   return text
     .replace(/\/\*.*?\*\//gs, '')
@@ -95,18 +112,18 @@ function toShortCss(text) {
 }
 
 const server = {
-  input: { main: 'src/main.ts', 'write-schema': 'src/config/write-schema.ts' },
+  input: { main: 'src/main.ts' },
   platform: 'node',
-  // hdr-histogram-js asks for zlib that way, for an encoding that is not used here.
+  // hdr-histogram-js loads zlib by eval, for an encoding that is not used here.
   checks: { eval: false },
-  plugins: [standIns, build],
+  plugins: [standIns, build, description],
   output: {
     dir: 'dist',
     format: 'esm',
     chunkFileNames: 'parts/[name]-[hash].js',
-    // V8 keeps what it took to read the largest file: 4 MB less memory with packages in files of their own.
+    // V8 keeps the memory that it needed to parse the largest file: separate files for packages save 4 MB.
     codeSplitting: { groups: [{ name: 'packages', test: /node_modules/, entriesAware: true }] },
-    // Compressing would go further, and may drop names that are asked for: proxy/gateway/proxy.ts takes out a function by its name.
+    // `compress` could drop names that the code depends on: proxy/gateway/proxy.ts removes a function by its name.
     minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: false } },
   },
 };

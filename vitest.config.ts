@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
+// @ts-expect-error: JavaScript without types
+import { description } from './rolldown.config.js';
 
 export default defineConfig({
+  plugins: [description],
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,

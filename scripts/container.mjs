@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
- * `node scripts/container.mjs [--file FILE] [--context FOLDER] [--once]`, as root on Debian: builds the image of the Dockerfile with buildah, without a container
- * engine; builds it a second time, and compares; then starts the result as the user that it names, on a read-only tree, and asks, drains
- * and stops it. Exit code 0 if all of that holds, 1 with the reason if not. --once leaves out the second build.
+ * `node scripts/container.mjs [--file FILE] [--context FOLDER] [--once]`, as root on Debian: builds the image of the Dockerfile with
+ * buildah, which needs no container engine; builds it again, and compares both; then starts the image as its user on a read-only tree, and
+ * queries, drains and stops it. Exit code 0 if all of this succeeds, otherwise 1 with the reason. --once skips the second build.
  *
- * It takes namespaces of its own for mounts and processes (unshare(1)), so whatever it makes ends with it. The base image is made of this
- * machine and the Node.js that runs this script (container/base-image.mjs); the packages come from where npm gets them here.
+ * It runs in separate mount and process namespaces (unshare(1)), so its mounts and processes end with it. The base image consists of files
+ * of this machine and the Node.js that runs this script (container/base-image.mjs); npm gets packages from its configured registry.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -37,7 +37,7 @@ const { values } = parseArgs({
 });
 process.exit(process.env[INSIDE] === undefined ? enter() : await main(process.env[INSIDE]));
 
-/** The same once more, in namespaces of its own. */
+/** Runs this script again in new namespaces. */
 function enter() {
   const obstacle = findObstacle();
   if (obstacle !== undefined) {
@@ -66,19 +66,19 @@ function enter() {
   }
 }
 
-/** What this machine lacks; the reason of a step that fails later would be harder to read. */
+/** A missing requirement of this machine; a later error would be harder to understand. */
 function findObstacle() {
-  if (process.platform !== 'linux') return `runs on Linux, and this is ${process.platform}`;
-  if (process.getuid() !== 0) return 'has to be run as root, since it mounts: sudo node scripts/container.mjs';
+  if (process.platform !== 'linux') return `runs only on Linux, and this is ${process.platform}`;
+  if (process.getuid() !== 0) return 'needs root for its mounts: sudo node scripts/container.mjs';
   const missing = PROGRAMS.filter((program) => spawnSync(program, ['--version']).error !== undefined);
   return missing.length === 0
     ? undefined
-    : `not found: ${missing.join(', ')} (of Debian's buildah, dpkg, util-linux, mount and coreutils)`;
+    : `not found: ${missing.join(', ')} (Debian packages: buildah, dpkg, util-linux, mount and coreutils)`;
 }
 
 async function main(folder) {
   try {
-    // buildah would remember the layers of any image there.
+    // buildah would cache layers in /var.
     mount(['--bind', '/var', '/var']);
     mount(['-o', 'remount,bind,ro', '/var']);
     mount(['-t', 'tmpfs', 'none', folder]);
@@ -93,7 +93,7 @@ async function main(folder) {
     say(`${tree.length} entries, ${Math.round(bytes / BYTES_PER_MB)} MB`);
     if (!values.once) {
       refuse(compareTrees(tree, listTree(make().root)));
-      say('a second build gives the same, to the byte and the second');
+      say('a second build gives the same bytes and times');
     }
     const guide = readFileSync(path.join(CONTEXT, 'docs/install.md'), 'utf8');
     for (const hasTmp of [true, false])

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
- * `node scripts/deb.mjs FOLDER [VERSION]`, after `npm run build`: writes FOLDER/d2-sidecar_<version>_all.deb, with VERSION in place of that of
- * package.json. The same files give the same package: its times are SOURCE_DATE_EPOCH, its owner is root. Whose package it is, DEBFULLNAME
- * and DEBEMAIL say, as to Debian's own tools.
+ * `node scripts/deb.mjs FOLDER [VERSION]`, after `npm run build`: writes FOLDER/d2-sidecar_<version>_all.deb. VERSION replaces the version
+ * of package.json. The same files give the same package: all times are SOURCE_DATE_EPOCH, all owners are root. DEBFULLNAME and DEBEMAIL
+ * name the maintainer, as for Debian's tools.
  *
- * With dpkg-deb alone: there is nothing to compile, and debhelper would bring more rules than there are files. What is installed and what
- * runs on installing is in config/debian/, beside the unit that it installs.
+ * It needs only dpkg-deb: there is nothing to compile, and debhelper would need more rules than there are files. config/debian/ has the
+ * control file and the maintainer scripts, config/systemd/ the unit.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -30,7 +30,7 @@ import { toPublished } from './manifest.mjs';
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const EXIT_USAGE = 64;
 const BYTES_PER_KIB = 1024;
-/** Where they are installed -> where they come from. */
+/** Path in the package -> path in the project. */
 const FILES = {
   'usr/lib/d2-sidecar/dist': 'dist',
   'usr/lib/d2-sidecar/schema.json': 'config/schema.json',
@@ -39,7 +39,7 @@ const FILES = {
   'usr/share/doc/d2-sidecar/NEWS': 'CHANGELOG.md',
 };
 const DOCUMENTS = 'usr/share/doc/d2-sidecar';
-/** As npm has it in its packages: before 1985, Debian's archive takes a file's time for a mistake. */
+/** The time that npm uses in its packages: Debian's archive rejects files older than 1985. */
 const DEFAULT_EPOCH = '499162500';
 const MS_PER_SECOND = 1000;
 const SCRIPTS = ['postinst', 'prerm', 'postrm'];
@@ -80,7 +80,7 @@ function layOut(root) {
   for (const [to, from] of Object.entries(FILES)) copy(from, path.join(root, to));
   const manifest = readFileSync(path.join(ROOT, 'package.json'), 'utf8');
   writeFileSync(path.join(root, 'usr/lib/d2-sidecar/package.json'), toPublished(manifest));
-  // Debian's node, whatever else a PATH finds first; with V8's memory reducer off, as in the Dockerfile.
+  // Debian's node, not the first in PATH. V8's memory reducer is off, as in the Dockerfile.
   edit(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), /^#!.*/, '#!/usr/bin/node --no-memory-reducer');
   edit(
     path.join(root, 'etc/d2-sidecar/sidecar.yaml'),
@@ -91,10 +91,10 @@ function layOut(root) {
   symlinkSync('../lib/d2-sidecar/dist/main.js', path.join(root, 'usr/bin/d2-sidecar'));
 }
 
-/** Licences, changes and manual, where Debian wants them. */
+/** Writes licences, changelog and manual to the paths of the Debian policy. */
 function describe(root, { debianVersion, maintainer, epoch }) {
   const place = path.join(root, DOCUMENTS);
-  // What is built in has licences of its own, whose texts have to be passed on; Debian wants none of the Apache License's in `copyright`.
+  // The licences of bundled packages require their texts. Debian's policy allows no full text of the Apache License in `copyright`.
   run(process.execPath, ['scripts/sbom.mjs', place]);
   const [list] = readFileSync(path.join(place, 'licences.txt'), 'utf8').split(`\n${'='.repeat(80)}\n`);
   const own = readFileSync(path.join(ROOT, 'LICENSE'), 'utf8');
@@ -108,7 +108,7 @@ function describe(root, { debianVersion, maintainer, epoch }) {
   compress(path.join(manual, 'd2-sidecar.1.gz'), toManual(run(process.execPath, ['dist/main.js', '--help'])));
 }
 
-/** The text of --help in the form of man(7): what has a heading and lines set in is a section, all else a paragraph. */
+/** The text of --help as man(7): a heading with indented lines becomes a section, other text a paragraph. */
 function toManual(help) {
   const toLine = (line) =>
     line
@@ -139,15 +139,15 @@ function control(root, debianVersion, maintainer) {
   for (const name of SCRIPTS) chmodSync(path.join(place, name), 0o755);
 }
 
-/** Without both names it is somebody's own package, of his own machine. */
+/** The defaults are for a package that stays on the machine that built it. */
 function toMaintainer() {
   const { DEBFULLNAME = 'The d2-sidecar maintainers', DEBEMAIL = 'root@localhost' } = process.env;
   if (/[\n<>]/.test(`${DEBFULLNAME}${DEBEMAIL}`))
-    throw new Error('DEBFULLNAME, DEBEMAIL: neither < nor > nor a new line');
+    throw new Error('DEBFULLNAME, DEBEMAIL: expected no <, > or line break');
   return `${DEBFULLNAME} <${DEBEMAIL}>`;
 }
 
-/** Gives what it printed. */
+/** Returns the standard output. */
 function run(program, args, env = {}) {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     cwd: ROOT,
@@ -163,7 +163,7 @@ function compress(file, text) {
   writeFileSync(file, gzipSync(text, { level: 9 }));
 }
 
-/** `1.0.0-rc.1` is before `1.0.0`, which Debian writes with a tilde. */
+/** `1.0.0-rc.1` to `1.0.0~rc.1`: Debian sorts the tilde before the release. */
 function toDebianVersion(text) {
   if (!/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?$/.test(text)) throw new Error(`${text}: not a version`);
   return text.replace('-', '~');
@@ -177,11 +177,11 @@ function copy(from, to) {
 function edit(file, from, to) {
   const before = readFileSync(file, 'utf8');
   const after = before.replace(from, () => to);
-  if (after === before) throw new Error(`${file}: ${from} is not in it`);
+  if (after === before) throw new Error(`${file}: ${from} not found`);
   writeFileSync(file, after);
 }
 
-/** Those of a package, and not those of whoever makes it. */
+/** Fixed modes, independent of the umask of the build. */
 function setModes(root) {
   chmodSync(root, 0o755);
   for (const { name, parentPath, isFile, isFolder } of entriesOf(root)) {
@@ -200,7 +200,7 @@ function sizeOf(root) {
   return files.reduce((sum, { name, parentPath }) => sum + readFileSync(path.join(parentPath, name)).length, 0);
 }
 
-/** Deepest first, so that the times of folders stay. */
+/** Deepest entries first, so that the times of folders stay. */
 function entriesOf(root) {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .map((entry) => ({

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * package.json as it is published: dist/ has all that runs, so whoever installs it needs no other package and no script.
+ * The published package.json has no dependencies and no scripts: dist/ contains all code.
  *
- * `node scripts/manifest.mjs strip` puts it in place of package.json, and keeps that one in build/. `node scripts/manifest.mjs restore`
- * brings it back. `npm pack` runs both, before and after it has read the files. Where it was killed between, restore by hand.
+ * `node scripts/manifest.mjs strip` moves package.json to build/ and writes the published one. `node scripts/manifest.mjs restore` moves it
+ * back. `npm pack` runs both, before and after it reads the files. If it was killed in between, run restore by hand.
  */
 import { copyFileSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
@@ -13,7 +13,7 @@ const MANIFEST = 'package.json';
 const KEPT = 'build/package.json';
 const EXIT_USAGE = 64;
 
-/** `private` keeps `npm publish` from sending a folder: it would tell the registry of the dependencies all the same. */
+/** Without `private`, which forbids `npm publish` in the folder: that would send the dependencies to the registry all the same. */
 export function toPublished(text) {
   const { private: _, scripts, dependencies, devDependencies, overrides, ...published } = JSON.parse(text);
   return `${JSON.stringify(published, undefined, 2)}\n`;

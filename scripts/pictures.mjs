@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * `npm run pictures [-- FOLDER] [--seconds N]` takes the pictures of the live page in docs/images anew: it starts the demo, waits until the
- * charts are full (330 s), and looks at the page with Chromium as a desktop, a phone and somebody with dark colours see it.
+ * `npm run pictures [-- FOLDER] [--seconds N]` updates the pictures of the live page in docs/images: it starts the demo, waits until the
+ * charts are full (330 s), and opens the page in Chromium: on a desktop, in dark colours, and on a phone.
  *
- * Prints one line of JSON: what the page showed, and the size of each picture. Exit code 1 if something that the demo has is not on the page.
- * Without Chromium in /usr/bin, D2S_CHROMIUM names it. Needs a build, and java for the charts of the JVM.
+ * Prints one line of JSON: the content of the page, and the size of each picture. Exit code 1 if the page lacks an item of the demo.
+ * D2S_CHROMIUM is the path of Chromium, by default /usr/bin/chromium. Needs a build, and java for the charts of the JVM.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -42,14 +42,14 @@ try {
   await exited;
 }
 
-/** Of the page, as soon as the demo has printed it. */
+/** The address of the page, as soon as the demo has printed it. */
 async function addressOf({ stdout }) {
   let output = '';
   for await (const text of stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     output += text;
     const [, address] = /^ +The live page is +(\S+)\n/m.exec(output) ?? [];
     if (address === undefined) continue;
-    // What it says from now on is of no interest, and must not fill the pipe.
+    // Later output is unused, but must not fill the pipe.
     stdout.resume();
     return address;
   }
@@ -79,7 +79,7 @@ async function takePictures(address) {
   }
 }
 
-/** Rejects for an exception in the page, too. */
+/** Also rejects for an exception in the page. */
 async function withPage(browser, address, { width, height, colorScheme }, work) {
   const viewport = { width, height };
   const context = await browser.newContext({ locale: 'en-GB', viewport, colorScheme, reducedMotion: 'reduce' });
@@ -90,7 +90,7 @@ async function withPage(browser, address, { width, height, colorScheme }, work) 
   await page.goto(address);
   const result = await work(page);
   await context.close();
-  if (faults.length > 0) throw new Error('the page has failed', { cause: faults[0] });
+  if (faults.length > 0) throw new Error('the page threw an exception', { cause: faults[0] });
   return result;
 }
 
@@ -98,7 +98,7 @@ function rowsOf(page, table) {
   return page.getByRole('table', { name: table, exact: true }).locator('tbody tr');
 }
 
-/** Waits for everything that the demo has, and tells it. */
+/** Waits for all items of the demo, and returns them. */
 async function lookAround(page) {
   const heap = page.locator('figure', { hasText: 'Java heap' }).filter({ hasText: /used\s*[1-9]/ });
   await heap.waitFor();

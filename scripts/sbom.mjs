@@ -1,15 +1,15 @@
 #!/usr/bin/env node
 /**
- * `npm run sbom -- FOLDER` writes what a release is made of: the packages whose code the build puts into dist/. Run it where package.json
- * is, after `npm ci`. The same packages give the same files.
+ * `npm run sbom -- FOLDER` lists the packages whose code the build puts into dist/. Run it in the folder of package.json, after `npm ci`.
+ * The same packages give the same files.
  *
- * - `sbom.cdx.json`: CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/), with version, licence and hash of each, and what needs what.
- * - `licences.txt`: their licences in a list, and then the texts that come with them, which have to be passed on.
+ * - `sbom.cdx.json`: CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/), with version, licence, hash and dependencies of each package.
+ * - `licences.txt`: a list of their licences, then the licence texts, which a release must contain.
  *
- * `npm sbom` describes all packages of package-lock.json; the bundler is asked which of them have code in dist/, by rolldown.config.js,
- * without writing it: no list of it can be out of date.
+ * `npm sbom` describes all packages of package-lock.json. The bundler, run with rolldown.config.js but without output, tells which of them
+ * have code in dist/, so no list can be out of date.
  *
- * Exit code 1, and a line for each package that is the reason, if a licence is not known or not one of PERMITTED.
+ * Exit code 1, and a line for each refused package, if a licence is missing or not in PERMITTED.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,13 +18,13 @@ import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 
-/** Licences that ask for no more than their text (SPDX). Whatever else a dependency brings has to be looked at by a person. */
+/** SPDX ids of licences that only require their text. A person must review every other licence. */
 const PERMITTED = new Set('0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC0-1.0 ISC MIT Zlib'.split(' '));
 
 const EXIT_USAGE = 64;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const TEXT_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
-/** Names of modules that the bundler adds of its own code. */
+/** Prefix of the modules that contain code of the bundler. */
 const BUNDLER_MODULE = '\0rolldown/';
 const PACKAGE_IN_PATH = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/;
 
@@ -39,7 +39,7 @@ async function write(target) {
   const packages = await listBundled();
   const refused = packages.filter(({ licence }) => !isPermitted(licence));
   for (const { name, version, licence } of refused) {
-    process.stderr.write(`${name} ${version}: ${licence ?? 'no licence is named'}, which is not permitted\n`);
+    process.stderr.write(`${name} ${version}: ${licence ?? 'no licence'}, which is not permitted\n`);
   }
   if (refused.length > 0) return 1;
   const sbom = toSbom(describeAll(), packages);
@@ -50,7 +50,7 @@ async function write(target) {
   return 0;
 }
 
-/** `{ place, name, version, licence, ref }` of the packages that have code in the bundle, by place; `ref` is what `npm sbom` calls it. */
+/** `{ place, name, version, licence, ref }` of the packages with code in the bundle, sorted by place; `ref` is their id in `npm sbom`. */
 async function listBundled() {
   const places = new Set();
   const { default: configs } = await import(pathToFileURL(path.resolve('rolldown.config.js')).href);
@@ -58,7 +58,7 @@ async function listBundled() {
     const bundle = await rolldown({ ...input, logLevel: 'silent' });
     const { output: files } = await bundle.generate(output);
     await bundle.close();
-    // Of a chunk: modules without those that nothing of is left.
+    // `modules` lacks modules that tree shaking removed completely.
     for (const { modules = {} } of files) for (const id of Object.keys(modules)) places.add(toPlace(id));
   }
   places.delete(undefined);
@@ -80,14 +80,14 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** Every licence that an SPDX expression names, so that `MIT OR X` asks for a person, too. */
+/** Checks every licence of an SPDX expression, so that a person also reviews `MIT OR X`. */
 function isPermitted(licence) {
   if (licence === undefined) return false;
   const names = licence.split(/[\s()]+/).filter((word) => word !== '' && word !== 'AND' && word !== 'OR');
   return names.length > 0 && names.every((name) => PERMITTED.has(name));
 }
 
-/** Of all that package-lock.json has, whatever it is for. */
+/** The SBOM of all packages in package-lock.json. */
 function describeAll() {
   const words = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'];
   const { status, stdout, stderr, error } = spawnSync('npm', words, { encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES });
@@ -106,12 +106,12 @@ function toSbom({ serialNumber, metadata, components, dependencies, ...sbom }, p
     dependsOn: one.dependsOn.filter((other) => refs.has(other)),
   }));
   const released = edges.filter((edge) => refs.has(edge.ref));
-  // Where the package between is not in it, e.g. since it only passes on what another one has.
+  // The root also lists packages without a dependent in the bundle, e.g. since the dependent only re-exports them.
   const needed = new Set([...dependsOn, ...released.flatMap((edge) => edge.dependsOn)]);
   const root = { ref, dependsOn: [...dependsOn, ...[...refs].filter((one) => !needed.has(one))] };
   return {
     ...sbom,
-    // Neither when it was made nor by which npm; and npm takes the folder's name.
+    // Without the time and the version of npm; npm would also use the folder's name.
     metadata: {
       lifecycles: [{ phase: 'build' }],
       component: { ...metadata.component, name: readJson('package.json').name, properties: [] },

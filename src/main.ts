@@ -5,16 +5,13 @@ import { ConfigError, SidecarError } from './base/errors.ts';
 import type { Logger } from './base/logger.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
-import { describeError, guardCrashes } from './cli/crash.ts';
-import { processOutput } from './cli/output.ts';
+import { describeError, reportCrashes } from './cli/crash.ts';
+import { EXIT_FAILED, EXIT_USAGE, processOutput } from './cli/output.ts';
 import type { ServiceManager } from './cli/service-manager.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
-import type { ConfigFlags } from './config/flags.ts';
+import type { ConfigFlags } from './config/load-config.ts';
 
-/** sysexits.h, EX_USAGE. */
-const EXIT_USAGE = 64;
-const EXIT_FAILED = 1;
 const LAST_LINES_MS = 500;
 
 /** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
@@ -29,11 +26,9 @@ async function run(argv: readonly string[], env: Environment): Promise<number> {
 // Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo.
 async function runCommand(command: Command, env: Environment): Promise<number> {
   switch (command.kind) {
-    case 'help': {
-      const { HELP } = await import('./cli/help.ts');
-      processOutput.out(HELP);
+    case 'help':
+      processOutput.out((await import('./cli/help.ts')).HELP);
       return 0;
-    }
     case 'version':
       processOutput.out(`${describeVersion()}\n`);
       return 0;
@@ -44,34 +39,20 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
     }
     case 'learn':
       return await startLearning(command.flags, command.minutes, env);
-    case 'demo': {
-      const { runDemo } = await import('./demo/demo.ts');
-      return await runDemo();
-    }
-    case 'health': {
-      const { health } = await import('./cli/health.ts');
-      return await health(command, env, processOutput);
-    }
-    case 'drain': {
-      const { drain } = await import('./cli/drain.ts');
-      return await drain(command, env, processOutput);
-    }
-    case 'reload': {
-      const { reload } = await import('./cli/reload.ts');
-      return await reload(command, env, processOutput);
-    }
-    case 'report': {
-      const { report } = await import('./cli/report.ts');
-      return await report(command, env, processOutput);
-    }
-    case 'shutdown': {
-      const { shutdown } = await import('./cli/drain.ts');
-      return await shutdown(command, env, processOutput);
-    }
-    case 'passwd': {
-      const { passwd } = await import('./cli/passwd.ts');
-      return await passwd(command, process.stdin, processOutput);
-    }
+    case 'demo':
+      return await (await import('./demo/demo.ts')).runDemo();
+    case 'health':
+      return await (await import('./cli/health.ts')).health(command, env, processOutput);
+    case 'drain':
+      return await (await import('./cli/drain.ts')).drain(command, env, processOutput);
+    case 'reload':
+      return await (await import('./cli/reload.ts')).reload(command, env, processOutput);
+    case 'report':
+      return await (await import('./cli/report.ts')).report(command, env, processOutput);
+    case 'shutdown':
+      return await (await import('./cli/drain.ts')).shutdown(command, env, processOutput);
+    case 'passwd':
+      return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
     case 'serve':
       return await start(command.flags, env);
   }
@@ -156,7 +137,7 @@ function tellFailure(error: unknown): number {
   if (error instanceof AggregateError) return Math.max(...error.errors.map(tellFailure));
   if (!(error instanceof SidecarError)) {
     // Not a SidecarError, so a bug in this program: print where it was thrown.
-    processOutput.err(`d2-sidecar: ended by an error that nobody expected: ${describeError(error)}\n`);
+    processOutput.err(`d2-sidecar: ended by an unexpected error: ${describeError(error)}\n`);
     return EXIT_FAILED;
   }
   if (!(error instanceof ConfigError)) {
@@ -169,5 +150,5 @@ function tellFailure(error: unknown): number {
   return EXIT_USAGE;
 }
 
-guardCrashes();
+reportCrashes();
 process.exit(await run(process.argv.slice(2), process.env));

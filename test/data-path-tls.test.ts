@@ -1,4 +1,4 @@
-/** The suite of `data-path.cases.ts` with TLS at either end and at both: what is seen is what is seen without the sidecar and without TLS. */
+/** The suite of `data-path.cases.ts` with TLS on either side and on both: both ends see the same as without sidecar and TLS. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config, ListenerTls, UpstreamTls } from '../src/config/config.ts';
 import { dataPathCases } from './data-path.cases.ts';
@@ -18,7 +18,7 @@ let plain: ScriptedUpstream;
 let secure: ScriptedUpstream;
 const direct = new Map<DataPathCase, Promise<Observation>>();
 
-/** What both ends see of it without a sidecar; played once for each case. */
+/** What both ends see without a sidecar; played once for each case. */
 function directly(subject: DataPathCase): Promise<Observation> {
   const known = direct.get(subject) ?? new CaseRunner(plain).run(subject, plain.port);
   direct.set(subject, known);
@@ -74,7 +74,7 @@ for (const path of paths) {
         expect(toComparable(seen, straight, exactness)).toEqual(toComparable(straight, straight, exactness));
       };
 
-      // At both ends all of them; with the other end plain, each third one (ALL_TLS_CASES=1: all), since the code is the same.
+      // On both sides all cases; with one side plain, every third (ALL_TLS_CASES=1: all), since the code is the same.
       const isWhole = (hasClient && hasUpstream) || process.env.ALL_TLS_CASES === '1';
       for (const subject of dataPathCases.filter((_, index) => isWhole || index % 3 === 0)) {
         const known = subject.knownDifference?.[path.name];
@@ -86,7 +86,7 @@ for (const path of paths) {
         });
       }
 
-      // Cut anywhere else, what TLS makes of it is one record or two: the same code reads both.
+      // Cut elsewhere, TLS delivers one record or two: the same code reads both.
       const subject = hasClient && hasUpstream ? splitCases[0] : splitHandoverCases[0];
       it(`in two segments: ${subject?.name}`, EVERY_SPLIT_LIMIT, async () => {
         if (subject === undefined) throw new Error('there is no such case');

@@ -1,6 +1,6 @@
 /**
- * One suite of HTTP/1.1 for every data path: through the sidecar, both ends see what they see without it. Cases are played
- * from their two ends with raw sockets (`wire/`), so nothing is taken for granted about what lies between them.
+ * One suite of HTTP/1.1 for every data path: through the sidecar, both ends see the same as without it. Cases are played
+ * at both ends with raw sockets (`wire/`), so that nothing in between is assumed.
  */
 import { abortCases } from './wire/cases/aborts.ts';
 import { bodyCases } from './wire/cases/bodies.ts';

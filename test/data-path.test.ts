@@ -68,7 +68,7 @@ beforeAll(async () => {
 
 afterAll(() => upstream.close());
 
-it('has names that tell its cases apart', () => {
+it('the cases have distinct names', () => {
   const names = dataPathCases.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
@@ -120,7 +120,7 @@ for (const path of dataPaths) {
     }
   });
 
-  describe(`through the ${path.name}, what must be refused`, () => {
+  describe(`through the ${path.name}, a request that is refused`, () => {
     let watched: ScriptedUpstream;
     let sidecar: RunningSidecar;
     beforeAll(async () => {
@@ -134,12 +134,12 @@ for (const path of dataPaths) {
 
     for (const refused of refusedRequests) {
       it(`as the first message: ${refused.name}`, () => expectRefused(watched, sidecar.port, refused, ''));
-      it(`behind a request: ${refused.name}`, () =>
+      it(`after another request: ${refused.name}`, () =>
         expectRefused(watched, sidecar.port, refused, request('GET /before')));
     }
   });
 
-  it(`through the ${path.name}: an upstream that is not there is a 502`, async () => {
+  it(`through the ${path.name}: a missing upstream gives 502`, async () => {
     const sidecar = await path.start(await toUnusedPort());
     try {
       const seen = await runner.run(notThere, sidecar.port);
@@ -167,7 +167,7 @@ const notThere: DataPathCase = {
   },
 };
 
-/** Sends `before` (answered) and then the refused message; the upstream sees the first and nothing of the second. */
+/** Sends `before` (answered) and then the refused message; the upstream receives only the first. */
 async function expectRefused(
   watched: ScriptedUpstream,
   port: number,
@@ -189,7 +189,7 @@ async function expectRefused(
       const bytesBefore = watched.bytesRead;
       await client.send(refused.bytes);
       await client.ended();
-      // What the sidecar had written by then would be read by now: both ends share one event loop.
+      // Everything written by the sidecar has been read by then: both ends share one event loop.
       await turns(3);
       if (refused.isFaultInContent !== true) expect(watched.bytesRead).toBe(bytesBefore);
     },

@@ -1,4 +1,4 @@
-/** `scripts/sbom.mjs`, against package-lock.json, which says what is installed, and the sources, which say what goes into the bundle. */
+/** `scripts/sbom.mjs`, against package-lock.json, which lists installed packages, and the sources, which determine the bundle. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ function run(cwd: string, ...args: readonly string[]) {
   return { status, stdout, stderr };
 }
 
-/** Packages that a file of the sources imports other than for types, e.g. `preact` for `preact/hooks`. */
+/** Packages that a source file imports other than for types, e.g. `preact` for `preact/hooks`. */
 function importedBy(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8');
   const imports = text.matchAll(/^import (?!type\b)[^;]*?from '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm);
@@ -49,7 +49,7 @@ function importedBy(file: string): readonly string[] {
     .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
 }
 
-/** What the sources import, and what rolldown.config.js takes from node_modules by itself. */
+/** Packages that the sources import, and those that rolldown.config.js takes from node_modules. */
 function importedPackages(): readonly string[] {
   const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     /\.tsx?$/.test(file),
@@ -65,10 +65,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('of this project', () => {
+describe('the SBOM of this project', () => {
   let sbom: Sbom;
   let licences: string;
-  /** By name and version, as the SBOM calls them. */
+  /** By name and version, as the SBOM names them. */
   let locked: ReadonlyMap<string, LockedPackage & { readonly name: string }>;
   beforeAll(() => {
     const { status, stderr } = run(ROOT, path.join(folder, 'made/here'));
@@ -84,25 +84,25 @@ describe('of this project', () => {
     locked = new Map(named.map((entry) => [`${entry.name}@${entry.version}`, entry]));
   });
 
-  it('it is CycloneDX, and says what it is about', () => {
+  it('is CycloneDX, and describes the project', () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect([sbom.bomFormat, sbom.specVersion]).toEqual(['CycloneDX', expect.stringMatching(/^1\.\d$/)]);
     expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
   });
 
-  it('it has what the sources import, the script of the page included', () => {
+  it('has the packages that the sources import, the script of the page included', () => {
     const imported = importedPackages();
     expect(imported).toEqual(expect.arrayContaining(['fastify', 'preact', 'undici', 'uplot']));
     const names = new Set(sbom.components.map(({ name }) => name));
     expect(imported.filter((name) => !names.has(name))).toEqual([]);
   });
 
-  it('npm ls --omit=dev and npm audit --omit=dev see all of it, but for the few lines that the bundler adds', () => {
+  it('agrees with npm ls --omit=dev and npm audit --omit=dev, except for the few lines that the bundler adds', () => {
     const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
     expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
   });
 
-  it('it has nothing that the release is only built and tested with', () => {
+  it('has no package that only builds and tests need', () => {
     const names = sbom.components.map(({ name }) => name);
     const tools = [
       'vitest',
@@ -120,7 +120,7 @@ describe('of this project', () => {
     expect(names.length).toBeLessThan(locked.size);
   });
 
-  it('it has version, hash and licence of each, as package-lock.json has them', () => {
+  it('has version, hash and licence of each package, as package-lock.json has them', () => {
     for (const component of sbom.components) {
       const { name, version, integrity, license } = locked.get(component['bom-ref']) ?? {};
       const { purl, hashes, licenses } = component;
@@ -133,7 +133,7 @@ describe('of this project', () => {
     expect(sbom.components.length).toBeGreaterThan(20);
   });
 
-  it('it says what needs what, and leaves nothing that nobody needs', () => {
+  it('says which package needs which, and has no unneeded package', () => {
     const refs = new Map(sbom.components.map((component) => [component['bom-ref'], component]));
     expect(refs.size).toBe(sbom.components.length);
     const [root, ...edges] = sbom.dependencies;
@@ -152,7 +152,7 @@ describe('of this project', () => {
     );
   });
 
-  it('the list of licences has each of them, and texts', () => {
+  it('comes with a list of the licences, with their texts', () => {
     for (const component of sbom.components) {
       const { name, version, license } = locked.get(component['bom-ref']) ?? {};
       expect(licences).toContain(`\n${name} ${version}: ${license}\n`);
@@ -161,16 +161,16 @@ describe('of this project', () => {
     expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
   });
 
-  it('nothing of it tells where it was made', () => {
+  it('does not reveal where it was made', () => {
     expect(JSON.stringify(sbom)).not.toContain(ROOT);
     expect(licences).not.toContain(ROOT);
   });
 });
 
-describe('of a project with packages of its own', () => {
+describe('the SBOM script, in a project with packages of its own', () => {
   const LICENSES: Readonly<Record<string, unknown>> = { one: 'MIT', two: 'ISC', shaken: 'MIT', tool: 'GPL-3.0-only' };
 
-  /** `one` needs `two`; of `shaken` nothing is left; nobody imports `tool`. */
+  /** `one` needs `two`; `shaken` is removed entirely; `tool` is never imported. */
   function project(name: string, licenses = LICENSES): string {
     const root = path.join(folder, name);
     const write = (file: string, text: string) => {
@@ -206,7 +206,7 @@ describe('of a project with packages of its own', () => {
     ['none', undefined],
     ['an old form', { type: 'MIT' }],
     ['an empty one', ' '],
-  ])('%s is refused, and nothing is written', (name, license) => {
+  ])('refuses %s, and writes nothing', (name, license) => {
     const root = project(name, { ...LICENSES, one: license });
     const { status, stderr } = run(root, 'out');
     expect(stderr).toMatch(/^one 1\.0\.0: .*, which is not permitted\n$/);
@@ -214,20 +214,20 @@ describe('of a project with packages of its own', () => {
     expect(existsSync(path.join(root, 'out'))).toBe(false);
   });
 
-  it('a package that another one needs is refused as well', () => {
+  it('refuses a package that another one needs as well', () => {
     const { status, stderr } = run(project('needed-copyleft', { ...LICENSES, two: 'GPL-3.0-only' }), 'out');
     expect([status, stderr]).toEqual([1, 'two 1.0.0: GPL-3.0-only, which is not permitted\n']);
   });
 
-  it('a permitted expression is taken', () => {
+  it('accepts a permitted expression', () => {
     expect(run(project('permitted', { ...LICENSES, one: '(MIT AND Zlib)' }), 'out')).toMatchObject({ status: 0 });
   });
 
-  it('without a folder it says how it is used', () => {
+  it('prints its usage without a folder', () => {
     expect(run(ROOT)).toMatchObject({ status: 64, stderr: 'usage: npm run sbom -- FOLDER\n' });
   });
 
-  it('it has what is in the bundle, with what needs what, and nothing else', () => {
+  it('writes the packages in the bundle, with their dependencies, and nothing else', () => {
     const root = project('bundled');
     expect(run(root, 'out')).toMatchObject({ status: 0, stderr: '' });
     const sbom = JSON.parse(readFileSync(path.join(root, 'out/sbom.cdx.json'), 'utf8')) as Sbom;
@@ -237,7 +237,7 @@ describe('of a project with packages of its own', () => {
     expect(existsSync(path.join(root, 'dist'))).toBe(false);
   });
 
-  it('made again, it is the same to the byte', () => {
+  it('is reproducible to the byte', () => {
     const root = project('again');
     const [first, second] = ['first', 'second'].map((name) => {
       expect(run(root, name)).toMatchObject({ status: 0 });
@@ -246,7 +246,7 @@ describe('of a project with packages of its own', () => {
     expect(second).toEqual(first);
   });
 
-  it('what is bundled, and is not in package-lock.json, is an error', () => {
+  it('fails for a bundled package that is not in package-lock.json', () => {
     const root = project('bundled-unlocked');
     writeFileSync(path.join(root, 'main.js'), "import { other } from 'other';\nglobalThis.one = other;\n");
     const { status, stderr } = run(root, 'out');

@@ -1,4 +1,4 @@
-/** Images by buildah(1), which needs no engine: it runs the steps of a Dockerfile in a chroot. All that it keeps is in one folder. */
+/** Builds images with buildah(1), which runs the steps of a Dockerfile in a chroot, without an engine. All its data is in one folder. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ export class Buildah {
     mkdirSync(folder, { recursive: true });
   }
 
-  /** Gives its name, for `--build-arg NODE_IMAGE=...`. */
+  /** Returns the name of the image, for `--build-arg NODE_IMAGE=...`. */
   makeBase() {
     const container = this.#run(['from', 'scratch']);
     const env = Object.entries(layOutBase(this.#run(['mount', container])));
@@ -25,10 +25,10 @@ export class Buildah {
     return BASE;
   }
 
-  /** `{ root, env, user, entrypoint, healthCheck }` of the image; `context`: the folder of the build; `args`: of `--build-arg`. */
+  /** `{ root, env, user, entrypoint, healthCheck }` of the image; `context` is the build folder; `args` are the values of `--build-arg`. */
   build({ file, context, args = {} }) {
     const values = Object.entries(args).map(([name, value]) => `--build-arg=${name}=${value}`);
-    // Of an image by the format of OCI, buildah leaves out the health check.
+    // The OCI format has no health check.
     const how = ['--format=docker', '--isolation=chroot', '--network=host', '--pull=never', '--quiet'];
     const image = this.#run(['bud', ...how, ...values, `--file=${file}`, context]);
     const { config } = JSON.parse(this.#run(['inspect', '--type=image', image])).Docker;
@@ -36,7 +36,7 @@ export class Buildah {
     return { root, ...toSettings(config) };
   }
 
-  /** What it printed. */
+  /** Returns the standard output. */
   #run(args) {
     const place = ['root', 'runroot'].map((name) => `--${name}=${path.join(this.#folder, name)}`);
     const { status, stdout, stderr, error } = spawnSync('buildah', ['--storage-driver=vfs', ...place, ...args], {
@@ -50,7 +50,7 @@ export class Buildah {
   }
 }
 
-/** Throws where an image without a shell would need one, and where a variable of the Dockerfile is not set: buildah takes nothing for it. */
+/** Throws for a command that needs a shell, and for an unset variable in the Dockerfile, which buildah replaces by an empty text. */
 function toSettings({ Entrypoint: entrypoint, Healthcheck: check, Env = [], Labels, User: user }) {
   if (!entrypoint?.length) throw new Error('the last stage has no ENTRYPOINT');
   if (entrypoint[0] === '/bin/sh') throw new Error('ENTRYPOINT: expected the form ["program", "argument"]');

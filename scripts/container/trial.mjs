@@ -1,4 +1,4 @@
-/** Starts what was built as an unprivileged user on a tree that nobody can write, and has it do all that a container does. */
+/** Starts the built image as an unprivileged user on a read-only tree, and runs all commands of a container in it. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,17 +7,17 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { mount, mountOverlay } from './mounts.mjs';
 
-/** By their full paths: PATH is that of the image. */
+/** Full paths, since PATH is that of the image. */
 const SETPRIV = '/usr/bin/setpriv';
 const CHROOT = '/usr/sbin/chroot';
 const ANY_PORTS = { D2_SIDECAR_LISTEN_PORT: '0', D2_SIDECAR_MONITOR_PORT: '0' };
-/** Nobody has to learn that it is not ready any more, so it need not wait for that. */
+/** No load balancer has to notice the drain, so there is no wait for it. */
 const AT_ONCE = { D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0' };
 const EXIT_USAGE = 64;
 
 /**
- * Throws an Error that says what does not hold. `hasTmp`: whether /tmp is a tmpfs, as `docker run --tmpfs /tmp` makes it; `guide`: text of
- * the document whose table names the commands for a container, all of which are run.
+ * Throws at the first failed expectation. `hasTmp`: whether /tmp is a tmpfs, as by `docker run --tmpfs /tmp`; `guide`: text of the document
+ * with the table of commands for a container. All these commands are run.
  */
 export async function tryOut({ image, folder, hasTmp, guide, say }) {
   const upstream = await startUpstream();
@@ -30,11 +30,11 @@ export async function tryOut({ image, folder, hasTmp, guide, say }) {
     expect('an answer through the sidecar', await get(`http://127.0.0.1:${port}/smartWeb/x`), 'answered');
     checkRights(readFileSync(`/proc/${child.pid}/status`, 'utf8'), image.user);
     if (hasTmp) askWithin(trial, image, toCommands(guide));
-    // Without /tmp there is no control socket, and the monitoring port is asked.
+    // Without /tmp there is no control socket, so health connects to the monitoring port.
     else expect('health --monitor', trial.run(['d2-sidecar', 'health', '--monitor', monitor]).status, 0);
-    const told = trial.run(['d2-sidecar', '--version']).stdout;
-    if (!told.includes(`build ${logs[0].build},`)) throw new Error(`--version and the log differ: ${told}`);
-    say(`serves as user ${image.user} on a read-only tree, ${hasTmp ? 'with' : 'without'} /tmp: ${told.trim()}`);
+    const version = trial.run(['d2-sidecar', '--version']).stdout;
+    if (!version.includes(`build ${logs[0].build},`)) throw new Error(`--version and the log differ: ${version}`);
+    say(`serves as user ${image.user} on a read-only tree, ${hasTmp ? 'with' : 'without'} /tmp: ${version.trim()}`);
   } finally {
     child.kill('SIGTERM');
     upstream.close();
@@ -48,7 +48,7 @@ class Trial {
   #root;
   #env;
 
-  /** `env`: what a container gets by `docker run -e`. */
+  /** `env`: the variables of `docker run -e`. */
   constructor(image, root, env) {
     this.#image = image;
     this.#root = root;
@@ -62,7 +62,7 @@ class Trial {
     });
     const logs = [];
     const listening = new Promise((resolve, reject) => {
-      child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${JSON.stringify(logs)}`)));
+      child.once('exit', (code) => reject(new Error(`the sidecar ended with ${code}: ${JSON.stringify(logs)}`)));
       createInterface({ input: child.stdout }).on('line', (line) => {
         logs.push(JSON.parse(line));
         if (logs.at(-1).msg === 'listening') resolve(logs.at(-1));
@@ -71,7 +71,7 @@ class Trial {
     return { child, logs, listening };
   }
 
-  /** As `docker exec` does it: no shell, the environment and the user of the container, and the program found by the image's PATH. */
+  /** Like `docker exec`: no shell, the environment and user of the container, and the PATH of the image. */
   run(words, env = {}) {
     return spawnSync(SETPRIV, this.#words(words), { env: { ...this.#env, ...env }, encoding: 'utf8' });
   }
@@ -81,7 +81,7 @@ class Trial {
   }
 }
 
-/** What an engine adds to an image, on top of it; then nobody can write, root included. */
+/** Adds the mounts of a container engine to the image; then makes the tree read-only, also for root. */
 function prepare({ root: image }, folder, hasTmp) {
   const root = mountOverlay(image, folder);
   for (const name of ['dev', 'proc', 'etc']) mkdirSync(path.join(root, name), { recursive: true });
@@ -101,7 +101,7 @@ function prepare({ root: image }, folder, hasTmp) {
 
 function askWithin(trial, image, commands) {
   expect('the health check', trial.run(image.healthCheck).status, 0);
-  // What it cannot go back from comes last.
+  // A drain cannot be undone, so it comes last.
   const isLast = (words) => words.includes('drain');
   for (const words of commands.toSorted((one, other) => Number(isLast(one)) - Number(isLast(other)))) {
     const { status, stderr } = trial.run(words);
@@ -113,13 +113,14 @@ function askWithin(trial, image, commands) {
   ]);
   expect('health --ready while it drains', trial.run(ready).status, 1);
   expect('health while it drains', trial.run(health).status, 0);
-  expect('check of what cannot be used', trial.run(check, { D2_SIDECAR_LISTEN_PORT: 'x' }).status, EXIT_USAGE);
+  expect('check of an invalid configuration', trial.run(check, { D2_SIDECAR_LISTEN_PORT: 'x' }).status, EXIT_USAGE);
 }
 
-/** Of the rows such as "| liveness | `d2-sidecar health` | ... |", the words of each command. */
+/** The words of the command in each row such as "| liveness | `d2-sidecar health` | ... |". */
 function toCommands(guide) {
   const found = [...guide.matchAll(/^\|[^|]*\| `(d2-sidecar [^`]+)` +\|/gm)].map(([, command]) => command.split(' '));
-  if (!found.some((words) => words.includes('drain'))) throw new Error('no table of commands for a container is found');
+  if (!found.some((words) => words.includes('drain')))
+    throw new Error('docs/install.md has no table of commands for a container');
   return found;
 }
 

@@ -9,6 +9,7 @@ export interface Clock {
   epochMs(): number;
 }
 
+export const MS_PER_S = 1_000;
 export const NS_PER_US = 1_000;
 export const NS_PER_MS = 1_000_000;
 export const NS_PER_S = 1_000_000_000;

@@ -50,7 +50,7 @@ export class SidecarError extends Error {
   }
 }
 
-const HELP_ADVICE = 'd2-sidecar --help tells what can be set.';
+const HELP_ADVICE = 'd2-sidecar --help lists what can be set.';
 
 /** Bad configuration or usage: exit code 64. `message` names the key, the value and what was expected. */
 export class ConfigError extends SidecarError {
@@ -61,6 +61,16 @@ export class ConfigError extends SidecarError {
     super('D2S_ERR_CONFIG', message, options);
     this.advice = advice;
   }
+}
+
+/** For messages: the code of a system error, e.g. `EACCES`; else its name, since its message may hold input. */
+export function toErrno(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown reason';
+  return 'code' in error ? String(error.code) : error.name;
+}
+
+export function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /** A failure to start that is not the configuration's fault, e.g. a port in use: exit code 1. */

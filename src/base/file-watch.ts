@@ -2,25 +2,18 @@
  * Watches files that may change at any time. It polls them every two seconds, because files are replaced in different
  * ways: some programs write into them, some rename, and Kubernetes swaps a symbolic link of a parent folder.
  */
+
 import { SidecarError } from './errors.ts';
 import type { Logger } from './logger.ts';
+import { counter, type MetricDescription } from './metric-description.ts';
 
 /** Calls `run` every `ms`, until the returned function is called. */
-export type Every = (ms: number, run: () => void) => () => void;
+type Every = (ms: number, run: () => void) => () => void;
 
 export interface FileWatchParts {
   readonly logger: Logger;
   /** Default: a timer that does not keep the process alive. */
   readonly every?: Every | undefined;
-}
-
-export interface WatchedFiles {
-  /** The part of the configuration that names the files, e.g. `listen.tls`. */
-  readonly section: string;
-  /** Log messages for changed files that were taken over, and for unusable ones; read at the moment of logging. */
-  readonly messages: { readonly taken: string; readonly unusable: string };
-  /** Returns a function that takes changed files over; undefined without a change. Throws SidecarError if unusable. */
-  look(): Promise<(() => void) | undefined>;
 }
 
 export interface FileWatchNumbers {
@@ -38,8 +31,9 @@ const everyUnref: Every = (ms, run) => {
   return () => clearInterval(timer);
 };
 
-export class FileWatch {
-  readonly #files: WatchedFiles;
+/** A part of the program that takes over its files when they change. */
+export abstract class FileWatch {
+  readonly #section: string;
   readonly #logger: Logger;
   readonly #every: Every;
   /** The error of the last poll, and how many polls in a row have seen it. */
@@ -49,11 +43,18 @@ export class FileWatch {
   #unusable = 0;
   #stop: (() => void) | undefined;
 
-  constructor(files: WatchedFiles, { logger, every = everyUnref }: FileWatchParts) {
-    this.#files = files;
+  /** `section`: the part of the configuration that names the files, e.g. `listen.tls`. */
+  constructor(section: string, { logger, every = everyUnref }: FileWatchParts) {
+    this.#section = section;
     this.#logger = logger;
     this.#every = every;
   }
+
+  /** For the log: changed files were taken over; files cannot be used. */
+  protected abstract get messages(): { readonly taken: string; readonly unusable: string };
+
+  /** Returns a function that takes changed files over; undefined without a change. Throws SidecarError if unusable. */
+  protected abstract look(): Promise<(() => void) | undefined>;
 
   get numbers(): FileWatchNumbers {
     return { replaced: this.#replaced, unusable: this.#unusable };
@@ -72,12 +73,12 @@ export class FileWatch {
   async poll(): Promise<void> {
     if (this.#isPolling) return;
     this.#isPolling = true;
-    const { section, messages } = this.#files;
+    const section = this.#section;
     try {
-      const takeOver = await this.#files.look();
+      const takeOver = await this.look();
       this.#wrong = undefined;
       if (takeOver === undefined) return;
-      this.#logger.info({ section }, messages.taken);
+      this.#logger.info({ section }, this.messages.taken);
       takeOver();
     } catch (error) {
       const isOurs = error instanceof SidecarError;
@@ -87,13 +88,13 @@ export class FileWatch {
     }
   }
 
-  /** The owner of the files calls this when it takes them over. */
-  taken(): void {
+  /** Counts that files were taken over. */
+  protected taken(): void {
     this.#replaced += 1;
   }
 
   /** `what` was wrong before the first poll, and has been logged. */
-  told(what: string): void {
+  protected told(what: string): void {
     this.#wrong = { what, sightings: TOLD };
     this.#unusable += 1;
   }
@@ -106,6 +107,24 @@ export class FileWatch {
     this.#wrong.sightings += 1;
     if (this.#wrong.sightings !== TOLD) return;
     this.#unusable += 1;
-    this.#logger.error({ reason: what }, this.#files.messages.unusable);
+    this.#logger.error({ reason: what }, this.messages.unusable);
   }
 }
+
+/** By section, e.g. `monitor.auth`; undefined where no files are watched. */
+export type WatchedSections = Readonly<Record<string, { readonly numbers: FileWatchNumbers } | undefined>>;
+
+export const FILE_METRICS: readonly MetricDescription<WatchedSections>[] = [
+  counter(
+    'd2_sidecar_files_replaced_total',
+    'Times that changed files of certificates, users or tokens were taken over.',
+    (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.replaced] as const),
+    'section',
+  ),
+  counter(
+    'd2_sidecar_files_unusable_total',
+    'Times that files of certificates, users or tokens could not be used: changed ones, so that the old ones hold, or those of the start.',
+    (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.unusable] as const),
+    'section',
+  ),
+];

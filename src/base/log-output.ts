@@ -12,7 +12,7 @@ import type { Writable } from 'node:stream';
 const MAX_WAITING_BYTES = 1_048_576;
 const FLUSH_POLL_MS = 10;
 
-export type OutputStream = Pick<Writable, 'write' | 'writableLength' | 'on'>;
+type OutputStream = Pick<Writable, 'write' | 'writableLength' | 'on'>;
 
 /** One way to write. It reports the outcome of each line to `Told`, at once or later. */
 interface Sink {
@@ -145,7 +145,6 @@ class DirectSink implements Sink {
     this.#told(this.#rest === undefined && this.#put(Buffer.from(line, 'utf8')));
   }
 
-  /** Writes what fits; false if nothing fits. */
   #put(bytes: Buffer): boolean {
     let written = 0;
     try {

@@ -14,7 +14,6 @@ export class LogRing {
     return [...this.#lines.slice(this.#at), ...this.#lines.slice(0, this.#at)];
   }
 
-  /** Warnings and errors that later ones have evicted. */
   get forgotten(): number {
     return Math.max(0, this.#passed - MAX_LINES);
   }
@@ -27,7 +26,6 @@ export class LogRing {
     this.#passed += 1;
   }
 
-  /** Index of the oldest line, where the next one goes. */
   get #at(): number {
     return this.#lines.length < MAX_LINES ? 0 : this.#passed % MAX_LINES;
   }

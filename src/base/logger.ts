@@ -1,12 +1,12 @@
 import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 import { LogOutput } from './log-output.ts';
 import { LogRing } from './log-ring.ts';
+import { counter, type MetricDescription } from './metric-description.ts';
 
 /** Writes one line of JSON per call to standard output. Never pass it a head, header value, body or configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
 export interface LeveledLogger extends Logger {
-  /** The lowest level that is written; can change at run time. */
   level: string;
   /** Lines dropped because nobody read the pipe or the disk was full. */
   readonly lostLines: number;
@@ -42,3 +42,11 @@ export function standardOutput(): LogOutput {
 export function standardError(): LogOutput {
   return new LogOutput(2, () => process.stderr);
 }
+
+export const LOG_METRICS: readonly MetricDescription<Partial<LeveledLogger>>[] = [
+  counter(
+    'd2_sidecar_log_lines_lost_total',
+    'Log lines that could not be written, since nobody read them or the disk was full.',
+    ({ lostLines }) => lostLines,
+  ),
+];

@@ -13,7 +13,7 @@ import path from 'node:path';
 /** The message begins with "it" or with the path of a link, and says what was expected. */
 export class UntrustedFileError extends Error {}
 
-export interface OpenedFile {
+interface OpenedFile {
   readonly handle: FileHandle;
   /** The path with all links resolved, e.g. `/run/d2/access.log`, except the link of a descriptor. */
   readonly realPath: string;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { BUILD } from './build.ts';
+import { info, type MetricDescription } from './metric-description.ts';
 
 /** More than the number of folders between package.json and any file here, bundled or not. */
 const MOST_FOLDERS = 4;
 
-/** E.g. `1.4.0`, from package.json. */
 export function readVersion(): string {
   for (let folder = '..', depth = 0; depth < MOST_FOLDERS; depth += 1, folder += '/..') {
     const version = versionIn(new URL(`${folder}/package.json`, import.meta.url));
@@ -13,7 +13,6 @@ export function readVersion(): string {
   return 'unknown';
 }
 
-/** What `--version` prints, e.g. `1.4.0 (build 3f9c2a1b7d04, Node v26.9.0)`. */
 export function describeVersion(): string {
   return `${readVersion()} (build ${BUILD}, Node ${process.version})`;
 }
@@ -26,3 +25,15 @@ function versionIn(url: URL): string | undefined {
     return undefined;
   }
 }
+
+/** Read from the version, e.g. `1.4.0`. */
+export const VERSION_METRICS: readonly MetricDescription<string>[] = [
+  info(
+    'd2_sidecar_build_info',
+    'Version of the sidecar, the source that it was made of, and the Node that it runs on.',
+    (version) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
+    'version',
+    'build',
+    'node',
+  ),
+];

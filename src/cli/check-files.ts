@@ -1,7 +1,7 @@
 /** Checks every file and folder that a configuration names, as the sidecar would at the start and later. */
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
-import { SidecarError, StartError } from '../base/errors.ts';
+import { isErrno, SidecarError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
@@ -9,9 +9,9 @@ import { AccessList, type ListedReader } from '../monitor/access/access-list.ts'
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { findObstacle } from '../state/read-state.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
-import { checkPrivateFolder, isErrno } from './control/socket-folder.ts';
+import { checkPrivateFolder } from './control/socket-folder.ts';
 
-export interface Findings {
+interface Findings {
   /** Errors that prevent the start, or that keep the monitoring port from letting anybody in. */
   readonly errors: readonly SidecarError[];
   /** Problems that the sidecar survives; each text begins with the key. */

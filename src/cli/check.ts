@@ -5,14 +5,12 @@ import { toFileReason } from '../base/trusted-file.ts';
 import { toYaml } from '../config/effective.ts';
 import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
-import { checkRestRules } from '../measure/classify/classifier.ts';
-import { checkCometRules } from '../measure/classify/comet-classifier.ts';
 import { becomeUser } from './become-user.ts';
 import { checkFiles } from './check-files.ts';
 import type { Output } from './output.ts';
 import { findServiceUser } from './service-user.ts';
 
-export interface CheckUser {
+interface CheckUser {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
   readonly isRoot: boolean;
@@ -27,9 +25,6 @@ export interface CheckUser {
  */
 export async function check(sources: ConfigSources, output: Output, user: CheckUser): Promise<number> {
   const { config, warnings } = await loadConfig(sources);
-  // At a start, the classifier checks the rules last; so it does here.
-  checkRestRules(config.rest.rules);
-  checkCometRules(config.comet.rules);
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
   const yaml = await toYaml(config);
@@ -53,7 +48,7 @@ async function takeUser(
 ): Promise<string | undefined> {
   if (as === undefined) return isRoot ? await takeServiceUser(find, become, warn) : undefined;
   const got = `--as: got ${JSON.stringify(as)}, expected`;
-  if (!isRoot) throw new ConfigError(`${got} it from root, who alone can look as another user`);
+  if (!isRoot) throw new ConfigError(`${got} root to run it: only root can check as another user`);
   if (as === 'root') return undefined;
   try {
     become(as);
@@ -74,7 +69,7 @@ async function takeServiceUser(
   try {
     become(name, group);
   } catch (cause) {
-    warn(`${unit}: cannot look as its user ${name}${toWhy(cause)}: checked as root, who may read everything`);
+    warn(`${unit}: cannot check as its user ${name}${toWhy(cause)}: checked as root, which can read everything`);
     return undefined;
   }
   return `the user ${name} of ${unit}; --as root checks as root`;

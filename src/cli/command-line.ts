@@ -1,13 +1,13 @@
 /**
  * Parses the command line into a command. Scripts rely on these words, so they are a contract. The folder cli/ holds
- * the commands and what they share; only main.ts imports it.
+ * the commands and what they share; only main.ts imports it. It must not know how traffic is relayed or measured.
  */
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import type { HostPort } from '../config/config.ts';
 import { toDurationMs } from '../config/duration.ts';
-import type { ConfigFlags } from '../config/flags.ts';
 import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
+import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
 
@@ -17,42 +17,41 @@ export interface TargetFlags extends ConfigFlags {
   readonly pid?: number;
 }
 
-/** The question of `d2-sidecar health`; see health.ts. */
-export interface HealthFlags {
-  readonly target: TargetFlags;
-  /** Asks for readiness instead of liveness. */
-  readonly isReadyAsked: boolean;
-  /** The monitoring port to ask, instead of the control socket. */
-  readonly monitor: HostPort | undefined;
-}
-
-/** The content and destination of a report; see report.ts. */
-export interface ReportFlags {
-  readonly flags: TargetFlags;
-  /** Path of a new file; undefined: the report is printed. */
-  readonly file: string | undefined;
-  readonly hasUsers: boolean;
-}
-
-/** The credential to create; see passwd.ts. */
-export interface PasswdFlags {
-  readonly name: string;
-  readonly role: Role;
-  readonly isToken: boolean;
-  /** The file that gets the line; undefined: the line is printed. */
-  readonly file: string | undefined;
-}
-
 export type Command =
   | { readonly kind: 'help' | 'version' | 'demo' }
   | { readonly kind: 'serve'; readonly flags: ConfigFlags }
   | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined }
   | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
-  | { readonly kind: 'reload' | 'shutdown'; readonly flags: TargetFlags }
-  | ({ readonly kind: 'health' } & HealthFlags)
-  | ({ readonly kind: 'report' } & ReportFlags)
-  | ({ readonly kind: 'passwd' } & PasswdFlags);
+  | { readonly kind: 'reload'; readonly flags: TargetFlags }
+  | { readonly kind: 'shutdown'; readonly flags: TargetFlags }
+  | {
+      readonly kind: 'health';
+      readonly target: TargetFlags;
+      readonly isReadyAsked: boolean;
+      /** The monitoring port to ask, instead of the control socket. */
+      readonly monitor: HostPort | undefined;
+    }
+  | {
+      readonly kind: 'report';
+      readonly flags: TargetFlags;
+      /** Path of a new file; undefined: the report is printed. */
+      readonly file: string | undefined;
+      readonly hasUsers: boolean;
+    }
+  | {
+      readonly kind: 'passwd';
+      readonly name: string;
+      readonly role: Role;
+      readonly isToken: boolean;
+      /** The file that gets the line; undefined: the line is printed. */
+      readonly file: string | undefined;
+    };
+
+/** What a command is called with, e.g. `FlagsOf<'report'>`. */
+export type FlagsOf<Kind extends Command['kind']> = Omit<Extract<Command, { readonly kind: Kind }>, 'kind'>;
+
+type CommandName = Exclude<Command['kind'], 'help' | 'version'>;
 
 const OPTIONS = {
   upstream: { type: 'string' },
@@ -78,12 +77,7 @@ type OptionName = keyof typeof OPTIONS;
 
 const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
 
-const TAKES: Readonly<
-  Record<
-    'serve' | 'check' | 'learn' | 'demo' | 'health' | 'report' | 'drain' | 'reload' | 'shutdown' | 'passwd',
-    readonly OptionName[]
-  >
-> = {
+const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   serve: SERVE_OPTIONS,
   check: [...SERVE_OPTIONS, 'as'],
   learn: [...SERVE_OPTIONS, 'minutes'],
@@ -95,8 +89,6 @@ const TAKES: Readonly<
   shutdown: ['control', 'pid', 'config'],
   passwd: ['role', 'file', 'token'],
 };
-
-type CommandName = keyof typeof TAKES;
 
 /** How long `learn` listens. The maximum is a week. */
 const DEFAULT_MINUTES = 5;
@@ -125,18 +117,18 @@ export function parseCommandLine(argv: readonly string[]): Command {
         .join(' or ')}`,
     );
   }
-  return name === 'passwd' ? { kind: name, ...toPasswdFlags(rest, values) } : toCommand(name, values);
+  return name === 'passwd' ? toPasswd(rest, values) : toCommand(name, values);
 }
 
 /** Never repeats a word in a message: a superfluous one may be the password. */
-function toPasswdFlags(words: readonly string[], values: ReadonlyMap<OptionName, string>): PasswdFlags {
+function toPasswd(words: readonly string[], values: ReadonlyMap<OptionName, string>): Command {
   const [name, ...rest] = words;
   if (name === undefined || rest.length > 0 || !isName(name)) {
     throw new ConfigError(`passwd: expected ${NAME_FORM}, and nothing else; the password comes from standard input`);
   }
   const role = values.get('role') ?? DEFAULT_ROLE;
   if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
-  return { name, role, isToken: values.has('token'), file: values.get('file') };
+  return { kind: 'passwd', name, role, isToken: values.has('token'), file: values.get('file') };
 }
 
 function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<OptionName, string>): Command {
@@ -146,7 +138,7 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   if (name === 'demo') return { kind: 'demo' };
   if (name === 'serve') return { kind: name, flags };
   if (name === 'check') return { kind: name, flags, as: values.get('as') };
-  if (name === 'health') return { kind: name, ...toHealthFlags(values) };
+  if (name === 'health') return toHealth(values);
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
   const target = toTargetFlags(values);
   if (name === 'reload' || name === 'shutdown') return { kind: name, flags: target };
@@ -166,17 +158,17 @@ function toTargetFlags(values: ReadonlyMap<OptionName, string>): TargetFlags {
   };
 }
 
-function toHealthFlags(values: ReadonlyMap<OptionName, string>): HealthFlags {
+function toHealth(values: ReadonlyMap<OptionName, string>): Command {
   const target = toTargetFlags(values);
   const text = values.get('monitor');
-  const flags = { target, isReadyAsked: values.has('ready') };
-  if (text === undefined) return { ...flags, monitor: undefined };
+  const health = { kind: 'health', target, isReadyAsked: values.has('ready') } as const;
+  if (text === undefined) return { ...health, monitor: undefined };
   if (Object.keys(target).length > 0)
     throw new ConfigError('--monitor: asks over HTTP, expected it without --control, --pid and --config');
   const address = parseHostPort(text);
   if (address === undefined) throw new ConfigError(`--monitor: got ${quote(text)}, expected ${HOST_PORT_FORMS}`);
   const { host = '127.0.0.1', port } = address;
-  return { ...flags, monitor: { host, port } };
+  return { ...health, monitor: { host, port } };
 }
 
 function readTokens(argv: readonly string[]) {

@@ -3,9 +3,9 @@
  * their input into them, and that may be a client's password. The kind of error and its place are enough to help.
  */
 import { LogOutput } from '../base/log-output.ts';
+import { EXIT_FAILED } from './output.ts';
 
 const STANDARD_ERROR = 2;
-const EXIT_FAILED = 1;
 
 const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
 const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
@@ -23,11 +23,11 @@ export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
 }
 
 /** Prints unhandled errors and warnings without their messages from now on. An error ends the process with code 1. */
-export function guardCrashes(): void {
+export function reportCrashes(): void {
   // A pipe that is full or closed must not keep the process from ending, and a warning must not end it.
   const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
   process.on('uncaughtException', (thrown: unknown) => {
-    output.write(`d2-sidecar: ended by an error that nobody expected: ${describeError(thrown)}\n`);
+    output.write(`d2-sidecar: ended by an unexpected error: ${describeError(thrown)}\n`);
     process.exit(EXIT_FAILED);
   });
   // Node's own listener prints messages: a deprecated call may be shown with the URL that it was given.

@@ -4,11 +4,11 @@ import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
 import { loadControlSocket } from '../config/load-config.ts';
-import type { TargetFlags } from './command-line.ts';
+import type { FlagsOf, TargetFlags } from './command-line.ts';
 import { requestShutdown, sendCommand } from './control/control-client.ts';
 import { findSidecar } from './control/find-sidecar.ts';
 import type { ControlStatus } from './control/protocol.ts';
-import type { Output } from './output.ts';
+import { EXIT_FAILED, type Output } from './output.ts';
 
 const POLL_MS = 200;
 const PROGRESS_MS = 2_000;
@@ -17,14 +17,14 @@ const SHUTDOWN_GRACE_MS = 10_000;
 
 /** Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. A timeout is no failure: exit code 0. */
 export async function drain(
-  { flags, waitMs }: { readonly flags: TargetFlags; readonly waitMs: number },
+  { flags, waitMs }: FlagsOf<'drain'>,
   env: Environment,
   output: Output,
   clock: Clock = systemClock,
 ): Promise<number> {
   const socket = await findSocket(flags, env);
   let status = await sendCommand(socket, 'drain');
-  output.out(`d2-sidecar ${status.pid} drains: not ready any more, ${toOpen(status)} open\n`);
+  output.out(`d2-sidecar ${status.pid} drains: no longer ready, ${toOpen(status)} open\n`);
   const startedNs = clock.nowNs();
   let reportedMs = 0;
   for (;;) {
@@ -48,11 +48,7 @@ export async function drain(
 }
 
 /** Exit code 1 if the sidecar did not end in time. Throws like `drain`. */
-export async function shutdown(
-  { flags }: { readonly flags: TargetFlags },
-  env: Environment,
-  output: Output,
-): Promise<number> {
+export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment, output: Output): Promise<number> {
   const { status, gone } = await requestShutdown(await findSocket(flags, env), SHUTDOWN_GRACE_MS);
   output.out(`d2-sidecar ${status.pid} stops, ${toOpen(status)} open\n`);
   if (await gone) {
@@ -60,7 +56,7 @@ export async function shutdown(
     return 0;
   }
   output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended in time\n`);
-  return 1;
+  return EXIT_FAILED;
 }
 
 /** The control socket that the flags select. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none. */
@@ -85,7 +81,6 @@ function isEmpty({ openExchanges, openWebSockets }: ControlStatus): boolean {
   return openExchanges === 0 && openWebSockets === 0;
 }
 
-/** `1 exchange`, or `3 exchanges and 12 WebSockets`. */
 function toOpen({ openExchanges, openWebSockets }: ControlStatus): string {
   const exchanges = toCount(openExchanges, 'exchange');
   return openWebSockets === 0 ? exchanges : `${exchanges} and ${toCount(openWebSockets, 'WebSocket')}`;

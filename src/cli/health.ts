@@ -3,16 +3,15 @@
  * which works with any flags, ports, certificates and users; with `--monitor` it asks over HTTP, as any client would.
  */
 import http from 'node:http';
-import { SidecarError } from '../base/errors.ts';
 import type { HostPort } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import { toHostPortText } from '../config/host-port.ts';
-import type { HealthFlags } from './command-line.ts';
+import type { FlagsOf } from './command-line.ts';
 import { requestHealth } from './control/control-client.ts';
+import { ControlError } from './control/protocol.ts';
 import { findSocket } from './drain.ts';
-import type { Output } from './output.ts';
+import { EXIT_FAILED, type Output } from './output.ts';
 
-const EXIT_FAILED = 1;
 /** The same timeout as for the control socket; probes of containers give up earlier. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
@@ -21,7 +20,7 @@ const ANSWER_TIMEOUT_MS = 5_000;
  * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A starting sidecar
  * is not found.
  */
-export async function health(flags: HealthFlags, env: Environment, output: Output): Promise<number> {
+export async function health(flags: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
   const { monitor, isReadyAsked } = flags;
   const answer = monitor === undefined ? await askSocket(flags, env) : await askMonitor(monitor, isReadyAsked);
   if (isReadyAsked && !answer.isReady) {
@@ -38,7 +37,7 @@ interface Answer {
   readonly isReady: boolean;
 }
 
-async function askSocket({ target }: HealthFlags, env: Environment): Promise<Answer> {
+async function askSocket({ target }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
   const { status, isReady } = await requestHealth(await findSocket(target, env));
   const { pid, state } = status;
   // Serving but not ready: monitor.readyWithUpstream is on.
@@ -50,8 +49,7 @@ function askMonitor(address: HostPort, isReadyAsked: boolean): Promise<Answer> {
   const who = toHostPortText(address);
   const path = isReadyAsked ? '/readyz' : '/livez';
   return new Promise((resolve, reject) => {
-    const fail = (reason: string, cause?: unknown) =>
-      reject(new SidecarError('D2S_ERR_CONTROL', `${who}${path}: ${reason}`, { cause }));
+    const fail = (reason: string, cause?: unknown) => reject(new ControlError(`${who}${path}: ${reason}`, cause));
     const request = http.get({ ...address, path, agent: false, timeout: ANSWER_TIMEOUT_MS }, (response) => {
       response.resume();
       const { statusCode = 0 } = response;

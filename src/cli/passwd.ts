@@ -3,7 +3,7 @@ import { checkMistakes, putAccessLine } from '../monitor/access/access-file.ts';
 import { parseTokens, parseUsers } from '../monitor/access/access-lines.ts';
 import { createPasswordHash, toPasswordHashText } from '../monitor/access/password-hash.ts';
 import { createToken, toTokenHash, toTokenHashText } from '../monitor/access/token-hash.ts';
-import type { PasswdFlags } from './command-line.ts';
+import type { FlagsOf } from './command-line.ts';
 import type { Output } from './output.ts';
 import { type PasswordInput, readPassword } from './password-input.ts';
 
@@ -11,7 +11,7 @@ import { type PasswordInput, readPassword } from './password-input.ts';
  * Throws ConfigError for an unusable password and for a file with unusable lines; StartError (D2S_ERR_ACCESS_FILE) for
  * a file that cannot be read or written, or is open to everybody.
  */
-export async function passwd(flags: PasswdFlags, input: PasswordInput, output: Output): Promise<number> {
+export async function passwd(flags: FlagsOf<'passwd'>, input: PasswordInput, output: Output): Promise<number> {
   const { name, role, isToken, file } = flags;
   if (isToken) {
     const token = createToken();
@@ -26,7 +26,7 @@ export async function passwd(flags: PasswdFlags, input: PasswordInput, output: O
   return 0;
 }
 
-async function put(line: string, { name, role, isToken, file }: PasswdFlags, output: Output): Promise<void> {
+async function put(line: string, { name, role, isToken, file }: FlagsOf<'passwd'>, output: Output): Promise<void> {
   if (file === undefined) {
     output.out(`${line}\n`);
     return;

@@ -63,7 +63,7 @@ async function prompt(text: string, bytes: ByteReader, output: Output): Promise<
   try {
     for (let byte = await bytes.next(); byte !== undefined; byte = await bytes.next()) {
       if (byte === NEWLINE || byte === RETURN) return line;
-      if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('given up, nothing is changed');
+      if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('cancelled, nothing is changed');
       if (byte === CTRL_U) line.length = 0;
       else if (BACKSPACES.has(byte)) removeCharacter(line);
       else if (line.length <= MAX_BYTES) line.push(byte);

@@ -1,21 +1,14 @@
 /** `d2-sidecar reload`: makes a running sidecar read its configuration again, as SIGHUP does. */
 import type { Environment } from '../config/environment.ts';
-import type { TargetFlags } from './command-line.ts';
+import type { FlagsOf } from './command-line.ts';
 import { requestReload } from './control/control-client.ts';
 import { findSocket } from './drain.ts';
-import type { Output } from './output.ts';
-
-const EXIT_USAGE = 64;
-const EXIT_FAILED = 1;
+import { EXIT_FAILED, EXIT_USAGE, type Output } from './output.ts';
 
 /**
  * Exit code 64 for an unusable configuration, 1 for an unreadable file: nothing has changed then. Throws as `drain`.
  */
-export async function reload(
-  { flags }: { readonly flags: TargetFlags },
-  env: Environment,
-  output: Output,
-): Promise<number> {
+export async function reload({ flags }: FlagsOf<'reload'>, env: Environment, output: Output): Promise<number> {
   const { status, reload: answer } = await requestReload(await findSocket(flags, env));
   if (answer.kind === 'applied') {
     const changed = answer.changed.length === 0 ? 'nothing has changed' : `changed: ${answer.changed.join(', ')}`;
@@ -24,6 +17,6 @@ export async function reload(
     return 0;
   }
   for (const problem of answer.problems) output.err(`d2-sidecar: ${problem}\n`);
-  output.err(`d2-sidecar: nothing has changed in ${status.pid}, which goes on as before\n`);
+  output.err(`d2-sidecar: ${status.pid} keeps its configuration\n`);
   return answer.code === 'D2S_ERR_CONFIG' ? EXIT_USAGE : EXIT_FAILED;
 }

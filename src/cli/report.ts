@@ -1,13 +1,13 @@
 /** `d2-sidecar report`: asks a running sidecar over the control socket for one JSON document, for a support ticket. */
 import { open, rm } from 'node:fs/promises';
 import { ConfigError, SidecarError } from '../base/errors.ts';
+import { toFileReason } from '../base/trusted-file.ts';
 import type { Environment } from '../config/environment.ts';
-import type { ReportFlags } from './command-line.ts';
+import type { FlagsOf } from './command-line.ts';
 import { requestReport } from './control/control-client.ts';
 import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
-/** A report holds facts about the traffic that are not for everybody. */
 const FILE_MODE = 0o600;
 
 /**
@@ -15,7 +15,7 @@ const FILE_MODE = 0o600;
  * not answer, D2S_ERR_REPORT if the file cannot be written.
  */
 export async function report(
-  { flags, file, hasUsers }: ReportFlags,
+  { flags, file, hasUsers }: FlagsOf<'report'>,
   env: Environment,
   output: Output,
 ): Promise<number> {
@@ -35,7 +35,7 @@ export async function report(
 
 function explainNobody(error: unknown): never {
   if (!(error instanceof SidecarError) || error instanceof ConfigError) throw error;
-  const advice = 'a report is of a sidecar that runs: run this as its user, and in its container';
+  const advice = 'a report needs a running sidecar: run this as its user, in its container';
   throw new SidecarError(error.code, `${error.message}; ${advice}`, { cause: error });
 }
 
@@ -52,7 +52,7 @@ async function writeNew(file: string, text: string): Promise<void> {
       await handle.close();
     }
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+    const code = toFileReason(cause);
     if (code === 'EEXIST') throw new ConfigError(`--out: ${file} is there already, expected the path of a new file`);
     throw new SidecarError('D2S_ERR_REPORT', `${file} cannot be written: ${code}`, { cause });
   }

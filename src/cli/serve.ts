@@ -3,17 +3,15 @@ import type { Readable } from 'node:stream';
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
-import { findLoopbackTrust } from '../config/loopback-trust.ts';
+import { findLoopbackTrust } from '../config/config.ts';
 import type { Life } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
 import { ControlServer, type ControlTarget } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
-import { HangUps } from './hang-ups.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { type SignalSource, StopSignals } from './stop-signals.ts';
+import { EarlySignals, type SignalSource } from './signals.ts';
 
-/** The part of `Sidecar` that this file needs. */
 export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
   stop(): Promise<void>;
@@ -25,14 +23,13 @@ export interface Servable {
   report?(hasUsers: boolean): Promise<Readable>;
 }
 
-export interface ServeParts<Made extends Servable> {
+interface ServeParts<Made extends Servable> {
   readonly config: Config;
   readonly logger: Logger;
   readonly signals: SignalSource;
   readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
   /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
-  /** The service manager that started this process; absent: none. */
   readonly manager?: ServiceManager | undefined;
   /** Creates the reloader; `onApplied` has to be called with the configuration then in force. Absent: no reloads. */
   readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
@@ -42,10 +39,13 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 
 /** Resolves to the exit code when the sidecar has stopped. Throws StartError (D2S_ERR_LISTEN, D2S_ERR_CONTROL). */
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
-  const { logger, signals, createSidecar, createReloader, announce, manager } = parts;
+  const { logger, createSidecar, createReloader, announce, manager } = parts;
   let { config } = parts;
-  const stopSignals = new StopSignals(signals);
-  const hangUps = createReloader && new HangUps(signals);
+  const signals = new EarlySignals(parts.signals, [
+    'SIGTERM',
+    'SIGINT',
+    ...(createReloader ? ['SIGHUP' as const] : []),
+  ]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
@@ -86,15 +86,17 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     );
     const loopbackTrust = findLoopbackTrust(config);
     if (loopbackTrust !== undefined) logger.warn({ upstream: origin, listen }, loopbackTrust);
-    hangUps?.handle(() => void readAgain('SIGHUP'));
     manager?.ready({ listen, monitor });
-    stopSignals.passTo({ stop });
+    signals.handle((signal) => {
+      if (signal === 'SIGHUP') void readAgain(signal);
+      // Ctrl-C needs no delay and no window: a person waits, and no load balancer has to learn that it is not ready.
+      else stop(signal, signal === 'SIGINT');
+    });
     await lifecycle.ended;
     control?.close();
     return 0;
   } finally {
-    hangUps?.dispose();
-    stopSignals.dispose();
+    signals.dispose();
     manager?.dispose();
   }
 }

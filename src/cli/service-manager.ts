@@ -6,6 +6,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Logger } from '../base/logger.ts';
+import { toFileReason } from '../base/trusted-file.ts';
 import type { Environment } from '../config/environment.ts';
 
 /** Sends one message, lines such as `READY=1`; rejects if it was not taken. */
@@ -50,7 +51,7 @@ export class ServiceManager {
   }
 
   draining(): void {
-    this.#tell('STATUS=draining: not ready any more, still serving');
+    this.#tell('STATUS=draining: no longer ready, still serving');
   }
 
   /** `deadlineMs`: how long the stop may take. The manager is asked for that much time, whatever its own limit is. */
@@ -61,7 +62,6 @@ export class ServiceManager {
     this.#tell('STOPPING=1', `EXTEND_TIMEOUT_USEC=${limitUs}`, 'STATUS=stopping');
   }
 
-  /** A message on its way is still sent, since a separate process sends it. */
   dispose(): void {
     clearInterval(this.#watchdog);
   }
@@ -87,7 +87,8 @@ export class ServiceManager {
       this.#isFailing = false;
     } catch (error) {
       // Once: the watchdog would repeat it. The sidecar serves on, with or without a working manager.
-      if (!this.#isFailing) this.#logger.warn({ reason: toReason(error) }, `${SENDER} cannot tell the service manager`);
+      if (!this.#isFailing)
+        this.#logger.warn({ reason: toFileReason(error) }, `${SENDER} cannot notify the service manager`);
       this.#isFailing = true;
     }
   }
@@ -105,9 +106,4 @@ function toWatchdogMs({ WATCHDOG_USEC = '', WATCHDOG_PID }: Environment): number
   if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC)) return undefined;
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(process.pid)) return undefined;
   return Number(WATCHDOG_USEC) / US_PER_MS;
-}
-
-/** `ENOENT` if the program does not exist, or its exit code. */
-function toReason(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -5,7 +5,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-export interface ServiceUser {
+interface ServiceUser {
   /** A name or a number, as written. */
   readonly name: string;
   /** Undefined: the user's own. */

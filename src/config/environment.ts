@@ -4,7 +4,7 @@
  * those.
  */
 import { ConfigError } from '../base/errors.ts';
-import type { Problem } from './explain.ts';
+import type { Mistake } from './explain.ts';
 import { nearest } from './nearest.ts';
 import { type Key, listKeys, VARIABLE_PREFIX } from './schema-walk.ts';
 import { createGroup, type Layer, setAt } from './written.ts';
@@ -24,14 +24,14 @@ export interface EnvironmentResult {
   readonly layers: readonly Layer[];
   /** They name variables, never values. */
   readonly warnings: readonly string[];
-  readonly mistakes: readonly Problem[];
+  readonly mistakes: readonly Mistake[];
 }
 
 export async function readEnvironment(env: Environment): Promise<EnvironmentResult> {
   const keys = new Map(listKeys().map((key) => [key.variable, key]));
   const layers: Layer[] = [];
   const warnings: string[] = [];
-  const mistakes: Problem[] = [];
+  const mistakes: Mistake[] = [];
   const names = Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && name !== CONFIG_VARIABLE);
   // In sorted order a whole (METRICS_MAX_NAMES) comes before its parts (METRICS_MAX_NAMES_RPC), so that the parts win.
   for (const name of names.sort()) {
@@ -41,7 +41,7 @@ export async function readEnvironment(env: Environment): Promise<EnvironmentResu
     const key = keys.get(name);
     if (key === undefined) {
       warnings.push(...warnUnknown(name, text, keys));
-    } else if (key.form === 'port' && SERVICE_LINK_VALUE.test(text)) {
+    } else if (name.endsWith('_PORT') && SERVICE_LINK_VALUE.test(text)) {
       warnings.push(
         `${name} is ignored: Kubernetes set it for a Service of that name (enableServiceLinks: false prevents it)`,
       );
@@ -74,7 +74,6 @@ function warnUnknown(name: string, text: string, keys: ReadonlyMap<string, Key>)
 async function toValue(text: string, key: Key): Promise<unknown> {
   switch (key.form) {
     case 'number':
-    case 'port':
       return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : text;
     case 'boolean':
       if (/^(?:true|false)$/i.test(text.trim())) return text.trim().toLowerCase() === 'true';

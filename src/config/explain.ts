@@ -1,11 +1,11 @@
 /** Turns issues of the schema into sentences: key, value, expectation, origin. They never contain a secret. */
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
-import { knownNamesAt, listKeys } from './schema-walk.ts';
+import { knownNamesAt, listKeys, metaOf, schemaAt } from './schema-walk.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { isGroup, toKeyText, valueAt, type Written } from './written.ts';
 
-export interface Problem {
+export interface Mistake {
   readonly path: readonly PropertyKey[];
   /** `listen.port: got 99999, expected a port from 0 (any free one) to 65535 (--listen)` */
   readonly line: string;
@@ -16,13 +16,13 @@ const MAX_SHOWN_CHARACTERS = 80;
 /** Keys of earlier versions, and their replacements. */
 const REPLACED: ReadonlyMap<string, string> = new Map([['comet.maxMemoryBytes', 'limits.memoryBytes']]);
 
-export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Problem[] {
+export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Mistake[] {
   const problems = issues.flatMap((issue) => explainIssue(issue, [], written));
   // Two checks of one key may fail with the same sentence.
   return [...new Map(problems.map((problem) => [problem.line, problem])).values()];
 }
 
-function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], written: Written): readonly Problem[] {
+function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], written: Written): readonly Mistake[] {
   const path = [...outer, ...issue.path];
   const value = valueAt(written.group, path);
   if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => explainUnknown([...path, name], written));
@@ -36,19 +36,18 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
   return [{ path, line: toLine(path, value, issue.message, written) }];
 }
 
-/** A line about one key, e.g. `stop.deadline: got "x", expected a time (D2_SIDECAR_STOP_DEADLINE)`. */
-export function toLine(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
+function toLine(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
   const key = toKeyText(path);
   if (value === undefined) return `${key}: missing, expected ${expected}${toOriginText(path, written)}`;
   return `${key}: got ${toShownText(path, value)}, expected ${expected}${toOriginText(path, written)}`;
 }
 
-function explainUnknown(path: readonly PropertyKey[], written: Written): Problem {
+function explainUnknown(path: readonly PropertyKey[], written: Written): Mistake {
   const outer = path.slice(0, -1);
   const name = String(path.at(-1));
   const origin = toOriginText(path, written);
   const known = knownNamesAt(outer as readonly (string | number)[]);
-  if (isSecret(outer)) {
+  if (hidesAll(outer) || hideAt(outer) === 'names') {
     // A secret written as a key, such as - abc123: alice, would be shown as the name of the key.
     return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
   }
@@ -81,23 +80,16 @@ function toShownText(path: readonly PropertyKey[], value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
 }
 
-/** Values never shown: secrets, possible secrets in the place of a path, and what replaces a group with secrets. */
+/** Secrets, and what may be one: see `hide` of the schema. */
 function isHidden(path: readonly PropertyKey[]): boolean {
-  const [first, second, third] = path;
-  if (isSecret(path)) return true;
-  if (second === 'tls') return path.length === 2 || String(third).endsWith('File');
-  if (first === 'jvm') return path.length === 1 || (second === 'http' && (path.length === 2 || isPassword(third)));
-  // Header fields for a receiver of OTLP, in the place of the file or variable that has them.
-  if (first === 'otlp') return path.length === 1 || String(second).startsWith('headers') || second === 'caFile';
-  return first === 'monitor' && path.length === 1;
+  return hidesAll(path) || hideAt(path) !== undefined;
 }
 
-function isPassword(name: PropertyKey | undefined): boolean {
-  return String(name).startsWith('password');
+function hidesAll(path: readonly PropertyKey[]): boolean {
+  return path.some((_, index) => hideAt(path.slice(0, index + 1)) === 'all');
 }
 
-/** Application keys, and values in the place of their group or list; anything in monitor.auth may be a password. */
-function isSecret(path: readonly PropertyKey[]): boolean {
-  if (path[0] === 'monitor' && path[1] === 'auth') return true;
-  return path[0] === 'sessions' && (path.length === 1 || path[1] === 'apiKeys');
+function hideAt(path: readonly PropertyKey[]) {
+  const schema = schemaAt(path);
+  return schema && metaOf(schema).hide;
 }

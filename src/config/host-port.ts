@@ -1,6 +1,10 @@
 /** Addresses: how they are written on the command line, and which of them only this machine can reach. */
 import net from 'node:net';
-import type { HostPort } from './config.ts';
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
 
 export const MAX_PORT = 65_535;
 

@@ -4,15 +4,24 @@
  */
 import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
-import { buildConfig, findConflicts } from './build-config.ts';
-import { findStopConflicts } from './build-stop.ts';
-import type { Config } from './config.ts';
+import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
-import { explainIssues } from './explain.ts';
-import { type ConfigFlags, readFlags } from './flags.ts';
-import { configSchema, type ParsedConfig } from './schema.ts';
-import { type Group, isGroup, toKeyText, Written } from './written.ts';
+import { explainIssues, type Mistake } from './explain.ts';
+import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
+import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
+import { hideUrlSecrets } from './upstream-url.ts';
+import { createGroup, type Group, isGroup, type Layer, setAt, toKeyText, Written } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
+
+export interface ConfigFlags {
+  /** `http://127.0.0.1:8080/smartWeb` */
+  readonly upstream?: string;
+  /** `0.0.0.0:8081`, `:8081`, `[::]:8081` or `8081` */
+  readonly listen?: string;
+  /** The same forms as `listen`. */
+  readonly monitor?: string;
+  readonly config?: string;
+}
 
 export interface ConfigSources {
   readonly flags: ConfigFlags;
@@ -38,14 +47,8 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const first = configSchema.safeParse(written.group);
   const found = first.success ? [] : explainIssues(first.error.issues, written);
   // Check the valid rest again, with defaults in place of the invalid keys, so that one run reports all problems.
-  const parsed = first.success
-    ? first
-    : configSchema.safeParse(
-        without(
-          written.group,
-          found.map(({ path }) => path),
-        ),
-      );
+  const paths = found.map(({ path }) => path);
+  const parsed = first.success ? first : configSchema.safeParse(without(written.group, paths));
   const problems = [...mistakes, ...found];
   const wrong = problems.map(({ path }) => toKeyText(path));
   // Skip conflicts of invalid keys, which would be blamed here for their defaults.
@@ -82,6 +85,25 @@ async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) 
   return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
 }
 
+function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mistake[] } {
+  const group = createGroup();
+  const mistakes: Mistake[] = [];
+  if (flags.upstream !== undefined) setAt(group, ['upstream', 'url'], flags.upstream);
+  for (const name of ['listen', 'monitor'] as const) {
+    const text = flags[name];
+    if (text === undefined) continue;
+    const address = parseHostPort(text);
+    if (address === undefined) {
+      const line = `--${name}: got ${JSON.stringify(hideUrlSecrets(text).slice(0, 80))}, expected ${HOST_PORT_FORMS}`;
+      mistakes.push({ path: [name], line });
+      continue;
+    }
+    if (address.host !== undefined) setAt(group, [name, 'host'], address.host);
+    setAt(group, [name, 'port'], address.port);
+  }
+  return { layer: { group, origin: ([section]) => `--${section}` }, mistakes };
+}
+
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export async function readConfigFile(path: string): Promise<string> {
@@ -113,7 +135,11 @@ function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): un
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
 }
 
-/** Whether `key` is one of the wrong keys, is inside one, or is a list with a wrong item. */
+/** Whether `key` is one of the wrong keys, is inside one, or is a section or list with a wrong part. */
 function isIn(key: string, wrong: readonly string[]): boolean {
-  return wrong.some((path) => key === path || key.startsWith(`${path}.`) || path.startsWith(`${key}[`));
+  return wrong.some((path) => key === path || isBelow(key, path) || isBelow(path, key));
+}
+
+function isBelow(path: string, outer: string): boolean {
+  return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 }

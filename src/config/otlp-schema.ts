@@ -1,84 +1,89 @@
 /** The keys below `otlp`: metrics and spans that are pushed to an OpenTelemetry receiver. */
-import { z } from 'zod';
-import * as defaults from './defaults.ts';
-import { duration, keyForms, parsedText, section, yesOrNo } from './schema-keys.ts';
-import type { Parsed } from './upstream-url.ts';
-
-const ENDPOINT_FORM = 'http://host[:port][/path] or https://…, without user, query or fragment';
-const PATH_FORM = 'the path of a file';
-const VARIABLE_FORM = 'the name of an environment variable';
-const RATIO_FORM = 'a number from 0 to 1';
-
-/** Never repeats the input, which may hold a password. */
-function parseEndpoint(text: string): Parsed<string> {
-  const isPlain = /^https?:\/\/[^/\\@?#\s]+(?:\/[^\\@?#\s]*)?$/i.test(text) && URL.canParse(text);
-  return isPlain
-    ? { kind: 'ok', value: new URL(text).href.replace(/\/+$/, '') }
-    : { kind: 'bad', expected: ENDPOINT_FORM };
-}
-
-function file(pattern: RegExp, description: string) {
-  return z
-    .string({ error: PATH_FORM })
-    .regex(pattern, { error: PATH_FORM })
-    .optional()
-    .describe(description)
-    .register(keyForms, { form: 'text' });
-}
-
-const metrics = section(
-  {
-    enabled: yesOrNo(defaults.DEFAULT_OTLP_METRICS, 'Whether metrics are pushed: all that /metrics shows.'),
-    interval: duration(defaults.DEFAULT_OTLP_INTERVAL, 'Between two pushes.', { minMs: 1_000 }),
-  },
-  'Metrics that are pushed.',
-);
-
-const traces = section(
-  {
-    enabled: yesOrNo(defaults.DEFAULT_OTLP_TRACES, 'Whether spans of calls are pushed.'),
-    sampleRatio: z
-      .number({ error: RATIO_FORM })
-      .min(0, { error: RATIO_FORM })
-      .max(1, { error: RATIO_FORM })
-      .prefault(defaults.DEFAULT_OTLP_SAMPLE_RATIO)
-      .describe('Share of the calls without a traceparent that get a span. With one, its sampled flag decides.')
-      .register(keyForms, { form: 'number' }),
-    slowerThan: duration(defaults.DEFAULT_OTLP_SLOWER_THAN, 'Only calls that took longer get a span.', {
-      zero: 'all of them',
-    }),
-  },
-  'Spans that are pushed, one for each sampled call.',
-);
+import type { z } from 'zod';
+import {
+  authoritiesFile,
+  type Conflict,
+  duration,
+  httpUrl,
+  optionalText,
+  section,
+  share,
+  yesOrNo,
+} from './schema-keys.ts';
 
 export const otlp = section(
+  'restart',
+  'Metrics and spans for OpenTelemetry, pushed by OTLP over HTTP: see [opentelemetry.md](opentelemetry.md).',
   {
-    endpoint: parsedText(parseEndpoint, ENDPOINT_FORM)
+    endpoint: httpUrl()
+      .transform((url) => url.replace(/\/+$/, ''))
       .optional()
-      .describe(
-        'The receiver of OTLP over HTTP, such as http://127.0.0.1:4318; /v1/metrics and /v1/traces are put behind it. Absent: nothing is sent.',
-      )
-      .register(keyForms, { form: 'text' }),
-    headersFile: file(
+      .meta({
+        description:
+          'The receiver of OTLP over HTTP, without `/v1/metrics` and `/v1/traces`, which are appended. Absent: nothing is sent.',
+        examples: ['http://127.0.0.1:4318'],
+      }),
+    headersFile: optionalText(
+      'the path of a file',
       // Refuses a header line in the place of the file's path, because messages would show it.
       /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
-      'File with fields to send along, a line Name: value for each, such as Authorization.',
+      '/etc/d2-sidecar/otlp-headers',
+      'File with fields to send along, a line `Name: value` for each, such as `Authorization`.',
+    ).meta({ hide: 'value' }),
+    headersEnv: optionalText(
+      'the name of an environment variable',
+      /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
+      'OTLP_FIELDS',
+      'Environment variable with such lines, instead of a file.',
+    ).meta({ hide: 'value' }),
+    caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
+    timeout: duration(
+      '10s',
+      'Longest time that one request to it may take, retries included. Not longer than `otlp.metrics.interval`.',
+      { minMs: 100 },
     ),
-    headersEnv: z
-      .string({ error: VARIABLE_FORM })
-      .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, { error: VARIABLE_FORM })
-      .optional()
-      .describe('Environment variable with such lines, instead of a file.')
-      .register(keyForms, { form: 'text' }),
-    caFile: file(
-      /^(?!.*-----BEGIN)[^\n]+$/,
-      'PEM file with the authorities that sign the certificate there. Absent: those that Node.js knows.',
-    ),
-    timeout: duration(defaults.DEFAULT_OTLP_TIMEOUT, 'What one request to it may take, repetitions included.', {
-      minMs: 100,
+    metrics: section('restart', 'Metrics that are pushed.', {
+      enabled: yesOrNo(true, 'Whether metrics are pushed: all that `/metrics` shows.'),
+      // The default of OpenTelemetry's own readers.
+      interval: duration('60s', 'Time between two pushes.', { minMs: 1_000 }),
     }),
-    metrics,
-    traces,
+    traces: section('restart', 'Spans that are pushed, one for each sampled call.', {
+      // Spans take space at the receiver for each call.
+      enabled: yesOrNo(false, 'Whether spans of calls are pushed.'),
+      // The sampling decision of a caller is followed; sampling of its own has to be configured.
+      sampleRatio: share(
+        0,
+        'Share of the calls without a `traceparent` that get a span, 0 to 1. With one, its sampled flag decides.',
+      ),
+      slowerThan: duration(0, 'Only calls that took longer get a span. 0: all of them.', { zero: 'all of them' }),
+    }),
   },
-  'Metrics and spans for OpenTelemetry, pushed by OTLP over HTTP.',
-);
+).meta({ hide: 'value' });
+
+export function findOtlpConflicts({ endpoint, timeoutMs, metrics, traces, ...access }: z.output<typeof otlp>) {
+  const { headersFile, headersEnv, caFile } = access;
+  const conflicts: Conflict[] = [];
+  const add = (line: string, ...names: readonly string[]) =>
+    conflicts.push({ keys: names.map((name) => `otlp.${name}`), line: `otlp.${line}` });
+  if (endpoint === undefined) {
+    const written = Object.entries({ headersFile, headersEnv, caFile }).find(([, value]) => value !== undefined);
+    const other = traces.enabled ? 'traces.enabled' : written?.[0];
+    if (other !== undefined) add(`endpoint: missing, expected it beside otlp.${other}`, 'endpoint', other);
+    return conflicts;
+  }
+  if (!metrics.enabled && !traces.enabled) {
+    const line = 'endpoint: nothing is to be sent there, expected otlp.metrics.enabled or otlp.traces.enabled: true';
+    add(line, 'endpoint', 'metrics.enabled', 'traces.enabled');
+  }
+  if (headersFile !== undefined && headersEnv !== undefined) {
+    add('headersEnv: set beside otlp.headersFile, expected one of them', 'headersFile', 'headersEnv');
+  }
+  if (caFile !== undefined && endpoint.startsWith('http:')) {
+    add('caFile: set beside an otlp.endpoint without TLS, expected https:// in otlp.endpoint', 'endpoint', 'caFile');
+  }
+  if (metrics.enabled && timeoutMs > metrics.intervalMs) {
+    const line = 'timeout: longer than otlp.metrics.interval, expected that one push ends before the next begins';
+    add(line, 'timeout', 'metrics.interval');
+  }
+  return conflicts;
+}

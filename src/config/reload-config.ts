@@ -1,11 +1,9 @@
 /** Compares a configuration that was read again with the one in force: which keys can change now, and which wait. */
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
-import { buildConfig, findConflicts } from './build-config.ts';
-import type { Config } from './config.ts';
-import { RESTART_KEYS } from './live-keys.ts';
-import type { ParsedConfig } from './schema.ts';
-import { listKeys } from './schema-walk.ts';
+import { buildConfig, type Config } from './config.ts';
+import { findConflicts, type ParsedConfig } from './schema.ts';
+import { type Key, listKeys } from './schema-walk.ts';
 import { isGroup, setAt, toKeyText, valueAt } from './written.ts';
 
 export interface ReloadedConfig {
@@ -21,42 +19,39 @@ export interface ReloadedConfig {
 
 /** Throws ConfigError if the keys that wait for a restart contradict those that do not. */
 export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): ReloadedConfig {
-  const paths = listKeys().map(({ path }) => path);
-  const differing = findDiffering(paths, running, read);
-  const waiting = differing.filter((path) => mustWait(path, running, read));
+  const differing = findDiffering(listKeys(), running, read);
+  const waiting = differing.filter((key) => mustWait(key, running, read));
   const parsed = structuredClone(read);
-  for (const path of waiting) setAt(parsed, path, structuredClone(valueAt(running, path)));
-  const names = waiting.map(toKeyText);
+  for (const { place } of waiting) setAt(parsed, place, structuredClone(valueAt(running, place)));
+  const names = waiting.map(({ path }) => toKeyText(path));
   const conflicts = findConflicts(parsed);
   if (conflicts.length > 0) {
     const why = ` (as long as ${names.join(', ')} cannot change, which takes a restart)`;
     throw new ConfigError(conflicts.map(({ line }) => line + why).join('\n'));
   }
-  const changed = differing.filter((path) => !waiting.includes(path)).map(toKeyText);
+  const changed = differing.filter((key) => !waiting.includes(key)).map(({ path }) => toKeyText(path));
   return { config: buildConfig(parsed), parsed, changed, waiting: names };
 }
 
-type Path = readonly string[];
-
 /** The keys that differ, as exactly as possible: a key inside a group, or a group that appears or disappears. */
-function findDiffering(paths: readonly Path[], before: ParsedConfig, after: ParsedConfig): readonly Path[] {
-  const differing: Path[] = [];
-  for (const path of paths) {
-    const [old, now] = [valueAt(before, path), valueAt(after, path)];
-    const isWhole = !paths.some((other) => isBelow(other, path)) || !isGroup(old) || !isGroup(now);
-    if (!isWhole || isDeepStrictEqual(old, now) || differing.some((outer) => isBelow(path, outer))) continue;
-    differing.push(path);
+function findDiffering(keys: readonly Key[], before: ParsedConfig, after: ParsedConfig): readonly Key[] {
+  const differing: Key[] = [];
+  for (const key of keys) {
+    const [old, now] = [valueAt(before, key.place), valueAt(after, key.place)];
+    const isWhole = !keys.some((other) => isBelow(other, key)) || !isGroup(old) || !isGroup(now);
+    if (!isWhole || isDeepStrictEqual(old, now) || differing.some((outer) => isBelow(key, outer))) continue;
+    differing.push(key);
   }
   return differing;
 }
 
-function isBelow(path: Path, outer: Path): boolean {
-  return path.length > outer.length && outer.every((name, index) => path[index] === name);
+function isBelow({ path }: Key, outer: Key): boolean {
+  return path.length > outer.path.length && outer.path.every((name, index) => path[index] === name);
 }
 
 /** TLS files can change at any time. Whether a port speaks TLS, and from whom it requests a certificate, cannot. */
-function mustWait(path: Path, running: ParsedConfig, read: ParsedConfig): boolean {
-  if (RESTART_KEYS.has(toKeyText(path))) return true;
+function mustWait({ path, reload }: Key, running: ParsedConfig, read: ParsedConfig): boolean {
+  if (reload === 'restart') return true;
   const [section, group] = path;
   if (group !== 'tls') return false;
   if (section === 'upstream') return running.upstream.url?.isSecure !== read.upstream.url?.isSecure;

@@ -1,6 +1,6 @@
 /**
- * Building blocks of schema.ts: each builds one kind of key. The message of every check is the phrase after "expected",
- * so that explain.ts can report key, value and expectation in one form for all keys.
+ * Building blocks of the schema: each builds one kind of key. The message of every check is the phrase after "expected",
+ * so that explain.ts can report key, value and expectation in one form for all keys. Descriptions are Markdown.
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, MAX_DURATION_MS, toDurationMs, toDurationText } from './duration.ts';
@@ -11,31 +11,56 @@ import type { Parsed } from './upstream-url.ts';
 // processes (--disallow-code-generation-from-strings) refuse it.
 z.config({ jitless: true });
 
-/** How an environment variable is converted to the key's value. `yaml`: its text is YAML, for lists of objects. */
-export type KeyForm = 'text' | 'number' | 'port' | 'boolean' | 'texts' | 'yaml';
-
-export const keyForms = z.registry<{ readonly form: KeyForm }>();
-
-export function port(byDefault: number, description: string) {
-  const error = `a port from 0 (any free one) to ${MAX_PORT}`;
-  return z
-    .int({ error })
-    .min(0, { error })
-    .max(MAX_PORT, { error })
-    .prefault(byDefault)
-    .describe(description)
-    .register(keyForms, { form: 'port' });
+declare module 'zod' {
+  interface GlobalMeta {
+    /** Whether a running sidecar takes the key over at a reload. Absent: as the section around it. */
+    reload?: 'live' | 'restart' | undefined;
+    /**
+     * What messages do not show, since it may be a secret. `value`: what was written in place of the key. `names`: nor
+     * unknown keys in it. `all`: nor anything below it. `always`: the effective configuration does not show it either.
+     */
+    hide?: 'value' | 'names' | 'all' | 'always' | undefined;
+  }
 }
 
-export function wholeNumber(range: { min: number; max: number }, byDefault: number, description: string) {
-  const error = `a whole number from ${range.min} to ${range.max}`;
+/** A rule that several keys break together. */
+export interface Conflict {
+  /** Not reported when one of them is wrong already. A section stands for all of its keys. */
+  readonly keys: readonly string[];
+  readonly line: string;
+}
+
+/** What a key with a time is parsed to. Its name gets the unit as well: `idle` is `idleMs` in the program. */
+const milliseconds = z.number().brand<'ms'>();
+type Milliseconds = z.output<typeof milliseconds>;
+
+type WithUnits<T> = {
+  [K in keyof T as T[K] extends Milliseconds ? `${K & string}Ms` : K]: T[K] extends Milliseconds ? number : T[K];
+};
+
+/** What a schema gives, once it is frozen throughout. */
+export type Frozen<T> = T extends readonly (infer I)[]
+  ? readonly Frozen<I>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T;
+
+/** A group of keys. The group may be absent: each of its keys has a default or may be absent. */
+export function section<T extends z.ZodRawShape>(reload: 'live' | 'restart', description: string, shape: T) {
   return z
-    .int({ error })
-    .min(range.min, { error })
-    .max(range.max, { error })
-    .prefault(byDefault)
-    .describe(description)
-    .register(keyForms, { form: 'number' });
+    .strictObject(shape, { error: 'a group of keys' })
+    .transform((values) => {
+      const entries = Object.entries(values).map(([name, value]) => [toProgramName(name, shape[name]), value]);
+      return Object.fromEntries(entries) as WithUnits<typeof values>;
+    })
+    .prefault({} as never)
+    .meta({ description, reload });
+}
+
+/** The name of a key in the program: `idle` with a time is `idleMs`. */
+export function toProgramName(name: string, schema: z.core.$ZodType | undefined): string {
+  const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+  return inner instanceof z.ZodCodec && inner.out === milliseconds ? `${name}Ms` : name;
 }
 
 /** A time; parsed to milliseconds. `zero` describes the meaning of 0 where 0 is allowed. */
@@ -47,19 +72,51 @@ export function duration(
   const minMs = limits.minMs ?? 1;
   const zero = limits.zero === undefined ? '' : `0 (${limits.zero}) or `;
   const error = `${zero}a time from ${toDurationText(minMs)} to ${toDurationText(MAX_DURATION_MS)}, such as 500ms, 30s, 5m, 1h or a number of seconds`;
+  const written = [z.number({ error }).nonnegative({ error }), z.string({ error }).regex(DURATION_PATTERN, { error })];
   return z
-    .union([z.number({ error }).nonnegative({ error }), z.string({ error }).regex(DURATION_PATTERN, { error })], {
-      error,
-    })
-    .transform((written, context) => {
-      const ms = toDurationMs(written);
-      if (ms !== undefined && ms <= MAX_DURATION_MS && (ms >= minMs || (ms === 0 && zero !== ''))) return ms;
-      context.issues.push({ code: 'custom', message: error, input: written });
-      return z.NEVER;
+    .codec(z.union(written, { error }), milliseconds, {
+      decode: (text, context) => {
+        const ms = toDurationMs(text);
+        if (ms !== undefined && ms <= MAX_DURATION_MS && (ms >= minMs || (ms === 0 && zero !== ''))) return ms;
+        context.issues.push({ code: 'custom', message: error, input: text });
+        return z.NEVER;
+      },
+      encode: toDurationText,
     })
     .prefault(byDefault)
-    .describe(description)
-    .register(keyForms, { form: 'text' });
+    .describe(description);
+}
+
+export function host(byDefault: string, description: string) {
+  const form = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost';
+  return text(form, /^(?:[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%\w+)?)$/)
+    .prefault(byDefault)
+    .describe(description);
+}
+
+export function port(byDefault: number, description: string) {
+  const form = `a port from 0 (any free one) to ${MAX_PORT}`;
+  return intWithin({ min: 0, max: MAX_PORT }, form).prefault(byDefault).describe(description);
+}
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function wholeNumber(range: Range, byDefault: number, description: string) {
+  const form = `a whole number from ${range.min} to ${range.max}`;
+  return intWithin(range, form).prefault(byDefault).describe(description);
+}
+
+export function intWithin({ min, max }: Range, error: string) {
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+/** A part of something: a number from 0 to 1. */
+export function share(byDefault: number, description: string) {
+  const error = 'a number from 0 to 1';
+  return z.number({ error }).min(0, { error }).max(1, { error }).prefault(byDefault).describe(description);
 }
 
 export function oneOf<const T extends readonly [string, ...string[]]>(
@@ -70,8 +127,7 @@ export function oneOf<const T extends readonly [string, ...string[]]>(
   return z
     .enum(values, { error: toChoice(values) })
     .prefault(byDefault as never)
-    .describe(description)
-    .register(keyForms, { form: 'text' });
+    .describe(description);
 }
 
 export function toChoice(values: readonly string[]): string {
@@ -79,11 +135,35 @@ export function toChoice(values: readonly string[]): string {
 }
 
 export function yesOrNo(byDefault: boolean, description: string) {
-  return z
-    .boolean({ error: 'true or false' })
-    .prefault(byDefault)
-    .describe(description)
-    .register(keyForms, { form: 'boolean' });
+  return z.boolean({ error: 'true or false' }).prefault(byDefault).describe(description);
+}
+
+/** Every text but the empty one. */
+export const NOT_EMPTY = /[\s\S]/;
+
+/** `form` says what is expected. */
+export function text(form: string, pattern: RegExp) {
+  return z.string({ error: form }).regex(pattern, { error: form });
+}
+
+/** A text that may be absent. `example` is what `config/sidecar.yaml` shows. */
+export function optionalText(form: string, pattern: RegExp, example: string, description: string) {
+  return text(form, pattern)
+    .optional()
+    .meta({ description, examples: [example] });
+}
+
+/** A file with a certificate or key. Its content in the place of its path is refused, and not shown. */
+export function pemFile(example: string, description: string) {
+  return optionalText('the path of a file', /^(?!.*-----BEGIN)[^\n]+$/, example, description).meta({ hide: 'value' });
+}
+
+/** The authorities that another server's certificate is verified with. */
+export function authoritiesFile(example: string) {
+  return pemFile(
+    example,
+    'PEM file with the authorities that sign the certificate there. Absent: those that Node.js knows.',
+  );
 }
 
 export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: string) {
@@ -95,10 +175,14 @@ export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: stri
   });
 }
 
-/** A group of keys. The group may be absent: each of its keys has a default or may be absent. */
-export function section<T extends z.ZodRawShape>(shape: T, description: string) {
-  return z
-    .strictObject(shape, { error: 'a group of keys' })
-    .prefault({} as never)
-    .describe(description);
+/** The address of another server, such as `http://127.0.0.1:4318`. Messages never repeat it: it may hold a password. */
+export function httpUrl() {
+  return parsedText(parseHttpUrl, HTTP_URL_FORM);
+}
+
+const HTTP_URL_FORM = 'http://host[:port][/path] or https://…, without user, query or fragment';
+
+function parseHttpUrl(text: string): Parsed<string> {
+  const isPlain = /^https?:\/\/[^/\\@?#\s]+(?:\/[^\\@?#\s]*)?$/i.test(text) && URL.canParse(text);
+  return isPlain ? { kind: 'ok', value: new URL(text).href } : { kind: 'bad', expected: HTTP_URL_FORM };
 }

@@ -1,56 +1,104 @@
-/** Reads the schema as data: its keys, and their environment variables. */
+/** Reads the schema as data: its keys, and what is said of each. */
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
-import { type KeyForm, keyForms } from './schema-keys.ts';
+import { toProgramName } from './schema-keys.ts';
 
 export type KeyPath = readonly (string | number)[];
 
+/** How an environment variable is converted to the key's value. `yaml`: its text is YAML, for lists of objects. */
+export type KeyForm = 'text' | 'number' | 'boolean' | 'texts' | 'yaml';
+
 export interface Key {
-  /** `['monitor', 'readyWithUpstream']` */
+  /** As it is written: `['stop', 'delay']` */
   readonly path: readonly string[];
-  /** `D2_SIDECAR_MONITOR_READY_WITH_UPSTREAM` */
+  /** Where the program finds it: `['stop', 'delayMs']` */
+  readonly place: readonly string[];
+  /** `D2_SIDECAR_STOP_DELAY` */
   readonly variable: string;
   readonly form: KeyForm;
+  readonly reload: 'live' | 'restart';
 }
 
 export const VARIABLE_PREFIX = 'D2_SIDECAR_';
 
 /** All keys in the schema's order. `metrics.maxNames` is listed as a whole and with its three parts. */
-export function listKeys(schema: z.core.$ZodType = configSchema, path: readonly string[] = []): readonly Key[] {
-  const form = keyForms.get(schema as z.ZodType)?.form;
-  const own: Key[] = form === undefined ? [] : [{ path, variable: toVariable(path), form }];
-  if (unwrap(schema) instanceof z.ZodArray) return own;
-  const shape = toShape(schema) ?? {};
-  return own.concat(Object.entries(shape).flatMap(([name, inner]) => listKeys(inner, [...path, name])));
+export function listKeys(): readonly Key[] {
+  return listBelow(configSchema, [], [], 'live');
+}
+
+function listBelow(
+  schema: z.core.$ZodType,
+  path: readonly string[],
+  place: readonly string[],
+  outer: Key['reload'],
+): readonly Key[] {
+  const reload = metaOf(schema).reload ?? outer;
+  const inner = unwrap(schema);
+  const own =
+    inner instanceof z.ZodObject ? [] : [{ path, place, reload, variable: toVariable(path), form: toForm(inner) }];
+  const parts = Object.entries(toShape(schema) ?? {}).flatMap(([name, part]) =>
+    listBelow(part, [...path, name], [...place, toProgramName(name, part)], reload),
+  );
+  return [...own, ...parts];
 }
 
 /** `['upstream', 'connectTimeout']` to `D2_SIDECAR_UPSTREAM_CONNECT_TIMEOUT`. */
-export function toVariable(path: readonly string[]): string {
+function toVariable(path: readonly string[]): string {
   return VARIABLE_PREFIX + path.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase()).join('_');
+}
+
+function toForm(schema: z.core.$ZodType): KeyForm {
+  if (schema instanceof z.ZodNumber) return 'number';
+  if (schema instanceof z.ZodBoolean) return 'boolean';
+  if (schema instanceof z.ZodArray) return isText(unwrap(schema.element)) ? 'texts' : 'yaml';
+  if (schema instanceof z.ZodUnion) return schema.options.some(isText) ? 'text' : 'yaml';
+  return 'text';
+}
+
+function isText(schema: z.core.$ZodType): boolean {
+  return schema instanceof z.ZodString || schema instanceof z.ZodEnum;
+}
+
+/** Also inside lists; undefined where there is no such key. */
+export function schemaAt(path: readonly PropertyKey[]): z.core.$ZodType | undefined {
+  return path.reduce<z.core.$ZodType | undefined>((schema, step) => schema && partOf(schema, step), configSchema);
+}
+
+/** The schema of a key of a group, or of an item of a list. */
+export function partOf(schema: z.core.$ZodType, step: PropertyKey): z.core.$ZodType | undefined {
+  const inner = unwrap(schema);
+  if (inner instanceof z.ZodArray) return typeof step === 'number' ? inner.element : undefined;
+  const shape = toShape(inner);
+  // A name such as `constructor` is no key, although every object has it.
+  return shape !== undefined && Object.hasOwn(shape, step) ? shape[String(step)] : undefined;
 }
 
 /** Names of the keys allowed at `path`, also inside lists; empty if none are. */
 export function knownNamesAt(path: KeyPath): readonly string[] {
-  let schema: z.core.$ZodType | undefined = configSchema;
-  for (const step of path) {
-    const inner: z.core.$ZodType | undefined = schema === undefined ? undefined : unwrap(schema);
-    if (typeof step === 'number') schema = inner instanceof z.ZodArray ? inner.element : undefined;
-    else schema = inner === undefined ? undefined : toShape(inner)?.[step];
-  }
+  const schema = schemaAt(path);
   return schema === undefined ? [] : Object.keys(toShape(schema) ?? {});
 }
 
-function toShape(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> | undefined {
+/** The keys of a group, also of one that a single value may replace. */
+export function toShape(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> | undefined {
   const inner = unwrap(schema);
+  if (inner instanceof z.ZodUnion) return inner.options.map(toShape).find((shape) => shape !== undefined);
   return inner instanceof z.ZodObject ? inner.shape : undefined;
 }
 
+/** What is said of a schema, also below its default. */
+export function metaOf(schema: z.core.$ZodType): z.core.GlobalMeta {
+  const own = z.globalRegistry.get(schema) ?? {};
+  const inner = unwrapOnce(schema);
+  return inner === undefined ? own : { ...metaOf(inner), ...own };
+}
+
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
-  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return unwrap(schema.unwrap());
-  if (schema instanceof z.ZodPipe) return unwrap(schema.in);
-  if (schema instanceof z.ZodUnion) {
-    const group = schema.options.find((option) => unwrap(option) instanceof z.ZodObject);
-    return group === undefined ? schema : unwrap(group);
-  }
-  return schema;
+  const inner = unwrapOnce(schema);
+  return inner === undefined ? schema : unwrap(inner);
+}
+
+function unwrapOnce(schema: z.core.$ZodType): z.core.$ZodType | undefined {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return schema.unwrap();
+  return schema instanceof z.ZodPipe ? schema.in : undefined;
 }

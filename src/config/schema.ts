@@ -1,352 +1,87 @@
 /**
- * Defines how the configuration is written: its keys, defaults and allowed values. It is the one source for the check
- * at the start, `config/schema.json`, the environment variables and the tables in the documentation.
+ * Defines how the configuration is written. A key is defined once, here or in the file of its section: what is accepted,
+ * its default, its description, and whether a reload takes it over. The program's `Config`, the environment variables,
+ * the messages and, by `npm run generate`, config/schema.json, config/sidecar.yaml and the table of
+ * docs/configuration.md come from it. docs/limits.md is written by hand; a test holds its defaults.
  */
 import { z } from 'zod';
-import { accessLog } from './access-log-schema.ts';
 import { comet } from './comet-schema.ts';
-import * as defaults from './defaults.ts';
-import { jvm } from './jvm-schema.ts';
-import { otlp } from './otlp-schema.ts';
-import { DENIED_PATH_FORM, parseDeniedPath, restRuleSchema, trimSlashes } from './rest-rules.ts';
-import { duration, keyForms, oneOf, parsedText, port, section, wholeNumber, yesOrNo } from './schema-keys.ts';
-import { listenerTls, upstreamTls } from './tls-schema.ts';
+import { toDurationText } from './duration.ts';
+import { isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
+import { findJvmConflicts, jvm } from './jvm-schema.ts';
+import { metrics, rest, sessions } from './measuring-schema.ts';
+import { findMonitorConflicts, findRepeated, monitor } from './monitor-schema.ts';
+import { findOtlpConflicts, otlp } from './otlp-schema.ts';
+import {
+  type Conflict,
+  duration,
+  host,
+  NOT_EMPTY,
+  oneOf,
+  optionalText,
+  parsedText,
+  port,
+  section,
+  share,
+  wholeNumber,
+  yesOrNo,
+} from './schema-keys.ts';
+import { findListenerTlsConflicts, findUpstreamTlsConflicts, listenerTls, upstreamTls } from './tls-schema.ts';
 import { parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
+import { type Group, valueAt } from './written.ts';
 
-const HOST_FORM = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost';
-const NAMES = { min: 1, max: 1_000_000 };
-const COOKIE_FORM = 'the name of a cookie such as JSESSIONID';
-const LOGIN_PATH_FORM = 'a path such as j_security_check';
-const STATE_FILE_FORM = 'the path of a file such as /var/lib/d2-sidecar/state';
-const SECRET_TEXT = 'a text in quotes that is not empty';
-
-function host(byDefault: string, description: string) {
-  return z
-    .string({ error: HOST_FORM })
-    .regex(/^(?:[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%\w+)?)$/, { error: HOST_FORM })
-    .prefault(byDefault)
-    .describe(description)
-    .register(keyForms, { form: 'text' });
-}
-
-const listen = section(
-  {
-    host: host(defaults.DEFAULT_LISTEN_HOST, 'Address to take clients on.'),
-    port: port(defaults.DEFAULT_LISTEN_PORT, 'Port to take clients on; 0 takes a free one.'),
-    tls: listenerTls('the port for clients'),
-  },
-  'Where clients connect.',
-);
-
-const upstream = section(
-  {
-    url: parsedText(parseUpstreamUrl, UPSTREAM_URL_FORM)
-      .optional()
-      .describe(`The application server, ${UPSTREAM_URL_FORM}. Required, here or as --upstream.`)
-      .register(keyForms, { form: 'text' }),
-    connectTimeout: duration(
-      defaults.DEFAULT_CONNECT_TIMEOUT,
-      'How long the application server may take to accept a connection.',
-    ),
-    responseTimeout: duration(
-      defaults.DEFAULT_RESPONSE_TIMEOUT,
-      'From the end of a request to the first byte of its response; 0 is no limit, so that long polls may be held.',
-      { zero: 'no limit' },
-    ),
-    tls: upstreamTls,
-  },
-  'The application server.',
-);
-
-const applications = z
-  .array(parsedText(parseContextPath, 'a context path such as smartWeb, or / for the root context'), {
-    error: 'a list of context paths',
-  })
-  .prefault([])
-  .describe('Context paths whose requests are classified, besides the one in upstream.url; / is the root context.')
-  .register(keyForms, { form: 'texts' });
-
-const AUTH_FORM = 'none, or a group of usersFile, tokensFile and certificates';
-const CERTIFICATE_NAME_FORM = 'the common name of a certificate, 1 to 64 characters';
-const ROLE_FORM = 'metrics or sessions';
-const ACCESS_FILE_FORM = 'the path of a file';
-const HOST_NAME_FORM = 'a host name without a port, such as d2-sidecar.plant.example';
-
-function accessFile(description: string) {
-  return (
-    z
-      .string({ error: ACCESS_FILE_FORM })
-      .min(1, { error: ACCESS_FILE_FORM })
-      // Refuses a line of such a file in the place of its path, because messages would show it.
-      .regex(/^(?!.*(?:scrypt|sha256)\$)/, { error: ACCESS_FILE_FORM })
-      .optional()
-      .describe(description)
-      .register(keyForms, { form: 'text' })
-  );
-}
-
-const certificateReader = z.strictObject(
-  {
-    name: z
-      .string({ error: CERTIFICATE_NAME_FORM })
-      // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that reverse the direction of text.
-      .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u, { error: CERTIFICATE_NAME_FORM })
-      .describe('Common name of the subject of the certificate.'),
-    role: z.enum(['metrics', 'sessions'], { error: ROLE_FORM }).describe('What it may read.'),
-  },
-  { error: 'a pair of name and role' },
-);
-
-const accessFiles = z.strictObject(
-  {
-    usersFile: accessFile('File of users and the hashes of their passwords; d2-sidecar passwd writes it.'),
-    tokensFile: accessFile('File of the hashes of tokens; d2-sidecar passwd --token writes it.'),
-    certificates: z
-      .array(certificateReader, { error: 'a list of pairs of name and role' })
-      .optional()
-      .describe('Clients known by their certificate, which monitor.tls has to ask for.')
-      .register(keyForms, { form: 'yaml' }),
-  },
-  { error: 'a group of keys' },
-);
-
-const monitor = section(
-  {
-    host: host(
-      defaults.DEFAULT_MONITOR_HOST,
-      'Address of the monitoring port. Not loopback: monitor.auth has to be set.',
-    ),
-    port: port(defaults.DEFAULT_MONITOR_PORT, 'The monitoring port; 0 takes a free one.'),
-    tls: listenerTls('the monitoring port'),
-    auth: z
-      .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
-      .optional()
-      .describe(
-        'Who may read: none lets everybody who reaches the port; files let those in them. Needed where monitor.host is not loopback.',
-      )
-      .register(keyForms, { form: 'text' }),
-    hosts: z
-      .array(
-        z
-          .string({ error: HOST_NAME_FORM })
-          .regex(/^[A-Za-z0-9._-]+$/, { error: HOST_NAME_FORM })
-          .transform((name) => name.toLowerCase()),
-        { error: 'a list of host names' },
-      )
-      .prefault([])
-      .describe('Names by which the monitoring port is asked for, besides addresses, localhost and monitor.host.')
-      .register(keyForms, { form: 'texts' }),
-    readyWithUpstream: yesOrNo(
-      defaults.DEFAULT_READY_WITH_UPSTREAM,
-      'Whether /readyz is 503 while the application server cannot be reached.',
-    ),
-    maxConnections: wholeNumber(
-      { min: 1, max: 1_000_000 },
-      defaults.DEFAULT_MONITOR_MAX_CONNECTIONS,
-      'Most connections to the monitoring port at a time.',
-    ),
-    maxConnectionsPerAddress: wholeNumber(
-      { min: 0, max: 1_000_000 },
-      defaults.DEFAULT_MONITOR_MAX_CONNECTIONS_PER_ADDRESS,
-      'Most connections of one address to the monitoring port at a time; 0 is no limit.',
-    ),
-    headTimeout: duration(
-      defaults.DEFAULT_MONITOR_HEAD_TIMEOUT,
-      'How long a request to the monitoring port may take to come.',
-    ),
-    idleTimeout: duration(
-      defaults.DEFAULT_MONITOR_IDLE_TIMEOUT,
-      'How long a connection to the monitoring port may be silent.',
-    ),
-    maxAnswerBytes: wholeNumber(
-      { min: 1_024, max: 1_073_741_824 },
-      defaults.DEFAULT_MONITOR_MAX_ANSWER_BYTES,
-      'Largest answer of the monitoring port, in bytes.',
-    ),
-  },
-  'The read-only monitoring server.',
-);
-
-const maxNamesByKind = z
-  .strictObject(
-    {
-      rpc: wholeNumber(NAMES, defaults.DEFAULT_MAX_RPC_NAMES, 'Names of RPCs.'),
-      sba: wholeNumber(NAMES, defaults.DEFAULT_MAX_SBA_NAMES, 'Names of SBA RPCs.'),
-      object: wholeNumber(NAMES, defaults.DEFAULT_MAX_OBJECT_NAMES, 'Names of objects.'),
-    },
-    { error: 'a group of keys' },
-  )
-  .prefault({});
-
-const MAX_NAMES_FORM = `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`;
-
-const maxNamesOfEach = z
-  .int({ error: MAX_NAMES_FORM })
-  .min(NAMES.min, { error: MAX_NAMES_FORM })
-  .max(NAMES.max, { error: MAX_NAMES_FORM });
-
-const metrics = section(
-  {
-    window: duration(defaults.DEFAULT_METRICS_WINDOW, 'Sliding window that percentiles, min, max and mean describe.', {
-      minMs: 1_000,
-    }),
-    durationUnit: oneOf(
-      ['seconds', 'milliseconds'],
-      defaults.DEFAULT_DURATION_UNIT,
-      'Unit of durations in the metrics answers.',
-    ),
-    maxNames: z
-      .union([maxNamesOfEach, maxNamesByKind], { error: MAX_NAMES_FORM })
-      .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
-      .prefault({})
-      .describe('Most names for each kind, or one number for all three; what comes after is counted as (other).')
-      .register(keyForms, { form: 'yaml' }),
-    maxNamesPerSession: wholeNumber(
-      NAMES,
-      defaults.DEFAULT_MAX_NAMES_PER_SESSION,
-      'Most names in the statistics of one session.',
-    ),
-  },
-  'What is counted, and for how long.',
-);
-
-const apiKey = z.strictObject(
-  {
-    user: z.string({ error: SECRET_TEXT }).min(1, { error: SECRET_TEXT }).describe('The name to show.'),
-    key: z
-      .string({ error: SECRET_TEXT })
-      .min(1, { error: SECRET_TEXT })
-      .describe('The key as his programs send it. Never shown.'),
-  },
-  { error: 'a pair of user and key' },
-);
-
-const sessions = section(
-  {
-    idle: duration(defaults.DEFAULT_SESSION_IDLE, 'A session without a request for this long has ended.'),
-    max: wholeNumber({ min: 1, max: 1_000_000 }, defaults.DEFAULT_MAX_SESSIONS, 'Most sessions kept at a time.'),
-    apiKeys: z
-      .array(apiKey, { error: 'a list of pairs of user and key' })
-      .prefault([])
-      .describe('Users known by the application key that their programs send as X-API-Key.')
-      .register(keyForms, { form: 'yaml' }),
-    cookie: z
-      .string({ error: COOKIE_FORM })
-      .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, { error: COOKIE_FORM })
-      .prefault(defaults.DEFAULT_SESSION_COOKIE)
-      .describe('Name of the cookie that stands for a login.')
-      .register(keyForms, { form: 'text' }),
-    formLogin: section(
-      {
-        path: z
-          .string({ error: LOGIN_PATH_FORM })
-          .regex(/^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/, { error: LOGIN_PATH_FORM })
-          .transform(trimSlashes)
-          .prefault(defaults.DEFAULT_FORM_LOGIN_PATH)
-          .describe(
-            'End of the path, below the application, that a login form is posted to. Only there a body is read for it.',
-          )
-          .register(keyForms, { form: 'text' }),
-        userField: z
-          .string({ error: 'the name of a field' })
-          .min(1, { error: 'the name of a field' })
-          .prefault(defaults.DEFAULT_FORM_LOGIN_USER_FIELD)
-          .describe('Field of the form with the user’s name; nothing else of the form is kept.')
-          .register(keyForms, { form: 'text' }),
-      },
-      'The form by which users of Comet log in.',
-    ),
-    cometGone: duration(defaults.DEFAULT_COMET_GONE, 'A Comet session without any connection for this long has ended.'),
-  },
-  'Who is connected.',
-);
-
-const rest = section(
-  {
-    prefix: z
-      .string({ error: 'a path such as api/rest/v0' })
-      .regex(/^[^\s?#\\{}]*$/, { error: 'a path such as api/rest/v0' })
-      .transform(trimSlashes)
-      .prefault(defaults.DEFAULT_REST_PREFIX)
-      .describe('Path of the REST interface below the application.')
-      .register(keyForms, { form: 'text' }),
-    rules: z
-      .array(restRuleSchema, { error: 'a list of rules' })
-      .prefault([])
-      .describe('Rules of your own that make calls out of requests; tried in their order, before the built-in ones.')
-      .register(keyForms, { form: 'yaml' }),
-    defaultRules: yesOrNo(defaults.DEFAULT_USE_DEFAULT_RULES, 'Whether the built-in rules follow yours.'),
-    deny: z
-      .array(parsedText(parseDeniedPath, DENIED_PATH_FORM), { error: 'a list of paths such as /manager' })
-      .prefault([])
-      .describe('Paths, and all below them, that clients get only from loopback; others get 403.')
-      .register(keyForms, { form: 'texts' }),
-  },
-  'How requests of the REST interface are classified, and which paths are denied.',
-);
-
-const limits = section(
-  {
-    headBytes: wholeNumber(
-      { min: 1_024, max: 16 * 1_024 * 1_024 },
-      defaults.DEFAULT_HEAD_BYTES,
-      'Largest head of a request or response, and largest trailer section, in bytes.',
-    ),
-    fields: wholeNumber({ min: 1, max: 1_000_000 }, defaults.DEFAULT_FIELDS, 'Most fields in the head of a request.'),
-    connections: wholeNumber(
-      { min: 1, max: 1_000_000 },
-      defaults.DEFAULT_CONNECTIONS,
-      'Most connections of clients at a time.',
-    ),
-    connectionsPerAddress: wholeNumber(
-      { min: 0, max: 1_000_000 },
-      defaults.DEFAULT_CONNECTIONS_PER_ADDRESS,
-      'Most connections of one address of clients, or of one /64 of IPv6, at a time; 0 is no limit.',
-    ),
-    inFlight: wholeNumber(
-      { min: 0, max: 1_000_000 },
-      defaults.DEFAULT_IN_FLIGHT,
-      'Most requests with the application server at a time, held long polls among them; 0 is no limit.',
-    ),
-    memoryBytes: wholeNumber(
-      { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
-      defaults.DEFAULT_MEMORY_BYTES,
-      'Most memory for what is kept because of what clients send: bodies, windows, unfinished heads, requests sent ahead.',
-    ),
-  },
-  'How much is taken.',
-);
-
-const timeouts = section(
-  {
-    head: duration(defaults.DEFAULT_HEAD_TIMEOUT, 'From the first byte of a request’s head to its end.'),
-    idle: duration(
-      defaults.DEFAULT_IDLE_TIMEOUT,
-      'How long a client’s connection may be silent between two exchanges.',
-    ),
-    halfClosed: duration(
-      defaults.DEFAULT_HALF_CLOSED_TIMEOUT,
-      'How long a client that has closed its sending side may still wait for its answer.',
-    ),
-  },
-  'How long clients may take.',
-);
+const COUNTS = { min: 1, max: 1_000_000 };
+const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
 
 export const configSchema = z
   .strictObject(
     {
-      listen,
-      upstream,
-      applications,
+      listen: section('restart', 'Where clients connect.', {
+        host: host('0.0.0.0', 'Address to take clients on.'),
+        port: port(8081, 'Port to take clients on; 0 takes a free one.'),
+        tls: listenerTls('listen'),
+      }),
+      upstream: section('live', 'The application server.', {
+        url: parsedText(parseUpstreamUrl, UPSTREAM_URL_FORM)
+          .optional()
+          .meta({
+            description:
+              'The application server, `http://host[:port][/application]` or `https://...`; port 80 or 443 if none is given. Required, here or as `--upstream`. The path names the application whose calls are counted.',
+            examples: ['http://127.0.0.1:8080/smartWeb'],
+            reload: 'restart',
+          }),
+        connectTimeout: duration(
+          '5s',
+          'How long the application server may take to accept a connection. Then the client gets 504.',
+        ),
+        // No limit: a long poll is silent for as long as the server holds it.
+        responseTimeout: duration(
+          0,
+          'From the end of a request to the first byte of its response. 0 is no limit, so that the server may hold long polls.',
+          { zero: 'no limit' },
+        ),
+        tls: upstreamTls,
+      }),
+      applications: z
+        .array(parsedText(parseContextPath, 'a context path such as smartWeb, or / for the root context'), {
+          error: 'a list of context paths',
+        })
+        .prefault([])
+        .meta({
+          description:
+            'Context paths whose requests are classified, besides the one in `upstream.url`; `/` is the root context. With no path in the URL and an empty list, the root context is the only one.',
+          examples: [['smartWeb', 'smartWebTest']],
+          reload: 'restart',
+        }),
       dataPath: oneOf(
         ['auto', 'gateway'],
-        defaults.DEFAULT_DATA_PATH,
-        'auto relays what can be relayed; gateway sends everything through the gateway.',
+        'auto',
+        '`auto` relays what can be relayed; `gateway` sends everything through the slower but complete gateway.',
       ),
       forwarded: oneOf(
         ['append', 'replace', 'off'],
-        defaults.DEFAULT_FORWARDED,
-        'What happens to X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host.',
+        'append',
+        'What happens to `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`: `append`, `replace` or `off`. Use `replace` where clients reach the sidecar directly, since they can send any value.',
       ),
       monitor,
       metrics,
@@ -355,70 +90,113 @@ export const configSchema = z
       comet,
       jvm,
       otlp,
-      limits,
-      timeouts,
-      stop: section(
+      limits: section('live', 'How much is taken: [limits.md](limits.md) says what happens at each limit.', {
+        // Single sign-on cookies exceed Node's own 16 KiB.
+        headBytes: wholeNumber(
+          { min: 1_024, max: 16 * 1_024 * 1_024 },
+          65_536,
+          'Largest head of a request or response, and largest trailer section, in bytes.',
+        ),
+        // The limit of newer nginx; application servers allow far fewer (Tomcat 100).
+        fields: wholeNumber(COUNTS, 1_000, 'Most fields in the head of a request.'),
+        connections: wholeNumber(COUNTS, 10_000, 'Most connections of clients at a time.'),
+        connectionsPerAddress: wholeNumber(
+          COUNTS_OR_NONE,
+          0,
+          'Most connections of one address, or of one /64 of IPv6, at a time. 0 is no limit: behind a reverse proxy all clients share its address.',
+        ),
+        // Off: a held long poll is a request in flight, and only the operator knows how many there are.
+        inFlight: wholeNumber(
+          COUNTS_OR_NONE,
+          0,
+          'Most requests with the application server at a time, held long polls among them; further ones get 503. 0 is no limit.',
+        ),
+        // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
+        memoryBytes: wholeNumber(
+          { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
+          67_108_864,
+          'Most memory for data that clients make the sidecar keep, in bytes: bodies that are read, windows of compressed WebSockets, unfinished heads, pipelined requests. [limits.md](limits.md#memory) says what happens beyond it.',
+        ),
+      }),
+      timeouts: section('live', 'How long clients may take.', {
+        head: duration(
+          '60s',
+          'From the first byte of the head of a request to its end. A TLS handshake may take as long.',
+        ),
+        idle: duration('5m', 'How long the connection of a client may be silent between two exchanges.'),
+        halfClosed: duration('5m', 'How long a client that has closed its sending side may still wait for its answer.'),
+      }),
+      stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {
+        // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
+        delay: duration(
+          '2s',
+          'From readiness off to the first connection that is closed: how long others take to send no more clients here. 0: none.',
+          { zero: 'none' },
+        ),
+        // Together with the delay, less than the 10 s that `docker stop` waits.
+        window: duration(
+          '5s',
+          'Time after the delay over which WebSockets are closed one by one, and in which held long polls may end. 0: all at once.',
+          { zero: 'all at once' },
+        ),
+        // Less than the 30 s that Kubernetes grants after SIGTERM.
+        deadline: duration(
+          '25s',
+          'From SIGTERM to the end, delay and window included: what still runs then is cut. 0: cut them at once. Keep it below `terminationGracePeriodSeconds`. Not shorter than `stop.delay` and `stop.window` where these are written.',
+          { zero: 'cut them at once' },
+        ),
+      }),
+      state: section('restart', 'What outlives a restart: see [state.md](state.md).', {
+        file: optionalText(
+          'the path of a file such as /var/lib/d2-sidecar/state',
+          /[^/]$/,
+          '/var/lib/d2-sidecar/state',
+          'File that keeps counters and sessions over restarts. Absent: every start counts from zero. Each sidecar needs a file of its own.',
+        ),
+        interval: duration('10s', 'How much a crash may lose: how old the file may become.', { minMs: 100 }),
+      }),
+      control: section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
+        socket: optionalText(
+          'a path',
+          NOT_EMPTY,
+          '/run/d2-sidecar/control.sock',
+          'Path of the control socket: see [Control socket](configuration.md#control-socket). Absent: one of its own in a private folder of the temporary directory.',
+        ),
+      }),
+      log: section('live', 'Logs are JSON lines on standard output.', {
+        level: oneOf(
+          ['debug', 'info', 'warn', 'error', 'silent'],
+          'info',
+          'Least level that is logged: `debug`, `info`, `warn`, `error` or `silent`.',
+        ),
+      }),
+      accessLog: section(
+        'live',
+        'A line of JSON for each call, in a file of its own: see [access-log.md](access-log.md).',
         {
-          delay: duration(
-            defaults.DEFAULT_STOP_DELAY,
-            'From readiness off to the first connection that is let go: how long others take to send no more clients here.',
-            { zero: 'none' },
+          file: optionalText(
+            'the path of a file, a FIFO or a device such as /var/log/d2-sidecar/access.log; not standard output, which has the program’s own log',
+            /^(?!-$|\/dev\/stdout$).*[^/]$/,
+            '/var/log/d2-sidecar/access.log',
+            'File, FIFO or device that gets a line of JSON for each call. Absent: none is written. Not standard output, which has the program’s own log.',
           ),
-          window: duration(
-            defaults.DEFAULT_STOP_WINDOW,
-            'Over how long, behind the delay, WebSockets are closed one by one, and held long polls may end by themselves.',
-            { zero: 'all at once' },
+          sample: share(1, 'Share of the calls that get a line, 0 to 1, taken at random.'),
+          slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
+          errorsAlways: yesOrNo(
+            true,
+            'Whether calls of status 500 and above, and those without an answer, get a line whatever `sample` and `slowerThan` say.',
           ),
-          deadline: duration(
-            defaults.DEFAULT_STOP_DEADLINE,
-            'From SIGTERM to the end, delay and window included: what still runs then is cut.',
-            { zero: 'cut them at once' },
+          others: yesOrNo(false, 'Whether everything else that is proxied gets a line as well, without its path.'),
+          users: yesOrNo(true, 'Whether lines hold the names of users and the addresses of clients.'),
+          // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
+          maxBytes: wholeNumber(
+            { min: 0, max: 1_099_511_627_776 },
+            104_857_600,
+            'Size in bytes from which the file is renamed to `file.1`, and so on. 0: never, where logrotate does it.',
           ),
+          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept, besides the one that is written.'),
         },
-        'How it stops.',
       ),
-      state: section(
-        {
-          file: z
-            .string({ error: STATE_FILE_FORM })
-            .regex(/[^/]$/, { error: STATE_FILE_FORM })
-            .optional()
-            .describe('File that keeps counters and sessions over restarts. Absent: every start counts from zero.')
-            .register(keyForms, { form: 'text' }),
-          interval: duration(
-            defaults.DEFAULT_STATE_INTERVAL,
-            'How much a crash may lose at most: how old the file may become.',
-            {
-              minMs: 100,
-            },
-          ),
-        },
-        'What outlives a restart.',
-      ),
-      control: section(
-        {
-          socket: z
-            .string({ error: 'a path' })
-            .min(1, { error: 'a path' })
-            .optional()
-            .describe(
-              'Path of the control socket. Absent: one of its own in a private folder of the temporary directory.',
-            )
-            .register(keyForms, { form: 'text' }),
-        },
-        'The local socket that drain and shutdown talk to.',
-      ),
-      log: section(
-        {
-          level: oneOf(
-            ['debug', 'info', 'warn', 'error', 'silent'],
-            defaults.DEFAULT_LOG_LEVEL,
-            'Least level that is logged.',
-          ),
-        },
-        'Logs are JSON lines on standard output.',
-      ),
-      accessLog,
     },
     { error: 'a group of keys' },
   )
@@ -426,3 +204,53 @@ export const configSchema = z
 
 /** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;
+
+export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
+  return [
+    ...findPlaceConflicts(parsed),
+    ...findMonitorConflicts(parsed.monitor),
+    ...findListenerTlsConflicts('listen.tls', parsed.listen.tls),
+    ...findListenerTlsConflicts('monitor.tls', parsed.monitor.tls),
+    ...findUpstreamTlsConflicts(parsed.upstream.tls, parsed.upstream.url?.isSecure),
+    ...findJvmConflicts(parsed.jvm),
+    ...findOtlpConflicts(parsed.otlp),
+    // One key of two users would not show which of them sent it.
+    ...findRepeated(
+      'sessions.apiKeys',
+      'key',
+      parsed.sessions.apiKeys.map(({ key }) => key),
+    ),
+  ];
+}
+
+function findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): readonly Conflict[] {
+  const { url } = upstream;
+  const keys = ['listen.host', 'listen.port', 'monitor.host', 'monitor.port'];
+  const conflicts: Conflict[] = [];
+  if (url === undefined) {
+    const line =
+      'upstream.url: missing, expected http://host[:port][/application] as --upstream, in D2_SIDECAR_UPSTREAM_URL or in the file';
+    conflicts.push({ keys: ['upstream.url'], line });
+  } else if (isServedBy(url, listen) || isServedBy(url, monitor)) {
+    const line = `upstream.url: ${toHostPortText(url)} is the sidecar itself, expected the application server`;
+    conflicts.push({ keys: ['upstream.url', ...keys], line });
+  }
+  if (isSamePlace(listen, monitor)) {
+    const line = `monitor.port: got ${monitor.port}, expected another port than listen.port (${toHostPortText(listen)})`;
+    conflicts.push({ keys, line });
+  }
+  return conflicts;
+}
+
+/** Checks only what was `written`: a short deadline alone does not contradict the defaults of the others. */
+export function findStopConflicts({ stop }: ParsedConfig, written: Group): readonly Conflict[] {
+  const parts = (['delay', 'window'] as const).filter((name) => valueAt(written, ['stop', name]) !== undefined);
+  const togetherMs = parts.reduce((sum, name) => sum + stop[`${name}Ms`], 0);
+  if (togetherMs <= stop.deadlineMs) return [];
+  const keys = parts.map((name) => `stop.${name}`);
+  const times = parts.map((name) => toDurationText(stop[`${name}Ms`])).join(' + ');
+  const line =
+    `stop.deadline: got ${toDurationText(stop.deadlineMs)}, shorter than ${keys.join(' and ')} (${times}), ` +
+    `expected at least ${toDurationText(togetherMs)}, or less for ${keys.join(' or ')}`;
+  return [{ keys: ['stop.deadline', ...keys], line }];
+}

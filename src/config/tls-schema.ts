@@ -1,56 +1,91 @@
-/** The keys below `listen.tls`, `monitor.tls` and `upstream.tls`. */
-import { z } from 'zod';
-import * as defaults from './defaults.ts';
-import { keyForms, oneOf, section, yesOrNo } from './schema-keys.ts';
+/** The keys below `listen.tls`, `monitor.tls` and `upstream.tls`, and the rules between them. */
+import type { z } from 'zod';
+import { authoritiesFile, type Conflict, oneOf, optionalText, pemFile, section, yesOrNo } from './schema-keys.ts';
 
-const PATH_FORM = 'the path of a file';
-const NAME_FORM = 'a host name';
-
-/** Accepts a path only: private key text in its place is refused, and not shown. */
-function pemFile(description: string) {
-  return z
-    .string({ error: PATH_FORM })
-    .min(1, { error: PATH_FORM })
-    .regex(/^(?!.*-----BEGIN)[^\n]*$/, { error: PATH_FORM })
-    .optional()
-    .describe(description)
-    .register(keyForms, { form: 'text' });
-}
-
-/** `listener` is its name in sentences, e.g. `the monitoring port`. */
-export function listenerTls(listener: string) {
+export function listenerTls(listener: 'listen' | 'monitor') {
+  const folder = `/etc/d2-sidecar/${listener}`;
   return section(
+    'live',
+    'TLS on this port: see [tls.md](tls.md). Without `certFile` it is plain HTTP. Changed files are used within seconds.',
     {
       certFile: pemFile(
-        'PEM file with the certificate, and behind it those that lead to its authority. With it, TLS is on.',
+        `${folder}/tls.crt`,
+        'PEM file with the certificate, followed by those that lead to its authority. With it the port speaks TLS.',
       ),
-      keyFile: pemFile('PEM file with the private key of the certificate, without a passphrase.'),
-      clientCaFile: pemFile('PEM file with the authorities that sign the certificates of clients.'),
+      keyFile: pemFile(`${folder}/tls.key`, 'PEM file with the private key of the certificate, without a passphrase.'),
+      clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file with the authorities that sign the certificates of clients.'),
       clientAuth: oneOf(
         ['none', 'request', 'require'],
-        defaults.DEFAULT_CLIENT_AUTH,
-        'Whether clients are asked for a certificate: none, request, or require, which refuses those without.',
-      ),
+        'none',
+        'Whether clients are asked for a certificate: `none`, `request`, or `require`, which refuses those without.',
+      ).meta({ reload: 'restart' }),
     },
-    `TLS on ${listener}. Without certFile it is plain HTTP. Changed files are used within seconds.`,
-  );
+  ).meta({ hide: 'value' });
 }
 
 export const upstreamTls = section(
+  'live',
+  'TLS to the application server, where `upstream.url` is `https://`: see [tls.md](tls.md). Changed files are used within seconds.',
   {
-    caFile: pemFile('PEM file with the authorities that sign the certificate there. Absent: those that Node.js knows.'),
-    serverName: z
-      .string({ error: NAME_FORM })
-      .regex(/^[A-Za-z0-9._-]+$/, { error: NAME_FORM })
-      .optional()
-      .describe('The name that the certificate there must hold, if it is not that of upstream.url.')
-      .register(keyForms, { form: 'text' }),
-    verify: yesOrNo(
-      defaults.DEFAULT_VERIFY_UPSTREAM,
-      'Whether the certificate there is verified. Without that, anybody in between can read and change everything.',
+    caFile: authoritiesFile('/etc/d2-sidecar/upstream/ca.crt'),
+    serverName: optionalText(
+      'a host name',
+      /^[A-Za-z0-9._-]+$/,
+      'smartweb.plant.example',
+      'The name that the certificate there must hold, if it is not that of `upstream.url`.',
     ),
-    certFile: pemFile('PEM file with a certificate of the sidecar, for an application server that asks for one.'),
-    keyFile: pemFile('PEM file with the private key of that certificate, without a passphrase.'),
+    verify: yesOrNo(
+      true,
+      'Whether the certificate there is verified. Without it, anybody on the network path can read and change everything.',
+    ),
+    certFile: pemFile(
+      '/etc/d2-sidecar/upstream/tls.crt',
+      'PEM file with a certificate of the sidecar, for an application server that asks for one.',
+    ),
+    keyFile: pemFile(
+      '/etc/d2-sidecar/upstream/tls.key',
+      'PEM file with the private key of that certificate, without a passphrase.',
+    ),
   },
-  'TLS to the application server, where upstream.url is https://.',
-);
+).meta({ hide: 'value' });
+
+type ParsedListener = z.output<ReturnType<typeof listenerTls>>;
+
+/** Undefined: plain HTTP. */
+export function toListenerTls({ certFile, keyFile, clientCaFile, clientAuth }: ParsedListener) {
+  if (certFile === undefined || keyFile === undefined) return undefined;
+  return { certFile, keyFile, clientCaFile, clientAuth };
+}
+
+export function findListenerTlsConflicts(section: string, tls: ParsedListener): readonly Conflict[] {
+  const { certFile, clientCaFile, clientAuth } = tls;
+  const conflicts = findHalfPair(section, tls);
+  const add = (line: string) => conflicts.push({ keys: [section], line: `${section}.${line}` });
+  if (certFile === undefined && (clientCaFile !== undefined || clientAuth !== 'none')) {
+    const other = clientCaFile === undefined ? 'clientAuth' : 'clientCaFile';
+    if (conflicts.length === 0) add(`certFile: missing, expected it beside ${section}.${other}`);
+  } else if (clientAuth !== 'none' && clientCaFile === undefined) {
+    add(`clientCaFile: missing, expected it for ${section}.clientAuth: ${clientAuth}`);
+  } else if (clientAuth === 'none' && clientCaFile !== undefined) {
+    add(`clientAuth: got "none", expected request or require beside ${section}.clientCaFile`);
+  }
+  return conflicts;
+}
+
+/** `isSecure`: whether upstream.url is https://; undefined without one. */
+export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSecure: boolean | undefined) {
+  const { caFile, serverName, verify, certFile, keyFile } = tls;
+  const conflicts = findHalfPair('upstream.tls', tls);
+  const isWritten = (caFile ?? serverName ?? certFile ?? keyFile) !== undefined || !verify;
+  if (isWritten && isSecure === false) {
+    const line = 'upstream.tls: set beside an upstream.url without TLS, expected https:// in upstream.url';
+    conflicts.push({ keys: ['upstream.url', 'upstream.tls'], line });
+  }
+  return conflicts;
+}
+
+function findHalfPair(section: string, { certFile, keyFile }: { certFile?: unknown; keyFile?: unknown }): Conflict[] {
+  if ((certFile === undefined) === (keyFile === undefined)) return [];
+  const [missing, other] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
+  return [{ keys: [section], line: `${section}.${missing}: missing, expected it beside ${section}.${other}` }];
+}

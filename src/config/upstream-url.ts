@@ -1,5 +1,8 @@
 /** The address of the application server, and the context paths below it. */
-import { DEFAULT_UPSTREAM_PORT, DEFAULT_UPSTREAM_TLS_PORT } from './defaults.ts';
+
+/** For a URL without a port (RFC 9110 sections 4.2.1 and 4.2.2). */
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
 
 export interface UpstreamAddress {
   readonly host: string;
@@ -29,7 +32,7 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   if (!URL.canParse(text)) return bad(`${FORM} with a valid host and a port from 1 to 65535`);
   const url = new URL(text);
   const isSecure = url.protocol === 'https:';
-  const byDefault = isSecure ? DEFAULT_UPSTREAM_TLS_PORT : DEFAULT_UPSTREAM_PORT;
+  const byDefault = isSecure ? HTTPS_PORT : HTTP_PORT;
   const port = url.port === '' ? byDefault : Number(url.port);
   if (port === 0) return bad(`${FORM} with a port from 1 to 65535`);
   const path = parseContextPath(text.replace(/^https?:\/\/[^/]*/i, ''));

@@ -63,25 +63,20 @@ export function isGroup(value: unknown): value is Group {
 }
 
 export function setAt(group: Group, path: readonly string[], value: unknown): void {
-  const [name, ...rest] = path;
-  if (name === undefined) return;
-  if (rest.length === 0) {
-    group[name] = value;
-    return;
+  let inner = group;
+  for (const name of path.slice(0, -1)) {
+    const next = inner[name];
+    const below = isGroup(next) ? next : createGroup();
+    inner[name] = below;
+    inner = below;
   }
-  const inner = group[name];
-  const next = isGroup(inner) ? inner : createGroup();
-  group[name] = next;
-  setAt(next, rest, value);
+  inner[path.at(-1) ?? ''] = value;
 }
 
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let found = value;
-  for (const step of path) {
-    if (typeof found !== 'object' || found === null) return undefined;
-    found = (found as Record<PropertyKey, unknown>)[step];
-  }
-  return found;
+  const partOf = (found: unknown, step: PropertyKey) =>
+    typeof found === 'object' && found !== null ? (found as Record<PropertyKey, unknown>)[step] : undefined;
+  return path.reduce(partOf, value);
 }
 
 /** `['rest', 'rules', 0, 'name']` to `rest.rules[0].name`. */

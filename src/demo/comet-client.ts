@@ -4,11 +4,9 @@ import { type Dispatcher, WebSocket } from 'undici';
 import { COMET_PATH, type CometMessage } from './comet-message.ts';
 import type { SampleBrowser } from './plant.ts';
 
-export interface CometClientOptions {
-  /** Address of the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
+interface CometClientOptions {
   readonly baseUrl: string;
   readonly transport: SampleBrowser['transport'];
-  /** The cookie of a login, e.g. `JSESSIONID=...`. */
   readonly cookie: string;
   readonly pool: Dispatcher;
   readonly signal: AbortSignal;

@@ -11,7 +11,7 @@ import { SAMPLE_OBJECTS } from './plant.ts';
 import type { Random } from './random.ts';
 import { SampleWebSocket } from './web-socket.ts';
 
-export interface SampleCometOptions {
+interface SampleCometOptions {
   readonly logins: SampleLogins;
   readonly random: Random;
   /** Takes the time of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
@@ -21,22 +21,16 @@ export interface SampleCometOptions {
 interface Client {
   readonly id: string;
   readonly channels: Set<string>;
-  /** Values for the next poll. */
   readonly waiting: CometMessage[];
-  /** Gets values at once. */
   socket: SampleWebSocket | undefined;
-  /** Answers the held connect. */
   answerConnect: () => void;
-  /** Forgets the client unless it connects again. */
   expiry: NodeJS.Timeout | undefined;
 }
 
 const PUSH_EVERY_MS = 500;
 const HOLD_MS = 10_000;
 const EXPIRY_MS = 30_000;
-/** Beyond this, the oldest value is dropped. */
 const MAX_WAITING = 100;
-/** Share of the objects that get a new value in each round. */
 const CHANGE_SHARE = 0.6;
 
 export class SampleComet {
@@ -88,7 +82,6 @@ export class SampleComet {
     try {
       socket.send(JSON.stringify([await this.#reply(message, user)]));
     } catch {
-      // The end of the server has cut the call.
       socket.terminate();
     }
   }

@@ -6,15 +6,11 @@ import { type Dispatcher, Pool } from 'undici';
 import { CometClient } from './comet-client.ts';
 import { CALL_CHANNELS, type CometMessage, toObjectChannel } from './comet-message.ts';
 import { LOGIN_PATH } from './logins.ts';
-import { pause } from './pause.ts';
 import { SAMPLE_BROWSERS, SAMPLE_OBJECTS, type SampleBrowser } from './plant.ts';
-import { createRandom, pick, type Random } from './random.ts';
+import { createRandom, pause, pick, type Random } from './random.ts';
 
-export interface CometUsersOptions {
-  /** Address of the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
+interface CometUsersOptions {
   readonly baseUrl: string;
-  /** Default 1. */
-  readonly seed?: number;
   /** Mean pause of each user between two actions, in ms. Default 1,500. */
   readonly pauseMs?: number;
 }
@@ -41,6 +37,7 @@ export class CometUsers {
   readonly #served = new Set<SampleBrowser>();
   #values = 0;
   #haveOpened: () => void = () => undefined;
+  /** Resolves when every browser has got a value. */
   readonly opened: Promise<void>;
 
   constructor(options: CometUsersOptions) {
@@ -65,12 +62,11 @@ export class CometUsers {
   }
 
   async #comeAndGo(browser: SampleBrowser, index: number, on: Omit<Work, 'random'>): Promise<void> {
-    const random = createRandom((this.#options.seed ?? 1) * 1_000 + 500 + index);
+    const random = createRandom(1_500 + index);
     while (!on.signal.aborted) {
       try {
         await this.#work(browser, index, { ...on, random });
       } catch {
-        // The connection was lost, or the demo ends.
         await pause(random, 1_000, on.signal);
       }
     }

@@ -36,7 +36,7 @@ const PREFIX = `${ROOT}api/rest/v0/`;
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 16 * 1024;
 
-export interface SampleControlSystemOptions {
+interface SampleControlSystemOptions {
   /** Determines times and failures. Default: a fixed seed. */
   readonly random?: Random;
   /** Factor on the time of every call; 0 answers at once. Default 1. */
@@ -87,7 +87,6 @@ export class SampleControlSystem {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Ends at once and cuts running calls. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#comet.stop();
@@ -174,7 +173,6 @@ function* octets(bytes: number): Generator<Buffer> {
   for (let left = bytes; left > 0; left -= CHUNK_BYTES) yield left < CHUNK_BYTES ? chunk.subarray(0, left) : chunk;
 }
 
-/** Decoded segments; undefined for a path that is not UTF-8. */
 function toSegments(path: string): readonly string[] | undefined {
   try {
     return path.split('/').map(decodeURIComponent);
@@ -184,7 +182,6 @@ function toSegments(path: string): readonly string[] | undefined {
   }
 }
 
-/** Reads and discards the body; returns its length. */
 async function readBody(request: IncomingMessage): Promise<number> {
   let bytes = 0;
   for await (const chunk of request) bytes += (chunk as Buffer).length;

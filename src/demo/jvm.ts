@@ -20,7 +20,6 @@ export type SampleJvm =
 const CLASS_NAME = 'SampleJvm';
 /** A heap that fills in half a minute, with all sources of docs/jvm.md, whatever the machine's defaults are. */
 const FLAGS = ['-Xms96m', '-Xmx96m', '-XX:+UseG1GC', '-XX:+UsePerfData', '-XX:+StartAttachListener'];
-/** Variables that add options to a JVM, agents among them. */
 const FOREIGN_OPTIONS = ['JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', 'JDK_JAVA_OPTIONS'];
 const START_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 300;
@@ -35,7 +34,6 @@ export async function startSampleJvm(env: NodeJS.ProcessEnv = process.env): Prom
   } catch (cause) {
     return { kind: 'none', reason: (cause as Error).message };
   } finally {
-    // The JVM has loaded its class by now.
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   }
 }

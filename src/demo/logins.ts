@@ -15,7 +15,6 @@ export class SampleLogins {
     this.#application = application;
   }
 
-  /** The user who is logged in with the request's cookie. */
   userOf({ headers }: IncomingMessage): string | undefined {
     return this.#users.get(/(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '');
   }

@@ -1,6 +1,5 @@
 /** The content of the sample control system: its calls, its objects and its users. */
 
-/** An RPC: how long it takes, and how often its script fails. */
 export interface SampleRpc {
   /** Path below `d2/rpc/`, e.g. `interface/E.Boiler/Control/Start`. */
   readonly path: string;

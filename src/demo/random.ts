@@ -1,4 +1,5 @@
-/** Numbers from 0 (included) to 1 (excluded). */
+import { setTimeout as wait } from 'node:timers/promises';
+
 export type Random = () => number;
 
 /** A seeded generator (mulberry32, public domain, by Tommy Ettinger): the same seed repeats the same demo. */
@@ -14,4 +15,10 @@ export function createRandom(seed: number): Random {
 
 export function pick<T>(random: Random, list: readonly T[]): T {
   return list[Math.floor(random() * list.length)] as T;
+}
+
+/** Waits as long as independent people do (exponential); the cap keeps every user visible. `signal` ends it early. */
+export async function pause(random: Random, meanMs: number, signal: AbortSignal): Promise<void> {
+  const ms = Math.min(-Math.log(1 - random()) * meanMs, meanMs * 5);
+  await wait(ms, undefined, { signal }).catch(() => undefined);
 }

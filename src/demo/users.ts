@@ -3,7 +3,6 @@
  * and sometimes mistypes a password or asks for something unknown. The same seed sends the same requests.
  */
 import { type Dispatcher, Pool } from 'undici';
-import { pause } from './pause.ts';
 import {
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,
@@ -12,10 +11,10 @@ import {
   type SampleCredentials,
   toAuthFields,
 } from './plant.ts';
-import { createRandom, pick, type Random } from './random.ts';
+import { createRandom, pause, pick, type Random } from './random.ts';
 
 /** One request below the REST prefix, e.g. `{ method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' }`. */
-export interface SampleRequest {
+interface SampleRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: string | Buffer;
@@ -23,10 +22,8 @@ export interface SampleRequest {
   readonly hasWrongPassword?: boolean;
 }
 
-export interface SampleUsersOptions {
-  /** Address of the application, e.g. `http://127.0.0.1:8081/smartWeb`. */
+interface SampleUsersOptions {
   readonly baseUrl: string;
-  /** Default 1. */
   readonly seed?: number;
   /** Mean pause of each user between two requests, in milliseconds; default 400. */
   readonly pauseMs?: number;
@@ -34,18 +31,10 @@ export interface SampleUsersOptions {
   readonly maxRequestsEach?: number;
 }
 
-export interface SampleUserCounts {
-  readonly answered: number;
-  /** Answers by status, e.g. `{ 200: 912, 404: 31 }`. */
-  readonly byStatus: Readonly<Record<number, number>>;
-  readonly unanswered: number;
-}
-
 export class SampleUsers {
   readonly #options: SampleUsersOptions;
-  readonly #byStatus: Record<number, number> = {};
-  #answered = 0;
-  #unanswered = 0;
+  /** `byStatus`: answers, e.g. `{ 200: 912, 404: 31 }`. */
+  readonly counts = { answered: 0, byStatus: {} as Record<number, number>, unanswered: 0 };
   #atWork = 0;
   #haveOpened: () => void = () => {};
   /** Resolves when every user has sent `SAMPLE_OPENING`, so that there is data of each kind to look at. */
@@ -56,10 +45,6 @@ export class SampleUsers {
     this.opened = new Promise((resolve) => {
       this.#haveOpened = resolve;
     });
-  }
-
-  get counts(): SampleUserCounts {
-    return { answered: this.#answered, byStatus: { ...this.#byStatus }, unanswered: this.#unanswered };
   }
 
   /** Lets all users work until the signal, which cuts requests, or until each has sent `maxRequestsEach`. */
@@ -79,14 +64,10 @@ export class SampleUsers {
     for (let sent = 0; sent < max && !on.signal.aborted; sent += 1) {
       await this.#send(account, SAMPLE_OPENING[sent] ?? toRequest(random, account), on);
       if (sent < SAMPLE_OPENING.length - 1) continue;
-      if (sent === SAMPLE_OPENING.length - 1) this.#opens();
+      if (sent === SAMPLE_OPENING.length - 1) this.#atWork += 1;
+      if (this.#atWork === SAMPLE_ACCOUNTS.length) this.#haveOpened();
       await pause(random, pauseMs, on.signal);
     }
-  }
-
-  #opens(): void {
-    this.#atWork += 1;
-    if (this.#atWork === SAMPLE_ACCOUNTS.length) this.#haveOpened();
   }
 
   async #send(account: SampleCredentials, request: SampleRequest, on: { pool: Dispatcher; signal: AbortSignal }) {
@@ -100,17 +81,18 @@ export class SampleUsers {
         signal: on.signal,
       });
       await answer.body.dump({ limit: Number.POSITIVE_INFINITY, signal: on.signal });
-      this.#answered += 1;
-      this.#byStatus[answer.statusCode] = (this.#byStatus[answer.statusCode] ?? 0) + 1;
+      const { byStatus } = this.counts;
+      this.counts.answered += 1;
+      byStatus[answer.statusCode] = (byStatus[answer.statusCode] ?? 0) + 1;
     } catch {
       // The end of the demo has cut the request, or nobody answered. Only the latter is counted.
-      if (!on.signal.aborted) this.#unanswered += 1;
+      if (!on.signal.aborted) this.counts.unanswered += 1;
     }
   }
 }
 
 /** The first requests of every user, without a pause. */
-export const SAMPLE_OPENING: readonly SampleRequest[] = [
+const SAMPLE_OPENING: readonly SampleRequest[] = [
   { method: 'GET', path: 'd2/auth/login' },
   { method: 'POST', path: 'd2/rpc/E.Boiler/ReadState', body: '[1]' },
   { method: 'GET', path: 'd2/sba/E.Files/Download?fileName=report.pdf&param=5000' },

@@ -8,7 +8,7 @@ const OPCODES = { text: 1, close: 8, ping: 9, pong: 10 } as const;
 const FINAL = 0x80;
 const MASKED = 0x80;
 
-export interface WebSocketEvents {
+interface WebSocketEvents {
   readonly onText: (text: string) => void;
   /** Called once, whichever side ends the connection. */
   readonly onClose: () => void;

@@ -14,11 +14,10 @@ import { PairedSource } from './paired-source.ts';
 /** The four commands take 2 to 3 ms. */
 const MAX_ATTACH_MS = 500;
 
-export interface JvmSourceParts {
+interface JvmSourceParts {
   readonly config: Pick<Config, 'jvm' | 'upstream'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For `jvm.http.passwordEnv`. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

@@ -32,7 +32,6 @@ export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmRe
   return { classloader: setOf(classloader), memory: setOf(memory), garbagecollector: setOf(garbagecollector) };
 }
 
-/** Exactly the union of the three sets. */
 export function toMetricSet({ classloader, memory, garbagecollector }: JvmGauges): MetricSet {
   return unionOf(classloader, memory, garbagecollector);
 }

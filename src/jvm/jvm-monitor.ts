@@ -8,9 +8,8 @@ import { type JvmGauges, toJvmGauges } from './gauges.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from './jvm-source.ts';
 
-export interface JvmMonitorOptions {
+interface JvmMonitorOptions {
   readonly source: JvmSource;
-  /** From the end of one reading to the start of the next. */
   readonly intervalMs: number;
   readonly timeoutMs: number;
   /** Age at which the last reading is no longer shown. */
@@ -27,7 +26,6 @@ export type JvmState =
       readonly reading: JvmReading;
       readonly gauges: JvmGauges;
       readonly ageMs: number;
-      /** E.g. `hsperfdata+attach`. */
       readonly source: string;
       readonly memory: JvmReading['memory'];
       /** Time of the first reading after the last gap. */
@@ -52,8 +50,9 @@ export class JvmMonitor {
   #availableSinceEpochMs = 0;
   #reason = NOT_READ_YET;
   #loggedReason: string | undefined;
-  #reads = 0;
-  #failures = 0;
+  /** Readings tried since the start, and those that failed. */
+  reads = 0;
+  failures = 0;
   #isReading = false;
   #isRunning = false;
   #timer: NodeJS.Timeout | undefined;
@@ -61,15 +60,6 @@ export class JvmMonitor {
   constructor(options: JvmMonitorOptions) {
     this.#options = options;
     this.#startedEpochMs = options.clock.epochMs();
-  }
-
-  /** Readings tried since the start. */
-  get reads(): number {
-    return this.#reads;
-  }
-
-  get failures(): number {
-    return this.#failures;
   }
 
   /** How often the source reached a bound of its search, by the bound's name; empty for a source without bounds. */
@@ -88,7 +78,6 @@ export class JvmMonitor {
     return { kind: 'available', reading, gauges, ageMs, source, memory: reading.memory, sinceEpochMs };
   }
 
-  /** Reads now, then periodically until `stop`. */
   start(): void {
     this.#isRunning = true;
     void this.#poll();
@@ -109,7 +98,7 @@ export class JvmMonitor {
   async refresh(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
-    this.#reads += 1;
+    this.reads += 1;
     const { source, timeoutMs, clock } = this.#options;
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
@@ -142,9 +131,9 @@ export class JvmMonitor {
   }
 
   #onFailure(cause: unknown): void {
-    this.#failures += 1;
+    this.failures += 1;
     const error = cause instanceof JvmSourceError ? cause : undefined;
-    this.#reason = error?.message ?? 'The source of the JVM’s condition failed in a way that it should not.';
+    this.#reason = error?.message ?? 'Reading the JVM failed with an unexpected error.';
     // Logs each reason once, not at every poll.
     if (this.#loggedReason === this.#reason) return;
     this.#loggedReason = this.#reason;

@@ -38,7 +38,8 @@ export class LocalSource implements JvmSource {
   #tell(reason: string | undefined): void {
     if (reason === this.#toldReason) return;
     this.#toldReason = reason;
-    if (reason !== undefined) this.#logger.info({ reason }, 'live memory of the JVM is not read; its counters are');
+    if (reason !== undefined)
+      this.#logger.info({ reason }, 'the JVM’s attach socket is not used: its memory is read from its counters only');
   }
 
   close(): void {

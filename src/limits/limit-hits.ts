@@ -3,10 +3,13 @@
  * reading. It must not know sockets or HTTP. docs/limits.md lists all limits.
  *
  * This file counts what was refused, closed or given up because of a limit. It counts by configuration key, so that the
- * number says which key to change.
+ * number says which key to change. It does not count full tables (`sessions.max`, `metrics.maxNames`, `comet.max...`):
+ * record/own-metrics.ts, record/application-metrics.ts and record/comet/comet-metrics.ts do.
  */
+
 import { type Clock, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { counter, type MetricDescription } from '../base/metric-description.ts';
 
 /** At most one log line per limit in this time. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
@@ -75,3 +78,12 @@ export class LimitHits {
     this.#logger.warn({ limit: key, hits }, `${key}: ${warning}`);
   }
 }
+
+export const LIMIT_METRICS: readonly MetricDescription<LimitHits>[] = [
+  counter(
+    'd2_sidecar_limit_hits_total',
+    'Requests and connections that were refused or ended for a limit, by the key that sets it (docs/limits.md).',
+    ({ counts }) => counts,
+    'limit',
+  ),
+];

@@ -4,6 +4,8 @@
  * kind.
  */
 
+import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+
 export const DEFAULT_MEMORY_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -91,3 +93,18 @@ export class MemoryBudget {
     this.#usedBytes += bytes;
   }
 }
+
+export const MEMORY_METRICS: readonly MetricDescription<MemoryBudget>[] = [
+  gauge(
+    'd2_sidecar_kept_bytes',
+    'Bytes kept because of what clients send, by kind; together at most limits.memoryBytes.',
+    ({ used }) => used,
+    'kind',
+  ),
+  counter(
+    'd2_sidecar_kept_bytes_refusals_total',
+    'How often something was not kept since limits.memoryBytes left no room for it, by kind.',
+    ({ refusals }) => refusals,
+    'kind',
+  ),
+];

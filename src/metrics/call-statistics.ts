@@ -1,35 +1,29 @@
 import type { Clock } from '../base/clock.ts';
-import type { ArchiveReader } from '../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
-import type { TimedCall } from './answer-log.ts';
+import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
-import type { DurationBuckets } from './duration-buckets.ts';
-import { Meter, type MeterReading } from './meter.ts';
-import { type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter-numbers.ts';
+import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
 import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
-/** `alsoInto`: the timer counts all durations there, too. Given only if counts are kept. */
-export type CreateTimer = (createdNs: number, alsoInto?: DurationBuckets) => Timer;
-
 /**
- * The calls of one name: a timer of the answered ones, and itself the meter of the failed ones. That meter is created
- * by the first failure, since most calls never fail, but reads as if it were as old as the timer.
+ * The calls of one name: a timer of the answered ones, and itself the meter of the errors. That meter is created by the
+ * first error, since most names never have one, but reads as if it were as old as the timer.
  */
 class TimedCalls implements MeterReading {
-  readonly owner: CallStatistics;
   readonly timer: Timer;
   /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
   readonly counts: CallCounts | undefined;
+  readonly #clock: Clock;
   #errors: Meter | undefined;
 
-  constructor(owner: CallStatistics, timer: Timer, counts: CallCounts | undefined) {
-    this.owner = owner;
+  constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
+    this.#clock = clock;
     this.timer = timer;
     this.counts = counts;
   }
 
+  /** Of errors. */
   get count(): number {
     return this.#errors?.count ?? 0;
   }
@@ -38,40 +32,27 @@ class TimedCalls implements MeterReading {
     return this.#errors?.snapshot() ?? UNMARKED_SNAPSHOT;
   }
 
-  markError(clock: Clock, nowNs: number): void {
-    this.#errors ??= new Meter(clock, this.timer.createdNs);
+  markError(nowNs: number): void {
+    this.#errors ??= new Meter(this.#clock, this.timer.createdNs);
     this.#errors.mark(1, nowNs);
   }
 
-  saveCounts(out: ArchiveWriter): void {
-    out.count(this.timer.count);
-    out.count(this.count);
-    this.counts?.save(out);
+  saveCounts(): Fields {
+    return { count: this.timer.count, errors: this.count, outcomes: this.counts?.save() };
   }
 
-  loadCounts(input: ArchiveReader): SavedCounts {
-    const saved = { calls: input.count(), errors: input.count() };
-    this.counts?.load(input);
-    return saved;
+  /** All but the counts. */
+  save(): Fields {
+    return { timer: this.timer.save(), errorRates: this.#errors?.save() };
   }
 
-  save(out: ArchiveWriter): void {
-    this.timer.save(out);
-    out.flag(this.#errors !== undefined);
-    this.#errors?.save(out);
+  load(saved: SavedRecord): void {
+    this.timer.load(saved.record('timer'), saved.count('count'));
+    this.counts?.load(saved.record('outcomes'));
+    if (!saved.has('errorRates')) return;
+    this.#errors = new Meter(this.#clock, this.timer.createdNs);
+    this.#errors.load(saved.record('errorRates'), saved.count('errors'));
   }
-
-  load(input: ArchiveReader, clock: Clock, saved: SavedCounts): void {
-    this.timer.load(input, saved.calls);
-    if (!input.flag()) return;
-    this.#errors = new Meter(clock, this.timer.createdNs);
-    this.#errors.load(input, saved.errors);
-  }
-}
-
-interface SavedCounts {
-  readonly calls: number;
-  readonly errors: number;
 }
 
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
@@ -91,34 +72,31 @@ export class CallStatistics {
   readonly #total: TimedCalls;
   readonly #names: NameTable<TimedCalls>;
   /** By name; `''` holds the calls that count on no name. Undefined without `keepsCounts`. */
-  readonly #counts: Map<string, CallCounts> | undefined;
+  readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
-  /** Built on first use unless `showsEarly`: most sessions are never shown. */
+  /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
 
   constructor(options: {
     prefix: 'rpc' | 'sba';
     clock: Clock;
-    createTimer: CreateTimer;
+    createTimer: (createdNs: number) => Timer;
     budget: NameBudget;
     createdNs?: number;
-    /** Also keeps `counts`: 250 bytes per name. Default false. */
+    /** Also keeps `countsByName`: 250 bytes per name. Default false. */
     keepsCounts?: boolean;
-    /** Builds the result of `metrics` early: for 2,000 names at once it would block the event loop for some ms. */
-    showsEarly?: boolean;
   }) {
     const { prefix, clock, createTimer, budget, keepsCounts = false } = options;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#total = new TimedCalls(this, createTimer(options.createdNs ?? clock.nowNs()), undefined);
+    this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
     this.#unnamed = keepsCounts ? new CallCounts() : undefined;
-    this.#counts = this.#unnamed && new Map([['', this.#unnamed]]);
+    this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, (name, atNs = clock.nowNs()) => {
-      const calls = this.#createCalls(name, (alsoInto) => createTimer(atNs, alsoInto));
+      const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
       if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
       return calls;
     });
-    if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
   /** Calls counted under `(other)` although they had a name. */
@@ -126,7 +104,7 @@ export class CallStatistics {
     return this.#names.foldedCount;
   }
 
-  /** Failed calls, with or without a name. */
+  /** Calls that count as errors, with or without a name. */
   get errorCount(): number {
     return this.#total.count;
   }
@@ -140,8 +118,8 @@ export class CallStatistics {
    * Counters since the start by name, in order of admission; `''` is what counts on the totals only. Their sum is the
    * total. Empty without `keepsCounts`. A live map.
    */
-  get counts(): ReadonlyMap<string, CallCountsReading> {
-    return this.#counts ?? new Map();
+  get countsByName(): ReadonlyMap<string, CallCountsReading> {
+    return this.#countsByName ?? new Map();
   }
 
   /** `name`, e.g. `E.Demo.TestInOut`, is undefined if the call has none. */
@@ -151,37 +129,14 @@ export class CallStatistics {
     durationNs: number,
     nowNs: number = this.#clock.nowNs(),
   ): void {
-    this.#answered(
-      name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs),
-      status,
-      durationNs,
-      nowNs,
-    );
-  }
-
-  /**
-   * Same as `recordAnswered`, for a call object that may be recorded again. It caches the entry of its name: with 2,000
-   * names neither that entry nor the map to it is still in the processor's cache.
-   */
-  recordCall(call: Omit<TimedCall, 'kind'>, status: number, durationNs: number, nowNs: number): void {
-    const kept = call.countedOn as TimedCalls | undefined;
-    if (kept?.owner === this) {
-      this.#answered(kept, status, durationNs, nowNs);
-      return;
-    }
-    this.recordAnswered(call.name, status, durationNs, nowNs);
-    // Only the name's own entry: a call counted under `(other)` must also raise `foldedCount`.
-    call.countedOn = this.#names.entries.get(call.name);
-  }
-
-  #answered(named: TimedCalls | undefined, status: number, durationNs: number, nowNs: number): void {
     const isError = status >= 500;
+    const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
+    this.#countsOf(named)?.answered(status, durationNs);
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
-    this.#countsOf(named)?.answered(status, durationNs);
     if (!isError) return;
-    this.#total.markError(this.#clock, nowNs);
-    named?.markError(this.#clock, nowNs);
+    this.#total.markError(nowNs);
+    named?.markError(nowNs);
   }
 
   /** An error answer that the caller caused: counts as an error, but creates no name. */
@@ -191,7 +146,7 @@ export class CallStatistics {
     this.#countsOf(named)?.refused(durationNs);
     for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
-      calls?.markError(this.#clock, nowNs);
+      calls?.markError(nowNs);
     }
   }
 
@@ -200,44 +155,33 @@ export class CallStatistics {
     const nowNs = this.#clock.nowNs();
     const named = name === undefined ? undefined : this.#names.find(name);
     this.#countsOf(named)?.failed();
-    this.#total.markError(this.#clock, nowNs);
-    named?.markError(this.#clock, nowNs);
+    this.#total.markError(nowNs);
+    named?.markError(nowNs);
   }
 
   /**
-   * Writes all counts first, without a pause, so that the totals are the sum of the names; then the rest, with a pause
-   * after each name. The caller must consume it to its end.
+   * The record of the totals, then one for each name. All counts are of the moment at which the first is taken, so that
+   * the totals are the sum of the names; the rest is of the moment of each record.
    */
-  *save(out: ArchiveWriter): Generator<void> {
-    out.count(this.#names.foldedCount);
-    this.#total.saveCounts(out);
-    this.#unnamed?.save(out);
-    const named = [...this.#names.entries];
-    out.count(named.length);
-    for (const [name, calls] of named) {
-      out.name(name);
-      calls.saveCounts(out);
-    }
-    yield;
-    this.#total.save(out);
-    for (const [, calls] of named) {
-      calls.save(out);
-      yield;
-    }
+  *save(): Generator<Fields> {
+    const record = this.#prefix;
+    const total = { record, folded: this.#names.foldedCount, ...this.#total.saveCounts() };
+    const unnamed = this.#unnamed?.save();
+    const named = Array.from(this.#names.entries, ([name, calls]) => ({ name, calls, counts: calls.saveCounts() }));
+    yield { ...total, unnamed, ...this.#total.save() };
+    for (const { name, calls, counts } of named) yield { record, name, ...counts, ...calls.save() };
   }
 
-  /** Must be called before anything is recorded. */
-  load(input: ArchiveReader): void {
-    this.#names.foldedCount = input.count();
-    const total = this.#total.loadCounts(input);
-    this.#unnamed?.load(input);
-    const named: { readonly calls: TimedCalls; readonly saved: SavedCounts }[] = [];
-    for (let left = input.count(); left > 0; left -= 1) {
-      const calls = this.#names.readmit(input.name());
-      named.push({ calls, saved: calls.loadCounts(input) });
+  /** Restores one record. Must be called before anything is recorded. */
+  load(saved: SavedRecord): void {
+    const name = saved.text('name');
+    if (name !== undefined) {
+      this.#names.readmit(name).load(saved);
+      return;
     }
-    this.#total.load(input, this.#clock, total);
-    for (const { calls, saved } of named) calls.load(input, this.#clock, saved);
+    this.#names.foldedCount = saved.count('folded');
+    this.#unnamed?.load(saved.record('unnamed'));
+    this.#total.load(saved);
   }
 
   /** The totals and all names. The maps are live. */
@@ -253,14 +197,11 @@ export class CallStatistics {
     return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
   }
 
-  #createCalls(name: string, create: (alsoInto?: DurationBuckets) => Timer): TimedCalls {
-    if (this.#counts === undefined) return new TimedCalls(this, create(), undefined);
-    // A rule may produce an empty name, which shares the counts of calls without a name.
-    const shared = this.#counts.get(name);
-    if (shared !== undefined) return new TimedCalls(this, create(), shared);
-    const counts = new CallCounts();
-    this.#counts.set(name, counts);
-    return new TimedCalls(this, counts.timedBy(create), counts);
+  /** A rule may produce an empty name, which shares the counts of calls without a name. */
+  #createCounts(name: string): CallCounts | undefined {
+    const counts = this.#countsByName?.get(name) ?? (this.#countsByName && new CallCounts());
+    if (counts !== undefined) this.#countsByName?.set(name, counts);
+    return counts;
   }
 
   #countsOf(named: TimedCalls | undefined): CallCounts | undefined {

@@ -4,8 +4,8 @@
  */
 
 import { NS_PER_S } from '../base/clock.ts';
-import type { ArchiveReader } from '../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
+import type { DurationBucketsReading } from '../base/metric-description.ts';
+import type { Fields, SavedRecord } from '../state/saved-record.ts';
 
 /** Longer durations count as 1 hour, the end of the range in which percentiles keep their error. */
 export const MAX_DURATION_NS = 3_600 * NS_PER_S;
@@ -24,13 +24,6 @@ export function toBounds(seconds: readonly number[]): BucketBounds {
 
 /** Bounds for calls: 1 ms to 60 s, three in each decade up to 10 s. */
 export const CALL_BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]);
-
-export interface DurationBucketsReading {
-  readonly bounds: readonly number[];
-  readonly sumSeconds: number;
-  /** The number of durations up to each bound, then of all; e.g. `[0, 3, 4]` for two bounds. */
-  cumulative(): number[];
-}
 
 export class DurationBuckets implements DurationBucketsReading {
   readonly #bounds: BucketBounds;
@@ -63,16 +56,17 @@ export class DurationBuckets implements DurationBucketsReading {
     this.#sumNs += Math.min(durationNs, MAX_DURATION_NS);
   }
 
-  save(out: ArchiveWriter): void {
-    out.count(this.#counts.length);
-    for (const count of this.#counts) out.count(count);
-    out.double(this.#sumNs);
+  /** With the bounds: another version may have others. */
+  save(): Fields {
+    return { bounds: this.#bounds.seconds, counts: [...this.#counts], sumNs: this.#sumNs };
   }
 
-  load(input: ArchiveReader): void {
-    if (input.count() !== this.#counts.length) input.refuse('the same buckets');
-    for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = input.count();
-    this.#sumNs = input.double();
+  /** Counts of other bounds cannot be taken over: these buckets then begin empty. */
+  load(saved: SavedRecord): void {
+    if (saved.numbers('bounds').join() !== this.#bounds.seconds.join()) return;
+    const counts = saved.counts('counts');
+    for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = counts[i] ?? 0;
+    this.#sumNs = saved.number('sumNs');
   }
 
   cumulative(): number[] {

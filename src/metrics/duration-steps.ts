@@ -1,6 +1,6 @@
 import { NS_PER_US } from '../base/clock.ts';
-import { middleOf } from './bucket-counts.ts';
 import { HISTOGRAM_BUCKETS_PER_OCTAVE as PER_OCTAVE } from './histogram-pool.ts';
+import { middleOf, type SparseBuckets } from './sparse-buckets.ts';
 
 /** Durations of one step, in nanoseconds; percentiles are 0 if `count` is 0. */
 export interface DurationStep {
@@ -13,7 +13,7 @@ export interface DurationStep {
 /** A slice of a timer's window; the newest still grows. */
 export interface CountedSlice {
   readonly beganNs: number;
-  forEachBucket(visit: (bucket: number, count: number) => void): void;
+  readonly buckets: SparseBuckets;
 }
 
 /**
@@ -49,7 +49,7 @@ export class DurationSteps {
   add(slice: CountedSlice): void {
     const isLast = slice === this.#last;
     if (!isLast && this.#last !== undefined && slice.beganNs <= this.#last.beganNs) return;
-    slice.forEachBucket((bucket, count) => this.#count(bucket, count));
+    slice.buckets.forEachBucket((bucket, count) => this.#count(bucket, count));
     if (!isLast) return;
     for (const [bucket, count] of this.#lastCounts) this.#count(bucket, -count);
   }
@@ -60,7 +60,7 @@ export class DurationSteps {
     const newest = this.#slices().at(-1) ?? this.#last;
     this.#last = newest;
     const counts: [bucket: number, count: number][] = [];
-    newest?.forEachBucket((bucket, count) => counts.push([bucket, count]));
+    newest?.buckets.forEachBucket((bucket, count) => counts.push([bucket, count]));
     this.#lastCounts = counts;
   }
 

@@ -1,55 +1,133 @@
-import type { Clock } from '../base/clock.ts';
-import type { ArchiveReader } from '../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
-import {
-  createMeter,
-  loadMeter,
-  METER_LENGTH,
-  type MeterSnapshot,
-  markMeter,
-  meterCount,
-  meterCreatedNs,
-  readMeter,
-  saveMeter,
-} from './meter-numbers.ts';
+/**
+ * Rates as Dropwizard Metrics computes them, bit for bit (class `Meter` with `EWMA`, Apache License 2.0; the averages
+ * are those of UNIX load: https://www.teamquest.com/pdfs/whitepaper/ldavg1.pdf). Do not reorder the arithmetic: the
+ * vectors in test/fixtures/dropwizard compare all digits.
+ */
+import { type Clock, NS_PER_S } from '../base/clock.ts';
+import type { Fields, SavedRecord } from '../state/saved-record.ts';
+
+const TICK_NS = 5 * NS_PER_S;
+const M1_ALPHA = 1 - Math.exp(-5 / 60 / 1);
+const M5_ALPHA = 1 - Math.exp(-5 / 60 / 5);
+const M15_ALPHA = 1 - Math.exp(-5 / 60 / 15);
+
+/** Events per second. `mean` is since the creation; infinite for a marked meter read at its moment of creation. */
+export interface MeterSnapshot {
+  readonly count: number;
+  readonly m1: number;
+  readonly m5: number;
+  readonly m15: number;
+  readonly mean: number;
+}
+
+/** The snapshot of any meter that has never been marked. */
+export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
 
 export interface MeterReading {
   readonly count: number;
   snapshot(): MeterSnapshot;
 }
 
-/** A single meter; meter-numbers.ts does the arithmetic. */
 export class Meter implements MeterReading {
   readonly #clock: Clock;
-  readonly #numbers = new Array<number>(METER_LENGTH).fill(Number.NaN);
+  /** Monotonic moment; the mean rate and the 5 s ticks count from it. */
+  #createdNs: number;
+  #lastTickNs: number;
+  #count = 0;
+  /** Events since the last tick. */
+  #uncounted = 0;
+  /** Events per nanosecond; all three are NaN before the first tick. */
+  #m1 = Number.NaN;
+  #m5 = Number.NaN;
+  #m15 = Number.NaN;
 
+  /** With a `createdNs` in the past the meter reads as if it had existed, unmarked, since then. */
   constructor(clock: Clock, createdNs: number = clock.nowNs()) {
     this.#clock = clock;
-    createMeter(this.#numbers, 0, createdNs);
+    this.#createdNs = createdNs;
+    this.#lastTickNs = createdNs;
   }
 
   get count(): number {
-    return meterCount(this.#numbers, 0);
+    return this.#count;
   }
 
   get createdNs(): number {
-    return meterCreatedNs(this.#numbers, 0);
+    return this.#createdNs;
   }
 
   /** `nowNs`: for callers that have already read the clock. */
   mark(n = 1, nowNs: number = this.#clock.nowNs()): void {
-    markMeter(this.#numbers, 0, n, nowNs);
+    this.#tickIfDue(nowNs);
+    this.#count += n;
+    this.#uncounted += n;
   }
 
   snapshot(): MeterSnapshot {
-    return readMeter(this.#numbers, 0, this.#clock.nowNs());
+    const nowNs = this.#clock.nowNs();
+    this.#tickIfDue(nowNs);
+    const count = this.#count;
+    const hasTicked = !Number.isNaN(this.#m1);
+    return {
+      count,
+      m1: hasTicked ? this.#m1 * NS_PER_S : 0,
+      m5: hasTicked ? this.#m5 * NS_PER_S : 0,
+      m15: hasTicked ? this.#m15 * NS_PER_S : 0,
+      mean: count === 0 ? 0 : (count / (nowNs - this.#createdNs)) * NS_PER_S,
+    };
   }
 
-  save(out: ArchiveWriter): void {
-    saveMeter(out, this.#numbers, 0);
+  /** All but the count, which the owner saves: counts that belong together are of one moment. */
+  save(): Fields {
+    return {
+      ...{ createdNs: this.#createdNs, lastTickNs: this.#lastTickNs, uncounted: this.#uncounted },
+      ...(Number.isNaN(this.#m1) ? undefined : { m1: this.#m1, m5: this.#m5, m15: this.#m15 }),
+    };
   }
 
-  load(input: ArchiveReader, count: number): void {
-    loadMeter(input, this.#numbers, 0, count);
+  /** The time since saving counts as idle: the next access runs its ticks. */
+  load(saved: SavedRecord, count: number): void {
+    this.#createdNs = saved.moment('createdNs');
+    this.#lastTickNs = saved.moment('lastTickNs');
+    this.#uncounted = saved.count('uncounted');
+    this.#m1 = saved.number('m1', Number.NaN);
+    this.#m5 = saved.number('m5', Number.NaN);
+    this.#m15 = saved.number('m15', Number.NaN);
+    this.#count = count;
   }
+
+  /** Ticks lie on a 5 s grid that begins at the creation. They run at the next access. */
+  #tickIfDue(nowNs: number): void {
+    const ageNs = nowNs - this.#lastTickNs;
+    // Not >=: an event at exactly 5 s still belongs to the first interval.
+    if (ageNs <= TICK_NS) return;
+    this.#lastTickNs = nowNs - (ageNs % TICK_NS);
+    const idleTicks = Math.floor(ageNs / TICK_NS) - 1;
+    const rate = this.#uncounted / TICK_NS;
+    this.#uncounted = 0;
+    this.#m1 = ticked(this.#m1, M1_ALPHA, rate, idleTicks);
+    this.#m5 = ticked(this.#m5, M5_ALPHA, rate, idleTicks);
+    this.#m15 = ticked(this.#m15, M15_ALPHA, rate, idleTicks);
+  }
+}
+
+/** One tick with events, then ticks without. The very first takes the rate as it is. */
+function ticked(before: number, alpha: number, rate: number, idleTicks: number): number {
+  const after = Number.isNaN(before) ? rate : before + alpha * (rate - before);
+  return decayed(after, alpha, idleTicks);
+}
+
+/**
+ * `rate` after `ticks` ticks without events. Each tick is computed, because a power would differ in the last digits.
+ * The loop stops when a tick no longer changes the rate (0, or a denormal near 1e-313). m15 gets there from 1 event/ns
+ * within 140,000 ticks: under a millisecond, however long the idle time.
+ */
+function decayed(rate: number, alpha: number, ticks: number): number {
+  let current = rate;
+  for (let left = ticks; left > 0; left -= 1) {
+    const next = current + alpha * (0 - current);
+    if (next === current) break;
+    current = next;
+  }
+  return current;
 }

@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import type { ArchiveReader } from '../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
+import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { Counter, type CounterReading } from './counter.ts';
 import type { Gauge } from './gauge.ts';
 import { Meter, type MeterReading } from './meter.ts';
@@ -38,15 +37,10 @@ export class ObjectStatistics {
   readonly #total: ObservedObject;
   readonly #names: NameTable<ObservedObject>;
   #monitored = 0;
-  /** Built on first use unless `showsEarly`: most sessions are never shown. */
+  /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
 
-  /**
-   * `showsEarly`: builds the result of `metrics` early. For 10,000 names at once it would block the event loop for 15
-   * ms.
-   */
-  constructor(options: { clock: Clock; budget: NameBudget; createdNs?: number; showsEarly?: boolean }) {
-    const { clock, budget, createdNs } = options;
+  constructor({ clock, budget, createdNs }: { clock: Clock; budget: NameBudget; createdNs?: number }) {
     this.#clock = clock;
     this.#total = new ObservedObject(clock, createdNs);
     this.#names = new NameTable(budget, (name) => {
@@ -54,7 +48,6 @@ export class ObjectStatistics {
       if (this.#shown !== undefined) show(this.#shown, name, object);
       return object;
     });
-    if (options.showsEarly === true) this.#shown = this.#showAll();
   }
 
   /** Events counted under `(other)` although their object had a name. */
@@ -111,37 +104,25 @@ export class ObjectStatistics {
   }
 
   /**
-   * Received values, all counts first as in `CallStatistics.save`. Monitorings are not written: their owner calls
+   * Received values, all counts of one moment as in `CallStatistics.save`. Monitorings are not saved: their owner calls
    * `resubscribe`.
    */
-  *save(out: ArchiveWriter): Generator<void> {
-    out.count(this.#names.foldedCount);
-    out.count(this.#total.newValues.count);
-    const named = [...this.#names.entries];
-    out.count(named.length);
-    for (const [name, { newValues }] of named) {
-      out.name(name);
-      out.count(newValues.count);
-    }
-    yield;
-    this.#total.newValues.save(out);
-    for (const [, { newValues }] of named) {
-      newValues.save(out);
-      yield;
-    }
+  *save(): Generator<Fields> {
+    const record = 'object';
+    const total = { record, folded: this.#names.foldedCount, count: this.#total.newValues.count };
+    const named = Array.from(this.#names.entries, ([name, { newValues }]) => ({
+      ...{ name, newValues, count: newValues.count },
+    }));
+    yield { ...total, rates: this.#total.newValues.save() };
+    for (const { name, newValues, count } of named) yield { record, name, count, rates: newValues.save() };
   }
 
-  /** Must be called before anything is recorded. */
-  load(input: ArchiveReader): void {
-    this.#names.foldedCount = input.count();
-    const total = input.count();
-    const named: { readonly newValues: Meter; readonly count: number }[] = [];
-    for (let left = input.count(); left > 0; left -= 1) {
-      const { newValues } = this.#names.readmit(input.name());
-      named.push({ newValues, count: input.count() });
-    }
-    this.#total.newValues.load(input, total);
-    for (const { newValues, count } of named) newValues.load(input, count);
+  /** Restores one record. Must be called before anything is recorded. */
+  load(saved: SavedRecord): void {
+    const name = saved.text('name');
+    const { newValues } = name === undefined ? this.#total : this.#names.readmit(name);
+    newValues.load(saved.record('rates'), saved.count('count'));
+    if (name === undefined) this.#names.foldedCount = saved.count('folded');
   }
 
   /** The totals and all objects. The maps are live. */

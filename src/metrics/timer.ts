@@ -1,9 +1,8 @@
-import type { ArchiveReader } from '../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../state/archive/archive-writer.ts';
-import type { DurationBucketsReading } from './duration-buckets.ts';
+import type { DurationBucketsReading } from '../base/metric-description.ts';
+import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import type { DurationMoments } from './duration-moments.ts';
 import type { DurationSteps } from './duration-steps.ts';
-import type { MeterSnapshot } from './meter-numbers.ts';
+import type { MeterSnapshot } from './meter.ts';
 
 /** Durations in nanoseconds, all 0 if there are none. `count` and `rates` are since the timer's creation. */
 export interface TimerSnapshot {
@@ -36,16 +35,14 @@ export interface Timer extends TimerReading {
   readonly createdNs: number;
   /** Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has read the clock. */
   update(durationNs: number, nowNs?: number): void;
-  /** Counts what is buffered. */
-  settle(): void;
-  /** All but the count, as in `saveMeter`. */
-  save(out: ArchiveWriter): void;
+  /** All but the count, as in `Meter.save`. */
+  save(): Fields;
   /** Values that have left the window since saving are dropped. */
-  load(input: ArchiveReader, count: number): void;
+  load(saved: SavedRecord, count: number): void;
 }
 
 /**
- * `valueAtRank` takes 1 for the smallest value and returns ns. A percentile is the recorded value at rank ceil(p * n),
+ * `valueAtRank` takes 1 for the smallest value and returns ns; it is asked in ascending order. A percentile is the recorded value at rank ceil(p * n),
  * never an interpolation, and lies within [min, max] although buckets are wider than values.
  */
 export function toTimerSnapshot(

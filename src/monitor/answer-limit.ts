@@ -4,10 +4,9 @@
  * the whole. For the next minute the same request gets 507 with the reason, before any of the answer is made.
  */
 import { Readable } from 'node:stream';
-import type { Clock } from '../base/clock.ts';
-import { NS_PER_S } from '../base/clock.ts';
+import { type Clock, NS_PER_S } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
-import { ProblemError } from './problem.ts';
 
 /** Longer than a scrape interval. */
 const REMEMBERED_NS = 60 * NS_PER_S;
@@ -33,7 +32,7 @@ export class AnswerLimit {
     this.#maxBytes = maxBytes;
   }
 
-  /** Called before an answer is made. Throws ProblemError: 507. */
+  /** Called before an answer is made. Throws Problem: 507. */
   check(target: string): void {
     const atNs = this.#tooLarge.get(target);
     if (atNs === undefined) return;
@@ -67,11 +66,11 @@ export class AnswerLimit {
     this.#tooLarge.set(target, this.#clock.nowNs());
   }
 
-  #exceeded(): ProblemError {
+  #exceeded(): Problem {
     this.#hits.hit('monitor.maxAnswerBytes');
     const detail =
       `The answer is larger than ${this.#maxBytes} bytes (monitor.maxAnswerBytes). Ask for a part of it, or lower ` +
       'metrics.maxNames or sessions.max.';
-    return new ProblemError({ status: 507, detail });
+    return new Problem(507, detail);
   }
 }

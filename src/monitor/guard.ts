@@ -4,12 +4,12 @@
  */
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
+import { Problem } from '../base/problem.ts';
 import { clientCertificateOf } from '../tls/client-certificate.ts';
 import { AccessClosed } from './access/access-closed.ts';
 import type { AccessControl } from './access/access-control.ts';
 import { covers, type Reader, type Role } from './access/reader.ts';
 import type { HostCheck } from './host-check.ts';
-import { ProblemError } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,6 +27,11 @@ export interface GuardOptions {
   readonly access: AccessControl | AccessClosed | undefined;
   readonly hosts: HostCheck;
 }
+
+/** Options of a route: no role; the role for numbers; the role for user names, addresses and session ids too. */
+export const OPEN = { config: { access: 'open' } } as const;
+export const NUMBERS = { config: { access: 'metrics' } } as const;
+export const ALL = { config: { access: 'sessions' } } as const;
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Some clients send an empty object with every request. A larger body asks for something unsupported. */
@@ -51,7 +56,7 @@ export class Guard {
 
   /**
    * Returns the reader if its role covers `needed`; that is given explicitly for requests that the router could not
-   * parse. Throws ProblemError: 400, 401, 403, 405, 413, 421, 429, 503.
+   * parse. Throws Problem: 400, 401, 403, 405, 413, 421, 429, 503.
    */
   async admit(request: FastifyRequest, needed: Role | 'open' = neededFor(request)): Promise<Reader> {
     checkMethod(request);
@@ -67,15 +72,16 @@ export class Guard {
   #checkHost(request: FastifyRequest): void {
     const verdict = this.#options.hosts.verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
     if (verdict === 'ours') return;
-    if (verdict === 'unreadable') throw new ProblemError({ status: 400, detail: 'The host cannot be read.' });
+    if (verdict === 'unreadable') throw new Problem(400, 'The host cannot be read.');
     const detail = 'This port is not asked for by that name: use its address, or list the name in monitor.hosts.';
-    throw new ProblemError({ status: 421, detail });
+    throw new Problem(421, detail);
   }
 
   async #identify(request: FastifyRequest): Promise<Reader> {
     const { access } = this.#options;
     if (access === undefined) return EVERYBODY;
-    if (access instanceof AccessClosed) throw toClosed(access);
+    if (access instanceof AccessClosed)
+      throw new Problem(503, access.detail, { fields: { 'retry-after': CLOSED_RETRY_S } });
     const { authorization } = request.headers;
     const { socket } = request.raw;
     const certificateName = socket instanceof TLSSocket ? clientCertificateOf(socket)?.user : undefined;
@@ -83,13 +89,14 @@ export class Guard {
     switch (verdict.kind) {
       case 'known':
         return verdict.reader;
-      case 'limited': {
-        const detail = 'Too many credentials came from this address to verify another one now.';
-        throw new ProblemError({ status: 429, detail, fields: { 'retry-after': String(verdict.retryAfterS) } });
+      case 'over-limit': {
+        const detail =
+          'Too many wrong credentials came from this address, and this one is wrong too or was not verified.';
+        throw new Problem(429, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
       case 'busy': {
         const detail = 'Too many passwords wait to be verified, and this one was not looked at.';
-        throw new ProblemError({ status: 503, detail, fields: { 'retry-after': String(verdict.retryAfterS) } });
+        throw new Problem(503, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
       case 'missing':
         throw toUnauthorized(access, MISSING);
@@ -107,7 +114,11 @@ export function neededFor(request: FastifyRequest): Role | 'open' {
 /** The first check, so that the answer is the same for every client and path. */
 function checkMethod({ method }: FastifyRequest): void {
   if (METHODS.has(method)) return;
-  throw new ProblemError({ status: 405, detail: 'This port only takes GET and HEAD.', fields: { allow: 'GET, HEAD' } });
+  throw methodNotAllowed();
+}
+
+export function methodNotAllowed(): Problem {
+  return new Problem(405, 'This port only takes GET and HEAD.', { fields: { allow: 'GET, HEAD' } });
 }
 
 function checkSize({ headers }: FastifyRequest): void {
@@ -116,33 +127,28 @@ function checkSize({ headers }: FastifyRequest): void {
   if (isSmall) return;
   const detail = `A request here has no content, or at most ${MAX_BODY_BYTES} bytes of it.`;
   // Closes the connection instead of reading the rest of the body.
-  throw new ProblemError({ status: 413, detail, fields: { connection: 'close' } });
+  throw new Problem(413, detail, { fields: { connection: 'close' } });
 }
 
 function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void {
   if (!covers(reader.role, needed)) {
-    throw new ProblemError({ status: 403, detail: `This needs the role ${needed}; yours is ${reader.role}.` });
+    throw new Problem(403, `This needs the role ${needed}; yours is ${reader.role}.`);
   }
   // Session ids come from the list of sessions, and lead to the data of one user.
   const asksForSession = Object.hasOwn((request.query ?? {}) as object, 'session');
   if (asksForSession && !covers(reader.role, 'sessions')) {
-    const detail = `The parameter "session" needs the role sessions; yours is ${reader.role}.`;
-    throw new ProblemError({ status: 403, detail });
+    throw new Problem(403, `The parameter "session" needs the role sessions; yours is ${reader.role}.`);
   }
 }
 
-function toClosed({ detail }: AccessClosed): ProblemError {
-  return new ProblemError({ status: 503, detail, fields: { 'retry-after': CLOSED_RETRY_S } });
-}
-
 /** One field for each scheme, since some clients do not read two in one. */
-function toUnauthorized(access: AccessControl, detail: string): ProblemError {
+function toUnauthorized(access: AccessControl, detail: string): Problem {
   const { hasUsers, hasTokens } = access.schemes;
   // A 401 must name a scheme (RFC 9110 §15.5.2), and there is none for certificates.
-  if (!hasUsers && !hasTokens) return new ProblemError({ status: 403, detail });
+  if (!hasUsers && !hasTokens) return new Problem(403, detail);
   const challenges = [
     ...(hasUsers ? [`Basic ${REALM}, charset="UTF-8"`] : []),
     ...(hasTokens ? [`Bearer ${REALM}`] : []),
   ];
-  return new ProblemError({ status: 401, detail, fields: { 'www-authenticate': challenges } });
+  return new Problem(401, detail, { fields: { 'www-authenticate': challenges } });
 }

@@ -1,6 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import { NS_PER_MS } from '../base/clock.ts';
-import { DurationBuckets, type DurationBucketsReading, toBounds } from '../metrics/duration-buckets.ts';
+import type { DurationBucketsReading } from '../base/metric-description.ts';
+import { histogram, type MetricDescription } from '../base/metric-description.ts';
+import { DurationBuckets, toBounds } from '../metrics/duration-buckets.ts';
 
 const INTERVAL_MS = 20;
 const BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
@@ -42,3 +44,11 @@ export class LoopDelay {
     this.#lastNs = nowNs;
   }
 }
+
+export const LOOP_METRICS: readonly MetricDescription<LoopDelay>[] = [
+  histogram(
+    'd2_sidecar_loop_delay_seconds',
+    'How late the event loop ran what was due; looked at 50 times a second.',
+    ({ durations }) => durations,
+  ),
+];

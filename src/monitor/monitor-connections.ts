@@ -6,9 +6,11 @@
  * It also limits pipelined requests on one connection (RFC 9112 §9.3.2): Node starts all requests of one read at once,
  * which can be 3,000. Requests of many connections begin in turns of the event loop, which they share with the traffic.
  */
+
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import { AddressCounts } from '../limits/address-counts.ts';
 import { toAddressKey } from '../limits/address-key.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
@@ -218,3 +220,12 @@ export class MonitorConnections {
 function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
+
+export const MONITOR_METRICS: readonly MetricDescription<Pick<MonitorConnections, 'size' | 'overflows'>>[] = [
+  gauge('d2_sidecar_monitor_connections', 'Connections to the monitoring port open now.', ({ size }) => size),
+  counter(
+    'd2_sidecar_monitor_overflows_total',
+    'Connections to the monitoring port closed, since too many requests were sent ahead on them.',
+    ({ overflows }) => overflows,
+  ),
+];

@@ -9,16 +9,16 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { systemClock } from '../base/clock.ts';
 import { StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { Problem } from '../base/problem.ts';
 import type { Config, HostPort } from '../config/config.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
 import { AnswerLimit } from './answer-limit.ts';
-import { type Guard, neededFor } from './guard.ts';
+import { type Guard, methodNotAllowed, neededFor } from './guard.ts';
 import { MonitorConnections } from './monitor-connections.ts';
 import type { Monitored } from './monitored.ts';
-import { NO_CACHE, type Problem, ProblemError, problemBody, sendProblem, titleOf } from './problem.ts';
 import { addRoutes, type MetricsOptions } from './routes.ts';
-import { SECURITY_FIELDS } from './security-fields.ts';
+import { NO_CACHE, SECURITY_FIELDS, sendProblem } from './send.ts';
 import { Turns } from './turns.ts';
 
 /** Enough for names of 512 characters, each up to 12 bytes when percent-encoded. */
@@ -36,6 +36,7 @@ export type MonitorLimits = Pick<
   'maxConnections' | 'maxConnectionsPerAddress' | 'headTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes'
 >;
 
+/** For tests: the sidecar passes the configured ones. As the defaults in config/monitor-schema.ts. */
 const DEFAULT_LIMITS: MonitorLimits = {
   maxConnections: 1_000,
   maxConnectionsPerAddress: 100,
@@ -47,7 +48,7 @@ const DEFAULT_LIMITS: MonitorLimits = {
 export interface MonitorPort {
   /** Absent: plain HTTP. */
   readonly tls?: ListenerTls | undefined;
-  /** Default: the defaults of the configuration. */
+  /** Default: `DEFAULT_LIMITS`. */
   readonly limits?: MonitorLimits | undefined;
   /** Counts reached limits; absent: counters of this server alone. */
   readonly hits?: LimitHits | undefined;
@@ -68,10 +69,8 @@ export class Monitor {
     this.#guard = guard;
     this.#logger = logger;
     this.#hits = hits;
-    const answers = new AnswerLimit(limits.maxAnswerBytes, hits, systemClock);
-    this.#answers = answers;
-    const connections = new MonitorConnections(limits, hits, new Turns(systemClock, options.nextTurn));
-    this.#connections = connections;
+    this.#answers = new AnswerLimit(limits.maxAnswerBytes, hits, systemClock);
+    this.#connections = new MonitorConnections(limits, hits, new Turns(systemClock, options.nextTurn));
     const applications = new Set(monitored.applications.map(({ name }) => name));
     const { headTimeoutMs, idleTimeoutMs } = limits;
     const http = {
@@ -101,18 +100,23 @@ export class Monitor {
       request.reader = await this.#guard.admit(request);
       // An open route needs no credential, so its requests do not protect a connection.
       const isOpen = neededFor(request) === 'open';
-      if (!isOpen) connections.accepted(request.raw.socket, reply.raw);
-      answers.check(request.raw.url ?? '');
+      if (!isOpen) this.#connections.accepted(request.raw.socket, reply.raw);
+      this.#answers.check(request.raw.url ?? '');
       if (!isOpen) monitored.catchUp?.();
     });
-    this.#server.addHook('onSend', async (request, _reply, payload) => answers.limit(request.raw.url ?? '', payload));
+    this.#server.addHook('onSend', async (request, _reply, payload) =>
+      this.#answers.limit(request.raw.url ?? '', payload),
+    );
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
     this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, toNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
-    connections.attach(this.#server.server, tls !== undefined);
-    this.#endSilent();
+    this.#connections.attach(this.#server.server, tls !== undefined);
+    this.#server.server.on('timeout', (socket) => {
+      hits.hit('monitor.idleTimeout');
+      socket.destroy();
+    });
   }
 
   /** Open connections, and how many were closed for pipelining too much. */
@@ -150,13 +154,6 @@ export class Monitor {
     await this.#server.close();
   }
 
-  #endSilent(): void {
-    this.#server.server.on('timeout', (socket) => {
-      this.#hits.hit('monitor.idleTimeout');
-      socket.destroy();
-    });
-  }
-
   #onClientError(error: Error & { readonly code?: string }, socket: Socket): void {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#hits.hit('monitor.headTimeout');
     endWith(socket, toClientProblem(error.code));
@@ -174,11 +171,11 @@ export class Monitor {
   }
 
   #onError(error: FastifyError, reply: FastifyReply): FastifyReply {
-    if (error instanceof ProblemError) return sendProblem(reply, error.problem);
+    if (error instanceof Problem) return sendProblem(reply, error);
     const status = error.statusCode ?? 500;
-    if (status < 500) return sendProblem(reply, { status: 400, detail: 'The request cannot be read.' });
+    if (status < 500) return sendProblem(reply, new Problem(400, 'The request cannot be read.'));
     this.#logger.error({ error: error.name, code: error.code }, 'a monitoring request failed');
-    return sendProblem(reply, { status: 500, detail: 'The answer could not be made; the log says more.' });
+    return sendProblem(reply, new Problem(500, 'The answer could not be made; the log says more.'));
   }
 }
 
@@ -190,17 +187,14 @@ function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>):
   const application = ADMIN_PATH.exec(request.url)?.[1];
   const known = [...applications].map((name) => `"${name}"`).join(', ');
   if (application !== undefined && !applications.has(application)) {
-    return { status: 404, detail: `There is no such application here; known: ${known}.` };
+    return new Problem(404, `There is no such application here; known: ${known}.`);
   }
-  return { status: 404, detail: 'There is no such path on the monitoring port.' };
+  return new Problem(404, 'There is no such path on the monitoring port.');
 }
 
 /** Handles requests that Node would answer itself, or drop. */
 function answerOddRequests(server: Server): void {
-  server.on('connect', (_request, socket) => {
-    const detail = 'This port only takes GET and HEAD.';
-    endWith(socket as Socket, { status: 405, detail, fields: { allow: 'GET, HEAD' } });
-  });
+  server.on('connect', (_request, socket) => endWith(socket as Socket, methodNotAllowed()));
   // No `100 Continue`: the answer does not depend on the content, so it is sent at once (RFC 9110 §10.1.1).
   const asUsual = (...parts: unknown[]) => void server.emit('request', ...parts);
   server.on('checkContinue', asUsual).on('checkExpectation', asUsual);
@@ -209,11 +203,11 @@ function answerOddRequests(server: Server): void {
 function toClientProblem(code: string | undefined): Problem {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return { status: 431, detail: `The head is larger than ${MAX_HEAD_BYTES} bytes.` };
+      return new Problem(431, `The head is larger than ${MAX_HEAD_BYTES} bytes.`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return { status: 408, detail: 'The request did not come in time.' };
+      return new Problem(408, 'The request did not come in time.');
     default:
-      return { status: 400, detail: 'The request is not HTTP/1.1.' };
+      return new Problem(400, 'The request is not HTTP/1.1.');
   }
 }
 
@@ -223,7 +217,7 @@ function endWith(socket: Socket, problem: Problem): void {
     socket.destroy();
     return;
   }
-  const body = problemBody(problem);
+  const { status, title, body } = problem;
   const fields = Object.entries({
     'Content-Type': 'application/problem+json',
     'Content-Length': String(Buffer.byteLength(body)),
@@ -232,5 +226,5 @@ function endWith(socket: Socket, problem: Problem): void {
     ...problem.fields,
     Connection: 'close',
   }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
-  socket.end(`HTTP/1.1 ${problem.status} ${titleOf(problem.status)}\r\n${fields.join('')}\r\n${body}`);
+  socket.end(`HTTP/1.1 ${status} ${title}\r\n${fields.join('')}\r\n${body}`);
 }

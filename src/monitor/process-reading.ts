@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { opendir, stat } from 'node:fs/promises';
 import v8 from 'node:v8';
+import { MS_PER_S } from '../base/clock.ts';
+import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 
 /** What the operating system and Node report about this process. */
 export interface ProcessReading {
@@ -19,7 +21,6 @@ export interface ProcessReading {
 }
 
 const US_PER_S = 1e6;
-const MS_PER_S = 1e3;
 const FD_FOLDER = '/proc/self/fd';
 /** Names per read of the folder: ten thousand at once would block the event loop. */
 const NAMES_PER_READ = 256;
@@ -70,3 +71,28 @@ function readMaxFds(): number | undefined {
     return undefined;
   }
 }
+
+/** With the names of the Prometheus libraries where these exist. */
+export const PROCESS_METRICS: readonly MetricDescription<ProcessReading>[] = [
+  counter(
+    'd2_sidecar_loop_active_seconds_total',
+    'Time in which the event loop had something to do.',
+    ({ loopActiveSeconds }) => loopActiveSeconds,
+  ),
+  counter('process_cpu_seconds_total', 'Processor time, user and system.', ({ cpuSeconds }) => cpuSeconds),
+  gauge(
+    'process_start_time_seconds',
+    'When the process started, in seconds since 1970.',
+    ({ startTimeSeconds }) => startTimeSeconds,
+  ),
+  gauge('process_resident_memory_bytes', 'Resident memory.', ({ residentBytes }) => residentBytes),
+  gauge('process_open_fds', 'Open file descriptors.', ({ openFds }) => openFds),
+  gauge('process_max_fds', 'File descriptors that may be open.', ({ maxFds }) => maxFds),
+  gauge('nodejs_heap_size_used_bytes', 'Heap of JavaScript in use.', ({ heapUsedBytes }) => heapUsedBytes),
+  gauge('nodejs_heap_size_total_bytes', 'Heap of JavaScript reserved.', ({ heapTotalBytes }) => heapTotalBytes),
+  gauge(
+    'nodejs_external_memory_bytes',
+    'Memory outside the heap that JavaScript objects hold.',
+    ({ externalBytes }) => externalBytes,
+  ),
+];

@@ -1,36 +1,38 @@
 /**
  * All endpoints of the monitoring port. `{base}` is `/<application>/api/rest/v0/admin`; everything takes GET and HEAD.
  *
- * | # | Path | Answer |
- * |---|---|---|
- * | 1 | `{base}/d2/sessions` | active sessions, oldest first |
- * | 2 | `{base}/metrics/d2` | union of 3, 4, 5 and 8 |
- * | 3 | `{base}/metrics/d2/sessions` | created and active sessions |
- * | 4 | `{base}/metrics/d2/rpc` | RPC calls, all and each |
- * | 5 | `{base}/metrics/d2/sba` | SBA RPC calls, all and each |
- * | 6, 7 | `{base}/metrics/d2/rpc/<name>` | one RPC, one SBA RPC, or both when they share the name |
- * | – | `{base}/metrics/d2/sba/<name>` | one SBA RPC |
- * | 8 | `{base}/metrics/d2/object` | monitored objects, all and each |
- * | 9 | `{base}/metrics/d2/object/<name>` | one object |
- * | 10–13 | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
- * | – | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 on request |
- * | – | `/openapi.json` | the OpenAPI 3.1 document of all this (openapi/endpoints.ts) |
- * | – | `/livez`, `/readyz`, `/startupz` | health, without details |
- * | – | `/`, `/page/<file>` | the live page (page-routes.ts) |
- * | – | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
+ * | Path | Answer |
+ * |---|---|
+ * | `{base}/d2/sessions` | active sessions, oldest first |
+ * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
+ * | `{base}/metrics/d2/sessions` | created and active sessions |
+ * | `{base}/metrics/d2/rpc` | RPC calls, all and each |
+ * | `{base}/metrics/d2/sba` | SBA RPC calls, all and each |
+ * | `{base}/metrics/d2/rpc/<name>` | one RPC, one SBA RPC, or both when they share the name |
+ * | `{base}/metrics/d2/sba/<name>` | one SBA RPC |
+ * | `{base}/metrics/d2/object` | monitored objects, all and each |
+ * | `{base}/metrics/d2/object/<name>` | one object |
+ * | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
+ * | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 on request |
+ * | `/openapi.json` | the OpenAPI 3.1 document of all this (openapi/openapi.yaml) |
+ * | `/livez`, `/readyz`, `/startupz` | health, without details |
+ * | `/`, `/page/<file>` | the live page (page-routes.ts) |
+ * | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
  *
- * 2 to 9 take `?session=<id>` for one session, 1 to 13 take `?pretty=true`. With `monitor.auth`, 1,
- * `?session=` and `/live/<application>/sessions` need the role `sessions`. Health and the page need no role. Everything
- * else needs the role `metrics`.
+ * `{base}/metrics/d2...` takes `?session=<id>` for one session; everything below `{base}` takes `?pretty=true`. With
+ * `monitor.auth`, `{base}/d2/sessions`, `?session=` and `/live/<application>/sessions` need the role `sessions`. Health
+ * and the page need no role. Everything else needs the role `metrics`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
 import { toShownText } from '../base/shown-text.ts';
 import type { Config } from '../config/config.ts';
 import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
+import { ALL, NUMBERS, OPEN } from './guard.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';
 import { addPageRoutes } from './live/page-routes.ts';
@@ -41,12 +43,10 @@ import type {
   MonitoredSession,
   MonitoredStatistics,
 } from './monitored.ts';
-import { NO_CACHE, notFound, ProblemError, sendJson } from './problem.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
-import { toTables } from './prometheus/tables.ts';
+import { sendJson, sendPieces } from './send.ts';
 import { renderSessions } from './session-list.ts';
-import { SlicedAnswer } from './sliced-answer.ts';
 import { type NextTurn, Turns } from './turns.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
@@ -70,7 +70,7 @@ interface Scope {
 /** Returns the metric sets whose union is the answer. */
 type Select = (scope: Scope, name: string) => readonly MetricSet[];
 
-const METRICS: Readonly<Record<string, Select>> = {
+const METRIC_PATHS: Readonly<Record<string, Select>> = {
   'metrics/d2': (scope) => {
     const { rpc, sba, object } = scope.statistics;
     return [scope.sessionMetrics(), rpc.metrics(), sba.metrics(), object.metrics()];
@@ -79,6 +79,7 @@ const METRICS: Readonly<Record<string, Select>> = {
   'metrics/d2/rpc': (scope) => [scope.statistics.rpc.metrics()],
   'metrics/d2/sba': (scope) => [scope.statistics.sba.metrics()],
   'metrics/d2/object': (scope) => [scope.statistics.object.metrics()],
+  // Takes both kinds of name: in the documented interface, the paths of one RPC and of one SBA RPC are the same.
   'metrics/d2/rpc/:name': (scope, name) => {
     const { rpc, sba } = scope.statistics;
     return found(scope, 'RPC', name, rpc.metricsOf(name), sba.metricsOf(name));
@@ -87,17 +88,12 @@ const METRICS: Readonly<Record<string, Select>> = {
   'metrics/d2/object/:name': (scope, name) => found(scope, 'object', name, scope.statistics.object.metricsOf(name)),
 };
 
-const JVM_METRICS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = {
+const JVM_PATHS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = {
   'metrics/jvm': toMetricSet,
   'metrics/jvm/classloader': ({ classloader }) => classloader,
   'metrics/jvm/memory': ({ memory }) => memory,
   'metrics/jvm/garbagecollector': ({ garbagecollector }) => garbagecollector,
 };
-
-/** Required access (guard.ts): none; for numbers; for user names, addresses and session ids too. */
-const OPEN = { config: { access: 'open' } } as const;
-const NUMBERS = { config: { access: 'metrics' } } as const;
-const ALL = { config: { access: 'sessions' } } as const;
 
 /** Shared by all answers. */
 interface Answers {
@@ -115,11 +111,14 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
     addLiveRoutes(server, monitored, monitored.live, { windowMs: options.windowMs, turns });
   }
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, turns));
-  addDocumentRoute(server, monitored, options);
+  addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
-    server.get(`${base}/d2/sessions`, ALL, (request, reply) => sendSessions(request, reply, application, turns));
-    for (const [path, select] of Object.entries(METRICS)) {
+    server.get(`${base}/d2/sessions`, ALL, (request, reply) => {
+      const pieces = renderSessions(application.sessions.entries(), isPretty(request.query as Query));
+      return sendPieces(request, reply, pieces, turns);
+    });
+    for (const [path, select] of Object.entries(METRIC_PATHS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
         const scope = toScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
@@ -127,7 +126,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         return sendMetrics(request, reply, select(scope, toShownText(name)), scope, answers);
       });
     }
-    for (const [path, select] of Object.entries(JVM_METRICS)) {
+    for (const [path, select] of Object.entries(JVM_PATHS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) =>
         sendJvm(request, reply, monitored.jvm.state, select, answers),
       );
@@ -145,13 +144,12 @@ function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void
 }
 
 /** The document only changes with a restart. It is made, and its code loaded, for the first request. */
-function addDocumentRoute(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
+function addDocumentRoute(server: FastifyInstance, monitored: Monitored): void {
   let made: Promise<string> | undefined;
   const make = async (): Promise<string> => {
     const { createDocument } = await import('./openapi/document.ts');
-    const { windowMs, durationUnit } = options;
     const applications = monitored.applications.map(({ name }) => name);
-    return createDocument({ version: monitored.sidecar.version, applications, windowMs, durationUnit });
+    return createDocument({ version: monitored.sidecar.version, applications });
   };
   server.get('/openapi.json', NUMBERS, async (_request, reply) => {
     made ??= make();
@@ -166,20 +164,9 @@ async function sendExposition(
   turns: Turns,
 ): Promise<FastifyReply> {
   const format = negotiate(request.headers.accept);
-  const tables = toTables(monitored, await monitored.sidecar.readProcess());
-  reply.headers({ 'content-type': CONTENT_TYPES[format], 'cache-control': NO_CACHE, vary: 'accept' });
-  return sendPieces(request, reply, renderTables(tables, format), turns);
-}
-
-function sendSessions(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  application: MonitoredApplication,
-  turns: Turns,
-): FastifyReply {
-  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
-  const pieces = renderSessions(application.sessions.entries(), isPretty(request.query as Query));
-  return sendPieces(request, reply, pieces, turns);
+  const tables = monitored.toTables(await monitored.sidecar.readProcess());
+  reply.header('vary', 'accept');
+  return sendPieces(request, reply, renderTables(tables, format), turns, CONTENT_TYPES[format]);
 }
 
 function sendMetrics(
@@ -204,7 +191,7 @@ function sendJvm(
 ): FastifyReply {
   if (state.kind === 'unavailable') {
     const since = new Date(state.sinceEpochMs).toISOString();
-    throw new ProblemError({ status: 503, detail: state.reason, members: { since } });
+    throw new Problem(503, state.reason, { members: { since } });
   }
   reply.headers({
     age: String(Math.floor(state.ageMs / 1000)),
@@ -220,20 +207,9 @@ function sendDocument(
   metrics: readonly MetricSet[],
   { options, renderer, turns }: Answers,
 ): FastifyReply {
-  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
   const pretty = isPretty(request.query as Query);
   const pieces = renderer.render(metrics, { pretty, durationUnit: options.durationUnit });
   return sendPieces(request, reply, pieces, turns);
-}
-
-function sendPieces(
-  { method }: FastifyRequest,
-  reply: FastifyReply,
-  pieces: Iterable<string>,
-  turns: Turns,
-): FastifyReply {
-  // A HEAD gets no content. An empty stream avoids writing it, and also a Content-Length of 0.
-  return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
 }
 
 function toScope(application: MonitoredApplication, query: Query): Scope {
@@ -243,10 +219,10 @@ function toScope(application: MonitoredApplication, query: Query): Scope {
     return { statistics, session: undefined, sessionMetrics: () => sessions.metrics() };
   }
   if (typeof id !== 'string' || id === '') {
-    throw new ProblemError({ status: 400, detail: 'The parameter "session" takes exactly one session id.' });
+    throw new Problem(400, 'The parameter "session" takes exactly one session id.');
   }
   const session = application.sessions.find(id);
-  if (session === undefined) throw notFound('There is no active session with that id.');
+  if (session === undefined) throw new Problem(404, 'There is no active session with that id.');
   return { statistics: session.statistics, session, sessionMetrics: () => session.metrics() };
 }
 
@@ -254,7 +230,7 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
   const known = sets.filter((set) => set !== undefined);
   if (known.length > 0) return known;
   const where = scope.session === undefined ? '' : ' in that session';
-  throw notFound(`No ${what} of the name "${withoutParameters(name)}" has been seen${where}.`);
+  throw new Problem(404, `No ${what} of the name "${withoutParameters(name)}" has been seen${where}.`);
 }
 
 /** Call names have no path parameters. A reader's may hold a session id (`;jsessionid=`), so they are not repeated. */

@@ -9,13 +9,13 @@
  *
  * This file knows times and counts of what is under way, not connections. Liveness stays on until the end.
  */
+
 import { setTimeout as delay, setImmediate as turnOfLoop } from 'node:timers/promises';
-import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_MS } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { gauge, type MetricDescription } from '../base/metric-description.ts';
 
-export const LIFECYCLE_STATES = ['starting', 'serving', 'draining', 'stopping', 'stopped'] as const;
-
-export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
+type LifecycleState = 'starting' | 'serving' | 'draining' | 'stopping' | 'stopped';
 
 export interface StopTimes {
   /** From readiness off to the first connection that is closed: the time that others need to notice. */
@@ -35,7 +35,6 @@ export interface Underway {
   readonly connections: number;
 }
 
-/** What a lifecycle controls: the sidecar. */
 export interface Stoppable {
   underway(): Underway;
   /** From now on, every answer announces that it is the last one on its connection. */
@@ -50,9 +49,8 @@ export interface Stoppable {
   end(): Promise<void>;
 }
 
-export type Outcome = 'stopped' | 'stopped at once';
+type Outcome = 'stopped' | 'stopped at once';
 
-/** How often the lifecycle checks whether everything has ended. */
 const POLL_MS = 25;
 /**
  * Answers tell an active client to leave. Closing an idle connection can cross with its next request, so only
@@ -79,12 +77,11 @@ export interface Life {
   stop(reason: string, isHurried?: boolean): void;
 }
 
-export interface LifecycleParts {
+interface LifecycleParts {
   /** Called each time that a phase begins, since a reload may have changed the times. */
   readonly times: () => StopTimes;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The pause between two checks; for tests. */
   readonly pause?: (ms: number) => Promise<void>;
 }
 
@@ -249,3 +246,14 @@ class Moment {
     this.#resolve();
   }
 }
+
+export const LIFECYCLE_METRICS: readonly MetricDescription<Pick<Lifecycle, 'state' | 'leftMs'>>[] = [
+  gauge('d2_sidecar_draining', 'Whether it lets its clients go, and is not ready any more.', ({ state }) =>
+    Number(state !== 'serving'),
+  ),
+  gauge(
+    'd2_sidecar_stop_left_seconds',
+    'Until the deadline of the stop that was asked for.',
+    ({ leftMs }) => leftMs && leftMs / MS_PER_S,
+  ),
+];

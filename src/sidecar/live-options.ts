@@ -1,10 +1,10 @@
 /** Converts the configuration to options of the data plane, at the start and at each reload. */
 import type { Config } from '../config/config.ts';
-import type { LiveGatewayOptions } from '../proxy/gateway/gateway.ts';
+import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
+import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
 import type { DispatcherLimits } from '../proxy/listener/dispatcher.ts';
-import type { RelayOptions } from '../proxy/relay/relay-context.ts';
 
-export function toRelayOptions(config: Config): RelayOptions {
+export function toRelayOptions(config: Config): DataPathOptions {
   const { forwarded, upstream, limits, timeouts } = config;
   return {
     forwarded,

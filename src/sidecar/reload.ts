@@ -2,9 +2,11 @@
  * Reads the configuration again while the sidecar runs. It first reads and checks everything, including the files that
  * the configuration names; then it takes over all of it at once, or nothing. It knows keys, not what they control.
  */
-import type { Clock } from '../base/clock.ts';
+
+import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { type ErrorCode, SidecarError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { toReloadedConfig } from '../config/reload-config.ts';
@@ -19,7 +21,7 @@ export interface Reloadable {
   readonly reloads: Reloads;
 }
 
-export type ReloadOutcome =
+type ReloadOutcome =
   /** Names of keys: those in force from now on, and those that wait for a restart. */
   | { readonly kind: 'applied'; readonly changed: readonly string[]; readonly waiting: readonly string[] }
   /** Nothing has changed. `problems`: one line each, as at a start. Without `code` it is a bug in this program. */
@@ -67,12 +69,11 @@ export class Reloads {
   }
 }
 
-export interface ReloaderParts {
+interface ReloaderParts {
   readonly running: ParsedConfig;
   readonly load: () => Promise<LoadedConfig>;
   readonly target: Reloadable;
   readonly logger: Logger;
-  /** Called with the configuration in force from now on. */
   readonly onApplied: (config: Config) => void;
 }
 
@@ -119,7 +120,8 @@ export class Reloader {
     }
     const { changed, waiting } = outcome;
     logger.info({ reason, changed }, 'the configuration was reloaded');
-    if (waiting.length > 0) logger.warn({ keys: waiting }, `needs a restart: ${waiting.join(', ')}; the rest holds`);
+    if (waiting.length > 0)
+      logger.warn({ keys: waiting }, `needs a restart: ${waiting.join(', ')}; the rest is in force`);
     return outcome;
   }
 
@@ -139,5 +141,29 @@ function toRefusal(error: unknown): ReloadOutcome {
   if (error instanceof SidecarError) return { kind: 'refused', code: error.code, problems: error.message.split('\n') };
   // Its message could quote its input, so only its name is shown. An unexpected error is no reason to stop serving.
   const name = error instanceof Error ? error.name : typeof error;
-  return { kind: 'refused', code: undefined, problems: [`an error that nobody expected: ${name}`] };
+  return { kind: 'refused', code: undefined, problems: [`an unexpected error: ${name}`] };
 }
+
+export const RELOAD_METRICS: readonly MetricDescription<Reloads>[] = [
+  counter(
+    'd2_sidecar_config_reloads_total',
+    'Reloads of the configuration: applied, or refused, after which everything is as before.',
+    ({ results }) => results,
+    'result',
+  ),
+  gauge(
+    'd2_sidecar_config_last_reload_successful',
+    'Whether the last reload was applied; 1 before the first.',
+    ({ isLastApplied }) => Number(isLastApplied),
+  ),
+  gauge(
+    'd2_sidecar_config_last_reload_success_timestamp_seconds',
+    'When the configuration that holds was read, in seconds since 1970.',
+    ({ lastAppliedEpochMs }) => lastAppliedEpochMs / MS_PER_S,
+  ),
+  gauge(
+    'd2_sidecar_config_keys_waiting_for_restart',
+    'Keys that had other values at the last reload and wait for a restart.',
+    ({ waiting }) => waiting,
+  ),
+];

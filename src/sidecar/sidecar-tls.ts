@@ -47,12 +47,11 @@ export class SidecarTls {
     };
   }
 
-  /** From now on, uses changed files for new connections. */
   watch(): void {
-    for (const part of [this.listen, this.monitor, this.upstream]) part?.watch();
+    for (const part of [this.listen, this.monitor, this.upstream]) part?.files.watch();
   }
 
   close(): void {
-    for (const part of [this.listen, this.monitor, this.upstream]) part?.close();
+    for (const part of [this.listen, this.monitor, this.upstream]) part?.files.close();
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The composition root: creates every part, connects the parts, and starts and stops them in order. It decides nothing
- * itself, and is the only file that knows every part. The folder also has its lifecycle, reload and TLS.
+ * itself, and is the only file that knows every part. The folder also has its lifecycle, reload and TLS; it must not
+ * know what the bytes of the traffic mean.
  */
 import type { Readable } from 'node:stream';
 import { BUILD } from '../base/build.ts';
@@ -19,9 +20,8 @@ import { StalledWrites } from '../limits/stalled-writes.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
-import { createRecording, type Recording } from '../measure/record/create-recorder.ts';
+import { createRecorder } from '../measure/record/create-recorder.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
-import { initMetrics } from '../metrics/histogram-pool.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
 import { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
@@ -30,7 +30,7 @@ import { readLiveCounters } from '../monitor/live/live-counters.ts';
 import { LoopDelay } from '../monitor/loop-delay.ts';
 import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
-import { readProcess } from '../monitor/process-reading.ts';
+import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import type { NextTurn } from '../monitor/turns.ts';
 import { type Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { Gateway } from '../proxy/gateway/gateway.ts';
@@ -43,11 +43,12 @@ import type { StateKeeper } from '../state/state-keeper.ts';
 import { takeUp } from '../state/take-up.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
+import { type MetricSources, toTables } from './metrics.ts';
 import { Reloads } from './reload.ts';
 import { SidecarTls } from './sidecar-tls.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
-export interface BoundAddresses {
+interface BoundAddresses {
   readonly listen: string;
   readonly monitor: string;
 }
@@ -58,7 +59,7 @@ interface SidecarParts {
   readonly jvm: JvmMonitor | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
-  readonly recording: Recording;
+  readonly recorder: Recorder;
   readonly accessLog: AccessLogging;
   readonly createOtlp: CreateOtlp | undefined;
   /** Keeps counters across restarts; undefined without a state file. */
@@ -79,13 +80,13 @@ export class Sidecar {
   readonly reporter: ExchangeReporter;
   readonly limits: LimitHits;
   readonly access: MonitorAccess;
-  /** A line for each call, if configured. */
   readonly accessLog: AccessLogging;
   readonly tls: SidecarTls;
   readonly reloads: Reloads;
   readonly lifecycle: Lifecycle;
-  /** The last hour, for the live page. */
   readonly history: History;
+  /** What the monitoring server sees. */
+  readonly monitored: Monitored;
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #upstream: Upstream;
@@ -93,7 +94,6 @@ export class Sidecar {
   readonly #monitor: Monitor;
   readonly #jvm: JvmMonitor | undefined;
   readonly #startedEpochMs: number;
-  readonly #recording: Recording;
   readonly #state: StateKeeper | undefined;
   /** Undefined: nothing is pushed, and its packages are not loaded. */
   readonly #otlp: Otlp | undefined;
@@ -111,15 +111,14 @@ export class Sidecar {
     clock: Clock = systemClock,
     listener?: CometListener,
   ): Promise<Sidecar> {
-    initMetrics();
     const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
     const tls = await SidecarTls.open(config, { logger, clock });
     const jvm = await createJvmMonitor(config, clock, logger);
-    const { recording, state } = await openRecording(config, { logger, clock, listener });
-    const { observers } = recording.recorder;
+    const { recorder, state } = await openRecorder(config, { logger, clock, listener });
+    const { observers } = recorder;
     const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
     const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
-    return new Sidecar(config, { logger, clock, access, tls, jvm, recording, state, accessLog, createOtlp });
+    return new Sidecar(config, { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp });
   }
 
   private constructor(config: Config, parts: SidecarParts) {
@@ -133,14 +132,13 @@ export class Sidecar {
     this.#startedEpochMs = clock.epochMs();
     this.reloads = new Reloads(clock);
     this.#hosts = createHostCheck(config);
-    this.#recording = parts.recording;
-    this.recorder = parts.recording.recorder;
+    this.recorder = parts.recorder;
     this.#state = parts.state;
     this.limits = new LimitHits(clock, logger);
     this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, ...toAdmission(config) });
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
-    const { memory } = parts.recording;
+    const { memory } = parts.recorder;
     const dataPaths = { ...parts, memory: new RequestMemory(memory), stalled: new StalledWrites(memory, clock) };
     this.gateway = createGateway(config, this.#upstream, this.reporter, dataPaths);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, dataPaths);
@@ -148,7 +146,8 @@ export class Sidecar {
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
     this.history = new History(this.#historySources(), clock);
-    const monitored = this.#monitored();
+    this.monitored = this.#createMonitored();
+    const { monitored } = this;
     this.#otlp = parts.createOtlp?.({
       config,
       monitored,
@@ -175,10 +174,10 @@ export class Sidecar {
     const listen = await this.dispatcher.listen(this.#config.listen);
     try {
       const monitor = await this.#monitor.listen(this.#config.monitor);
-      this.#sweeper = setInterval(() => this.reporter.guard(() => this.recorder.sweep()), SWEEP_MS).unref();
+      this.#sweeper = setInterval(() => this.reporter.shield(() => this.recorder.sweep()), SWEEP_MS).unref();
       this.#jvm?.start();
       this.#loopDelay.start();
-      this.history.start((work) => this.reporter.guard(work));
+      this.history.start((work) => this.reporter.shield(work));
       this.tls.watch();
       this.access.watch();
       this.#state?.start();
@@ -204,7 +203,7 @@ export class Sidecar {
   async report(hasUsers: boolean): Promise<Readable> {
     const { createReport } = await import('../monitor/report/report.ts');
     const { recent } = this.#logger as Partial<LeveledLogger>;
-    const monitored = this.#monitored();
+    const { monitored } = this;
     const sources = { config: this.#config, monitored, log: recent, clock: this.#clock, nextTurn: this.#nextTurn };
     return await createReport(sources, hasUsers);
   }
@@ -253,7 +252,7 @@ export class Sidecar {
     this.access.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
-    this.reporter.guard(() => this.recorder.finish());
+    this.reporter.shield(() => this.recorder.finish());
     await this.#state?.stop();
     await this.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
@@ -266,7 +265,7 @@ export class Sidecar {
    */
   async prepareReload(config: Config): Promise<() => void> {
     const takeOvers = [
-      this.#recording.prepareReload(config),
+      this.recorder.prepareReload(config),
       await this.access.prepare(config.monitor.auth),
       await this.tls.prepare(config),
       await this.accessLog.prepare(config.accessLog),
@@ -275,7 +274,7 @@ export class Sidecar {
       for (const takeOver of takeOvers) takeOver();
       this.#config = config;
       this.#hosts = createHostCheck(config);
-      this.#recording.memory.maxBytes = config.limits.memoryBytes;
+      this.recorder.memory.maxBytes = config.limits.memoryBytes;
       this.reporter.reconfigure(toAdmission(config));
       this.#upstream.reconfigure(config.upstream);
       this.gateway.reconfigure(toGatewayOptions(config));
@@ -288,7 +287,7 @@ export class Sidecar {
     const sidecar = this;
     return new Guard({
       get access() {
-        const trouble = sidecar.tls.monitor?.trouble;
+        const trouble = sidecar.tls.monitor?.files.trouble;
         return trouble === undefined ? sidecar.access.current : new AccessClosed(trouble);
       },
       get hosts() {
@@ -297,10 +296,10 @@ export class Sidecar {
     });
   }
 
-  #monitored(): Monitored {
+  #createMonitored(): Monitored {
     const sidecar = this;
     return {
-      catchUp: () => this.reporter.guard(() => this.recorder.catchUp()),
+      catchUp: () => this.reporter.shield(() => this.recorder.catchUp()),
       applications: [...this.recorder.applications.values()],
       health: {
         get isStarted() {
@@ -312,36 +311,17 @@ export class Sidecar {
       sidecar: {
         version: readVersion(),
         build: BUILD,
+        isRestored: this.#isRestored,
         own: this.recorder.own,
         reporter: this.reporter,
         limits: this.limits,
-        memory: this.#recording.memory,
         lifecycle: this.lifecycle,
         dispatcher: this.dispatcher,
         gateway: this.gateway,
         upstream: this.#upstream,
-        get access() {
-          const { counts } = sidecar.access;
-          return counts && { counts };
-        },
-        security: {
-          ...{ access: this.access, tls: this.tls, reloads: this.reloads },
-          get connections() {
-            return sidecar.#monitor.connections;
-          },
-        },
-        loopDelay: this.#loopDelay,
-        log: this.#logger as Partial<LeveledLogger>,
         readProcess,
-        state: this.#state,
-        accessLog: this.accessLog,
-        get droppedMarks() {
-          return sidecar.history.droppedMarks;
-        },
-        get otlp() {
-          return sidecar.#otlp;
-        },
       },
+      toTables: (process) => toTables(this.metricSources(process)),
       live: {
         clock: this.#clock,
         history: this.history,
@@ -350,6 +330,47 @@ export class Sidecar {
         probe: () => this.#upstream.probe(),
       },
     };
+  }
+
+  /** Of this moment. */
+  metricSources(process: ProcessReading): MetricSources {
+    const { recorder, access, tls, accessLog } = this;
+    const own = recorder.own.read();
+    const jvm = this.#jvm?.state;
+    const sections = { 'listen.tls': tls.listen, 'monitor.tls': tls.monitor, 'upstream.tls': tls.upstream };
+    return {
+      applications: [...recorder.applications.values()],
+      own,
+      comet: own.comet,
+      jvm: jvm?.kind === 'available' ? jvm.reading : undefined,
+      upstream: this.#upstream,
+      reporter: this.reporter,
+      dispatcher: this.dispatcher,
+      gateway: this.gateway,
+      lifecycle: this.lifecycle,
+      limits: this.limits,
+      memory: this.recorder.memory,
+      log: this.#logger as Partial<LeveledLogger>,
+      history: this.history,
+      monitor: this.#monitor.connections,
+      access: access.counts,
+      handshakes: { listen: tls.listen, monitor: tls.monitor },
+      upstreamTls: tls.upstream,
+      certificates: sections,
+      files: { ...sections, 'monitor.auth': access },
+      reloads: this.reloads,
+      state: this.#state,
+      otlp: this.#otlp,
+      accessLog: accessLog.isOn ? accessLog : undefined,
+      jvmSource: this.#jvm,
+      version: this.monitored.sidecar.version,
+      loop: this.#loopDelay,
+      process,
+    };
+  }
+
+  get #isRestored(): boolean {
+    return this.#state?.restored === 'restored';
   }
 
   #historySources(): HistorySources {
@@ -362,7 +383,7 @@ export class Sidecar {
       upstream: this.#upstream,
       lifecycle: this.lifecycle,
       reloads: this.reloads,
-      isRestored: this.#state?.restored === 'restored',
+      isRestored: this.#isRestored,
     };
   }
 
@@ -377,18 +398,17 @@ export class Sidecar {
   }
 }
 
-/** Creates the recording, with the counters of the state file. `learn` leaves that file to the sidecar that serves. */
-async function openRecording(
+/** Creates the recorder, with the counters of the state file. `learn` leaves that file to the sidecar that serves. */
+async function openRecorder(
   config: Config,
   { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
-): Promise<Pick<SidecarParts, 'recording' | 'state'>> {
-  const create = () =>
-    createRecording(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
+): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
+  const create = () => createRecorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
   const { file, intervalMs } = config.state;
-  if (file === undefined || listener !== undefined) return { recording: create(), state: undefined };
+  if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await takeUp(create, ({ recorder }) => recorder.destroy(), options);
-  return { recording: made, state: keeper };
+  const { made, keeper } = await takeUp(create, (recorder) => recorder.destroy(), options);
+  return { recorder: made, state: keeper };
 }
 
 /** As with the state file, `learn` leaves the access log to the sidecar that serves. */

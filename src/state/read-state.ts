@@ -2,9 +2,10 @@ import { constants } from 'node:fs';
 import { access, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { toErrno } from '../base/errors.ts';
 import { findFolderObstacle, openTrusted, UntrustedFileError } from '../base/trusted-file.ts';
-import type { ArchiveReader } from './archive/archive-reader.ts';
-import { openState, type Refusal } from './state-format.ts';
+import type { SavedRecord } from './saved-record.ts';
+import { openState, type StateRefusal } from './state-file.ts';
 
 /** Many times the size of full tables: a larger file must not be read into memory. */
 const MAX_FILE_BYTES = 1024 ** 3;
@@ -12,10 +13,10 @@ const OTHERS_MAY_WRITE = 0o002;
 
 export type Read =
   | { readonly kind: 'absent' }
-  | { readonly kind: Refusal; readonly why: string; readonly isFile: boolean }
+  | { readonly kind: StateRefusal; readonly why: string; readonly isFile: boolean }
   | {
       readonly kind: 'state';
-      readonly input: ArchiveReader;
+      readonly records: Iterable<SavedRecord>;
       readonly bytes: number;
       readonly sidecarVersion: string;
       readonly savedEpochMs: number;
@@ -34,8 +35,8 @@ export async function readState(file: string, applications: readonly string[], c
     const bytes = await readAll(file);
     const opened = openState(bytes, applications, clock);
     if (opened.kind !== 'state') return { ...opened, isFile: true };
-    const { header, input, savedEpochMs } = opened;
-    return { kind: 'state', input, bytes: bytes.length, sidecarVersion: header.sidecarVersion, savedEpochMs };
+    const { header, records, savedEpochMs } = opened;
+    return { kind: 'state', records, bytes: bytes.length, sidecarVersion: header.sidecarVersion, savedEpochMs };
   } catch (error) {
     const reason = error instanceof UntrustedFileError ? error.message : toErrno(error);
     if (reason === 'ENOENT') return { kind: 'absent' };
@@ -53,7 +54,7 @@ async function readAll(file: string): Promise<Buffer> {
 }
 
 /** Renames a refused file: one name per reason, so that restarts do not fill the disk. Undefined if it stays. */
-export async function setAside(file: string, reason: Refusal): Promise<string | undefined> {
+export async function setAside(file: string, reason: StateRefusal): Promise<string | undefined> {
   const aside = `${file}.refused-${reason}`;
   try {
     await rename(file, aside);
@@ -73,10 +74,4 @@ export async function findObstacle(file: string): Promise<string | undefined> {
   if (!target.isFile()) return `${file} is no file`;
   const refusal = await access(file, constants.R_OK).catch(toErrno);
   return refusal === undefined ? undefined : `${file} cannot be read (${refusal})`;
-}
-
-/** E.g. `ENOSPC`; else the name of the error, whose message may contain anything. */
-export function toErrno(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../base/clock.ts';
-import { NS_PER_MS } from '../base/clock.ts';
-import { ArchiveWriter } from './archive/archive-writer.ts';
-import { toTrailer } from './state-format.ts';
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import type { Fields } from './saved-record.ts';
 
-/** How long one slice may block the event loop. A long step may add a few milliseconds. */
+/** How long one slice may block the event loop. A long record may add a few milliseconds. */
 const SLICE_NS = 3 * NS_PER_MS;
+const CHUNK_CHARS = 131_072;
 
 export interface Written {
   readonly bytes: number;
@@ -16,40 +15,36 @@ export interface Written {
 }
 
 /**
- * Writes a state file: runs the steps of `write` in slices, with a turn of the event loop after each, and writes each
- * chunk when it is full. `isUrgent`: no turns in between, as at the end of the process.
+ * Writes a state file: takes `records` in slices, with a turn of the event loop after each, so that neither other work
+ * nor memory notices tables of tens of megabytes. `isUrgent`: no turns in between, as at the end of the process.
  */
 export async function writeInSlices(
   file: FileHandle,
-  write: (out: ArchiveWriter) => Iterable<void>,
+  records: Iterable<Fields>,
   { clock, isUrgent = false }: { clock: Clock; isUrgent?: boolean },
 ): Promise<Written> {
-  const out = new ArchiveWriter();
   const digest = createHash('sha256');
+  const steps = records[Symbol.iterator]();
   let bytes = 0;
   let longestSliceNs = 0;
-  const flush = async (chunks: readonly Buffer[]) => {
-    for (const chunk of chunks) {
-      digest.update(chunk);
-      bytes += chunk.length;
-      await writeAll(file, chunk);
-      out.recycle(chunk);
-    }
-  };
-  const steps = write(out)[Symbol.iterator]();
   for (let isDone = false; !isDone; ) {
     const beganNs = clock.nowNs();
     let nowNs = beganNs;
+    let lines = '';
     do {
-      isDone = steps.next().done === true;
+      const step = steps.next();
+      isDone = step.done === true;
+      if (!isDone) lines += `${JSON.stringify(step.value)}\n`;
       nowNs = clock.nowNs();
-    } while (!isDone && !out.hasFull && nowNs - beganNs < SLICE_NS);
+    } while (!isDone && lines.length < CHUNK_CHARS && nowNs - beganNs < SLICE_NS);
     longestSliceNs = Math.max(longestSliceNs, nowNs - beganNs);
-    await flush(isDone ? out.takeRest() : out.takeFull());
+    const chunk = Buffer.from(lines, 'utf8');
+    digest.update(chunk);
+    bytes += chunk.length;
+    await writeAll(file, chunk);
     if (!isDone && !isUrgent) await nextTurn();
   }
-  await flush([toTrailer(clock, bytes + 16)]);
-  const sum = digest.digest();
+  const sum = Buffer.from(digest.digest('hex'), 'latin1');
   await writeAll(file, sum);
   return { bytes: bytes + sum.length, longestSliceNs };
 }

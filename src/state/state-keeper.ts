@@ -6,23 +6,23 @@
  * The file never stops the sidecar from serving: an unusable one is set aside, a failed save is retried.
  */
 
-import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
+import { toErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { ArchiveReader } from './archive/archive-reader.ts';
-import type { ArchiveWriter } from './archive/archive-writer.ts';
-import { toErrno } from './read-state.ts';
+import { counter, gauge, info, type MetricDescription } from '../base/metric-description.ts';
+import type { Fields, SavedRecord } from './saved-record.ts';
 import { writeInSlices } from './sliced-write.ts';
-import { type Header, type Refusal, writeHeader } from './state-format.ts';
+import { type Header, headerFields, type StateRefusal } from './state-file.ts';
 import type { StateOwner } from './state-owner.ts';
 import { WrittenByAnotherError, writeAside } from './write-aside.ts';
 
 export interface Savable {
   /** Context paths. */
   readonly applications: readonly string[];
-  /** Writes itself in steps; other work runs between them. */
-  save(out: ArchiveWriter): Iterable<void>;
-  /** Restores what `save` wrote. Throws if that is unreadable; then discard this object. */
-  load(input: ArchiveReader): void;
+  /** Its records, each built when the iterator reaches it; other work runs in between. */
+  save(): Iterable<Fields>;
+  /** Restores what `save` yielded. Throws if that is unreadable; then discard this object. */
+  load(records: Iterable<SavedRecord>): void;
 }
 
 export interface LastSave {
@@ -56,7 +56,7 @@ export class StateKeeper {
   #isStopped = false;
   #isFailing = false;
   /** The outcome of loading the file at the start. */
-  readonly restored: 'restored' | 'absent' | Refusal;
+  readonly restored: 'restored' | 'absent' | StateRefusal;
   last: LastSave | undefined;
   saves = 0;
   failures = 0;
@@ -111,7 +111,7 @@ export class StateKeeper {
     const beganNs = this.#clock.nowNs();
     const epochMs = this.#clock.epochMs();
     const written = await writeAside(this.#file, (handle) =>
-      writeInSlices(handle, (out) => this.#steps(out), { clock: this.#clock, isUrgent }),
+      writeInSlices(handle, this.#records(), { clock: this.#clock, isUrgent }),
     );
     await this.#owner.claim();
     this.saves += 1;
@@ -122,9 +122,9 @@ export class StateKeeper {
     this.#logger.info({ file: this.#file }, 'the state is saved again');
   }
 
-  *#steps(out: ArchiveWriter): Generator<void> {
-    writeHeader(out, this.#header);
-    yield* this.#state.save(out);
+  *#records(): Generator<Fields> {
+    yield headerFields(this.#header, this.#clock);
+    yield* this.#state.save();
   }
 
   #schedule(waitMs: number): void {
@@ -159,3 +159,39 @@ export class StateKeeper {
     this.#logger.warn(details, message);
   }
 }
+
+export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
+  info(
+    'd2_sidecar_state_start_info',
+    'What became of the state file at the start: restored, absent, or why it was refused.',
+    ({ restored }) => ({ [restored]: 1 }),
+    'result',
+  ),
+  counter('d2_sidecar_state_saves_total', 'Times that the state was saved.', ({ saves }) => saves),
+  counter(
+    'd2_sidecar_state_save_failures_total',
+    'Times that the state could not be saved.',
+    ({ failures }) => failures,
+  ),
+  counter(
+    'd2_sidecar_state_conflicts_total',
+    'Times that another sidecar was found to save to the same state.file.',
+    ({ conflicts }) => conflicts,
+  ),
+  gauge(
+    'd2_sidecar_state_last_save_timestamp_seconds',
+    'When the last save began, in seconds since 1970.',
+    ({ last }) => last && last.epochMs / MS_PER_S,
+  ),
+  gauge(
+    'd2_sidecar_state_last_save_seconds',
+    'How long the last save took; the traffic went on meanwhile.',
+    ({ last }) => last && last.durationNs / NS_PER_S,
+  ),
+  gauge(
+    'd2_sidecar_state_last_save_slice_seconds',
+    'The longest that the last save kept the event loop at once.',
+    ({ last }) => last && last.longestSliceNs / NS_PER_S,
+  ),
+  gauge('d2_sidecar_state_file_bytes', 'Size of the state file.', ({ last }) => last?.bytes),
+];

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { openTrusted } from '../base/trusted-file.ts';
-import { HEADER_BYTES, type Header, peekHeader } from './state-format.ts';
+import { HEADER_BYTES, type Header, peekHeader } from './state-file.ts';
 
 /** The properties of a file that change when it is rewritten. */
 interface Print {

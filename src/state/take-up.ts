@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { NS_PER_MS } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { findObstacle, type Read, readState, setAside } from './read-state.ts';
-import type { Header, Refusal } from './state-format.ts';
+import type { Header, StateRefusal } from './state-file.ts';
 import { type Savable, StateKeeper } from './state-keeper.ts';
 import { StateOwner } from './state-owner.ts';
 
@@ -15,7 +15,7 @@ export interface TakeUpOptions {
   readonly logger: Logger;
 }
 
-const WHAT_TO_DO: Readonly<Record<Refusal, string>> = {
+const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
   torn: 'the disk or another program has damaged it; nothing is left to do but to look why',
   foreign: 'if it is of this sidecar, set applications and state.file as they were, put the file back and start again',
   older: 'start the version that wrote it, or go on without it',
@@ -67,17 +67,17 @@ export async function takeUp<Made extends { readonly state: Savable }>(
   return { made, keeper };
 }
 
-function tryToLoad(state: Savable, { input }: Extract<Read, { kind: 'state' }>): string | undefined {
+function tryToLoad(state: Savable, { records }: Extract<Read, { kind: 'state' }>): string | undefined {
   try {
-    state.load(input);
-    return input.isAtEnd ? undefined : 'there is more in it than expected';
+    state.load(records);
+    return undefined;
   } catch (error) {
     return error instanceof Error ? error.message : 'unknown reason';
   }
 }
 
 async function refuse(
-  { kind, why, isFile }: { readonly kind: Refusal; readonly why: string; readonly isFile: boolean },
+  { kind, why, isFile }: { readonly kind: StateRefusal; readonly why: string; readonly isFile: boolean },
   { file, logger }: TakeUpOptions,
 ): Promise<void> {
   const setAsideAs = isFile ? await setAside(file, kind) : undefined;

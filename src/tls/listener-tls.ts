@@ -1,13 +1,13 @@
 /** TLS of one listener: the options of its server, its failed handshakes, and certificate changes at run time. */
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
-import type { SidecarError } from '../base/errors.ts';
+import { counter, type MetricDescription, type MetricValues } from '../base/metric-description.ts';
 import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
 import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import type { TlsFiles } from './tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
 
-export interface HandshakeNumbers {
+interface HandshakeNumbers {
   /** All handshakes that failed, including the two counts below. */
   readonly failed: number;
   readonly timedOut: number;
@@ -17,12 +17,27 @@ export interface HandshakeNumbers {
   readonly unverified: number;
 }
 
+/** By OpenSSL's code. */
+const UNVERIFIED: ReadonlyMap<string, string> = new Map([
+  ['CERT_HAS_EXPIRED', 'it has expired'],
+  ['CERT_NOT_YET_VALID', 'it is not valid yet'],
+  ['CERT_REVOKED', 'it is revoked'],
+  ['CERT_SIGNATURE_FAILURE', 'its signature is wrong'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'it is self-signed'],
+  ['INVALID_PURPOSE', 'it is not for clients'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'its authority is unknown'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'its authority is unknown'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'its authority is unknown'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its authority is unknown'],
+]);
+
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 
 export class ListenerTls {
   readonly #section: string;
   readonly #clientAuth: ListenerTlsConfig['clientAuth'];
-  readonly #watched: WatchedTls;
+  /** Its `trouble`: why the stand-in certificate is used. */
+  readonly files: WatchedTls;
   readonly #logger: WatchedTlsParts['logger'];
   #failed = 0;
   #timedOut = 0;
@@ -43,7 +58,7 @@ export class ListenerTls {
   private constructor(section: string, config: ListenerTlsConfig, watched: WatchedTls, { logger }: WatchedTlsParts) {
     this.#section = section;
     this.#clientAuth = config.clientAuth;
-    this.#watched = watched;
+    this.files = watched;
     this.#logger = logger;
   }
 
@@ -53,19 +68,13 @@ export class ListenerTls {
       timedOut: this.#timedOut,
       refused: this.#refused,
       unverified: this.#unverified,
-      ...this.#watched.numbers,
+      ...this.files.numbers,
     };
   }
 
-  /** Why the stand-in certificate is used; undefined when the files are used. */
-  get trouble(): SidecarError | undefined {
-    return this.#watched.trouble;
-  }
-
-  /** For `tls.createServer` and `https.createServer`. */
   serverOptions(handshakeTimeoutMs: number): TlsOptions {
     return {
-      ...this.#watched.options,
+      ...this.files.options,
       ALPNProtocols: [...ALPN_PROTOCOLS],
       handshakeTimeout: handshakeTimeoutMs,
       requestCert: this.#clientAuth !== 'none',
@@ -75,25 +84,13 @@ export class ListenerTls {
 
   /** Updates the certificates of `server`, made with `serverOptions`, and counts its failed handshakes. */
   attach(server: Server): void {
-    this.#watched.onReplaced((options) => server.setSecureContext(options));
+    this.files.onReplaced((options) => server.setSecureContext(options));
     server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
   }
 
   /** Reads other files for the same kind of clients; the result applies them to new connections. Throws like `open`. */
   async prepare(config: ListenerTlsConfig): Promise<() => void> {
-    return await this.#watched.prepare(filesOf(this.#section, config));
-  }
-
-  watch(): void {
-    this.#watched.watch();
-  }
-
-  close(): void {
-    this.#watched.close();
-  }
-
-  async poll(): Promise<void> {
-    await this.#watched.poll();
+    return await this.files.prepare(filesOf(this.#section, config));
   }
 
   /** The client's identity by its certificate. Call it once for each connection: it counts unverified clients. */
@@ -101,9 +98,10 @@ export class ListenerTls {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
       this.#unverified += 1;
+      const reason = reasonOf(socket);
       this.#logger.debug(
-        { section: this.#section, reason: reasonOf(socket) },
-        'a client certificate leads to no authority',
+        { section: this.#section, reason },
+        `a client certificate was not verified: ${UNVERIFIED.get(reason ?? '') ?? 'it cannot be used'}`,
       );
     }
     return clientCertificateOf(socket);
@@ -129,4 +127,28 @@ function filesOf(section: string, { certFile, keyFile, clientCaFile }: ListenerT
 function reasonOf(socket: TLSSocket): string | undefined {
   const reason: unknown = socket.authorizationError;
   return typeof reason === 'string' ? reason : undefined;
+}
+
+/** By name, `listen` and `monitor`; undefined without TLS. */
+export type TlsListeners = Readonly<Record<string, Pick<ListenerTls, 'numbers'> | undefined>>;
+
+export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
+  counter(
+    'd2_sidecar_tls_handshakes_failed_total',
+    'TLS handshakes of clients that failed: they took too long, had no certificate to be let in with, or anything else.',
+    (listeners) =>
+      Object.entries(listeners).map(([name, listener]) => [name, listener && toReasons(listener.numbers)] as const),
+    'listener',
+    'reason',
+  ),
+  counter(
+    'd2_sidecar_tls_unverified_clients_total',
+    'Clients let in as if they had no certificate, since theirs leads to no authority.',
+    (listeners) => Object.entries(listeners).map(([name, listener]) => [name, listener?.numbers.unverified] as const),
+    'listener',
+  ),
+];
+
+function toReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
+  return { timeout: timedOut, certificate: refused, other: failed - timedOut - refused };
 }

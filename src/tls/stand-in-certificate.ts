@@ -6,8 +6,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 
-export interface StandIn {
-  /** Both are PEM. */
+interface StandIn {
   readonly cert: string;
   readonly key: string;
 }
@@ -61,7 +60,6 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 
-/** E.g. `260301080000Z`. */
 function time(epochMs: number): Buffer {
   const text = new Date(epochMs).toISOString().replace(/[-:T]|\.\d+/g, '');
   return der(UTC_TIME, Buffer.from(text.slice(2), 'latin1'));

@@ -7,7 +7,6 @@ import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { TLS_POLICY } from './policy.ts';
 
 export interface TlsFiles {
-  /** e.g. `listen.tls` */
   readonly section: string;
   /** `certFile` and `keyFile` are both set or both undefined. */
   readonly certFile: string | undefined;
@@ -76,12 +75,6 @@ export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): T
   return { options, secureContext: toContext(section, options), notAfterEpochMs, warnings };
 }
 
-async function readFile(key: string, file: string, onMode?: (mode: number) => void): Promise<string>;
-async function readFile(
-  key: string,
-  file: string | undefined,
-  onMode?: (mode: number) => void,
-): Promise<string | undefined>;
 async function readFile(
   key: string,
   file: string | undefined,
@@ -102,7 +95,7 @@ function parseCertificates(where: string, text: string): readonly X509Certificat
     try {
       return new X509Certificate(block);
     } catch (cause) {
-      throw new ConfigError(`${where}: certificate ${index + 1} cannot be read: ${toReason(cause)}`, { cause });
+      throw new ConfigError(`${where}: certificate ${index + 1} cannot be read: ${toFileReason(cause)}`, { cause });
     }
   });
 }
@@ -145,11 +138,6 @@ function toContext(section: string, options: TlsMaterial['options']): SecureCont
     return createSecureContext(options);
   } catch (cause) {
     // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
-    throw new ConfigError(`${section}: certificate and key cannot be used: ${toReason(cause)}`, { cause });
+    throw new ConfigError(`${section}: certificate and key cannot be used: ${toFileReason(cause)}`, { cause });
   }
-}
-
-/** `ENOENT`, `ERR_OSSL_PEM_BAD_BASE64_DECODE`; never a message, which could quote the content of a file. */
-function toReason(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -1,11 +1,13 @@
 /**
  * Keeps certificates and keys up to date. Watches their files; a reload may name others. Affects new connections only.
  */
+
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
+import { gauge, type MetricDescription } from '../base/metric-description.ts';
 import { TLS_POLICY } from './policy.ts';
 import { createStandIn } from './stand-in-certificate.ts';
 import { readTlsFiles, type TlsFiles, type TlsMaterial, type TlsTexts, toTlsMaterial } from './tls-files.ts';
@@ -26,14 +28,13 @@ const CHANGED = {
 const STANDING_IN = {
   taken: 'certificate files can be used now: new connections use them',
   unusable:
-    'certificate files cannot be used: the port has a self-signed certificate and refuses everybody until they can be; ' +
-    'clients are served all the same',
+    'certificate files cannot be used: the port has a self-signed certificate and refuses all requests until they can be used; ' +
+    'clients are still served',
 };
 
-export class WatchedTls {
+export class WatchedTls extends FileWatch {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #watch: FileWatch;
   readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
   #files: TlsFiles;
   #material: TlsMaterial;
@@ -60,18 +61,10 @@ export class WatchedTls {
   }
 
   private constructor(files: TlsFiles, texts: string | undefined, material: TlsMaterial, parts: WatchedTlsParts) {
+    super(files.section, parts);
     this.#files = files;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
-    const messages = () => (this.#trouble === undefined ? CHANGED : STANDING_IN);
-    const watched = {
-      section: files.section,
-      get messages() {
-        return messages();
-      },
-      look: () => this.#look(),
-    };
-    this.#watch = new FileWatch(watched, parts);
     this.#material = material;
     this.#texts = texts;
     this.#warn();
@@ -90,26 +83,13 @@ export class WatchedTls {
     return this.#material.secureContext;
   }
 
-  get numbers(): WatchedTlsNumbers {
-    return { ...this.#watch.numbers, notAfterEpochMs: this.#material.notAfterEpochMs };
+  override get numbers(): WatchedTlsNumbers {
+    return { ...super.numbers, notAfterEpochMs: this.#material.notAfterEpochMs };
   }
 
   /** Calls `listener` with the options of each new set of files; new connections should use them. */
   onReplaced(listener: (options: TlsMaterial['options']) => void): void {
     this.#listeners.push(listener);
-  }
-
-  watch(): void {
-    this.#watch.watch();
-  }
-
-  close(): void {
-    this.#watch.close();
-  }
-
-  /** Checks the files now. Never rejects: if anything is wrong with them, the old ones stay. */
-  async poll(): Promise<void> {
-    await this.#watch.poll();
   }
 
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
@@ -126,10 +106,14 @@ export class WatchedTls {
     this.#trouble = error;
     const { section } = this.#files;
     this.#logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
-    this.#watch.told(error.message);
+    this.told(error.message);
   }
 
-  async #look(): Promise<(() => void) | undefined> {
+  protected override get messages() {
+    return this.#trouble === undefined ? CHANGED : STANDING_IN;
+  }
+
+  protected override async look(): Promise<(() => void) | undefined> {
     const files = this.#files;
     try {
       const texts = await readTlsFiles(files);
@@ -153,7 +137,7 @@ export class WatchedTls {
     this.#material = material;
     this.#texts = comparable;
     this.#trouble = undefined;
-    this.#watch.taken();
+    this.taken();
     this.#warn();
   }
 
@@ -172,3 +156,19 @@ function toStandIn(clock: Clock): TlsMaterial {
 function toComparable({ cert, key, ca }: TlsTexts): string {
   return JSON.stringify([cert, key, ca]);
 }
+
+/** By section, e.g. `listen.tls`; undefined without TLS. */
+export type TlsSections = Readonly<Record<string, { readonly numbers: WatchedTlsNumbers } | undefined>>;
+
+export const CERTIFICATE_METRICS: readonly MetricDescription<TlsSections>[] = [
+  gauge(
+    'd2_sidecar_tls_certificate_expiry_timestamp_seconds',
+    'When the certificate in use ends, in seconds since 1970.',
+    (sections) =>
+      Object.entries(sections).map(([section, part]) => {
+        const endEpochMs = part?.numbers.notAfterEpochMs;
+        return [section, endEpochMs && endEpochMs / MS_PER_S] as const;
+      }),
+    'section',
+  ),
+];

@@ -14,7 +14,7 @@ export interface Answer {
 
 type Obey = (argument: unknown) => unknown;
 
-/** Obeys orders until the parent is gone, then ends the process. Order number 0 tells the parent that the process is ready. */
+/** Carries out orders until the parent is gone, then ends the process. Order number 0 tells the parent that the process is ready. */
 export function obeyOrders(orders: Readonly<Record<string, Obey>>): void {
   process.on('message', ({ number, kind, argument }: Order) => {
     const answer = (rest: Omit<Answer, 'number'>) => process.send?.({ number, ...rest });

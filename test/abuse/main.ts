@@ -1,7 +1,7 @@
 /**
- * The abuse run: `npm run abuse`. One flood after the other against a sidecar in a cgroup of 512 MiB, each with honest users beside it;
- * then nobody may have waited for long, and the process must live. Compiled into dist-abuse/ on its own; it knows the sidecar as it is
- * built and by what it answers. To be read first: floods/ (what is done), users/crowd.ts (what is measured), run/verdict.ts (the bounds).
+ * The abuse run: `npm run abuse`. Floods in sequence against a sidecar in a cgroup of 512 MiB, each with honest users beside it;
+ * no user may have waited long, and the process must survive. Compiled into dist-abuse/; it uses the sidecar only as built,
+ * through its ports. Read first: floods/ (the attacks), users/crowd.ts (the measurements), run/verdict.ts (the bounds).
  */
 import path from 'node:path';
 import { ROOT_FOLDER } from '../bench/load/folders.ts';
@@ -26,7 +26,7 @@ async function run(args: readonly string[]): Promise<number> {
     return 0;
   }
   const cgroup = MemoryCgroup.create(MEMORY_BYTES);
-  // Whichever way this ends: by then its processes have been ended.
+  // However the run ends: its processes have been ended by then.
   process.on('exit', () => cgroup?.remove());
   if (cgroup === undefined)
     progress('no memory cgroup can be made here: resident memory is compared with 512 MiB instead');
@@ -66,7 +66,7 @@ async function abuse({ options, processes, folder, cgroup }: AbuseParts): Promis
   return rows.every(isGood) ? 0 : 1;
 }
 
-/** The last try counts; the ones before it are seen in the progress. */
+/** The last try counts; earlier ones are visible in the progress. */
 async function tryFlood(abuseRun: AbuseRun, flood: Flood, retries: number, watch: ProgressWatch): Promise<Row> {
   for (let left = retries; ; left -= 1) {
     watch.begin(flood);
@@ -77,7 +77,7 @@ async function tryFlood(abuseRun: AbuseRun, flood: Flood, retries: number, watch
   }
 }
 
-/** A line now and then for a flood that goes on. */
+/** A progress line now and then during a flood. */
 class ProgressWatch {
   readonly #floods: readonly Flood[];
   #flood: Flood | undefined;

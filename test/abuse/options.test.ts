@@ -15,7 +15,7 @@ describe('parseOptions', () => {
     expect(floods.map(({ name }) => name)).toEqual(['churn', 'gzip-bomb', 'half-open']);
   });
 
-  it('tries a flood of the short form once more', () => {
+  it('retries a failed flood in the short form', () => {
     expect(parseOptions(['--short'])).toMatchObject({ isShort: true, retries: 4 });
     expect(parseOptions(['--short', '--retries', '0']).retries).toBe(0);
   });
@@ -26,7 +26,7 @@ describe('parseOptions', () => {
 });
 
 describe('FLOODS', () => {
-  it('each has a name of its own', () => {
+  it('have distinct names', () => {
     expect(new Set(FLOODS.map(({ name }) => name)).size).toBe(FLOODS.length);
   });
 });

@@ -8,7 +8,7 @@ export interface Options {
   readonly floods: readonly Flood[];
   /** The sidecar's main.js; undefined: the one in dist/. */
   readonly sidecar: string | undefined;
-  /** How often a flood that missed a bound is tried again. */
+  /** Number of retries of a flood that missed a bound. */
   readonly retries: number;
   readonly list: boolean;
   readonly help: boolean;

@@ -1,4 +1,4 @@
-/** What the upstream of an abuse run serves, known to all its processes. */
+/** What the upstream of an abuse run serves, shared by all its processes. */
 
 export const APPLICATION = '/smartWeb';
 export const COMET_PATH = `${APPLICATION}/api/cometd`;
@@ -6,18 +6,18 @@ export const COMET_PATH = `${APPLICATION}/api/cometd`;
 export const RPC_PATH = `${APPLICATION}/api/rest/v0/d2/rpc/Plant/Small`;
 /** Answered with `LARGE_BYTES`. */
 export const LARGE_PATH = `${APPLICATION}/api/rest/v0/d2/rpc/Plant/Large`;
-/** The upstream never reads what is uploaded here. */
+/** The upstream never reads uploads to this path. */
 export const UNREAD_PATH = `${APPLICATION}/unread`;
-/** The upstream never answers; open to everybody. */
+/** The upstream never answers this path; it needs no login. */
 export const HOLD_PATH = '/hold';
-/** In the query of `COMET_PATH`: the body is read, and the answer never comes. */
+/** In the query of `COMET_PATH`: the body is read, but never answered. */
 export const HOLD_QUERY = 'hold=1';
 export const LARGE_BYTES = 5 * 1024 * 1024;
 
 export const USERS_ADDRESS = '127.0.0.1';
 export const ATTACKER_ADDRESS = '127.0.0.2';
 
-/** Users that the upstream knows. The attacker has an account in the floods that need one. */
+/** Users of the upstream. The attacker has an account in the floods that need one. */
 export const HONEST_CREDENTIAL = toBasic('honest', 'right');
 export const ATTACKER_CREDENTIAL = toBasic('mallory', 'right');
 export const ATTACKER_COOKIE = 'JSESSIONID=accepted';

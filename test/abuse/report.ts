@@ -7,7 +7,7 @@ import { callsOf, failedOf, missedBounds } from './run/verdict.ts';
 
 export interface Row {
   readonly flood: Flood;
-  /** An error where the run itself failed. */
+  /** An error if the run itself failed. */
   readonly result: FloodResult | Error;
 }
 
@@ -47,7 +47,7 @@ export function renderReport(rows: readonly Row[], limit: string): string {
   ].join('\n');
 }
 
-/** What tells why, below the table. */
+/** Reasons, below the table. */
 function toNotes({ flood, result }: Row): string[] {
   const texts =
     result instanceof Error

@@ -16,7 +16,7 @@ describe('docs/errors.md', () => {
     expect(rows.map(([, code]) => code)).toEqual(Object.keys(ERROR_CODES));
   });
 
-  it('says for each what it means and what to do', () => {
+  it('gives a meaning and an advice for each code', () => {
     expect(rows.filter(([, , meaning = '', advice = '']) => meaning.length < 20 || advice.length < 20)).toEqual([]);
   });
 });

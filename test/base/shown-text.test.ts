@@ -9,12 +9,12 @@ describe('a text that is shown', () => {
     ['invisible characters', 'a\u200b\ufeff\u00adb', 'a\ufffd\ufffd\ufffdb'],
     ['line and paragraph separators', 'a\u2028\u2029', 'a\ufffd\ufffd'],
     ['a pair of surrogates as one', 'a\u{e0041}b', 'a\ufffdb'],
-  ])('has U+FFFD for %s', (_what, text, expected) => {
+  ])('replaces %s with U+FFFD', (_what, text, expected) => {
     expect(toShownText(text)).toBe(expected);
   });
 
   it.each(['', ' ', 'E.Demo.Test', 'Čerpadlo 1 🚰', 'a"b\\c<d>', '\ud83d alone', '\ufffd'])(
-    'keeps all else: %j',
+    'keeps everything else: %j',
     (text) => {
       expect(toShownText(text)).toBe(text);
     },

@@ -53,7 +53,7 @@ describe('a regular file', () => {
     expect(await read(`${path.relative(process.cwd(), at('sub'))}/.././/file`)).toBe('text');
   });
 
-  it('that is absent, or in a folder that is none, is told by the system’s code', async () => {
+  it('that is absent, or below a file, is reported by the system’s code', async () => {
     writeFileSync(at('file'), '');
     expect(await read(at('none'))).toBe('refused: ENOENT');
     expect(await read(at('none', 'below'))).toBe('refused: ENOENT');
@@ -61,8 +61,8 @@ describe('a regular file', () => {
   });
 });
 
-describe('what is no regular file', () => {
-  it('is refused at once, and named: a FIFO, a folder, a device', async () => {
+describe('a file that is not regular', () => {
+  it('is refused at once with its kind: a FIFO, a folder, a device', async () => {
     execFileSync('mkfifo', [at('fifo')]);
     expect(await read(at('fifo'))).toBe('refused: it is a FIFO, expected a regular file');
     expect(await read(folder)).toBe('refused: it is a folder, expected a regular file');
@@ -110,7 +110,7 @@ describe('a symbolic link', () => {
     for (const file of [at('absolute', 'file'), at('chain'), at('real', 'up')]) expect(await read(file)).toBe('text');
   });
 
-  it('of a secret as Kubernetes mounts it is followed, in a folder that all may write', async () => {
+  it('of a Kubernetes secret is followed, in a folder that all may write', async () => {
     mkdirSync(at('mount', '..2026_03_01'), { recursive: true });
     chmodSync(at('mount'), 0o1777);
     writeFileSync(at('mount', '..2026_03_01', 'sidecar.yaml'), 'first');
@@ -119,12 +119,12 @@ describe('a symbolic link', () => {
     expect(await read(at('mount', 'sidecar.yaml'))).toBe('first');
   });
 
-  it('to itself ends with the code of the system', async () => {
+  it('to itself fails with the system’s code', async () => {
     symlinkSync('loop', at('loop'));
     expect(await read(at('loop'))).toBe('refused: ELOOP');
   });
 
-  it('to nothing makes the file where it leads to', async () => {
+  it('to a missing file creates that file', async () => {
     symlinkSync('real/new', at('link'));
     const { handle, realPath } = await openTrusted(at('link'), constants.O_WRONLY | constants.O_CREAT, 0o600);
     await handle.close();
@@ -143,7 +143,7 @@ it.runIf(process.platform === 'linux')('the path of a descriptor of this process
   await handle.close();
 });
 
-it('an error of ours is told by its message, one of the system by its code, and nothing else at all', () => {
+it('reports our errors by message, the system’s by code, and nothing else', () => {
   expect(toFileReason(new UntrustedFileError('it is a FIFO'))).toBe('it is a FIFO');
   expect(toFileReason(Object.assign(new Error('s3cr3t'), { code: 'EACCES' }))).toBe('EACCES');
   expect(toFileReason(new Error('s3cr3t'))).toBe('unknown reason');

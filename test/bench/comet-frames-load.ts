@@ -1,10 +1,10 @@
 /**
- * What reading each value in a compressed WebSocket message of its own costs: 5,000 messages a second, compressed beforehand and
- * written by a bare socket to a client that drops them, so that both ends cost next to nothing.
+ * The cost of reading each value in a compressed WebSocket message of its own: 5,000 messages a second, compressed beforehand and
+ * written by a bare socket to a client that drops them, so that both ends cost almost nothing.
  *
  *   npm run build && npx vitest run --config test/bench/vitest.config.ts comet-frames
  *
- * Compare the two within one run only. `COMET_LOAD_ROUNDS` (default 4) pairs of rounds of `COMET_LOAD_SECONDS` (default 8) each.
+ * Compare the two only within one run. `COMET_LOAD_ROUNDS` (default 4) pairs of rounds of `COMET_LOAD_SECONDS` (default 8) each.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -30,11 +30,11 @@ const UPGRADE =
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n';
 const HANDSHAKE = { channel: '/meta/handshake', id: '1' };
 
-it('5,000 messages a second, each compressed with what came before it', async () => {
+it('5,000 messages a second, compressed with context takeover', async () => {
   const frames = await compressedFrames((WARM_UP_SECONDS + SECONDS + 1) * MESSAGES_PER_SECOND);
   const shares: { on: number[]; off: number[] } = { on: [], off: [] };
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Who goes first changes, so that a machine that gets slower harms both alike.
+    // The first one alternates, so that a machine that slows down affects both alike.
     for (const way of round % 2 === 0 ? (['on', 'off'] as const) : (['off', 'on'] as const)) {
       const share = await measure(frames, way === 'on');
       shares[way].push(share);
@@ -49,7 +49,7 @@ it('5,000 messages a second, each compressed with what came before it', async ()
   );
 });
 
-/** Share of a core that the sidecar takes, reading or not. */
+/** Share of a core that the sidecar uses, with and without reading. */
 async function measure(frames: readonly Buffer[], isReading: boolean): Promise<number> {
   const upstream = net.createServer((socket) => pushFrames(socket, frames)).listen(0, '127.0.0.1');
   await once(upstream, 'listening');
@@ -105,7 +105,7 @@ async function compressedFrames(count: number): Promise<Buffer[]> {
     await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, resolve));
     const message = Buffer.concat(out);
     out = [];
-    // RSV1, without the four bytes that every flush ends with (RFC 7692 §7.2.1).
+    // RSV1, without the four bytes that end every flush (RFC 7692 §7.2.1).
     frames.push(Buffer.concat([headOf(0xc1, message.length - 4), message.subarray(0, -4)]));
   }
   return frames;
@@ -115,7 +115,7 @@ function plainText(text: string): Buffer {
   return Buffer.concat([headOf(0x81, text.length), Buffer.from(text)]);
 }
 
-/** Masked with zeros, which is no change. */
+/** Masked with zeros, which changes nothing. */
 function maskedText(text: string): Buffer {
   return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
 }

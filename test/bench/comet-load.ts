@@ -1,10 +1,10 @@
 /**
- * What reading Comet costs: one client with 1,000 subscribed objects gets 5,000 values a second over a compressed WebSocket,
- * through a sidecar that reads it and, in turns, through one that does not. Beside it, other users call over REST.
+ * The cost of reading Comet: one client with 1,000 subscribed objects gets 5,000 values a second over a compressed WebSocket,
+ * through a sidecar that reads it and, alternating, through one that does not. Meanwhile other users call over REST.
  *
  *   npm run build && npx vitest run --config test/bench/vitest.config.ts
  *
- * Compare the two within one run only. `COMET_LOAD_ROUNDS` (default 4) pairs of rounds of `COMET_LOAD_SECONDS` (default 8) each.
+ * Compare the two only within one run. `COMET_LOAD_ROUNDS` (default 4) pairs of rounds of `COMET_LOAD_SECONDS` (default 8) each.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -65,13 +65,13 @@ afterAll(async () => {
 
 it.each<[string, Load]>([
   [
-    '10 values in a message, as a server sends what has come since the last one',
+    '10 values in a message, like a server that collects values',
     { valuesPerMessage: 10, valuesPerSecond: VALUES_PER_SECOND },
   ],
 ])('%s', async (name, load) => {
   const rounds: { on: Round[]; off: Round[] } = { on: [], off: [] };
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Who goes first changes, so that a machine that gets slower harms both alike.
+    // The first one alternates, so that a machine that slows down affects both alike.
     const order = round % 2 === 0 ? (['on', 'off'] as const) : (['off', 'on'] as const);
     for (const way of order) {
       const measured = await measure(way === 'on' ? reading : passing, load);
@@ -117,7 +117,7 @@ async function measure({ origin, process: { pid } }: CometSidecar, load: Load): 
   };
 }
 
-/** Pushes at the wanted rate, whatever the timers do, until the returned function is called; that gives the number of values. */
+/** Pushes at the given rate, however late the timers are, until the returned function is called, which returns the number of values. */
 function push({ valuesPerMessage, valuesPerSecond }: Load): () => number {
   const beganMs = performance.now();
   let pushed = 0;

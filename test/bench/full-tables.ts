@@ -1,10 +1,10 @@
 /**
- * Full tables, for what they cost: 2,000 RPCs, 2,000 SBA methods and 10,000 objects, each with a full window; 10,000 sessions with
- * 10 RPCs each, a fifth of them of Comet with 10 monitorings.
+ * Full tables, to measure their cost: 2,000 RPCs, 2,000 SBA methods and 10,000 objects, each with a full window; 10,000 sessions with
+ * 10 RPCs each, a fifth of them of Comet with 10 subscriptions.
  */
 import { type Clock, NS_PER_MS, systemClock } from '../../src/base/clock.ts';
-import { createRecording, type RecorderConfig, type Recording } from '../../src/measure/record/create-recorder.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { createRecorder } from '../../src/measure/record/create-recorder.ts';
+import type { Recorder, RecorderConfig } from '../../src/measure/record/recorder.ts';
 import type { StateKeeper } from '../../src/state/state-keeper.ts';
 import { takeUp } from '../../src/state/take-up.ts';
 import { Random } from '../fuzz/random.ts';
@@ -26,7 +26,7 @@ const SESSIONS = 10_000;
 const RPCS_OF_SESSION = 10;
 const STEPS = 30;
 
-/** Goes as the system's, and can be set back: tables are filled as if it had taken five minutes. */
+/** Follows the system's clock, and can be set back: tables are filled as if it had taken five minutes. */
 class FillingClock implements Clock {
   aheadMs = -300_000;
 
@@ -43,11 +43,11 @@ const random = new Random(1);
 /** Around 20 ms, with a tail. */
 const duration = () => 5 * NS_PER_MS * Math.exp(3 * random.next() * random.next());
 
-function fill({ recorder, state }: Recording, clock: FillingClock): void {
+function fill(recorder: Recorder, clock: FillingClock): void {
   const application = recorder.applications.get('smartWeb');
   if (application === undefined) throw new Error('no application');
   const { statistics, sessions } = application;
-  const clients = state.clientsOf('smartWeb');
+  const clients = recorder.state.clientsOf('smartWeb');
   for (let step = 0; step < STEPS; step += 1) {
     for (let i = 0; i < 2_000; i += 1) {
       for (let n = 0; n < 20; n += 1) statistics.rpc.recordAnswered(`E.Boiler${i}.Procedure`, 200, duration());
@@ -85,22 +85,21 @@ function fill({ recorder, state }: Recording, clock: FillingClock): void {
   }
 }
 
-/** What keeps `file`, with tables as they are in it. */
+/** The keeper of `file`, with the tables restored from it. */
 export async function openState(
   file: string,
   clock: Clock,
-): Promise<{ readonly made: Recording; readonly keeper: StateKeeper }> {
-  await initMetrics();
+): Promise<{ readonly made: Recorder; readonly keeper: StateKeeper }> {
   const silent = () => undefined;
   const logger = { debug: silent, info: silent, warn: silent, error: silent } as never;
   return await takeUp(
-    () => createRecording(CONFIG, clock),
-    ({ recorder }) => recorder.destroy(),
+    () => createRecorder(CONFIG, clock),
+    (recorder) => recorder.destroy(),
     { file, intervalMs: 10_000, sidecarVersion: '0.0.0', clock, logger },
   );
 }
 
-/** The same with full tables, of which none is in `file` yet. */
+/** The same with full tables, before the first save. */
 export async function openFullState(file: string): ReturnType<typeof openState> {
   const clock = new FillingClock();
   const opened = await openState(file, clock);

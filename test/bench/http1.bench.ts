@@ -1,5 +1,5 @@
 /**
- * What reading heads and finding the ends of bodies costs, 1,000 messages in each iteration:
+ * The cost of reading heads and finding the ends of bodies, 1,000 messages in each iteration:
  * `npx vitest bench --run test/bench/http1.bench.ts`. A mean of 1.5 ms is 1.5 µs for a message.
  */
 import { bench, describe } from 'vitest';
@@ -18,7 +18,7 @@ const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 const RPC =
   'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/TestInOut HTTP/1.1\r\nHost: plant.example\r\nAccept: application/json\r\n' +
   `Content-Type: application/json\r\nAuthorization: Basic dXNlcjE6cGFzc3cwcmQ=\r\nContent-Length: ${BODY.length}\r\n\r\n`;
-/** As browsers send it: twenty fields, 1 KB. */
+/** Like a browser's: twenty fields, 1 KB. */
 const PAGE =
   'GET /smartWeb/scripts/application.js?version=4 HTTP/1.1\r\nHost: plant.example\r\n' +
   Array.from({ length: 18 }, (_, i) => `Sec-Field-Number-${i}: value number ${i}, as long as they are\r\n`).join('') +

@@ -1,17 +1,15 @@
 import { bench, describe } from 'vitest';
 import { type Clock, NS_PER_S, systemClock } from '../../src/base/clock.ts';
 import { DurationBuckets } from '../../src/metrics/duration-buckets.ts';
-import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { Meter } from '../../src/metrics/meter.ts';
 import { createStatistics } from '../../src/metrics/statistics.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { Random } from '../fuzz/random.ts';
 
-await initMetrics();
-
 const random = new Random(1);
-/** 1 to 100 ms, evenly over the magnitudes: the widest spread that one RPC is expected to have. */
+/** 1 to 100 ms, evenly over the magnitudes: the widest expected spread of one RPC. */
 const durations = Array.from({ length: 4_096 }, () => Math.round(1e6 * 100 ** random.next()));
 const durationAt = (i: number): number => durations[i & 4_095] as number;
 let drawn = 0;
@@ -25,7 +23,7 @@ const stillClock: Clock = { nowNs: () => nowNs, epochMs: () => 0 };
 const createWindowTimer = (clock: Clock): WindowTimer =>
   new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms: new HistogramPool() });
 
-/** Its values lie in 30 slices of a clock that stands still from then on. */
+/** Its values lie in 30 slices of a clock that stops then. */
 function filled(values: number): WindowTimer {
   const clock = { nowNs: () => atNs, epochMs: () => 0 };
   let atNs = 1;
@@ -70,7 +68,7 @@ describe('a slice that leaves a busy window', () => {
 });
 
 describe('the whole application', () => {
-  // Not the one above, which goes on and would empty the window.
+  // Not the one above, which continues and would empty the window.
   const clock: Clock = { nowNs: () => 1, epochMs: () => 0 };
   const statistics = createStatistics(
     {

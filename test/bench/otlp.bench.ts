@@ -1,4 +1,4 @@
-/** What pushing costs the event loop: reading the tables, writing one request, and being told of a call. */
+/** The cost of pushing for the event loop: reading the tables, writing one request, and recording a call. */
 import {
   MetricsExporterMetricsHelper,
   ProtobufMetricsSerializer,
@@ -12,13 +12,9 @@ import { systemClock } from '../../src/base/clock.ts';
 import { CallSpans } from '../../src/export/otlp/call-spans.ts';
 import { collectMetrics } from '../../src/export/otlp/metric-data.ts';
 import type { EndedCall } from '../../src/measure/record/call-observer.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { toTables } from '../../src/monitor/prometheus/tables.ts';
 import { createPlant } from '../monitor/prometheus/plant.ts';
 
-await initMetrics();
-
-const plant = createPlant();
+const plant = await createPlant();
 for (let i = 0; i < 2_000; i += 1) {
   plant.statistics.rpc.recordAnswered(`E.Plant.Method${i}`, 200, i * 1e4);
   plant.statistics.sba.recordAnswered(`E.Plant.Method${i}`, 200, i * 1e4);
@@ -31,7 +27,7 @@ const scope = { name: 'd2-sidecar', version: '1' };
 function collect(): MetricData[] {
   const metrics: MetricData[] = [];
   const times = { startOf: () => [1, 0] as [number, number], end: [2, 0] as [number, number] };
-  for (const _step of collectMetrics(toTables(plant.monitored, reading), times, metrics));
+  for (const _step of collectMetrics(plant.monitored.toTables(reading), times, metrics));
   return metrics;
 }
 

@@ -1,14 +1,14 @@
 /**
- * What observing costs, for 1,000 exchanges in each iteration: `npx vitest bench --run test/bench/record.bench.ts`. A mean of
- * 1.5 ms is 1.5 µs for an exchange. Heads come fresh from their bytes, as on the wire: a text that was hashed before would
- * make every map look faster. So subtract the first line, which only reads heads.
+ * The cost of observing, for 1,000 exchanges in each iteration: `npx vitest bench --run test/bench/record.bench.ts`. A mean of
+ * 1.5 ms is 1.5 µs for an exchange. Heads come fresh from their bytes, as in production: a string that was hashed before would
+ * make every map look faster. So subtract the first row, which only reads heads.
  */
 import { hash } from 'node:crypto';
 import { bench, describe } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
-import { createRecorder, type RecorderConfig } from '../../src/measure/record/create-recorder.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { createRecorder } from '../../src/measure/record/create-recorder.ts';
+import type { RecorderConfig } from '../../src/measure/record/recorder.ts';
 import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
 import {
   CANCELLED,
@@ -35,7 +35,6 @@ const CONFIG: RecorderConfig = {
   comet: testComet,
 };
 
-await initMetrics();
 const recorder = createRecorder(CONFIG, systemClock);
 const classifier = new Classifier(CONFIG);
 
@@ -78,7 +77,7 @@ const ofUsers = headsOf(toRpc, (i) => basic(`user-${i % 50}`));
 const ofKeys = headsOf(toRpc, (i) => `X-API-Key: 0123456789abcdef-${i % 50}\r\n`);
 const pages = headsOf((i) => `GET /smartWeb/scripts/application-${i}.js`);
 const odd = headsOf((i) => `POST ${BASE}/d2/../d2//rpc/E.Smart%57ebApiTutorial/TestInOut${i % 10};jsessionid=${i}`);
-// A prime step, as in the load benchmarks: who comes again comes behind all others, and finds no cache warm.
+// A prime step, as in the load benchmarks: a user returns only after all others, and finds no warm cache.
 const toStranger = (i: number): number => (i * 7_919) % (100 * CALLS);
 const ofMany = headsOf(
   (i) => `POST ${BASE}/d2/rpc/E.Bench/Call${toStranger(i) % 2_000}`,
@@ -87,7 +86,7 @@ const ofMany = headsOf(
 );
 let scanned = 0;
 let turn = 0;
-/** Each time the next 1,000 of 100,000. */
+/** The next 1,000 of 100,000, on each call. */
 const nextOfMany = (): readonly Buffer[] => {
   turn = (turn + 1) % 100;
   return ofMany.slice(turn * CALLS, (turn + 1) * CALLS);

@@ -1,18 +1,16 @@
 /**
- * What writing each answer of the monitoring port takes over full tables, all its turns together: 2,000 RPCs, 2,000 SBA RPCs, 10,000
+ * The cost of writing each answer of the monitoring port with full tables, all its turns together: 2,000 RPCs, 2,000 SBA RPCs, 10,000
  * objects, 10,000 sessions of 10 RPCs each. `npx vitest bench --run test/bench/render.bench.ts`.
  */
 import { bench, describe } from 'vitest';
 import { NS_PER_MS } from '../../src/base/clock.ts';
 import { AddressRate } from '../../src/limits/address-rate.ts';
 import { SessionTable } from '../../src/measure/sessions/session-table.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
-import { createSessionStatistics } from '../../src/metrics/statistics.ts';
+import { SessionStatistics } from '../../src/metrics/statistics.ts';
 import { NameOrder } from '../../src/monitor/dropwizard/name-order.ts';
 import { MetricsRenderer } from '../../src/monitor/dropwizard/render.ts';
 import { type ExpositionFormat, renderTables } from '../../src/monitor/prometheus/exposition.ts';
-import { toTables } from '../../src/monitor/prometheus/tables.ts';
 import { renderSessions } from '../../src/monitor/session-list.ts';
 import { createPlant } from '../monitor/prometheus/plant.ts';
 
@@ -20,22 +18,14 @@ const RPCS = 2_000;
 const OBJECTS = 10_000;
 const SESSIONS = 10_000;
 
-initMetrics();
-const { statistics, monitored, created, clock } = createPlant();
+const { statistics, monitored, created, clock } = await createPlant();
 const table = new SessionTable({
   config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
   clock,
   created,
   claimRate: new AddressRate(clock, 32),
   sessionMetrics: {
-    createStatistics: () =>
-      createSessionStatistics(
-        {
-          ...{ windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 },
-          maxNames: { rpc: RPCS, sba: RPCS, object: OBJECTS },
-        },
-        clock,
-      ),
+    createStatistics: () => new SessionStatistics(clock, 200),
     createMetrics: () => emptyMetricSet,
   },
 });
@@ -59,7 +49,7 @@ clock.advanceS(3);
 
 const { rpc, sba, object } = statistics;
 const renderer = new MetricsRenderer();
-const one = table.find(table.list()[0]?.id ?? '')?.statistics.rpc.metrics() ?? emptyMetricSet;
+const one = table.find([...table.entries()][0]?.id ?? '')?.statistics.rpc.metrics() ?? emptyMetricSet;
 
 function consume(pieces: Iterable<string>): number {
   let chars = 0;
@@ -95,7 +85,7 @@ describe('the order of 10,000 names', () => {
 
 describe('/metrics', async () => {
   const reading = await monitored.sidecar.readProcess();
-  const exposition = (format: ExpositionFormat) => void consume(renderTables(toTables(monitored, reading), format));
+  const exposition = (format: ExpositionFormat) => void consume(renderTables(monitored.toTables(reading), format));
   bench('Prometheus text', () => exposition('text'));
   bench('OpenMetrics', () => exposition('openmetrics'));
 });

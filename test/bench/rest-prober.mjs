@@ -1,6 +1,6 @@
 /**
- * Users of the REST interface beside a Comet load: in a process of their own, so that what they measure is not the load's own
- * event loop. Plain JavaScript, since it is forked as it is.
+ * Users of the REST interface during a Comet load: in a process of their own, so that the load's event loop does not affect
+ * the measurement. Plain JavaScript, since it is forked directly.
  *
  *   fork('rest-prober.mjs', [url])   then send 'start', 'stop'; after 'stop' it sends { count, p50Us, p99Us, maxUs }
  */

@@ -1,13 +1,13 @@
 /**
- * What slow clients cost the others: slowhttptest holds 2,000 connections for 60 s, by slow headers, slow bodies and slow reading, while
- * 20 users call. Their latencies are set beside those of the same users on the same sidecar without slow clients, half of them
- * measured before the attack and half behind it. Needs Debian's `slowhttptest` and the machine for itself.
+ * The cost of slow clients for others: slowhttptest holds 2,000 connections for 60 s, by slow headers, slow bodies and slow reading, while
+ * 20 users call. Their latencies are compared with those of the same users on the same sidecar without slow clients, half of them
+ * measured before the attack and half after it. Needs Debian's `slowhttptest` and an idle machine.
  *
  *   npm run build && npx vitest run --config test/bench/vitest.config.ts slow-clients
  *
- * `SLOW_CONNECTIONS`, `SLOW_SECONDS`, and `SLOW_DATA_PATH` (auto, gateway, or both, which is the default) make it another. Times are so
- * long that nothing ends the slow clients while it measures: shorter ones only make it easier. Who attacks gets the last core, all others the rest:
- * its own hunger for processor time is not what is asked about.
+ * Set with `SLOW_CONNECTIONS`, `SLOW_SECONDS`, and `SLOW_DATA_PATH` (auto, gateway, or both, the default). Timeouts are so
+ * long that no slow client is ended meanwhile: shorter ones only make it easier. The attacker gets the last core, all others the rest:
+ * its own need for processor time is not measured.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { ATTACKS, type Attack, isSlowHttpTestInstalled, startAttack } from '../system/slow-clients/slow-http-test.ts';
-import { type Served, SlowStand } from '../system/slow-clients/slow-stand.ts';
+import { type Served, SlowClientHarness } from '../system/slow-clients/slow-stand.ts';
 
 const CONNECTIONS = Number(process.env.SLOW_CONNECTIONS ?? 2_000);
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 60);
@@ -23,13 +23,13 @@ const DATA_PATHS = process.env.SLOW_DATA_PATH?.split(',') ?? ['auto', 'gateway']
 const LAST_CORE = cpus().length - 1;
 const USERS = 20;
 const PAUSE_MS = 50;
-/** On loopback the kernel takes 2.5 MB for a client that reads nothing, on other networks about this. */
+/** On loopback the kernel buffers 2.5 MB for a client that reads nothing, on other networks about this. */
 const LARGE_BYTES = 128 * 1_024;
 const NO_END = { D2_SIDECAR_TIMEOUTS_HEAD: '1h', D2_SIDECAR_TIMEOUTS_IDLE: '1h' };
 const WARM_UP_MS = 3_000;
-/** Between two bits of a head or a body: what slowhttptest does by itself. */
+/** Between two pieces of a head or a body: slowhttptest's default. */
 const INTERVAL_SECONDS = 10;
-/** Four times as fast as it opens them by itself; the last ones come after 10 s. */
+/** Four times its default rate; the last connections open after 10 s. */
 const RATE = 200;
 
 /** Of Linux on all usual machines (`getconf CLK_TCK`). */
@@ -52,18 +52,18 @@ it.each(DATA_PATHS.flatMap((path) => ATTACKS.map((attack) => [path, attack] as c
   '%s: %s',
   async (path, attack) => {
     expect(isSlowHttpTestInstalled(), 'slowhttptest is not installed').toBe(true);
-    const stand = await SlowStand.start({
+    const harness = await SlowClientHarness.start({
       largeBytes: LARGE_BYTES,
       users: USERS,
       pauseMs: PAUSE_MS,
       env: { ...NO_END, D2_SIDECAR_DATA_PATH: path },
     });
-    if (LAST_CORE > 0) for (const pid of stand.pids) pin(pid, `0-${LAST_CORE - 1}`);
+    if (LAST_CORE > 0) for (const pid of harness.pids) pin(pid, `0-${LAST_CORE - 1}`);
     try {
-      await stand.served(() => wait(WARM_UP_MS));
-      const before = await measure(stand, SECONDS / 2);
-      const { held, during } = await underAttack(stand, attack);
-      const behind = await measure(stand, SECONDS / 2);
+      await harness.served(() => wait(WARM_UP_MS));
+      const before = await measure(harness, SECONDS / 2);
+      const { held, during } = await underAttack(harness, attack);
+      const behind = await measure(harness, SECONDS / 2);
       const quiet = {
         latenciesUs: [...before.latenciesUs, ...behind.latenciesUs],
         corePercent: (before.corePercent + behind.corePercent) / 2,
@@ -73,7 +73,7 @@ it.each(DATA_PATHS.flatMap((path) => ATTACKS.map((attack) => [path, attack] as c
       expect([...before.failures, ...during.failures, ...behind.failures]).toEqual([]);
       expect(held).toBeGreaterThan(CONNECTIONS * 0.99);
     } finally {
-      await stand.close();
+      await harness.close();
     }
   },
 );
@@ -82,10 +82,14 @@ interface Measured extends Served {
   readonly corePercent: number;
 }
 
-async function measure(stand: SlowStand, seconds: number, beforeEnd?: () => Promise<void>): Promise<Measured> {
-  const { pid } = stand.sidecar;
+async function measure(
+  harness: SlowClientHarness,
+  seconds: number,
+  beforeEnd?: () => Promise<void>,
+): Promise<Measured> {
+  const { pid } = harness.sidecar;
   const [cpuS, beganMs] = [processorSecondsOf(pid), performance.now()];
-  const served = await stand.served(async () => {
+  const served = await harness.served(async () => {
     await wait(seconds * 1_000);
     await beforeEnd?.();
   });
@@ -93,16 +97,16 @@ async function measure(stand: SlowStand, seconds: number, beforeEnd?: () => Prom
   return { ...served, corePercent: ((processorSecondsOf(pid) - cpuS) / elapsedS) * 100 };
 }
 
-/** From the first slow connection on, their opening included. */
-async function underAttack(stand: SlowStand, kind: Attack): Promise<{ held: number; during: Measured }> {
+/** Measures from the first slow connection on, while the others open, too. */
+async function underAttack(harness: SlowClientHarness, kind: Attack): Promise<{ held: number; during: Measured }> {
   const attack = startAttack({
-    ...{ attack: kind, port: stand.port, connections: CONNECTIONS, rate: RATE },
+    ...{ attack: kind, port: harness.port, connections: CONNECTIONS, rate: RATE },
     ...{ seconds: SECONDS + 10, intervalSeconds: INTERVAL_SECONDS, cores: String(LAST_CORE) },
   });
   let held = 0;
   try {
-    const during = await measure(stand, SECONDS, async () => {
-      held = (await stand.sample('d2_sidecar_connections')) - USERS;
+    const during = await measure(harness, SECONDS, async () => {
+      held = (await harness.sample('d2_sidecar_connections')) - USERS;
     });
     return { held, during };
   } finally {
@@ -127,7 +131,7 @@ function toColumns(texts: readonly string[]): string {
   return texts.map((text) => text.padStart(14)).join('');
 }
 
-/** Leaves all threads of a process only these cores, e.g. `0-2`. */
+/** Restricts all threads of a process to these cores, e.g. `0-2`. */
 function pin(pid: number, cores: string): void {
   execFileSync('taskset', ['-a', '-p', '-c', cores, String(pid)], { stdio: 'ignore' });
 }

@@ -1,5 +1,5 @@
 /**
- * What a start with full tables takes: `npm run build && npx vitest run --config test/bench/vitest.config.ts
+ * The cost of a start with full tables: `npm run build && npx vitest run --config test/bench/vitest.config.ts
  * test/bench/state-start-load.ts`. Starts `dist/main.js` in turn without a state file and with one of full tables, and prints
  * processor time and time to the line `listening`: median, least and most.
  */
@@ -14,7 +14,7 @@ import { openFullState } from './full-tables.ts';
 import { parseStat } from './load/proc.ts';
 
 const ROUNDS = 9;
-/** Several times what it is: a gross loss, and no more, can be told on a busy machine. */
+/** Several times the real value: on a busy machine only a gross loss can be detected. */
 const MAX_CPU_MS = 4_000;
 
 const folder = await mkdtemp(path.join(tmpdir(), 'd2-sidecar-start-'));
@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 interface Start {
   readonly cpuMs: number;
   readonly wallMs: number;
-  /** How the file was taken up, as the log tells. */
+  /** The result of restoring the file, from the log. */
   readonly restored: boolean;
 }
 
@@ -37,7 +37,7 @@ async function start(env: Readonly<Record<string, string>>): Promise<Start> {
   const wallMs = performance.now() - beganMs;
   const { cpuUs } = parseStat(readFileSync(`/proc/${sidecar.pid}/stat`, 'latin1'));
   const restored = sidecar.logs.some(({ msg }) => msg === 'state restored');
-  // Not by SIGTERM: it would save, and the next start would have a younger file.
+  // Not by SIGTERM: it would save, and the next start would have a newer file.
   await sidecar.stop('SIGKILL');
   return { cpuMs: cpuUs / 1_000, wallMs, restored };
 }
@@ -50,7 +50,7 @@ function toText(starts: readonly Start[], of: 'cpuMs' | 'wallMs'): string {
 it('starts with full tables', async () => {
   const { made, keeper } = await openFullState(file);
   await keeper.save();
-  made.recorder.destroy();
+  made.destroy();
   const empty: Start[] = [];
   const full: Start[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,6 +1,6 @@
 /**
- * What the state file costs with full tables: `npx vitest bench --run test/bench/state.bench.ts`. Prints size, times and the
- * longest that the event loop was kept; the benches repeat save and restore.
+ * The cost of the state file with full tables: `npx vitest bench --run test/bench/state.bench.ts`. Prints size, times and the
+ * longest blocking of the event loop; the benches repeat save and restore.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ for (let i = 0; i < 5; i += 1) {
     `${mib.toFixed(1)} MiB; saved in ${ms(durationNs)}, longest slice ${ms(longestSliceNs)}, loop late by at most ${ms(delay.max)}; ` +
       `${next.keeper.restored} in ${restoreMs.toFixed(0)} ms\n`,
   );
-  next.made.recorder.destroy();
+  next.made.destroy();
 }
 
 function ms(ns: number): string {
@@ -45,7 +45,7 @@ describe('full tables', () => {
     'restored',
     async () => {
       const next = await openState(file, systemClock);
-      next.made.recorder.destroy();
+      next.made.destroy();
     },
     few,
   );

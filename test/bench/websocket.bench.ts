@@ -1,11 +1,11 @@
 /**
- * Reading WebSocket messages of 200 bytes, 40 where compressed. Processor time of each message, best and median of 8 runs on a
+ * The cost of reading WebSocket messages of 200 bytes, 40 if compressed. Processor time of each message, best and median of 8 runs on a
  * shared machine of two cores (AMD EPYC, Node 20.20): uncompressed 0.4 to 0.5 us, masked 0.8 us; compressed with context
  * takeover 10 to 14 us, without 7 to 9 us. `inflateRawSync` with its default pieces of 16 KiB: 5 to 10 us more. One zlib stream
- * kept for each direction: 20 us in all, over two threads, and a message is known only some turns of the event loop later.
+ * kept for each direction: 20 us in all, over two threads, and a message arrives only some turns of the event loop later.
  *
- * What inflating costs in memory: zlib's copy of the window is freed with its JavaScript object, so up to 70 MB of them are
- * there between two scavenges of the young generation, whatever the rate, and no more after a million messages.
+ * Memory of inflating: zlib's copy of the window is freed with its JavaScript object, so up to 70 MB of them exist
+ * between two scavenges of the young generation, whatever the rate, and no more after a million messages.
  */
 import { constants, createDeflateRaw, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
@@ -68,7 +68,7 @@ function createReader(from: 'client' | 'upstream', contextTakeover?: boolean): W
   );
 }
 
-/** Round and round: after the last message the first one again, with the window that it needs. */
+/** In a cycle: after the last message the first one again, with the window that it needs. */
 function createRound(frames: readonly Buffer[], create: () => WebSocketMessageReader): () => void {
   let reader = create();
   let next = 0;

@@ -1,7 +1,7 @@
 /**
- * The chaos run: `npm run chaos`. Clients, a sidecar and an upstream, of which each is hurt at random; then every byte and every
- * call must be accounted for. Compiled into dist-chaos/ on its own; it knows the sidecar as it is built and by what it answers.
- * To be read first: truth/call-plan.ts (what a call is), accounts/ (what must hold), run/chaos-run.ts (what happens when).
+ * The chaos run: `npm run chaos`. Clients, a sidecar and an upstream with random faults; afterwards every byte and every
+ * call must be accounted for. Compiled into dist-chaos/; it uses the sidecar only as built, through its ports.
+ * Read first: truth/call-plan.ts (what a call is), accounts/ (what must hold), run/chaos-run.ts (what happens when).
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -98,7 +98,7 @@ function toFigures(pid: number | undefined): string {
     const { residentBytes, descriptors } = figuresOf(pid);
     return `, ${Math.round(residentBytes / 2 ** 20)} MB, ${descriptors} descriptors`;
   } catch {
-    // Ended since it was looked for.
+    // Ended meanwhile.
     return '';
   }
 }

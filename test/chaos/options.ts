@@ -10,7 +10,7 @@ export interface Options {
   /** The sidecar's main.js; undefined: the one in dist/. */
   readonly sidecar: string | undefined;
   readonly lie: LieKind | undefined;
-  /** Undefined: now the one, now the other. */
+  /** Undefined: both, alternating. */
   readonly dataPath: DataPath | undefined;
   readonly help: boolean;
 }
@@ -30,7 +30,7 @@ const SECONDS = 600;
 const SHORT_SECONDS = 60;
 const CLIENTS = 200;
 
-/** Throws for options that are none. `chance` makes the seed where none is given. */
+/** Throws for unknown options. `chance` makes the default seed. */
 export function parseOptions(args: readonly string[], chance: () => number): Options {
   const { values } = parseArgs({
     args: [...args],
@@ -56,7 +56,7 @@ export function parseOptions(args: readonly string[], chance: () => number): Opt
   };
 }
 
-/** The one of `known` that `text` is; undefined without it. Throws for any other. */
+/** Returns `text` if it is one of `known`; undefined without it. Throws for any other. */
 export function toOneOf<T extends string>(name: string, known: readonly T[], text: string | undefined): T | undefined {
   const one = known.find((each) => each === text);
   if (text !== undefined && one === undefined)

@@ -1,4 +1,4 @@
-/** What a run prints at its end. */
+/** The report of a run. */
 import { renderTable } from '../bench/load/report.ts';
 import type { Book } from './accounts/book.ts';
 import type { Differences } from './accounts/differences.ts';
@@ -24,14 +24,14 @@ export function renderReport({ seed, book, run, storm, differences }: Reported):
     `seed ${seed}: ${life} starts of the sidecar; stretches that ended in quiet ${ends.quiet}, by SIGTERM ${ends.term}, by SIGKILL ${ends.kill}`,
     `upstream as a whole: ${faults}`,
     '',
-    'Calls at the clients; sent = the sum of what became of them:',
+    'Calls at the clients; sent = the sum of all endings:',
     renderKinds(book),
     '',
-    'What became of them, by what was done to them:',
+    'Endings, by planned fault:',
     renderFaults(book),
     '',
     renderMessages(book),
-    `Endings that nobody meant, and what was going on: ${renderExcused(book)}`,
+    `Unplanned endings, by fault in progress: ${renderExcused(book)}`,
     '',
     'Equations at the last quiet point of each life (clients = sidecar):',
     renderPoints(run.points),

@@ -1,10 +1,10 @@
-/** What a run leaves behind: nothing, however it ends. */
+/** Leaves nothing behind, however a run ends. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Processes } from '../bench/load/processes.ts';
 
-/** Runs `act` with a folder of its own and the processes that it starts; both are gone behind it, also after a signal. */
+/** Runs `act` with a temporary folder and a set of processes; both are gone afterwards, even after a signal. */
 export async function withProcesses(
   prefix: string,
   act: (processes: Processes, folder: string) => Promise<number>,

@@ -37,7 +37,7 @@ const failureOf = (yaml: string) => check(sources(yaml), output, SELF).catch((ca
 describe('check', () => {
   const withUsers = (file: string) => `monitor: { host: 0.0.0.0, auth: { usersFile: ${file} } }`;
 
-  it('shows names and roles of those who may read, as comments, and no hash', async () => {
+  it('prints names and roles of readers as comments, without hashes', async () => {
     const file = at('users');
     const input = { [Symbol.asyncIterator]: () => [Buffer.from('s3cr3t s3cr3t')].values() } as never;
     await passwd({ name: 'ann', role: 'metrics', isToken: false, file }, input, output);
@@ -49,7 +49,7 @@ describe('check', () => {
     expect(out).not.toContain('scrypt');
   });
 
-  it('says of a bad file of users what the log of a start would say', async () => {
+  it('reports a bad file of users like the log of a start', async () => {
     const file = folder.write('users', 'ann:metrics:s3cr3t');
     await expect(failureOf(withUsers(file))).resolves.toMatchObject({
       code: 'D2S_ERR_CONFIG',
@@ -59,7 +59,7 @@ describe('check', () => {
     expect(out).toBe('');
   });
 
-  it('names everything that cannot be read at once: errors for TLS and credentials, warnings for what it goes on without', async () => {
+  it('reports all unreadable files: errors for TLS and credentials, warnings for optional ones', async () => {
     const none = at('none', 'file');
     const tls = `tls: { certFile: ${none}, keyFile: ${none} }`;
     const error = await failureOf(
@@ -96,7 +96,7 @@ accessLog: { file: ${none} }`,
     expect(err).toContain(reason);
   });
 
-  it('says nothing of an access log and a state that can be written', async () => {
+  it('reports nothing about a writable access log and state', async () => {
     writeFileSync(at('log'), '', { mode: 0o600 });
     expect(
       await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF),
@@ -116,7 +116,7 @@ describe('check as another user', () => {
   const become = (...who: unknown[]) => void became.push(who);
   const find = async () => unit;
 
-  it('is the user of the installed unit where root checks, and says so beside what it found', async () => {
+  it('uses the unit’s user if root checks, and reports that with its findings', async () => {
     const failure = await check(sources(config()), output, { isRoot: true, find, become }).catch(
       (cause: unknown) => cause,
     );
@@ -130,25 +130,25 @@ describe('check as another user', () => {
     ['somebody who is not root', { isRoot: false, find }],
     ['root without a unit', { isRoot: true, find: async () => undefined }],
     ['root by --as root', { isRoot: true, as: 'root', find }],
-  ])('is not done for %s', async (_who, user) => {
+  ])('is skipped for %s', async (_who, user) => {
     expect(await check(sources(config()), output, { ...user, become })).toBe(0);
     expect([became, err]).toEqual([[], '']);
   });
 
-  it('is refused to others than root, and for users that do not exist', async () => {
+  it('is refused without root, and for unknown users', async () => {
     const refuse = () => {
       throw Object.assign(new Error('no'), { code: 'ERR_UNKNOWN_CREDENTIAL' });
     };
     await expect(check(sources(config()), output, { isRoot: false, as: 'ann', become })).rejects.toThrow(
-      '--as: got "ann", expected it from root, who alone can look as another user',
+      '--as: got "ann", expected root to run it: only root can check as another user',
     );
     await expect(check(sources(config()), output, { isRoot: true, as: 'ann', become: refuse })).rejects.toThrow(
       '--as: got "ann", expected a user of this machine (ERR_UNKNOWN_CREDENTIAL)',
     );
     expect(await check(sources(config()), output, { isRoot: true, find, become: refuse })).toBe(0);
     expect(err).toBe(
-      'd2-sidecar: warning: /u/d2-sidecar.service: cannot look as its user d2-sidecar (ERR_UNKNOWN_CREDENTIAL): ' +
-        'checked as root, who may read everything\n',
+      'd2-sidecar: warning: /u/d2-sidecar.service: cannot check as its user d2-sidecar (ERR_UNKNOWN_CREDENTIAL): ' +
+        'checked as root, which can read everything\n',
     );
   });
 });
@@ -161,18 +161,18 @@ describe('the user of the installed unit', () => {
   const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
   const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
 
-  it('is nobody without a unit, and where it runs as root', async () => {
+  it('is undefined without a unit, and if it runs as root', async () => {
     expect(await findServiceUser(folder.path)).toBeUndefined();
     write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
     expect(await findServiceUser(folder.path)).toBeUndefined();
   });
 
-  it('is that of its section Service', async () => {
+  it('is read from the section Service', async () => {
     write(UNIT, SHIPPED);
     expect(await findServiceUser(folder.path)).toEqual({ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) });
   });
 
-  it('is that of a drop-in, of several the last by its name; and a unit in /etc replaces the one of a package', async () => {
+  it('is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
     write(UNIT, SHIPPED);
     write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
     write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\nUser=tomcat\nGroup=\n');

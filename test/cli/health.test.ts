@@ -26,13 +26,13 @@ const ask = (control: string, isReadyAsked: boolean) =>
   health({ target: { control }, isReadyAsked, monitor: undefined }, {}, output);
 
 describe('health, over the control socket', () => {
-  it('ends with 0 for a sidecar that serves', async () => {
+  it('exits with 0 for a serving sidecar', async () => {
     const { path } = await stand.open('a.sock', new NotingTarget(7));
     expect([await ask(path, false), await ask(path, true)]).toEqual([0, 0]);
     expect(printed).toEqual({ out: 'd2-sidecar 7 lives: serving\nd2-sidecar 7 is ready: serving\n', err: '' });
   });
 
-  it('tells life from readiness while it drains', async () => {
+  it('distinguishes life from readiness while draining', async () => {
     const target = new NotingTarget(7);
     const { path } = await stand.open('a.sock', target);
     target.drain();
@@ -41,7 +41,7 @@ describe('health, over the control socket', () => {
     expect(printed.err).toBe('d2-sidecar: d2-sidecar 7 is not ready: draining\n');
   });
 
-  it('says what a sidecar waits for that serves and is not ready', async () => {
+  it('reports why a serving sidecar is not ready', async () => {
     const target = new NotingTarget(7);
     target.isReady = () => Promise.resolve(false);
     const { path } = await stand.open('a.sock', target);
@@ -49,7 +49,7 @@ describe('health, over the control socket', () => {
     expect(printed.err).toBe('d2-sidecar: d2-sidecar 7 is not ready: its upstream cannot be reached\n');
   });
 
-  it('fails where nobody listens', async () => {
+  it('fails if nothing listens', async () => {
     await expect(ask(stand.at('none.sock'), false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
   });
 });
@@ -78,13 +78,13 @@ describe('health, over HTTP', () => {
     [200, false, 0, '/livez'],
     [200, true, 0, '/readyz'],
     [503, true, 1, '/readyz'],
-  ])('takes %i for an answer (ready asked: %s), and ends with %i', async (answer, isReadyAsked, code, path) => {
+  ])('accepts %i as an answer (ready asked: %s), and exits with %i', async (answer, isReadyAsked, code, path) => {
     status = answer;
     expect(await askMonitor(isReadyAsked)).toBe(code);
     expect(asked).toEqual([path]);
   });
 
-  it.each([404, 302])('takes %i for the answer of somebody else', async (answer) => {
+  it.each([404, 302])('refuses %i as another server’s answer', async (answer) => {
     status = answer;
     await expect(askMonitor(false)).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
@@ -92,7 +92,7 @@ describe('health, over HTTP', () => {
     });
   });
 
-  it('fails where nobody listens', async () => {
+  it('fails if nothing listens', async () => {
     const failed = health({ target: {}, isReadyAsked: true, monitor: { host: '127.0.0.1', port: 1 } }, {}, output);
     await expect(failed).rejects.toMatchObject({ message: '127.0.0.1:1/readyz: cannot be reached: ECONNREFUSED' });
   });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { ConfigError, StartError } from '../../src/base/errors.ts';
-import type { PasswdFlags } from '../../src/cli/command-line.ts';
+import type { FlagsOf } from '../../src/cli/command-line.ts';
 import { passwd } from '../../src/cli/passwd.ts';
 import type { PasswordInput } from '../../src/cli/password-input.ts';
 import { AccessControl } from '../../src/monitor/access/access-control.ts';
@@ -51,7 +51,7 @@ function terminal(typed: string): PasswordInput & { readonly modes: boolean[] } 
   };
 }
 
-function flags(more: Partial<PasswdFlags> = {}): PasswdFlags {
+function flags(more: Partial<FlagsOf<'passwd'>> = {}): FlagsOf<'passwd'> {
   return { name: 'ann', role: 'metrics', isToken: false, file: undefined, ...more };
 }
 
@@ -68,7 +68,7 @@ async function verdict(authorization: string) {
 }
 
 describe('passwd', () => {
-  it('prints the line of a user alone, and the first line of the input is his password', async () => {
+  it('prints only the user’s line, with the first input line as password', async () => {
     expect(await passwd(flags(), piped('pass: wö', 'rd s3cr3t\r\n', 'more\n'), output)).toBe(0);
     expect(out).toMatch(/^ann:metrics:scrypt\$32768\$8\$3\$[^$\n]+\$[^$\n]+\n$/);
     expect(err).toBe('');
@@ -90,7 +90,7 @@ describe('passwd', () => {
     );
   });
 
-  it('prints a token once: beside the line on standard error, or where the line is in a file', async () => {
+  it('prints a token once: on standard error, or on standard output if the line is in a file', async () => {
     const file = path.join(folder.path, 'tokens');
     await passwd(flags({ isToken: true, file }), piped(), output);
     const token = out.trim();
@@ -107,7 +107,7 @@ describe('passwd', () => {
     expect(await verdict(`Bearer ${token}`)).toEqual({ kind: 'wrong' });
   });
 
-  it('asks twice in a terminal, shows nothing of it, and obeys the keys for what was mistyped', async () => {
+  it('asks twice in a terminal without echo, and handles the editing keys', async () => {
     const input = terminal('wrong\u0015pass: wöö\u007frdx\u007f s3cr3t\rpass: wörd s3cr3t\r');
     await passwd(flags(), input, output);
     expect(err).toBe('Password for ann: \nThe same again: \n');
@@ -118,8 +118,8 @@ describe('passwd', () => {
 
   it.each([
     ['two that differ', 's3cr3t s3cr3t\rs3cr3t s3cr3d\r', 'the two passwords differ'],
-    ['Ctrl-C', 's3cr3t\u0003', 'given up'],
-  ])('changes nothing in a terminal after %s, and gives the terminal back', async (_what, typed, message) => {
+    ['Ctrl-C', 's3cr3t\u0003', 'cancelled'],
+  ])('changes nothing in a terminal after %s, and restores the terminal', async (_what, typed, message) => {
     const input = terminal(typed);
     const error: unknown = await passwd(flags(), input, output).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(ConfigError);
@@ -141,7 +141,7 @@ describe('passwd', () => {
     expect(out + err + (error as Error).message).not.toContain('s3cr3t');
   });
 
-  it('leaves a file alone that is open to everybody or of the other kind, and shows no token then', async () => {
+  it('does not change a world-readable file or one of the other kind, and shows no token then', async () => {
     const { line } = tokenLine('prometheus', 'metrics');
     const file = folder.write('tokens', `${line}\n`);
     const wrongKind = passwd(flags({ file }), piped(PASSWORD), output);

@@ -84,7 +84,7 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 describe('serve', () => {
-  it('says that it listens, and stops at a signal with exit code 0', async () => {
+  it('logs its addresses, and stops at a signal with exit code 0', async () => {
     const sidecar = new HeldSidecar();
     const { ended, signals } = await start(sidecar, stand.at('a.sock'));
     await until(() => stand.log.lines.includes('info listening'));
@@ -98,7 +98,7 @@ describe('serve', () => {
     expect(existsSync(stand.at('a.sock'))).toBe(false);
   });
 
-  it('says once that clients of other machines come from loopback to the application server', async () => {
+  it('warns once that remote clients reach the application server from loopback', async () => {
     const sidecar = new HeldSidecar();
     const { ended, signals } = await start(sidecar, stand.at('a.sock'), undefined, '0.0.0.0:2');
     await until(() => stand.log.lines.includes('info listening'));
@@ -118,7 +118,7 @@ describe('serve', () => {
     expect(stand.log.lines.at(-1)).toBe('info stopped at once');
   });
 
-  it('does not lose a signal that comes while it starts', async () => {
+  it('handles a signal that arrives during the start', async () => {
     const signals = new EventEmitter();
     const sidecar = new HeldSidecar();
     sidecar.start = async () => {
@@ -132,7 +132,7 @@ describe('serve', () => {
     expect(await ended).toBe(0);
   });
 
-  it('does not start when its configured control socket cannot be made, and closes what it opened', async () => {
+  it('fails to start without its configured control socket, and closes everything', async () => {
     writeFileSync(stand.at('a.sock'), '');
     const sidecar = new HeldSidecar();
     const { ended } = await start(sidecar, stand.at('a.sock'));
@@ -147,7 +147,7 @@ describe('serve', () => {
     });
   });
 
-  it('starts with a warning when its own control socket cannot be made', async () => {
+  it('starts with a warning without its default control socket', async () => {
     const before = process.env.TMPDIR;
     process.env.TMPDIR = stand.at('absent');
     try {
@@ -172,7 +172,7 @@ describe('serve', () => {
     }
   });
 
-  it('drains once and serves on, then stops, by commands over its socket', async () => {
+  it('drains once, keeps serving, then stops, by commands over its socket', async () => {
     const sidecar = new HeldSidecar();
     const socket = stand.at('a.sock');
     const { ended } = await start(sidecar, socket);
@@ -187,7 +187,7 @@ describe('serve', () => {
     await until(() => sidecar.told.includes('stop'));
     sidecar.release();
     expect(await ended).toBe(0);
-    expect(lines).toEqual(Array(2).fill(`d2-sidecar ${process.pid} drains: not ready any more, 0 exchanges open\n`));
+    expect(lines).toEqual(Array(2).fill(`d2-sidecar ${process.pid} drains: no longer ready, 0 exchanges open\n`));
   });
 });
 
@@ -205,10 +205,10 @@ describe('drain --wait', () => {
     const server = await stand.open('4711.sock', target);
     const lines: string[] = [];
     expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
-    expect(lines).toEqual(['d2-sidecar 4711 drains: not ready any more, 2 exchanges open', 'drained']);
+    expect(lines).toEqual(['d2-sidecar 4711 drains: no longer ready, 2 exchanges open', 'drained']);
   });
 
-  it('waits for WebSockets as well, and tells how many are left', async () => {
+  it('waits for WebSockets as well, and prints how many are left', async () => {
     const target = new NotingTarget();
     target.openWebSockets = 2;
     let looks = 0;
@@ -219,10 +219,10 @@ describe('drain --wait', () => {
     const server = await stand.open('4711.sock', target);
     const lines: string[] = [];
     expect(await drain({ flags: { control: server.path }, waitMs: 60_000 }, {}, toOutput(lines))).toBe(0);
-    expect(lines).toEqual(['d2-sidecar 4711 drains: not ready any more, 0 exchanges and 2 WebSockets open', 'drained']);
+    expect(lines).toEqual(['d2-sidecar 4711 drains: no longer ready, 0 exchanges and 2 WebSockets open', 'drained']);
   });
 
-  it('tells every 2 s how many are open, and gives up in time without failing', async () => {
+  it('prints every 2 s how many are open, and times out without failing', async () => {
     const target = new NotingTarget();
     target.openExchanges = 1;
     const server = await stand.open('4711.sock', target);
@@ -235,7 +235,7 @@ describe('drain --wait', () => {
     // The clock leaps 1.5 s with every look, the first of which is the answer to drain itself.
     expect(await drain({ flags: { control: server.path }, waitMs: 5_000 }, {}, toOutput(lines), clock)).toBe(0);
     expect(lines).toEqual([
-      'd2-sidecar 4711 drains: not ready any more, 1 exchange open',
+      'd2-sidecar 4711 drains: no longer ready, 1 exchange open',
       '1 exchange open, waiting 2 s more',
       'time is over, 1 exchange still open',
     ]);

@@ -25,11 +25,11 @@ const BOUND = { listen: '0.0.0.0:8081', monitor: '127.0.0.1:9280' };
 const READY = 'READY=1 STATUS=serving on 0.0.0.0:8081, monitor on 127.0.0.1:9280';
 
 describe('a service manager', () => {
-  it.each([{}, { NOTIFY_SOCKET: '' }])('is not there with %j', (env) => {
+  it.each([{}, { NOTIFY_SOCKET: '' }])('is absent with %j', (env) => {
     expect(find(env)).toBeUndefined();
   });
 
-  it('is told of readiness, of draining and of the end, in this order, and of the end once', async () => {
+  it('is notified of readiness, draining and the stop, in this order and once', async () => {
     const manager = find({ NOTIFY_SOCKET: '/run/notify' });
     manager?.ready(BOUND);
     manager?.draining();
@@ -38,12 +38,12 @@ describe('a service manager', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(told).toEqual([
       READY,
-      'STATUS=draining: not ready any more, still serving',
+      'STATUS=draining: no longer ready, still serving',
       'STOPPING=1 EXTEND_TIMEOUT_USEC=35000000 STATUS=stopping',
     ]);
   });
 
-  it('gets a sign of life twice in the time that it asks for, until the end', async () => {
+  it('gets two pings in each period until the end', async () => {
     const manager = find(WATCHED);
     manager?.ready(BOUND);
     await vi.advanceTimersByTimeAsync(60_000);
@@ -54,7 +54,7 @@ describe('a service manager', () => {
   });
 
   it.each([{ WATCHDOG_USEC: '0' }, { WATCHDOG_USEC: 'soon' }, { WATCHDOG_PID: '1' }])(
-    'gets none with %j',
+    'gets no ping with %j',
     async (env) => {
       find({ ...WATCHED, ...env })?.ready(BOUND);
       await vi.advanceTimersByTimeAsync(120_000);
@@ -62,7 +62,7 @@ describe('a service manager', () => {
     },
   );
 
-  it('has at most one sign of life on its way, and is told of the end past it', async () => {
+  it('has at most one pending ping, which does not delay the stop message', async () => {
     let take: () => void = () => {};
     const manager = find(WATCHED);
     manager?.ready(BOUND);
@@ -83,12 +83,12 @@ describe('a service manager', () => {
     manager?.dispose();
   });
 
-  it('that cannot be told is a line in the log, once until it can be told again', async () => {
+  it('that cannot be notified is logged once until it works again', async () => {
     const manager = find(WATCHED);
     answer = () => Promise.reject(Object.assign(new Error('spawn'), { code: 'ENOENT' }));
     manager?.ready(BOUND);
     await vi.advanceTimersByTimeAsync(120_000);
-    expect(log.lines).toEqual(['warn systemd-notify cannot tell the service manager']);
+    expect(log.lines).toEqual(['warn systemd-notify cannot notify the service manager']);
     answer = () => Promise.resolve();
     await vi.advanceTimersByTimeAsync(30_000);
     answer = () => Promise.reject(new Error());

@@ -1,8 +1,8 @@
-/** Twenty users in front of their browsers: fifty tabs, of which some share one login. */
+/** Twenty users with fifty tabs, some of which share a login. */
 import { LOGIN_PATH, LOGOUT_PATH, RIGHT_PASSWORD } from './login-desk.ts';
 import { type Browser, fieldsOf, keepCookies } from './peer.ts';
 
-/** How a user says who he is: by form login, straight away or from a page that has set a cookie before, or without a cookie. */
+/** How a user logs in: by form login, at once or after a page has set a cookie, or without a cookie. */
 export type LoginManner = 'form' | 'form-on-page' | 'ext' | 'basic';
 
 export interface BrowserPlan {

@@ -1,14 +1,14 @@
-/** A real sidecar process before a plant, with short waits, so that tests need not wait long for what ends by itself. */
+/** A real sidecar process in front of a plant, with short timeouts, so that tests need not wait long. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import { type SidecarProcess, startSidecarProcess } from '../system/sidecar-process.ts';
 
-/** Sections of the configuration file, as they are written there. */
+/** Sections of the configuration file. */
 export type WrittenConfig = Readonly<Record<string, unknown>>;
 
-/** A client that is away longer than this is gone; long enough for a login on a busy machine. */
+/** A client that is away for longer is gone; long enough for a login on a busy machine. */
 export const COMET_GONE = '3s';
 
 export interface CometSidecar {

@@ -13,9 +13,9 @@ openWindow();
 
 export interface CometdPeerOptions {
   readonly transport: 'long-polling' | 'websocket';
-  /** Of the sockets, e.g. how they compress. Default: `ws`'s own. */
+  /** Options of the sockets, e.g. compression. Default: `ws`'s own. */
   readonly webSocket?: ClientOptions;
-  /** Content coding that it asks for. It polls by `fetch` then, since the requests of `cometd-nodejs-client` cannot decode. */
+  /** Accepted content coding. The peer then polls by `fetch`, since `cometd-nodejs-client` cannot decode. */
   readonly contentCoding?: string;
 }
 
@@ -25,7 +25,7 @@ interface SendingTransport {
   xhrSend(packet: Packet): object;
 }
 
-/** What the library wants to have sent, and whom to tell of it. */
+/** A packet that the library sends, with its callbacks. */
 interface Packet {
   readonly url: string;
   readonly body: string;
@@ -58,7 +58,7 @@ export class CometdPeer implements Peer {
       url: `${origin}${COMET_PATH}`,
       logLevel: 'warn',
       backoffIncrement: 10,
-      // Without its own path for each message, as WebSocket has it in any case; long-polling is told as CometD does it.
+      // Appends the message type to the path for long-polling, as CometD does by default.
       appendMessageTypeToURL: options.transport === 'long-polling',
     });
     for (const type of cometd.getTransportTypes()) if (type !== options.transport) cometd.unregisterTransport(type);
@@ -127,7 +127,7 @@ export class CometdPeer implements Peer {
     for (const request of this.#tab.requests) if (request.isConnect) request.abort();
     for (const socket of this.#tab.sockets) socket.terminate();
     await until('the client is back after its connection broke', () => this.#connects > connects);
-    if (this.clientId !== id) throw new Error('the client came back as another');
+    if (this.clientId !== id) throw new Error('the client reconnected with another clientId');
   }
 
   async recovered(handshakesBefore: number): Promise<void> {
@@ -139,16 +139,16 @@ export class CometdPeer implements Peer {
 
   async disconnect(): Promise<void> {
     // Its callback would never be called.
-    if (this.#cometd.isDisconnected()) throw new Error('the server has ended the client before');
+    if (this.#cometd.isDisconnected()) throw new Error('the server had ended the client');
     const status = this.#cometd.getStatus();
     const { successful, error } = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
-    if (successful !== true) throw new Error(`cannot disconnect, being ${status}: ${error ?? 'no reply'}`);
+    if (successful !== true) throw new Error(`cannot disconnect in status ${status}: ${error ?? 'no reply'}`);
     this.tally.monitored.clear();
     for (const socket of this.#tab.sockets) socket.close();
   }
 
   kill(): void {
-    // It may be between two requests, with the next one on a timer.
+    // The poll may be between two requests, with the next one on a timer.
     this.#isKilled = true;
     this.tally.monitored.clear();
     const cometd = this.#cometd as CometD & { onTransportFailure: unknown };
@@ -179,7 +179,7 @@ export class CometdPeer implements Peer {
     fetched
       .finally(() => this.#tab.requests.delete(request))
       .then(onSuccess, (cause: unknown) => onError(String(cause)));
-    // As much of an XMLHttpRequest as the library looks at.
+    // The part of XMLHttpRequest that the library reads.
     return { readyState: 1, status: 0, abort: request.abort };
   }
 
@@ -187,7 +187,7 @@ export class CometdPeer implements Peer {
     if (successful !== true) return;
     this.#handshakes += 1;
     this.#connects = 0;
-    // The server knows nothing of a client's past: what was monitored has to be monitored anew.
+    // The server forgets its clients: subscriptions have to be made again.
     this.tally.monitored.clear();
     this.#subscriptions.clear();
     for (const [object, manner] of this.#manners) void this.monitor(object, manner);

@@ -22,7 +22,7 @@ import { answerOf, isFailure, metricNameOf, toPlantCall } from './plant-call.ts'
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 type Done = (error?: Error, result?: boolean) => void;
 
-/** Data of a delivery that is to become a whole message: `deliver` itself knows channel and data only, not the call's id. */
+/** Data of a delivery that becomes a whole message: `deliver` itself takes channel and data only, no call id. */
 class WholeMessage {
   readonly message: ServerMessage;
 
@@ -31,7 +31,7 @@ class WholeMessage {
   }
 }
 
-/** `wrap` may put a handler of its own around Comet's, e.g. one that compresses. `goneMs`: how long a client may stay away. */
+/** `wrap` may put a handler around Comet's, e.g. for compression. `goneMs`: how long a client may stay away. */
 export async function startCometdPlant(
   wrap: (handler: Handler) => Handler = (handler) => handler,
   goneMs = GONE_MS,
@@ -63,7 +63,7 @@ class CometdPlant {
   readonly ledger = new Ledger(this.desk);
   readonly #identities = new WeakMap<ServerSession, Identity>();
   readonly #forgotten = new Set<string>();
-  /** Who monitors an object by the service channel. */
+  /** Clients that monitor an object through the service channel. */
   readonly #monitoring = new Map<string, Set<ServerSession>>();
 
   constructor(goneMs: number) {
@@ -109,7 +109,6 @@ class CometdPlant {
     this.dismiss(clientId);
   }
 
-  /** Ends a client, and tells it. */
   dismiss(clientId: string): void {
     this.server.getServerSession(clientId).disconnect();
   }
@@ -124,13 +123,13 @@ class CometdPlant {
     this.ledger.begin(session.id, this.#identities.get(session) as Identity);
     session.addExtension({
       outgoing: (_sender, _session, message, callback) => {
-        // What is forgotten gets no farewell; `null` drops a message, which the library's types do not know.
+        // A forgotten client gets no disconnect message; `null` drops a message, which the library's types lack.
         const isDropped = message.channel === '/meta/disconnect' && this.#forgotten.has(session.id);
         const whole = message.data instanceof WholeMessage ? message.data.message : message;
         callback(undefined, isDropped ? (null as unknown as ServerMessage) : whole);
       },
     });
-    // The queue is drained into the response that is being written, so this is what really leaves.
+    // The queue is drained into the response that is being written, so these messages are really sent.
     session.addListener('queueDrain', (_session: ServerSession, queue: ServerMessage[]) => {
       for (const { channel, data } of queue) {
         const object = objectOf(channel, data);
@@ -141,7 +140,7 @@ class CometdPlant {
 
   #end(session: ServerSession): void {
     for (const sessions of this.#monitoring.values()) sessions.delete(session);
-    // The library gives the channels' subscriptions back after this event; both are the end of them.
+    // The library removes the subscriptions after this event; both must have ended.
     this.ledger.end(session.id);
   }
 

@@ -1,11 +1,11 @@
 /**
- * The browser's window that the `cometd` client expects, from `cometd-nodejs-client`, with what tests need to know: which tab
+ * The browser window that the `cometd` client expects, from `cometd-nodejs-client`, extended with what tests need: which tab
  * sends a request or opens a socket, so that every tab has its own cookies and can be cut off.
  */
 import { adapt } from 'cometd-nodejs-client';
 import { type ClientOptions, WebSocket } from 'ws';
 
-/** What a tab has open. */
+/** Open requests and sockets of a tab. */
 export interface TabConnections {
   fields(): Record<string, string>;
   keepCookies(setCookies: readonly string[]): void;
@@ -46,12 +46,12 @@ export function sendingFrom<T>(tab: TabConnections, send: () => T): T {
   }
 }
 
-/** To be called once, before `cometd` makes its first client. */
+/** Must be called once, before `cometd` creates its first client. */
 export function openWindow(): void {
   const tabs = new WeakMap<object, TabConnections>();
   adapt({
     cookies: {
-      // Asked first, with the tab; the request's URL is the same object when its response brings cookies.
+      // Called first, with the tab; the same URL object comes back when the response sets cookies.
       retrieveCookies: (tab: TabConnections, url: object, callback) => {
         tabs.set(url, tab);
         for (const [name, value] of Object.entries(tab.fields())) {
@@ -80,7 +80,7 @@ export function openWindow(): void {
         requests.delete(request);
         onload?.();
       };
-      // One failure is told several times, by `abort` and by `error`; the transport takes each for another request's.
+      // Both `abort` and `error` report a failure; the transport would take the second for another request's.
       this.onerror = (cause) => {
         if (requests.delete(request)) onerror?.(cause);
       };
@@ -89,7 +89,7 @@ export function openWindow(): void {
   };
   window.WebSocket = class extends WebSocket {
     constructor(url: string) {
-      if (opening === undefined) throw new Error('a socket that belongs to no tab');
+      if (opening === undefined) throw new Error('a socket without a tab');
       const { sockets, webSocketOptions, fields } = opening;
       super(url, { ...webSocketOptions, headers: fields() });
       sockets.add(this);

@@ -1,4 +1,4 @@
-/** A plant, the scenario on it, and, on all ways but the direct one, the sidecar between: the cases that every peer runs. */
+/** A plant, the scenario on it, and, except for the direct way, the sidecar between: the cases that every peer runs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CometSidecar, startCometSidecar, type WrittenConfig } from './comet-sidecar.ts';
 import type { Browser, Peer } from './peer.ts';
@@ -6,7 +6,7 @@ import type { Plant } from './plant.ts';
 import { Scenario, type ScenarioParts } from './scenario.ts';
 import { StatisticsReader, toLogins, toStatistics } from './statistics.ts';
 
-/** `direct`: without a sidecar, which shows that the peers agree with each other in the first place. */
+/** `direct`: without a sidecar, which shows that the peers agree with each other. */
 export type Way = 'direct' | 'auto' | 'gateway';
 
 export interface Comparison<P extends Plant = Plant> {
@@ -15,13 +15,13 @@ export interface Comparison<P extends Plant = Plant> {
   readonly objects: ScenarioParts['objects'];
   readonly connectionType: 'COMET_LONG_POLLING' | 'COMET_WEBSOCKET';
   readonly ways: readonly Way[];
-  /** Looks at what the peers have agreed on, once all are connected. */
+  /** Checks the agreed counts, once all are connected. */
   readonly onArrival?: (plant: P) => void;
 }
 
-/** What has just been counted may still be on its way into the statistics. */
+/** The sidecar's counts may lag a little. */
 const SOON = { timeout: 6_000, interval: 50 };
-/** Who left without a word is gone only after `sessions.cometGone`. */
+/** Clients that left without a disconnect are gone only after `sessions.cometGone`. */
 const LATER = { timeout: 12_000, interval: 100 };
 const STAGE_TIMEOUT_MS = 60_000;
 
@@ -59,7 +59,7 @@ async function start<P extends Plant>(
   return { plant, sidecar, scenario, reader: new StatisticsReader(sidecar?.process.monitor ?? 'none') };
 }
 
-/** The stages build on each other; what the sidecar counted is asserted apart from the traffic, so that either can fail alone. */
+/** The stages build on each other; traffic and counts are asserted separately, so that either can fail alone. */
 function describeStages<P extends Plant>(
   running: () => Running<P>,
   { connectionType, onArrival }: Comparison<P>,

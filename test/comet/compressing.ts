@@ -9,7 +9,7 @@ const CODINGS: Readonly<Record<string, (text: string) => Buffer>> = {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A handler whose bodies are compressed as the client accepts it, and sent in pieces that end anywhere (chunked). */
+/** A handler whose bodies are compressed as the client accepts it, and sent in chunks of arbitrary length. */
 export function compressing(handler: Handler): Handler {
   return (request, response) => {
     const coding = String(request.headers['accept-encoding']);

@@ -1,4 +1,4 @@
-/** The real `faye` client as a peer: it shakes hands over long-polling, and then goes on over WebSocket. */
+/** The real `faye` client as a peer: it handshakes by long-polling, then continues over WebSocket. */
 import faye, { type Message } from 'faye';
 import { COMET_PATH } from './login-desk.ts';
 import { type Browser, fieldsOf, type MonitorManner, type Peer } from './peer.ts';
@@ -8,7 +8,7 @@ import { Tally } from './tally.ts';
 import { until } from './until.ts';
 
 const RETRY_S = 0.1;
-/** The server holds so short that a busy machine could be late; the client shall not give up for that. */
+/** The server holds polls so briefly that a busy machine could be late; the client must not give up then. */
 const PATIENCE_MS = 60_000;
 
 interface Waiting {
@@ -22,7 +22,7 @@ export class FayePeer implements Peer {
   readonly tally = new Tally();
   readonly #client: InstanceType<typeof faye.Client>;
   readonly #manners = new Map<string, MonitorManner>();
-  /** Calls by their data, until they have an id; then by the id. */
+  /** Calls by their data until they have an id, then by the id. */
   readonly #planned = new Map<unknown, Waiting>();
   readonly #waiting = new Map<string, Waiting>();
   #handshakes = 0;
@@ -95,7 +95,7 @@ export class FayePeer implements Peer {
     const [id, connects] = [this.clientId, this.#connects];
     this.#destroySocket();
     await until('the client is back after its connection broke', () => this.#connects > connects);
-    if (this.clientId !== id) throw new Error('the client came back as another');
+    if (this.clientId !== id) throw new Error('the client reconnected with another clientId');
   }
 
   async recovered(handshakesBefore: number): Promise<void> {
@@ -113,7 +113,7 @@ export class FayePeer implements Peer {
   kill(): void {
     this.tally.monitored.clear();
     this.#destroySocket();
-    // Without a transport the client has no way to come back.
+    // Without a transport the client cannot reconnect.
     delete this.#client._dispatcher._transport;
   }
 
@@ -139,7 +139,7 @@ export class FayePeer implements Peer {
     if (successful !== true) return;
     if (channel === '/meta/handshake') this.#onHandshake();
     if (channel === '/meta/connect') this.#connects += 1;
-    // The client subscribes anew by itself; for whom, its replies tell.
+    // The client subscribes again automatically; the replies tell which objects.
     for (const name of [subscription ?? []].flat()) {
       if (channel === '/meta/subscribe') this.tally.monitored.add(objectOf(name) ?? name);
       else if (channel === '/meta/unsubscribe') this.tally.monitored.delete(objectOf(name) ?? name);
@@ -156,7 +156,7 @@ export class FayePeer implements Peer {
 
   #onAnswer({ id, channel, data, successful, error }: Message): void {
     const waiting = this.#waiting.get(id ?? '');
-    // A value has an id as well, which the server's own publisher gave it: only the channel tells them apart.
+    // A value has an id as well, from the server's own publisher: only the channel distinguishes them.
     if (waiting === undefined || channelOf(waiting.call) !== channel) return;
     const { call, resolve, reject } = waiting;
     const isLate = call.manner === 'late' || call.manner === 'refused-late';
@@ -172,13 +172,12 @@ export class FayePeer implements Peer {
     return new Promise((resolve, reject) => {
       const data = dataOf(call);
       this.#planned.set(data, { call, resolve, reject });
-      // Its own promise knows the acknowledgement only.
+      // Its own promise covers the acknowledgement only.
       void settled(this.#client.publish(channelOf(call), data));
     });
   }
 }
 
-/** `faye`'s promises are its own kind. */
 async function settled(promise: PromiseLike<void>): Promise<{ fulfilled: boolean }> {
   const [{ status }] = await Promise.allSettled([promise]);
   return { fulfilled: status === 'fulfilled' };

@@ -1,6 +1,6 @@
 /**
- * A plant on `faye`: WebSocket, and long-polling for the first steps of its clients. It takes no channel names with a dot. It
- * knows no remote calls either, so that extensions of the server answer them.
+ * A plant on `faye`: WebSocket, and long-polling for the first steps of its clients. It rejects channel names with a dot and has
+ * no remote calls, so that extensions of the server answer them.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -39,18 +39,18 @@ export async function startFayePlant(): Promise<Plant> {
 }
 
 class FayePlant {
-  /** Here the timeout is how long a connect is held; a client that sends none for twice that time is gone. */
+  /** The timeout is how long a connect is held; a client that sends none for twice that time is gone. */
   readonly bayeux = new faye.NodeAdapter({ mount: COMET_PATH, timeout: GONE_MS / 2_000 });
   readonly desk = new LoginDesk((cookie) => {
     for (const clientId of this.ledger.clientsOn(cookie)) this.forget(clientId);
   });
   readonly ledger = new Ledger(this.desk);
   readonly #identities = new WeakMap<IncomingMessage, Identity>();
-  /** Whose messages come in a request, or over the socket that was a request. */
+  /** Clients whose messages come in a request, or over the socket that was upgraded from it. */
   readonly #clientIds = new WeakMap<IncomingMessage, string>();
-  /** Calls whose acknowledgement is not out yet, by client and message. */
+  /** Calls without a sent acknowledgement, by client and message. */
   readonly #calls = new Map<string, PlantCall>();
-  /** Who monitors an object by the service channel. */
+  /** Clients that monitor an object through the service channel. */
   readonly #monitoring = new Map<string, Set<string>>();
 
   constructor() {
@@ -62,7 +62,7 @@ class FayePlant {
       },
       outgoing: (message, request, callback) => {
         const call = request === null ? undefined : this.#onOutgoing(message, request);
-        // At once where nothing has to be waited for: a disconnected client's socket is closed right after its answer.
+        // At once if nothing has to be awaited: a disconnected client's socket is closed right after its answer.
         if (call === undefined) callback(message);
         else void this.#answer(message.clientId as string, call, message).then(callback);
       },
@@ -79,7 +79,7 @@ class FayePlant {
 
   push(object: string): void {
     const value = newValue(object);
-    // A channel's name cannot be everything that an object's can.
+    // A channel name allows fewer characters than an object name.
     if (/^[\w\-!~()$@]+$/.test(object)) void this.bayeux.getClient().publish(`${OBJECT_PREFIX}${object}`, value);
     for (const clientId of this.#monitoring.get(object) ?? []) {
       this.#deliver(clientId, { channel: DELIVERY_CHANNEL, data: value });
@@ -112,7 +112,6 @@ class FayePlant {
     if (call.manner === 'refused') message.error = '500::failed';
   }
 
-  /** The call that the message acknowledges. */
   #onOutgoing(message: Message, request: IncomingMessage): PlantCall | undefined {
     const { channel, clientId, data, successful } = message;
     const identity = this.#identities.get(request);
@@ -158,8 +157,8 @@ class FayePlant {
   }
 
   /**
-   * To one client only, which `faye` offers by its engine alone; by the queue that publishing takes, too, since the engine's own
-   * `deliver` drops what is for a client between two of its connections.
+   * To one client only, which `faye` offers by its engine alone; through the publishing queue, since the engine's own
+   * `deliver` drops messages for a client between two of its connections.
    */
   #deliver(clientId: string, message: Message): void {
     const queues = this.bayeux._server._engine._engine;

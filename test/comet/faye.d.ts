@@ -1,4 +1,4 @@
-/** The part of `faye` that the tests use, internals included, since the package brings no types. */
+/** The part of `faye` that the tests use, internals included, since the package has no types. */
 declare module 'faye' {
   import type { IncomingMessage, Server } from 'node:http';
   import type { Socket } from 'node:net';
@@ -40,7 +40,7 @@ declare module 'faye' {
       readonly _engine: {
         destroyClient(clientId: string): void;
         readonly _engine: {
-          /** What waits for each client's next connection. */
+          /** Messages that wait for each client's next connection. */
           readonly _messages: Map<string, Message[]>;
           emptyQueue(clientId: string): void;
         };
@@ -64,6 +64,6 @@ declare module 'faye' {
   }
 
   const faye: { NodeAdapter: typeof NodeAdapter; Client: typeof Client };
-  // biome-ignore lint/style/noDefaultExport: what a CommonJS package is to those who import it.
+  // biome-ignore lint/style/noDefaultExport: the shape of a CommonJS package.
   export default faye;
 }

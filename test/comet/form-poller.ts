@@ -1,6 +1,6 @@
 /**
- * Bayeux as old browsers speak it, which no client for Node does: callback-polling (`GET ?jsonp=...&message=...`, answered by a
- * script) and form-encoded posts (`message=...`). Written out by hand, against the real `faye` server.
+ * Bayeux as old browsers speak it, for which there is no Node client: callback-polling (`GET ?jsonp=...&message=...`, answered by a
+ * script) and form-encoded posts (`message=...`). Written by hand, against the real `faye` server.
  */
 import { COMET_PATH } from './login-desk.ts';
 import { objectOf } from './plant.ts';
@@ -38,13 +38,13 @@ export class FormPoller {
     this.#clientId = reply.clientId;
   }
 
-  /** One poll; it comes back with values or after the server's time. */
+  /** One poll; it returns with values or after the server's timeout. */
   async poll(): Promise<void> {
     const connectionType = this.#manner === 'callback' ? 'callback-polling' : 'long-polling';
     await this.send({ channel: '/meta/connect', connectionType });
   }
 
-  /** Sends messages in one request; values that come with the replies are counted. */
+  /** Sends messages in one request, and counts values that come with the replies. */
   async send(...messages: readonly object[]): Promise<Message[]> {
     const complete = messages.map((message) => {
       this.#ids += 1;

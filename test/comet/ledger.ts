@@ -1,4 +1,4 @@
-/** What a plant's server has counted by itself, by client and by login. */
+/** The counts of a plant's server, by client and by login. */
 import type { IncomingMessage } from 'node:http';
 import { cookieOf, type LoginDesk } from './login-desk.ts';
 import { type Counts, sumOf, Tally } from './tally.ts';
@@ -8,14 +8,14 @@ export interface LoginCounts extends Counts {
 }
 
 interface Client {
-  /** The cookie's value, or one of its own for a client without a login on a cookie. */
+  /** The cookie's value, or a generated key for a client without a login cookie. */
   readonly login: string;
   readonly userName: string | null;
   readonly tally: Tally;
   isThere: boolean;
 }
 
-/** Who a handshake says that it is, and on which login. */
+/** Identity and login of a handshake. */
 export interface Identity {
   readonly cookie: string | undefined;
   readonly userName: string | null;
@@ -30,7 +30,7 @@ export class Ledger {
     this.#desk = desk;
   }
 
-  /** Undefined when a handshake is to be refused: its cookie knows no login, and nothing else says who it is. */
+  /** Undefined when a handshake is to be refused: its cookie has no login, and nothing else identifies the user. */
   identify(request: IncomingMessage, ext: unknown): Identity | undefined {
     const cookie = cookieOf(request);
     const userName = this.#desk.userOf(cookie) ?? null;
@@ -54,7 +54,7 @@ export class Ledger {
     client.tally.monitored.clear();
   }
 
-  /** Throws for a client that never was. */
+  /** Throws for an unknown client. */
   tallyOf(clientId: string): Tally {
     const client = this.#clients.get(clientId);
     if (client === undefined) throw new Error(`no such client: ${clientId}`);
@@ -65,7 +65,7 @@ export class Ledger {
     return this.#clients.has(clientId);
   }
 
-  /** To all clients, those of the past included. */
+  /** To all clients, past ones included. */
   get sentValues(): number {
     return [...this.#clients.values()].reduce((sum, { tally }) => sum + tally.valueCount, 0);
   }
@@ -74,7 +74,7 @@ export class Ledger {
     return clientId !== undefined && this.#clients.get(clientId)?.isThere === true;
   }
 
-  /** The clients that are there on that cookie. */
+  /** Current clients of that cookie. */
   clientsOn(cookie: string): string[] {
     return [...this.#clients].filter(([, { login, isThere }]) => isThere && login === cookie).map(([id]) => id);
   }
@@ -92,7 +92,7 @@ export class Ledger {
     return sumOf([...this.#clients.values()].map(({ tally }) => tally));
   }
 
-  /** Logins that have a client now, with all that their clients have counted, those of the past included. */
+  /** Logins with a current client, with the counts of all their clients, past ones included. */
   logins(): LoginCounts[] {
     const logins = new Map<string, Client[]>();
     for (const client of this.#clients.values())

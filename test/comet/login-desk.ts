@@ -1,6 +1,5 @@
 /**
- * The part of the application server's HTTP side that Comet users meet: form login, cookie sessions, logout, and one REST call
- * for whoever works beside them.
+ * The part of the application server's HTTP side that Comet users meet: form login, cookie sessions, logout, and a REST call.
  *
  *   GET  /smartWeb/                    a page; sets an anonymous cookie where there is none
  *   POST /smartWeb/j_security_check    303 after a right password, and 403 after a wrong one
@@ -29,12 +28,10 @@ export class LoginDesk {
     this.#onLogout = onLogout;
   }
 
-  /** How many logins were accepted so far. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** Who is logged in on that cookie. */
   userOf(cookie: string | undefined): string | undefined {
     return cookie === undefined ? undefined : this.#users.get(cookie);
   }
@@ -61,7 +58,7 @@ export class LoginDesk {
   }
 
   /**
-   * As servers differ, every second login that comes with a cookie keeps it, and every other one gets a new one
+   * Servers differ: every second login with a cookie keeps it, every other one gets a new one
    * (Tomcat's protection against session fixation).
    */
   #login(form: URLSearchParams, cookie: string | undefined, response: ServerResponse): void {
@@ -79,7 +76,6 @@ export class LoginDesk {
   }
 }
 
-/** The value of the session's cookie in a request. */
 export function cookieOf({ headers }: IncomingMessage): string | undefined {
   return /(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1];
 }

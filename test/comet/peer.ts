@@ -1,4 +1,4 @@
-/** A Comet client as the scenario drives it. Every peer counts by itself what it gets. */
+/** A Comet client as the scenario drives it. Every peer counts what it receives. */
 import type { PlantCall } from './plant-call.ts';
 import type { Tally } from './tally.ts';
 
@@ -20,23 +20,23 @@ export interface Peer {
   readonly browser: Browser;
   readonly tally: Tally;
   readonly clientId: string | undefined;
-  /** How often it has shaken hands. */
+  /** Number of handshakes. */
   readonly handshakes: number;
-  /** How often a connect was answered since it last shook hands. */
+  /** Answered connects since the last handshake. */
   readonly connects: number;
   connect(): Promise<void>;
   /** False when the server refuses. */
   monitor(object: string, manner: MonitorManner): Promise<boolean>;
   unmonitor(object: string): Promise<void>;
-  /** Calls, which go out together where the client can do that. */
+  /** Calls, in one batch where the client can do that. */
   call(...calls: readonly PlantCall[]): Promise<void>;
-  /** Cuts what the client waits on; it comes back by itself, with the same `clientId`. Resolves when it is back. */
+  /** Cuts the client's connection; it reconnects with the same `clientId`. Resolves when it is back. */
   breakConnection(): Promise<void>;
-  /** Resolves when it has shaken hands anew and monitors again what it monitored. */
+  /** Resolves after a new handshake, once its subscriptions are back. */
   recovered(handshakesBefore: number): Promise<void>;
-  /** Orderly. */
+  /** Disconnects in order. */
   disconnect(): Promise<void>;
-  /** Gone from one moment to the next, without a word. */
+  /** Vanishes without a disconnect. */
   kill(): void;
 }
 
@@ -44,7 +44,7 @@ export function cookieFieldOf({ cookies }: Browser): string {
   return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 }
 
-/** Keeps the cookies that a response sets; their attributes do not matter here. */
+/** Keeps the cookies of a response; their attributes do not matter here. */
 export function keepCookies({ cookies }: Browser, setCookies: readonly string[]): void {
   for (const setCookie of setCookies) {
     const [, name = '', value = ''] = /^([^=;]*)=([^;]*)/.exec(setCookie) ?? [];

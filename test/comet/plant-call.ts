@@ -1,4 +1,4 @@
-/** A remote call as our Comet peers speak it, and how the plant answers it: the caller says so in the call itself. */
+/** A remote call as our Comet peers speak it. The caller chooses in the call how the plant answers. */
 
 export type ServiceName = 'rpc' | 'rpcJava' | 'rpcSBA';
 
@@ -17,7 +17,7 @@ export interface PlantCall {
   readonly interfaceName?: string;
   readonly rpcName: string;
   readonly manner: AnswerManner;
-  /** How long the plant works on it, in milliseconds. */
+  /** How long the plant takes, in milliseconds. */
   readonly workMs: number;
 }
 
@@ -40,13 +40,12 @@ export function dataOf({ service: _, ...data }: PlantCall): object {
   return { ...data, parameters: ['č', 1, { nested: [true, null] }] };
 }
 
-/** The call that a message carries; undefined when its channel is none of the services'. */
+/** The call that a message carries; undefined on a channel without calls. */
 export function toPlantCall(channel: string, data: unknown): PlantCall | undefined {
   const service = /^\/service\/d2\/(rpc|rpcJava|rpcSBA)$/.exec(channel)?.[1];
   return service === undefined ? undefined : { ...(data as PlantCall), service: service as ServiceName };
 }
 
-/** What the plant says in return. */
 export function answerOf(call: PlantCall): object {
   return isFailure(call) ? { error: 'E_FAILED' } : { result: call.rpcName, rows: [1, 2, 3] };
 }

@@ -1,4 +1,4 @@
-/** What all our Comet servers have in common: a control system with objects and calls, which counts by itself. */
+/** The common part of all our Comet servers: a control system with objects and calls, and its own counts. */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,17 +9,17 @@ export interface Plant {
   readonly ledger: Ledger;
   /** Pushes a new value of the object to all who monitor it. */
   push(object: string): void;
-  /** Loses the client, as a server does that was restarted: it has to shake hands anew. */
+  /** Forgets the client, like a restarted server: it has to handshake again. */
   forget(clientId: string): void;
   close(): Promise<void>;
 }
 
 /** How long a server holds a connect. */
 export const HOLD_MS = 1_000;
-/** How long a client may stay away between two connects: long enough for a busy machine, since every run waits for it. */
+/** How long a client may stay away between two connects: long enough for a busy machine; every run waits for it. */
 export const GONE_MS = 6_000;
 
-/** An object that nobody may monitor. */
+/** An object that is always refused. */
 export const FORBIDDEN_OBJECT = 'Forbidden';
 
 export const OBJECT_PREFIX = '/d2/object/';
@@ -27,7 +27,7 @@ export const DELIVERY_CHANNEL = '/service/d2/object';
 export const SUBSCRIBE_CHANNEL = '/service/d2/subscribeObject';
 export const UNSUBSCRIBE_CHANNEL = '/service/d2/unSubscribeObject';
 
-/** The object that a delivery or subscription is about; undefined when it is about none. */
+/** The object of a delivery or subscription; undefined if it has none. */
 export function objectOf(channel: string, data?: unknown): string | undefined {
   if (channel.startsWith(OBJECT_PREFIX)) return decodeURIComponent(channel.slice(OBJECT_PREFIX.length));
   if (channel !== DELIVERY_CHANNEL) return undefined;
@@ -36,7 +36,7 @@ export function objectOf(channel: string, data?: unknown): string | undefined {
 
 let pushed = 0;
 
-/** A value as it stands on the wire: no two are alike. */
+/** A value as it is sent: all are different. */
 export function newValue(object: string): { objectName: string; value: number; unit: string; state: string[] } {
   pushed += 1;
   return { objectName: object, value: pushed / 8, unit: '°C', state: ['Valid', 'Normal'] };
@@ -45,12 +45,12 @@ export function newValue(object: string): { objectName: string; value: number; u
 /** An HTTP server on a free port of 127.0.0.1. */
 export interface Listening {
   readonly port: number;
-  /** Ends at once: connections are cut, upgraded ones too, which the server itself knows nothing of any more. */
+  /** Ends at once: cuts all connections, upgraded ones too, which the server does not track. */
   cut(): Promise<void>;
 }
 
 export async function listen(server: Server): Promise<Listening> {
-  // Longer than any client's: with Node's 5 s a call now and then meets the closing of its connection, and is answered with 502.
+  // Longer than any client's: with Node's 5 s a call may meet the closing of its connection, and get a 502.
   server.keepAliveTimeout = 600_000;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

@@ -1,6 +1,6 @@
 /**
- * What fifty clients do in a few seconds, from a seed, in stages that end when everything is quiet: whatever was sent has
- * then been received, so that server, clients, and whoever read the traffic must have counted the same.
+ * What fifty clients do in a few seconds, from a seed, in stages that end when everything is quiet: everything sent has then
+ * been received, so that server, clients and sidecar must have the same counts.
  */
 import { createRandom, type Random } from '../../src/demo/random.ts';
 import { type BrowserPlan, logIn, logOut, planBrowsers } from './browsers.ts';
@@ -15,7 +15,7 @@ export interface ScenarioParts {
   /** Where clients connect, e.g. `http://127.0.0.1:8081`. */
   readonly origin: string;
   readonly createPeer: (browser: Browser) => Peer;
-  /** Objects that are monitored by their channel, and by the service. */
+  /** Objects that are monitored by their channel, and through the service. */
   readonly objects: { readonly channel: readonly string[]; readonly service: readonly string[] };
 }
 
@@ -35,7 +35,7 @@ const METHODS: readonly Omit<PlantCall, 'manner' | 'workMs'>[] = [
   { service: 'rpcSBA', eventName: 'E.Files', rpcName: 'Download' },
 ];
 
-/** A browser with its tabs, once they are there. */
+/** A browser with its open tabs. */
 interface Place {
   readonly plan: BrowserPlan;
   tabs: readonly Peer[];
@@ -54,17 +54,16 @@ export class Scenario {
     this.#places = planBrowsers().map((plan) => ({ plan, tabs: [] }));
   }
 
-  /** What the clients have counted, those that are gone included. */
+  /** Counts of all clients, past ones included. */
   get counted(): Counts {
     return sumOf(this.peers.map(({ tally }) => tally));
   }
 
-  /** All log in and connect. */
   async arrive(): Promise<void> {
     await Promise.all(this.#places.map((place, number) => this.#arrive(place, number)));
   }
 
-  /** All monitor objects, get values, and call; then each stops monitoring one object, and gets the values of the others. */
+  /** All monitor objects, receive values and call; then each stops monitoring one object, and receives values of the others. */
   async work(): Promise<void> {
     await Promise.all(this.peers.map((peer) => this.#monitorSome(peer)));
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -76,7 +75,7 @@ export class Scenario {
     await this.#pushAll();
   }
 
-  /** A third lose their connection and resume; the server loses some, who shake hands anew. Values and calls go on after it. */
+  /** A third lose their connection and resume; the server forgets some, which handshake again. Values and calls continue. */
   async comeBack(): Promise<void> {
     await Promise.all(this.peers.filter((_, index) => index % 3 === 0).map((peer) => peer.breakConnection()));
     await this.#pushAll();
@@ -94,7 +93,7 @@ export class Scenario {
 
   /**
    * Of every six browsers, one is killed, one loses its first tab, one logs out, one disconnects its first tab, one disconnects
-   * altogether, and one stays. Resolves when the server has noticed all of it, and the others got values again.
+   * altogether, and one stays. Resolves when the server has noticed all of it, and the others received values again.
    */
   async leave(): Promise<void> {
     const { origin } = this.#parts;
@@ -119,7 +118,7 @@ export class Scenario {
     await this.#pushAll();
   }
 
-  /** The others go as well, every second one without a word. */
+  /** The remaining clients leave, every second one without a disconnect. */
   async leaveAll(): Promise<void> {
     const tabs = this.#places.flatMap((place) => place.tabs);
     await Promise.all(tabs.map(async (tab, index) => (index % 2 === 0 ? tab.kill() : tab.disconnect())));
@@ -127,7 +126,7 @@ export class Scenario {
     await until('the server has noticed that all are gone', () => ledger.clientsThere === 0);
   }
 
-  /** For the end of a test that failed half-way. */
+  /** Cleans up after a test that failed half-way. */
   killAll(): void {
     for (const peer of this.peers) peer.kill();
   }
@@ -139,7 +138,7 @@ export class Scenario {
     const tabs = Array.from({ length: plan.tabs }, () => createPeer(plan.browser));
     place.tabs = tabs;
     this.peers.push(...tabs);
-    // One after the other, since the first handshake may set a cookie that the second has to send.
+    // In sequence, since the first handshake may set a cookie that the second has to send.
     for (const tab of tabs) await tab.connect();
   }
 
@@ -157,7 +156,8 @@ export class Scenario {
     if ((await Promise.all(granted)).includes(false)) throw new Error('monitoring was refused');
     if (!isBold) return;
     const refused = [await peer.monitor(FORBIDDEN_OBJECT, 'channel'), await peer.monitor(FORBIDDEN_OBJECT, 'service')];
-    if (refused.includes(true) || service.length === 0) throw new Error('monitoring of the forbidden was granted');
+    if (refused.includes(true) || service.length === 0)
+      throw new Error('monitoring of the forbidden object was granted');
   }
 
   /** Calls for some of the clients: one, or a batch of up to three. */
@@ -202,7 +202,7 @@ export class Scenario {
     );
   }
 
-  /** Where the two sides of a client disagree, for the message of a test that fails. */
+  /** Differences between the two sides of a client, for the message of a failing test. */
   #lacking(): string {
     const { ledger } = this.#parts.plant;
     const sides = this.peers.map(({ clientId, tally, handshakes }) => {

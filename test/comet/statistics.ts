@@ -1,4 +1,4 @@
-/** What the sidecar says on its monitoring port, in the shape in which the peers count. */
+/** The statistics of the sidecar's monitoring port, in the shape in which the peers count. */
 import type { LoginCounts } from './ledger.ts';
 import { type CallCount, type Counts, sorted, totalOf } from './tally.ts';
 
@@ -31,7 +31,7 @@ export interface Statistics {
   readonly totals: Totals;
 }
 
-/** What the statistics must be, for counts of peers. */
+/** The expected statistics for counts of peers. */
 export function toStatistics({ subscriptions, values, calls }: Counts): Statistics {
   const callsOf = (kind: string): CallCount => {
     const counts = Object.entries(calls).filter(([name]) => name.startsWith(`${kind}.`));
@@ -92,7 +92,7 @@ export class StatisticsReader {
     return [counters[`object.${name}.subscriptions`]?.count, meters[`object.${name}.newValues`]?.count];
   }
 
-  /** Names of endpoint 2, and of the endpoints that it unites. */
+  /** Names of endpoint 2, and of the endpoints that it combines. */
   async namesOfUnion(session?: string): Promise<{ union: string[]; parts: string[] }> {
     const query = session === undefined ? '' : `?session=${session}`;
     const namesOf = async (path: string): Promise<string[]> => {
@@ -110,7 +110,7 @@ export class StatisticsReader {
     return [timers['sessions.created']?.count, gauges['sessions.active']?.value];
   }
 
-  /** Every session as the peers know it, in an order of their content, since only the sidecar knows the sessions' ids. */
+  /** Every session as the peers know it, ordered by content, since only the sidecar knows the session ids. */
   async logins(): Promise<object[]> {
     const sessions = await this.sessions();
     const logins: object[] = [];

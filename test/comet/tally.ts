@@ -1,16 +1,16 @@
 /**
- * What one peer has counted by itself: the truth that the sidecar's statistics are compared with. Servers and clients keep
+ * The counts of one peer: the truth that the sidecar's statistics are compared with. Servers and clients keep
  * tallies of the same shape, so that they can be compared with each other first.
  */
 
-/** Calls of one name, e.g. of `rpc.E.Boiler.ReadState`: how many were answered, and how many of these were failures. */
+/** Calls of one name, e.g. of `rpc.E.Boiler.ReadState`: answered, and failed among them. */
 export interface CallCount {
   answered: number;
   failed: number;
 }
 
 export class Tally {
-  /** Values by the name of their object. */
+  /** Values by object name. */
   readonly values = new Map<string, number>();
   /** Objects that are monitored now. */
   readonly monitored = new Set<string>();
@@ -18,7 +18,6 @@ export class Tally {
 
   #valueCount = 0;
 
-  /** Values of all objects. */
   get valueCount(): number {
     return this.#valueCount;
   }
@@ -56,7 +55,7 @@ export function sumOf(tallies: Iterable<Tally>): Counts {
   return { subscriptions: sorted(subscriptions), values: sorted(values), calls: sorted(calls) };
 }
 
-/** An object with the names in order, which makes its JSON the same for the same content. */
+/** With sorted names, so that equal content has equal JSON. */
 export function sorted<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,9 +1,9 @@
 /**
- * A plant that speaks Bayeux over WebSocket by itself, on the real `ws`.
+ * A plant that speaks Bayeux over WebSocket, on the real `ws`.
  *
- * For what no server package does: `cometd-nodejs-server` knows long-polling only, and `faye` neither compresses by itself nor
- * takes channel names with a dot, as the objects of a control system have them. Here `permessage-deflate` is as the test wants
- * it, with its context taken over or not; values come in batches, in fragments, and with pings in between.
+ * For what no server package does: `cometd-nodejs-server` has long-polling only, and `faye` neither compresses nor
+ * accepts channel names with a dot, as the objects of a control system have them. Here the test sets `permessage-deflate`,
+ * with or without context takeover; values come in batches, in fragments, and with pings in between.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -29,16 +29,16 @@ export interface WebSocketPlantOptions {
   readonly deflate: PerMessageDeflateOptions | false;
   /** How long a connect is held; default `HOLD_MS`. */
   readonly holdMs?: number;
-  /** Whether every message goes in one frame, without pings between; default false. */
+  /** Whether every message is one frame, without pings; default false. */
   readonly isPlain?: boolean;
 }
 
 export interface WebSocketPlant extends Plant {
   /** Pushes a value of each object, all values for one client in one WebSocket message. */
   pushTogether(objects: readonly string[]): void;
-  /** Bytes that wait in the sockets of all clients. */
+  /** Bytes queued in the sockets of all clients. */
   readonly bufferedBytes: number;
-  /** What was agreed with clients, e.g. `permessage-deflate; client_max_window_bits=10`; empty where nothing was. */
+  /** Negotiated extensions, e.g. `permessage-deflate; client_max_window_bits=10`; empty without any. */
   readonly extensions: ReadonlySet<string>;
 }
 
@@ -57,18 +57,18 @@ type Reply = Readonly<Record<string, unknown>>;
 interface Client {
   readonly id: string;
   socket: WebSocket | undefined;
-  /** What is monitored: channels, and names of objects that the service was told. */
+  /** Monitored channels, and objects monitored through the service. */
   readonly monitored: Set<string>;
-  /** Ends the connect that is held. */
+  /** Ends the held connect. */
   answerConnect: (() => void) | undefined;
   expiry: NodeJS.Timeout | undefined;
 }
 
-/** Every so many sent messages, one goes in fragments, with a ping between them. */
+/** Every this many messages, one is sent in fragments, with a ping between them. */
 const FRAGMENTED_EVERY = 5;
 const FRAGMENT_CHARS = 100;
 
-/** A failure and no refusal: by the contract a refusal alone would not make a name known. */
+/** A failure instead of a refusal: by the contract a refusal alone does not make a name known. */
 const FAILED = '500::failed';
 
 export async function startWebSocketPlant(options: WebSocketPlantOptions): Promise<WebSocketPlant> {
@@ -123,7 +123,7 @@ class Bayeux {
     socket.on('error', () => undefined);
     socket.on('message', (bytes: Buffer) => {
       const messages = [JSON.parse(bytes.toString('utf8')) as Message | Message[]].flat();
-      // Answers that are there at once go back together, as the messages came.
+      // Immediate answers are sent together, in the order of their messages.
       const replies = messages
         .map((message) => this.#reply(message, socket, request))
         .filter((reply) => reply !== undefined);
@@ -170,7 +170,7 @@ class Bayeux {
     client.expiry = setTimeout(() => this.end(client.id), GONE_MS);
   }
 
-  /** Undefined when the answer comes later. */
+  /** Undefined if the answer comes later. */
   #reply(message: Message, socket: WebSocket, request: IncomingMessage): Reply | undefined {
     const { channel, id } = message;
     if (channel === '/meta/handshake') return this.#handshake(message, request);
@@ -229,7 +229,7 @@ class Bayeux {
     return undefined;
   }
 
-  /** `key`: the channel that is subscribed to, or the object's name as the service is told it. */
+  /** `key`: the subscribed channel, or the object name sent to the service. */
   #monitor(client: Client, key: string, isWanted: boolean): boolean {
     const object = objectOf(key) ?? key;
     if (object === FORBIDDEN_OBJECT) return false;

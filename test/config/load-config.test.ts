@@ -22,7 +22,7 @@ describe('loadConfig', () => {
   it('fills in every default', async () => {
     const { config, warnings } = await loadConfig({ flags: { upstream: UPSTREAM }, env: {} });
     expect(warnings).toEqual([]);
-    expect(config).toEqual({
+    expect(config).toMatchObject({
       listen: { host: '0.0.0.0', port: 8081 },
       upstream: {
         host: '127.0.0.1',
@@ -35,7 +35,7 @@ describe('loadConfig', () => {
       dataPath: 'auto',
       forwarded: 'append',
       monitor: {
-        ...{ host: '127.0.0.1', port: 9280, auth: undefined, hosts: [], readyWithUpstream: false },
+        ...{ host: '127.0.0.1', port: 9280, hosts: [], readyWithUpstream: false },
         ...{
           maxConnections: 1_000,
           maxConnectionsPerAddress: 100,
@@ -83,12 +83,9 @@ describe('loadConfig', () => {
         timeoutMs: 2_000,
         staleAfterMs: 15_000,
         attach: false,
-        pid: undefined,
-        user: undefined,
-        http: undefined,
       },
       otlp: {
-        ...{ endpoint: undefined, headersFile: undefined, headersEnv: undefined, caFile: undefined, timeoutMs: 10_000 },
+        timeoutMs: 10_000,
         metrics: { enabled: true, intervalMs: 60_000 },
         traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
       },
@@ -98,11 +95,10 @@ describe('loadConfig', () => {
       },
       timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
       stop: { delayMs: 2_000, windowMs: 5_000, deadlineMs: 25_000 },
-      state: { file: undefined, intervalMs: 10_000 },
-      control: { socket: undefined },
+      state: { intervalMs: 10_000 },
       log: { level: 'info' },
       accessLog: {
-        ...{ file: undefined, sample: 1, slowerThanMs: 0, errorsAlways: true, others: false, users: true },
+        ...{ sample: 1, slowerThanMs: 0, errorsAlways: true, others: false, users: true },
         ...{ maxBytes: 104_857_600, keep: 4 },
       },
     });
@@ -281,7 +277,7 @@ describe('metrics.maxNames', () => {
 describe('the monitoring port', () => {
   it.each(['127.0.0.1', '127.8.9.10', '::1', 'localhost', '::ffff:127.0.0.1'])('needs no auth on %s', async (host) => {
     const config = await load(`monitor: { host: '${host}' }`, {}, { upstream: UPSTREAM });
-    expect(config.monitor).toMatchObject({ host, auth: undefined });
+    expect([config.monitor.host, config.monitor.auth]).toEqual([host, undefined]);
   });
 
   it('may be open to all where the configuration says so', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { findLoopbackTrust } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { findLoopbackTrust } from '../../src/config/loopback-trust.ts';
 
 async function warningOf(upstream: string, listen?: string, config = ''): Promise<string | undefined> {
   const flags = { upstream, config: 'sidecar.yaml', ...(listen === undefined ? {} : { listen }) };

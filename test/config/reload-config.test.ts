@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/base/errors.ts';
-import { LIVE_KEYS, RESTART_KEYS } from '../../src/config/live-keys.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { toReloadedConfig } from '../../src/config/reload-config.ts';
-import { listKeys } from '../../src/config/schema-walk.ts';
 
 const UPSTREAM = { url: 'http://127.0.0.1:8080/smartWeb' };
 
@@ -16,21 +13,6 @@ async function load(file: object) {
 async function reload(before: object, after: object) {
   return toReloadedConfig((await load(before)).parsed, (await load(after)).parsed);
 }
-
-describe('the keys of the schema', () => {
-  it('are each either live or wait for a restart (src/config/live-keys.ts)', () => {
-    const keys = listKeys().map(({ path }) => path.join('.'));
-    expect(keys.filter((key) => LIVE_KEYS.has(key) === RESTART_KEYS.has(key))).toEqual([]);
-    expect([...LIVE_KEYS, ...RESTART_KEYS].filter((key) => !keys.includes(key))).toEqual([]);
-  });
-
-  it('that wait for a restart are the ones that docs/configuration.md lists', () => {
-    const text = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
-    const [, section = ''] = /^## Reloading$([\s\S]*?)^## /m.exec(text) ?? [];
-    const [, list = ''] = /^Restart: ([\s\S]*?)\n\n/m.exec(section) ?? [];
-    expect([...list.matchAll(/`([A-Za-z.]+)`/g)].map(([, key]) => key)).toEqual([...RESTART_KEYS]);
-  });
-});
 
 describe('a configuration that is read again', () => {
   it('changes nothing when it is the same', async () => {

@@ -1,6 +1,6 @@
 /**
- * Messages that have been, or may be, read in two ways, as published on request smuggling. What they are about is in `why`:
- * the rule that they touch and where they come from. Sources by short name:
+ * Messages with two possible readings, from publications on request smuggling. `why` gives
+ * the rule concerned and the source. Sources by short name:
  *
  * - Linhart: Linhart, Klein, Heled, Orrin, "HTTP Request Smuggling", 2005
  * - Desync: Kettle, "HTTP Desync Attacks", 2019; the obfuscations that its tools try (also `defparam/smuggler`)

@@ -38,7 +38,7 @@ async function comet(message: object, cookie: string): Promise<Record<string, un
 }
 
 describe('the Comet interface of the sample control system', () => {
-  it('lets those in who know their password', async () => {
+  it('admits users with the right password', async () => {
     expect(await logIn('j_username=eva&j_password=mistyped')).toMatchObject({ status: 403, cookie: '' });
     const { status, cookie } = await logIn('j_username=eva&j_password=eva');
     expect(status).toBe(303);
@@ -46,7 +46,7 @@ describe('the Comet interface of the sample control system', () => {
     expect(await comet({ channel: '/meta/handshake', id: '1' }, '')).toMatchObject({ successful: false });
   });
 
-  it('works on RPC and SBA calls, and refuses those that it does not have', async () => {
+  it('serves RPC and SBA calls, and refuses unknown ones', async () => {
     const { cookie } = await logIn('j_username=eva&j_password=eva');
     const { clientId } = await comet({ channel: '/meta/handshake' }, cookie);
     const call = (channel: string, data: object) => comet({ channel, clientId, id: '7', data }, cookie);
@@ -84,7 +84,7 @@ describe('the Comet interface of the sample control system', () => {
     await closed;
   });
 
-  it('does not know clients that have left', async () => {
+  it('forgets clients that have left', async () => {
     const { cookie } = await logIn('j_username=eva&j_password=eva');
     const { clientId } = await comet({ channel: '/meta/handshake' }, cookie);
     expect(await comet({ channel: '/meta/disconnect', clientId }, cookie)).toMatchObject({ successful: true });
@@ -93,7 +93,7 @@ describe('the Comet interface of the sample control system', () => {
 });
 
 describe('the browsers of the demo', () => {
-  it('use both transports, get values, and go at once on the signal', async () => {
+  it('use both transports, get values, and leave at once on the signal', async () => {
     expect(new Set(SAMPLE_BROWSERS.map(({ transport }) => transport))).toEqual(new Set(['websocket', 'long-polling']));
     const users = new CometUsers({ baseUrl, pauseMs: 0 });
     const working = users.run(leaving.signal);
@@ -103,7 +103,7 @@ describe('the browsers of the demo', () => {
     await working;
   });
 
-  it('come back when the server was away', async () => {
+  it('reconnect after the server was down', async () => {
     const users = new CometUsers({ baseUrl, pauseMs: 0 });
     const working = users.run(leaving.signal);
     await users.opened;

@@ -52,14 +52,14 @@ describe('the sample control system', () => {
     expect(JSON.parse(answer.body.toString('utf8'))).toEqual({ result: 'ok', received: 5 });
   });
 
-  it('fails an RPC with 500 when its dice say so', async () => {
+  it('fails an RPC with 500 by its random numbers', async () => {
     dice = [0.19, 0.5];
     expect((await call('POST', 'd2/rpc/E.Alarms/Acknowledge', { body: '[]' })).status).toBe(500);
     dice = [0.21, 0.5];
     expect((await call('POST', 'd2/rpc/E.Alarms/Acknowledge', { body: '[]' })).status).toBe(200);
   });
 
-  it('takes as long as the dice say, between the limits of the RPC', async () => {
+  it('takes a random time within the limits of the RPC', async () => {
     const slow = new SampleControlSystem({ random: () => 0.5 });
     const port = await slow.start(0);
     const began = performance.now();
@@ -96,7 +96,7 @@ describe('the sample control system', () => {
     );
   });
 
-  it.each(SAMPLE_ACCOUNTS)('lets $user in and out', async (account) => {
+  it.each(SAMPLE_ACCOUNTS)('logs $user in and out', async (account) => {
     expect((await call('GET', 'd2/auth/login', { as: account })).status).toBe(200);
     expect((await call('GET', 'd2/auth/logout', { as: account })).status).toBe(200);
   });
@@ -109,7 +109,7 @@ describe('the sample control system', () => {
     expect(answer.body.equals(Buffer.alloc(100_001, 0xd2))).toBe(true);
   });
 
-  it('swallows an upload and tells its length', async () => {
+  it('accepts an upload and returns its length', async () => {
     const answer = await call('POST', 'd2/sba/E.Files/Upload?fileName=a', { body: 'x'.repeat(300_000) });
     expect(JSON.parse(answer.body.toString('utf8'))).toEqual({ received: 300_000 });
   });
@@ -153,7 +153,7 @@ describe('the sample users', () => {
     expect(counts[1]).toEqual(counts[0]);
   });
 
-  it('mistype, ask for unknown names, use binary content, objects and the log-out, all at times', () => {
+  it('sometimes mistype, ask for unknown names, use SBA and objects, and log out', () => {
     const random = createRandom(3);
     const requests = Array.from({ length: 1_000 }, () => toRequest(random, anna));
     const share = (is: (path: string) => boolean) => requests.filter((r) => is(r.path)).length / requests.length;
@@ -169,7 +169,7 @@ describe('the sample users', () => {
     );
   });
 
-  it('count requests that nobody answers', async () => {
+  it('count unanswered requests', async () => {
     await system.stop();
     const users = new SampleUsers({ baseUrl, pauseMs: 0, maxRequestsEach: 1 });
     await users.run(new AbortController().signal);

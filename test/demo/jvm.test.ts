@@ -36,7 +36,7 @@ function pathWithJava(script: string): string {
 }
 
 describe('the class of the JVM', () => {
-  it.runIf(hasCompiler)('is what its source is compiled to', () => {
+  it.runIf(hasCompiler)('equals the compiled source', () => {
     const folder = createFolder();
     execFileSync('javac', ['--release', '8', '-g:none', '-d', folder, SOURCE]);
     expect(readdirSync(folder)).toEqual(['SampleJvm.class']);
@@ -46,7 +46,7 @@ describe('the class of the JVM', () => {
 });
 
 describe('the JVM of the demo', () => {
-  it.runIf(hasJava)('runs, leaves no file behind, and ends when it is told to', async () => {
+  it.runIf(hasJava)('runs, leaves no file behind, and ends on stop', async () => {
     const temporary = createFolder();
     const env = { ...process.env, TMPDIR: temporary, JAVA_TOOL_OPTIONS: '-javaagent:absent.jar' };
     const jvm = await startSampleJvm(env);
@@ -58,7 +58,7 @@ describe('the JVM of the demo', () => {
     await jvm.stop();
   });
 
-  it.runIf(hasJava)('is known by its own process id where java is a script that starts it', async () => {
+  it.runIf(hasJava)('has its own process id even if java is a script', async () => {
     const jvm = await startSampleJvm({
       ...process.env,
       JAVA_HOME: undefined,
@@ -70,18 +70,18 @@ describe('the JVM of the demo', () => {
     await jvm.stop();
   });
 
-  it('is none where there is no java', async () => {
+  it('is absent without java', async () => {
     const reason = 'no java was found, neither in JAVA_HOME nor in PATH';
     expect(await startSampleJvm({ PATH: '/nonexistent' })).toEqual({ kind: 'none', reason });
   });
 
-  it('is none where java ends at once', async () => {
+  it('is absent if java ends at once', async () => {
     const reason = 'java ended at its start with code 3';
     const env = { PATH: pathWithJava('exit 3') };
     expect(await startSampleJvm(env)).toEqual({ kind: 'none', reason });
   });
 
-  it('is none where its class cannot be written', async () => {
+  it('is absent if its class cannot be written', async () => {
     const jvm = await startSampleJvm({ ...process.env, TMPDIR: '/nonexistent' });
     expect(jvm).toEqual({ kind: 'none', reason: expect.stringMatching(/^ENOENT: .*\/nonexistent/) });
   });

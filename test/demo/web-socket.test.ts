@@ -62,7 +62,7 @@ it.each([
   await closed;
 });
 
-it('does not mind texts to a client that has left', async () => {
+it('ignores texts to a client that has left', async () => {
   client.terminate();
   await closed;
   server.send('late');

@@ -1,6 +1,6 @@
 /**
- * Blocks in the documents that are no commands: examples of configuration, of the sidecar and of what stands around it. Each block of YAML is
- * the sidecar's configuration (whole or a part), or of one of the kinds in `KINDS`, which says who checks it. A new kind is added there.
+ * Blocks in the documents that are not commands: configuration of the sidecar and of programs around it. Each block of YAML is
+ * the sidecar's configuration (whole or a part), or of a kind in `KINDS`, which defines its check. Add new kinds there.
  *
  * A block without a language is a picture or an output; commands are marked `sh` (commands.test.ts).
  */
@@ -18,7 +18,7 @@ import { faultOfConfiguration } from './configuration.ts';
 import { type Fence, listDocuments, parseDocument, ROOT } from './documents.ts';
 
 const LANGUAGES = ['', 'text', 'sh', 'yaml', 'json', 'ini', 'xml', 'nginx', 'apache', 'promql', 'ts', 'http'];
-/** The compiler is asked about manifests, on a machine that others keep busy. */
+/** The compiler checks manifests, on a busy machine. */
 const SLOW_MS = 120_000;
 const sections = new Set(knownNamesAt([]));
 const CHART = path.join(ROOT, 'config/kubernetes/chart');
@@ -37,7 +37,7 @@ type Check = (
   text: string,
 ) => Promise<string | undefined> | string | undefined;
 
-/** Sorts of YAML: what tells one, and who checks it. The first that fits is taken. */
+/** Kinds of YAML: how to recognise one, and how to check it. The first match counts. */
 const KINDS: readonly {
   readonly is: (names: readonly string[], written: Record<string, Json>) => boolean;
   readonly check: Check;
@@ -96,7 +96,7 @@ function faultOfManifest(content: Readonly<Record<string, Json>>): string | unde
   );
 }
 
-/** By the schema of the chart, and what is below `config` by the sidecar. test/kubernetes renders them. */
+/** By the schema of the chart, and the part below `config` by the sidecar. test/kubernetes renders them. */
 async function faultOfChartValues(written: Readonly<Record<string, Json>>): Promise<string | undefined> {
   const upstream = { url: 'http://127.0.0.1:8080/smartWeb' };
   try {
@@ -107,7 +107,7 @@ async function faultOfChartValues(written: Readonly<Record<string, Json>>): Prom
   return written.config === undefined ? undefined : await faultOfConfiguration(stringify(written.config));
 }
 
-/** Built by kustomize, as if it stood in a folder beside those of config/kubernetes/examples. */
+/** Built by kustomize, as if it were in a folder beside config/kubernetes/examples. */
 function faultOfKustomization(written: Readonly<Record<string, Json>>): string | undefined {
   const place = mkdtempSync(path.join(folder, 'kustomization-'));
   const whole = {
@@ -127,7 +127,7 @@ function faultOfKustomization(written: Readonly<Record<string, Json>>): string |
   }
 }
 
-/** Files of others are not on this machine. */
+/** Other people's files are not on this machine. */
 function withoutFiles(text: string): string {
   return text.replace(/^( *)(?:(?:credentials|password|cert|key|ca)_file|rule_files): .*$/gm, '$1# left out');
 }
@@ -140,7 +140,7 @@ function askPromtool(what: 'config' | 'rules', text: string): string | undefined
   return status === 0 ? undefined : `promtool: ${stdout}${stderr}`;
 }
 
-/** A drop-in for the unit, asked of systemd itself, which warns of keys and sections that it does not know. */
+/** A drop-in for the unit, checked by systemd, which warns of unknown keys and sections. */
 function faultOfUnit(text: string): string | undefined {
   if (!/^\[(?:Unit|Service|Install|Socket)\]$/m.test(text)) return 'an ini block that is no unit';
   const unit = path.join(folder, 'example.service');
@@ -160,7 +160,7 @@ function faultOfJson(text: string): string | undefined {
   }
 }
 
-/** A command would not be run from there. */
+/** A command here would not be run. */
 function faultOfPicture(text: string): string | undefined {
   const command = text
     .split('\n')
@@ -168,10 +168,10 @@ function faultOfPicture(text: string): string | undefined {
   return command === undefined ? undefined : `${command}: a command; such a block is marked sh`;
 }
 
-describe('blocks in the documents', () => {
+describe('the blocks in the documents', () => {
   const fences = listDocuments().flatMap((document) => document.fences);
 
-  it('are examples that those would take for whom they are', { timeout: SLOW_MS }, async () => {
+  it('are accepted by the programs that they are meant for', { timeout: SLOW_MS }, async () => {
     const faults: string[] = [];
     for (const fence of fences) faults.push(...(await faultsOf(fence)));
     expect(faults).toEqual([]);
@@ -195,15 +195,15 @@ describe('these tests', () => {
     ['```json\n{"a": }\n```', 'not JSON'],
     ['```\nd2-sidecar report\n```', 'such a block is marked sh'],
     ['```bash\nls\n```', 'a language that no test knows'],
-  ])('find what is wrong with %j', { timeout: SLOW_MS }, async (text, fault) => {
+  ])('report what is wrong with %j', { timeout: SLOW_MS }, async (text, fault) => {
     expect((await find(text)).join('\n')).toContain(fault);
   });
 
-  it.runIf(canAskSystemd)('find a key that systemd does not know', async () => {
+  it.runIf(canAskSystemd)('report a key that systemd does not know', async () => {
     expect((await find('```ini\n[Service]\nUsr=tomcat\n```')).join('\n')).toContain('Usr');
   });
 
-  it.runIf(canAskPromtool)('find a key that Prometheus does not know', async () => {
+  it.runIf(canAskPromtool)('report a key that Prometheus does not know', async () => {
     expect((await find('```yaml\nscrape_configs:\n  - job: x\n```')).join('\n')).toContain('field job not found');
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What becomes of each command in the documents. The first row that fits is taken; a command without one fails commands.test.ts, so that
- * none is added unseen. To add one: better a row that has it run here (`RUN`), else one that names the test which runs it (`elsewhere`), else
+ * How each command in the documents is tested. The first matching row counts; a command without one fails commands.test.ts, so that
+ * none is added unseen. To add one: best a row that runs it here (`RUN`), else one that names the test which runs it (`elsewhere`), else
  * one that says why it cannot be run, and checks the files, flags, ports and names in it (`check`).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ import { ROOT } from './documents.ts';
 export type Way =
   /** Run in the sandbox, to its end and exit code 0. */
   | { readonly kind: 'run' }
-  /** Started in the sandbox, and ended by this signal when the document is done with it, with exit code 0. */
+  /** Started in the sandbox, and ended by this signal at the end of the document, with exit code 0. */
   | { readonly kind: 'serve'; readonly end: 'SIGTERM' | 'SIGINT' }
-  /** Run by another test: its file, and what stands in it. */
+  /** Run by another test: its file, and a text in it. */
   | { readonly kind: 'elsewhere'; readonly evidence: readonly (readonly [file: string, text: string])[] }
   /** Not run, for this reason. */
   | { readonly kind: 'check'; readonly why: string; fault(words: readonly string[]): string | undefined };
@@ -46,7 +46,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     RUN,
   ],
 
-  // Files of the folder, and no more than that.
+  // Files directly in the folder only.
   [/^rm(?: \w[\w.-]*)+$/, RUN],
 
   [/^npm ci$/, elsewhere(['.ci/run', '\nnpm ci\n'], ['Dockerfile', 'RUN npm ci'])],
@@ -61,7 +61,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     ),
   ],
   [/^npm run (?:lint|types)$/, elsewhere(['.ci/run', '\nnpm run lint\n'], ['.ci/run', '\nnpm run types\n'])],
-  [/^npm run (?:format|schema|rules)$/, { kind: 'check', why: 'it writes into the checkout', fault: faultOfScript }],
+  [/^npm run (?:format|generate)$/, { kind: 'check', why: 'it writes into the checkout', fault: faultOfScript }],
   [
     /^npm run sbom\b/,
     elsewhere(['package.json', '"sbom": "node scripts/sbom.mjs"'], ['test/sbom.test.ts', 'scripts/sbom.mjs']),
@@ -74,7 +74,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     /^npm (?:run )?audit$/,
     elsewhere(['package.json', '"audit": "node scripts/audit.mjs"'], ['.ci/run', 'npm run audit']),
   ],
-  [/^npm (?:ls|audit) --omit=dev$/, elsewhere(['test/sbom.test.ts', 'npm ls --omit=dev and npm audit --omit=dev see'])],
+  [
+    /^npm (?:ls|audit) --omit=dev$/,
+    elsewhere(['test/sbom.test.ts', 'agrees with npm ls --omit=dev and npm audit --omit=dev']),
+  ],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
   [/^npm pack$/, elsewhere(['test/install/installed-package.ts', "'npm', ['pack'"])],
   [
@@ -97,10 +100,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   ],
   [/^kubectl\b/, { kind: 'check', why: NO_CLUSTER, fault: faultOfKubectl }],
   [/^helm\b/, { kind: 'check', why: NO_CLUSTER, fault: faultOfHelm }],
-  [
-    /^git clone\b/,
-    { kind: 'check', why: 'where it is cloned from is the matter of whoever does', fault: () => undefined },
-  ],
+  [/^git clone\b/, { kind: 'check', why: 'the address depends on the reader', fault: () => undefined }],
   [/^systemctl\b/, { kind: 'check', why: NO_SYSTEMD, fault: faultOfSystemctl }],
   [/^journalctl\b/, { kind: 'check', why: NO_SYSTEMD, fault: faultOfUnitName }],
   [/^(?:apt|apt-get)\b/, { kind: 'check', why: NO_SYSTEMD, fault: faultOfApt }],
@@ -111,12 +111,12 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   ],
 ];
 
-/** `command`: its words, with one space between them and variables before them. Undefined where no row fits. */
+/** `command`: its words, separated by one space, with variables first. Undefined if no row matches. */
 export function findWay(command: string): Way | undefined {
   return ROWS.find(([pattern]) => pattern.test(command))?.[1];
 }
 
-/** What is wrong with the way of a command, without running it: undefined where nothing is. */
+/** The fault of a way of testing a command, without running it; undefined if none. */
 export function faultOfWay(way: Way, words: readonly string[]): string | undefined {
   if (way.kind === 'check') return way.fault(words);
   if (way.kind !== 'elsewhere') return undefined;
@@ -124,7 +124,7 @@ export function faultOfWay(way: Way, words: readonly string[]): string | undefin
   return missing === undefined ? undefined : `${missing[0]} has no ${JSON.stringify(missing[1])} any more`;
 }
 
-/** Words that are to be filled in are in capitals: `kubectl exec POD`. */
+/** Placeholders are in capitals: `kubectl exec POD`. */
 function faultOfSidecarCommand(words: readonly string[]): string | undefined {
   try {
     parseCommandLine(words.filter((word) => word !== ''));
@@ -142,12 +142,11 @@ function faultOfFile(file: string): string | undefined {
   return existsSync(path.join(ROOT, file)) ? undefined : `there is no ${file}`;
 }
 
-/** The first fault of all. */
 function firstOf(...faults: readonly (string | undefined)[]): string | undefined {
   return faults.find((fault) => fault !== undefined);
 }
 
-/** Flags that are not in `known`, where `true` says that a value follows. Gives what is no flag as well. */
+/** Flags that are not in `known`, where `true` says that a value follows. Returns words that are not flags as well. */
 function readFlags(words: readonly string[], known: Readonly<Record<string, boolean>>) {
   const values: (readonly [flag: string, value: string])[] = [];
   const rest: string[] = [];
@@ -178,7 +177,7 @@ function faultOfScript([, , name = '']: readonly string[]): string | undefined {
 
 function faultOfLongRun(words: readonly string[]): string | undefined {
   const [name = '', ...options] = words.slice(2).filter((word) => word !== '--');
-  // The soak has its options from the chaos run's parser of arguments, and few of them.
+  // The soak uses the chaos run's parser of arguments, and has few of them.
   const known = name === 'soak' ? read('test/chaos/soak/options.ts') : '';
   try {
     if (name === 'bench') parseBench(options);
@@ -229,7 +228,7 @@ function faultOfDocker(words: readonly string[]): string | undefined {
   const dockerfile = read('Dockerfile');
   if (command === 'exec') return faultOfSidecarCommand(words.slice(words.indexOf('d2-sidecar') + 1));
   if (flags === undefined) return undefined;
-  // Behind the image come words for the sidecar.
+  // Words after the image are for the sidecar.
   const image =
     command === 'run'
       ? rest.findIndex((word, i) => /^d2-sidecar(?::\S+)?$/.test(word) && rest[i - 1] !== '--name')
@@ -341,7 +340,7 @@ function faultOfHelm(words: readonly string[]): string | undefined {
     of('--values', '-f').length > 0 || of('--set').some((pair) => /(?:^|\.)image\.repository=./.test(pair));
   return firstOf(
     /^(?:install|upgrade|template)$/.test(verb) && !isImageNamed
-      ? 'nobody names the image: image.repository'
+      ? 'the image has no name: image.repository'
       : undefined,
     faultOfFile(path.join(chart, 'Chart.yaml')),
     ...of('--values', '-f').map((file) => (/^(?:config|docs)\//.test(file) ? faultOfFile(file) : undefined)),
@@ -355,7 +354,7 @@ function faultOfHelm(words: readonly string[]): string | undefined {
   );
 }
 
-/** The sidecar's, and those of what it is put before or read by. */
+/** The sidecar's units, and those of programs beside it. */
 const UNITS = /^(?:d2-sidecar|tomcat10|wildfly|prometheus|collectd)(?:\.service)?$/;
 
 function faultOfSystemctl(words: readonly string[]): string | undefined {
@@ -390,7 +389,7 @@ function faultOfUnitName(words: readonly string[]): string | undefined {
   );
 }
 
-/** Packages that the tests install are those of .ci/run; caddy and the like take part in the benchmarks where they are. */
+/** The tests install the packages of .ci/run; caddy and the like take part in the benchmarks if installed. */
 function faultOfApt(words: readonly string[]): string | undefined {
   const { fault, rest } = readFlags(words.slice(1), { '-y': false, '--yes': false, '--no-install-recommends': false });
   const known = [...read('.ci/run').split(/[\s()]+/), 'libnginx-mod-http-lua', 'caddy', 'nodejs', 'd2-sidecar'];
@@ -408,7 +407,7 @@ function faultOfApt(words: readonly string[]): string | undefined {
   );
 }
 
-/** Absolute paths are those that the Debian package installs, or the unit names, and the folder of Debian's Prometheus. */
+/** Absolute paths are those of the Debian package and the unit, and the folder of Debian's Prometheus. */
 function faultOfInstalledFile(words: readonly string[]): string | undefined {
   const known = `/etc/prometheus/prometheus.yml ${read('scripts/deb.mjs')}${read('config/systemd/d2-sidecar.service')}${read('config/debian/postinst')}`;
   const paths = words.filter((word) => word.startsWith('/'));

@@ -1,14 +1,14 @@
 /**
- * Every command in the documents: in blocks marked `sh`, each line. command-table.ts says what becomes of it, and one that is not in there
- * fails, so that none is added unseen. Commands of the sidecar, curl and the like are run for real, in a sandbox (sandbox.ts) with a real
- * sidecar in front of a sample control system; the rest names the test that runs it, or why it cannot be run, and what of it is checked.
+ * Every command in the documents: each line of blocks marked `sh`. command-table.ts says how it is tested, and an unknown one
+ * fails, so that none is added unseen. Commands of the sidecar, curl and the like are run, in a sandbox (sandbox.ts) with a real
+ * sidecar in front of a sample control system; for others the table names the test that runs it, or why none can and what is checked.
  *
- * A block of `json` or `text` right behind such commands has to be what one of them prints, but for numbers, times and names (shape.ts). A
- * block of `yaml` that is a whole configuration is read by `d2-sidecar check`, and is what later commands find as sidecar.yaml.
+ * The commands before a block of `json` or `text` must print its content, except for numbers, times and names (shape.ts). A
+ * block of `yaml` with a whole configuration is read by `d2-sidecar check`, and later commands find it as sidecar.yaml.
  *
- * What `kubectl exec` asks a container to run is run as well, beside the sidecar of the sandbox.
+ * Commands of `kubectl exec` are run as well, beside the sidecar of the sandbox.
  *
- * Commands in backticks within sentences are checked in the same way, and not run. D2S_LIST_COMMANDS=1 prints what becomes of which.
+ * Commands in backticks within sentences are checked in the same way, but not run. D2S_LIST_COMMANDS=1 prints how each is tested.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Document, listDocuments, parseDocument } from './documents.ts';
@@ -19,7 +19,7 @@ import { toCommandLines } from './shell.ts';
 const SLOW_MS = 300_000;
 const documents = listDocuments();
 
-/** What becomes of which. */
+/** How each command is tested. */
 const report: string[] = [];
 afterAll(() => {
   const count = (sort: string) => report.filter((line) => line.startsWith(sort)).length;
@@ -33,8 +33,8 @@ const hasWork = (document: Document) =>
   stepsOf(document).some(isRunnable) ||
   document.fences.some(({ language, text }) => language === 'yaml' && /^upstream:/m.test(text));
 
-describe('commands in the documents', () => {
-  it('are all known, and right as far as can be told without running them', () => {
+describe('the commands in the documents', () => {
+  it('are all known, and correct as far as can be seen without running them', () => {
     const steps = documents.flatMap(stepsOf);
     expect(check(steps)).toEqual([]);
     expect(steps.filter(isRunnable).length).toBeGreaterThan(15);
@@ -46,7 +46,7 @@ describe('commands in the documents', () => {
 
   const runnable = documents.filter(hasWork).map((document) => [document.file, document] as const);
 
-  it.each(runnable)('do what they say, in %s', { timeout: SLOW_MS }, async (_, document) => {
+  it.each(runnable)('do what the text says, in %s', { timeout: SLOW_MS }, async (_, document) => {
     expect(await runDocument(document)).toEqual([]);
   });
 });
@@ -68,12 +68,12 @@ describe('these tests', () => {
     ['docker build --build-arg COMMIT=1 .', 'no ARG COMMIT'],
     ['kubectl apply -k config/absent', 'there is no config/absent/kustomization.yaml'],
     ['kubectl exec pod -- d2-sidecar drain --wiat 5s', 'did you mean --wait?'],
-    ['helm install x config/kubernetes/chart', 'nobody names the image'],
+    ['helm install x config/kubernetes/chart', 'the image has no name'],
     ['helm install x config/kubernetes/chart --set image.repository=r --set upstream.ulr=x', 'has no such key'],
     ['sudo systemctl enable --now d2-sidecra', 'd2-sidecra: not a unit'],
     ['sudo apt install ./build/absent.deb', 'not a package'],
     ['sudoedit /etc/absent', 'nothing installs it'],
-  ])('find what is wrong without running it: %s', (text, fault) => {
+  ])('report what is wrong without running it: %s', (text, fault) => {
     expect(
       stepsOf(commands(text))
         .flatMap((step) => faultsOf(step))
@@ -88,17 +88,17 @@ describe('these tests', () => {
     ['d2-sidecar health --ready --pid 1', 'exit code 1'],
     ['kubectl exec deployment/x -c d2-sidecar -- d2-sidecar check --config absent.yaml', 'exit code 1'],
     ['echo x > /etc/motd.d2-sidecar-absent', '/etc/motd.d2-sidecar-absent is outside of the sandbox'],
-  ])('find what is wrong by running it: %s', { timeout: SLOW_MS }, async (text, fault) => {
+  ])('report what is wrong by running it: %s', { timeout: SLOW_MS }, async (text, fault) => {
     expect(stepsOf(commands(text)).flatMap((step) => faultsOf(step))).toEqual([]);
     expect((await runDocument(commands(text))).join('\n')).toContain(fault);
   });
 
-  it.runIf(has('curl'))('find an address that is not there', { timeout: SLOW_MS }, async () => {
+  it.runIf(has('curl'))('report a missing address', { timeout: SLOW_MS }, async () => {
     expect((await runDocument(commands('curl http://127.0.0.1:9280/absent'))).join('\n')).toContain('404');
     expect(await runDocument(commands('curl http://127.0.0.1:9280/livez'))).toEqual([]);
   });
 
-  it('find a configuration that check refuses, and an output that is another one', { timeout: SLOW_MS }, async () => {
+  it('report a configuration that check refuses, and an output that differs', { timeout: SLOW_MS }, async () => {
     const configuration =
       'upstream:\n  url: http://127.0.0.1:8080/smartWeb\n  tls:\n    caFile: /etc/d2-sidecar/ca.crt\n';
     const text = `\`\`\`yaml\n${configuration}\`\`\`\n\`\`\`sh\nd2-sidecar health --monitor 127.0.0.1:9280\n\`\`\`\n\`\`\`text\nall is well\n\`\`\`\n`;
@@ -116,7 +116,7 @@ describe('these tests', () => {
     expect(faultOfShown('json', '{"timers":{"rpc":{"p98":0.1}}}', printed)).toContain('.timers.rpc.p98');
   });
 
-  it('read lines as a shell does', () => {
+  it('split lines as a shell does', () => {
     const lines = toCommandLines('a --b \'c d\' \\\n  e # not this\n\n# nor this\nX=1 f > g < h && i "#" $(j k) | l');
     expect(lines.map(({ text, line }) => [text, line])).toEqual([
       ["a --b 'c d' e", 0],

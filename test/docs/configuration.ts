@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load-config.ts';
 
-/** What the sidecar would say of a configuration, or a part of one; undefined if it takes it. A part gets an upstream. */
+/** The sidecar's complaint about a configuration, or a part of one; undefined if valid. A part gets an upstream. */
 export async function faultOfConfiguration(text: string): Promise<string | undefined> {
   const written = parse(text) as Readonly<Record<string, unknown>>;
   const upstream = { url: 'http://127.0.0.1:8080/smartWeb', ...(written.upstream as object | undefined) };

@@ -1,10 +1,10 @@
-/** The documents of the project, taken apart: what a test has to know of Markdown, and no more. */
+/** The documents of the project, parsed as far as tests need it. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** Where something stands, as editors open it: `docs/tls.md:12`. */
+/** Position in the form that editors open: `docs/tls.md:12`. */
 export type Place = string;
 
 export interface Piece {
@@ -13,7 +13,7 @@ export interface Piece {
 }
 
 export interface Fence extends Piece {
-  /** What stands behind the three marks: `sh`, `yaml`, or nothing. */
+  /** The word after the three marks: `sh`, `yaml`, or nothing. */
   readonly language: string;
 }
 
@@ -21,17 +21,17 @@ export interface Document {
   /** From the root: `docs/tls.md`. */
   readonly file: string;
   readonly text: string;
-  /** Blocks of code, with the indentation of the block taken away. */
+  /** Blocks of code, without the indentation of the block. */
   readonly fences: readonly Fence[];
-  /** What stands in single backticks, outside of blocks. */
+  /** Texts in single backticks, outside of blocks. */
   readonly codes: readonly Piece[];
   /** Targets of links and images, as written. */
   readonly links: readonly Piece[];
-  /** What a link can name behind `#`. */
+  /** Anchors that a link can name after `#`. */
   readonly anchors: ReadonlySet<string>;
 }
 
-/** Everything that a reader of the repository is led to. The changelog tells of the past, but of files and keys that are still there. */
+/** All documents for readers of the repository. The changelog is about the past, but must link to existing files and keys. */
 export function listDocuments(): readonly Document[] {
   const top = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
   const deeper = ['docs', 'config'].flatMap((folder) =>
@@ -68,7 +68,7 @@ export function parseDocument(file: string, text: string): Document {
   return {
     ...{ file, text, fences },
     codes: find(/`([^`]+)`/g),
-    // Links in code are none.
+    // Links in code do not count.
     links: prose.flatMap((line, index) =>
       findIn(line.replace(/`[^`]*`/g, '`'), /\]\(([^()\s]+)\)|<(https?:[^>\s]+)>/g, `${file}:${index + 1}`),
     ),
@@ -80,7 +80,7 @@ function findIn(line: string, pattern: RegExp, place: Place): Piece[] {
   return [...line.matchAll(pattern)].map((match) => ({ place, text: match[1] ?? match[2] ?? '' }));
 }
 
-/** As GitHub makes them of headings: small letters, no punctuation, `-` for a space, and a number behind what is there already. */
+/** Like GitHub's for headings: lower case, no punctuation, `-` for a space, and a number after a duplicate. */
 function toAnchors(lines: readonly string[]): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const line of lines) {

@@ -1,9 +1,10 @@
 /**
- * Everything that the documents call by name is there: configuration keys, variables, flags, series, alerts, error codes.
+ * Every name in the documents exists: configuration keys, variables, flags, series, alerts, error codes.
  *
- * Names in backticks with a dot in them have to be known to one of `VOCABULARIES`; a new kind of name is added there, with where it
- * comes from.
+ * Names in backticks with a dot in them must belong to one of `VOCABULARIES`; add new kinds of names there, with their
+ * source.
  */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -13,9 +14,7 @@ import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { HELP } from '../../src/cli/help.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { knownNamesAt, listKeys } from '../../src/config/schema-walk.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { toTables } from '../../src/monitor/prometheus/tables.ts';
-import { createPlant } from '../monitor/prometheus/plant.ts';
+import { METRICS } from '../../src/sidecar/metrics.ts';
 import { readAlerts, readRules } from '../prometheus/rules-file.ts';
 import { faultOfConfiguration } from './configuration.ts';
 import { type Document, listDocuments, type Piece, parseDocument, ROOT } from './documents.ts';
@@ -43,7 +42,7 @@ function textOf(...folders: readonly string[]): string {
 }
 
 const source = textOf('src');
-// Not these tests, which name what is not there.
+// Without these tests, which contain made-up names.
 const tests = textOf(
   'scripts',
   'config',
@@ -51,7 +50,7 @@ const tests = textOf(
     entry.isDirectory() && entry.name !== 'docs' ? [`test/${entry.name}`] : [],
   ),
 );
-/** Names of fields, as the schemas of Kubernetes have them: `subPath`. */
+/** Field names in the schemas of Kubernetes: `subPath`. */
 const kubernetes = readKubernetesFields();
 
 function readKubernetesFields(): ReadonlySet<string> {
@@ -74,7 +73,7 @@ function toPaths(value: unknown): readonly string[] {
 
 const isWordOf = (text: string, word: string) => new RegExp(`(?<![\\w$])${word}(?![\\w$])`).test(text);
 
-/** Dotted names that are no configuration keys: how they begin, and whose they are. */
+/** Dotted names that are not configuration keys: their prefix, and their owner. */
 const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
   [/^(?:rpc|sba|object|sessions|session)\.[\w<>*.-]+$/, 'statistics of docs/statistics.md'],
   [/^(?:jvm\.)?(?:memory|classloader|garbagecollector)\./, 'gauges of docs/jvm.md'],
@@ -85,7 +84,7 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
   ],
   [/^(?:timers|counters|gauges|meters)[./]/, 'paths in an answer, in docs/consumers.md'],
   [/^data\.|^host\.name$|^inputs\.http$|^timers-/, 'fields of messages, OpenTelemetry, Telegraf and collectd'],
-  [/^[\w.-]+\.(?:example|invalid)$/, 'hosts that are nobody’s (RFC 2606)'],
+  [/^[\w.-]+\.(?:example|invalid)$/, 'reserved hosts (RFC 2606)'],
   [/^(?:net|http|fs|process|v8)\.\w+$/, 'Node.js'],
   [
     /^[\w.-]+\.(?:json|dpkg-dist|yaml|yml|txt|log|conf|crt|key|sock|service|sh|tgz|deb|md|ts|tsx|mjs|pem)$/,
@@ -96,24 +95,24 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
     'files, procedures and numbers of examples',
   ],
 ];
-/** In attributes of OpenTelemetry, the JVM's commands and templates of the chart, the name itself has to be in the source. */
+/** Attributes of OpenTelemetry, commands of the JVM and templates of the chart: the source must contain the name. */
 const IN_SOURCE = /^(?:d2|service|url)\.[a-z_.]+$|^(?:GC|VM|Compiler)\.\w+$|^d2-sidecar\.[a-z]\w+$/;
 
-/** Words in camel case that are neither keys nor in the source: whose they are. */
+/** Words in camel case that are neither keys nor in the source: their owner. */
 const FOREIGN_WORDS: Readonly<Record<string, string>> = {
   createTime: 'a field of the sessions',
   keepAliveTimeout: 'Tomcat',
 };
 
-/** Programs of the project that have flags of their own, and the file that reads them. */
+/** Programs of the project with flags of their own, and the file that reads them. */
 const OTHER_FLAGS = ['test/bench/load/options.ts', 'test/chaos/options.ts', 'test/chaos/soak/options.ts', 'Dockerfile'];
 
-/** What `d2_…` names there are: families, their parts, and recording rules. */
+/** All `d2_…` names: families, their parts, and recording rules. */
 let series: ReadonlySet<string>;
-beforeAll(async () => {
-  await initMetrics();
-  const { monitored } = createPlant();
-  const families = toTables(monitored, await monitored.sidecar.readProcess()).map(({ name }) => name);
+beforeAll(() => {
+  const families = Object.values(METRICS)
+    .flat()
+    .map(({ name }) => name);
   const recorded = readRules().flatMap(({ record = '' }) => record.split(':'));
   series = new Set([
     ...families.flatMap((name) => ['', '_bucket', '_sum', '_count'].map((end) => name + end)),
@@ -150,7 +149,7 @@ async function faultsOfKeys({ codes }: Document): Promise<string[]> {
   return faults;
 }
 
-/** `monitor.auth.certificates.name`, which stands in a list. */
+/** `monitor.auth.certificates.name`, which is in a list. */
 function isOfList(name: string): boolean {
   const steps = name.split('.');
   return steps.length > 1 && knownNamesAt([...steps.slice(0, -1), 0]).includes(steps.at(-1) ?? '');
@@ -182,7 +181,7 @@ async function faultsOfVariables(document: Document): Promise<string[]> {
   return faults;
 }
 
-/** `d2_calls_total`, and `d2_comet_…` or `d2_sidecar_` for all that begin so. */
+/** `d2_calls_total`, and `d2_comet_…` or `d2_sidecar_` for all with this prefix. */
 function faultsOfSeries(document: Document): string[] {
   const alerts = new Set(readAlerts().map(({ alert }) => alert));
   return pieces(document).flatMap(({ place, text }) => {
@@ -205,12 +204,12 @@ function faultsOfSeries(document: Document): string[] {
   });
 }
 
-/** `d2_call` and `d2_comet`, sorts of series. */
+/** `d2_call` and `d2_comet`, groups of series. */
 function isPart(name: string): boolean {
   return [...series].some((one) => one.startsWith(`${name}_`));
 }
 
-/** Commands of `d2-sidecar` as they stand in the text: `d2-sidecar health [--ready]`. Words in capitals are to be filled in. */
+/** Commands of `d2-sidecar` in the text: `d2-sidecar health [--ready]`. Words in capitals are placeholders. */
 function faultsOfCommands(document: Document): string[] {
   const lines = pieces(document).flatMap(({ place, text }) =>
     text.split('\n').map((line) => ({ place, line: line.trim() })),
@@ -222,7 +221,7 @@ function faultsOfCommands(document: Document): string[] {
       .replace(/[[\]\\]/g, '')
       .split(' ')
       .filter((word) => word !== '');
-    // Without a name there is nothing to check but the command.
+    // Without a name only the command can be checked.
     if (words.join(' ') === 'passwd') return [];
     try {
       parseCommandLine(
@@ -231,7 +230,7 @@ function faultsOfCommands(document: Document): string[] {
       return [];
     } catch (error) {
       const { message } = error as Error;
-      // A flag that is only named, at the end of what is named: `d2-sidecar report --out`.
+      // A flag that is only mentioned, at the end of the text: `d2-sidecar report --out`.
       return message === `${words.at(-1)}: missing value` ? [] : [`${place}: ${line}: ${message}`];
     }
   });
@@ -261,11 +260,11 @@ describe('the documents', () => {
     ['series, recording rules and alerts', 'faultsOfSeries'],
     ['commands of d2-sidecar, with their flags', 'faultsOfCommands'],
     ['flags', 'faultsOfFlags'],
-  ])('name none that is not there: %s', async (_, name) => {
+  ])('use existing names only: %s', async (_, name) => {
     expect(await check(documents, name)).toEqual([]);
   });
 
-  it('hold so many that the search must have found them', () => {
+  it('hold so many names that the search must work', () => {
     const all = documents.flatMap(pieces).map(({ text }) => text);
     expect(all.filter((text) => keys.has(text)).length).toBeGreaterThan(150);
     expect(all.filter((text) => series.has(text)).length).toBeGreaterThan(80);
@@ -290,7 +289,7 @@ describe('these tests', () => {
     ['faultsOfCommands', '```sh\nnode dist/main.js check --wait 5s\n```', '--wait: not a flag of check'],
     ['faultsOfCommands', '`d2-sidecar health [--redy]`', 'did you mean --ready?'],
     ['faultsOfFlags', '`--upstrem URL`', 'no such flag'],
-  ])('find what is wrong: %s, %j', async (name, text, fault) => {
+  ])('report what is wrong: %s, %j', async (name, text, fault) => {
     expect(await check([parseDocument('docs/made-up.md', text)], name)).toEqual([expect.stringContaining(fault)]);
   });
 });

@@ -15,20 +15,20 @@ import {
 
 const documents = listDocuments();
 const FOLDERS = ['src', 'test', 'docs', 'config', 'scripts', '.ci'];
-/** This machine, placeholders, and names that are nobody's (RFC 2606 §2). */
+/** This machine, placeholders, and reserved names (RFC 2606 §2). */
 const EXAMPLES =
   /^(?:127\.0\.0\.1|0\.0\.0\.0|localhost|[\w-]+|[\w.-]+\.example|<[\w-]+>|\{\w+\}|\$\(?\w+\)?|\[[^\]]*\]|\.\.\.)$/;
-/** Whoever reads the documents is led to these, and to nobody else: definitions, and makers of what is spoken of. */
+/** The only other hosts that documents may link to: definitions, and makers of the programs mentioned. */
 const OUTSIDE = ['opentelemetry.io', 'kubernetes.io', 'prometheus.io', 'github.com', 'www.rfc-editor.org'];
 
-/** Names of all files, for those that a document names without their folder. */
+/** Names of all files, for documents that name one without its folder. */
 const names = new Set(
   FOLDERS.flatMap((folder) => readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })).map((file) =>
     path.basename(file),
   ),
 );
 
-/** What is wrong with a link; undefined if nothing. */
+/** The fault of a link; undefined if none. */
 function faultOfLink({ file, anchors }: Document, { place, text }: Piece): string | undefined {
   if (/^https?:/.test(text)) return undefined;
   const [target = '', anchor] = text.split('#', 2);
@@ -40,7 +40,7 @@ function faultOfLink({ file, anchors }: Document, { place, text }: Piece): strin
   return known.has(anchor) ? undefined : `${place}: ${text}: no heading gives #${anchor}`;
 }
 
-/** What looks like a file of the project: in one of its folders, or a source by its name. `*` and `<name>` stand for anything. */
+/** Texts that look like a file of the project: in one of its folders, or a source by its name. `*` and `<name>` match anything. */
 function toProjectFile(code: string): string | undefined {
   const text = code.replace(/^\.\//, '');
   if (/^(?:src|test|docs|config|scripts|\.ci)\/[\w./*<>-]*$/.test(text)) return text;
@@ -65,17 +65,17 @@ describe('the documents', () => {
     expect(documents.flatMap(({ links }) => links).length).toBeGreaterThan(80);
   });
 
-  it('link to files and headings that are there', () => {
+  it('link to existing files and headings', () => {
     const faults = documents.flatMap((document) => document.links.map((link) => faultOfLink(document, link)));
     expect(faults.filter((fault) => fault !== undefined)).toEqual([]);
   });
 
-  it('name files of the project that are there', () => {
+  it('name existing files of the project', () => {
     const faults = documents.flatMap((document) => document.codes.map((code) => faultOfPath(document, code)));
     expect(faults.filter((fault) => fault !== undefined)).toEqual([]);
   });
 
-  it('are all linked from the README, or from what it links to', () => {
+  it('are all linked from the README, directly or not', () => {
     const reached = new Set<string>();
     const follow = (file: string) => {
       if (reached.has(file) || !file.endsWith('.md') || !isInProject(file)) return;
@@ -89,7 +89,7 @@ describe('the documents', () => {
     expect(documents.map(({ file }) => file).filter((file) => !reached.has(file))).toEqual([]);
   });
 
-  it('name no path of a machine on which somebody wrote them', () => {
+  it('contain no path of an author’s machine', () => {
     const own = [ROOT, homedir()].filter((folder) => folder.length > 1);
     const faults = documents.flatMap(({ file, text }) =>
       text.split('\n').flatMap((line, index) => {
@@ -110,7 +110,7 @@ describe('the documents', () => {
     expect(faults.map(({ file }) => file)).toEqual([]);
   });
 
-  it('lead to no host but this machine and examples', () => {
+  it('link to no host but this machine and examples', () => {
     const faults = documents.flatMap(({ file, text }) =>
       [...text.matchAll(/\b(?:https?|wss?):\/\/(?:[^\s/@`"')]*@)?(\[[^\]]*\]|[^\s/:`"')\][]+)/g)].flatMap(
         ([address, host = '']) => (EXAMPLES.test(host) || OUTSIDE.includes(host) ? [] : [`${file}: ${address}`]),
@@ -137,7 +137,7 @@ describe('these tests', () => {
     ['[a](../../outside.md)', 'there is no ../outside.md'],
     ['`src/absent.ts`', 'src/absent.ts: there is no such file'],
     ['`absent.ts`', 'absent.ts: there is no such file'],
-  ])('find what is wrong with %j', (text, fault) => {
+  ])('report what is wrong with %j', (text, fault) => {
     expect(check(text)).toEqual([expect.stringContaining(fault)]);
   });
 
@@ -146,7 +146,7 @@ describe('these tests', () => {
     expect([...anchors]).toEqual(['x-is-a_b-c-d-é', 'same', 'same-1']);
   });
 
-  it('take blocks of code apart from prose', () => {
+  it('separate code blocks from prose', () => {
     const { fences, codes, links } = parseDocument(
       'a.md',
       '`one`\n\n   ```sh\n   ls `x` [a](b)\n     two\n   ```\n`[c](d)`\n',

@@ -1,4 +1,4 @@
-/** Numbers that the documents repeat are those of the one place that has them: package.json, the schema, docs/benchmarks.md. */
+/** Numbers that the documents repeat equal those of their source: package.json, the schema, docs/benchmarks.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ function find(pattern: RegExp, texts: readonly { readonly file: string; readonly
 const othersThan = (wanted: string, found: readonly Said[]) => found.filter(({ said }) => said !== wanted);
 
 describe('versions', () => {
-  it('of Node.js are those of package.json', () => {
+  it('of Node.js equal those of package.json', () => {
     const found = find(
       /(?:\bNode(?:\.js)? |`nodejs` of )(\d+\.\d+)(?= or later|[.,] What|\. `package\.json`)|nodejs \(>= ([\d.]+)\)/g,
       [...documents, ...configuration],
@@ -43,7 +43,7 @@ describe('versions', () => {
     expect(othersThan(engines.node.replace('>=', ''), found)).toEqual([]);
   });
 
-  it('of the image and of the chart are those of package.json', () => {
+  it('of the image and of the chart equal those of package.json', () => {
     const found = find(
       /(?:d2-sidecar:|newTag: |^appVersion: |image\.version="|repository: file.*\n|^version: )(\d+\.\d+\.\d+)/gm,
       [...documents, ...configuration],
@@ -53,10 +53,10 @@ describe('versions', () => {
   });
 });
 
-it('the oldest Kubernetes is that of the chart', () => {
+it('the documents name the oldest Kubernetes that the chart allows', () => {
   const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)\.0-0"$/m.exec(read('config/kubernetes/chart/Chart.yaml')) ?? [];
   const found = find(/\bKubernetes (\d\.\d+) (?:or|and) later/g, [...documents, ...configuration]);
-  // What a single setting needs may be newer.
+  // A single setting may need a newer version.
   expect(found.filter(({ said }) => said === oldest).length).toBeGreaterThan(1);
   expect(found.filter(({ said }) => Number(said.slice(2)) < Number(oldest.slice(2)))).toEqual([]);
 });
@@ -84,7 +84,7 @@ function toNumber(text: string): number {
   return Number(digits.replaceAll(',', '')) * (UNITS[unit] ?? Number.NaN);
 }
 
-it('defaults that a sentence repeats are those of the schema', () => {
+it('defaults that a sentence repeats equal those of the schema', () => {
   const defaults = new Map(defaultsOf(JSON.parse(read('config/schema.json'))));
   const repeated = documents.flatMap(({ file, text }) =>
     [...text.matchAll(/`([a-z]\w*(?:\.\w+)+)` \((?:default )?([\d,.]+ ?[A-Za-z]*)\)/g)].map(
@@ -98,7 +98,16 @@ it('defaults that a sentence repeats are those of the schema', () => {
   expect(repeated.filter(({ isRight }) => !isRight).map(({ whole }) => whole)).toEqual([]);
 });
 
-/** What is measured or counted, and changes without anybody's looking: one document says it, the others link to that. */
+it('defaults in the tables of docs/limits.md are those of the schema', () => {
+  const defaults = new Map(defaultsOf(JSON.parse(read('config/schema.json'))));
+  const row = /^\| [^|]+ \| `([a-z]\w*(?:\.\w+)+)` \| ([\d,.]+ ?[A-Za-z]*|no limit) \|/gm;
+  const rows = [...read('docs/limits.md').matchAll(row)].map(([, key = '', said = '']) => ({ key, said }));
+  expect(rows.length).toBeGreaterThan(15);
+  const wanted = ({ key }: { key: string }) => toNumber(String(defaults.get(key)));
+  expect(rows.filter((one) => (one.said === 'no limit' ? 0 : toNumber(one.said)) !== wanted(one))).toEqual([]);
+});
+
+/** Measured or counted values, which change unnoticed: one document has each, the others link to it. */
 const SAID_ONCE: readonly (readonly [string, RegExp])[] = [
   [
     'memory after some traffic, or with full tables',
@@ -114,7 +123,7 @@ const SAID_ONCE: readonly (readonly [string, RegExp])[] = [
   ['how many series, codes or keys there are', /\b\d[\d,]+ (?:families|error codes|configuration keys|panels)\b/g],
 ];
 
-describe('said in one document at most', () => {
+describe('a measured number stands in one document at most', () => {
   const placesOf = (pattern: RegExp, texts: typeof documents) => [
     ...new Set(find(pattern, texts).map(({ place }) => place.split(':')[0])),
   ];
@@ -123,7 +132,7 @@ describe('said in one document at most', () => {
     expect(placesOf(pattern, documents).length).toBeLessThanOrEqual(1);
   });
 
-  it('is what kubernetes.md leaves to benchmarks.md', () => {
+  it('kubernetes.md leaves all of them to benchmarks.md', () => {
     const kubernetes = documents.filter(({ file }) => file === 'docs/kubernetes.md');
     expect(SAID_ONCE.flatMap(([, pattern]) => find(pattern, kubernetes))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** SECURITY.md: each promise names tests that hold it, and these are there. */
+/** SECURITY.md: each promise names existing tests. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
@@ -12,7 +12,7 @@ function readPromises(): readonly string[] {
   return list.split(/^(?=\d+\. \*\*)/m).slice(1);
 }
 
-it('every promise names a test that is there', () => {
+it('every promise names an existing test', () => {
   const promises = readPromises();
   expect(promises.length).toBeGreaterThan(10);
   const without = promises.filter((promise) => {
@@ -22,7 +22,7 @@ it('every promise names a test that is there', () => {
   expect(without).toEqual([]);
 });
 
-it('the promises are numbered through', () => {
+it('the promises are numbered without gaps', () => {
   const numbers = readPromises().map((promise) => Number.parseInt(promise, 10));
   expect(numbers).toEqual(numbers.map((_, index) => index + 1));
 });

@@ -1,4 +1,4 @@
-/** README.md: what a stranger has to learn from its first screen, and what a command in it must not do. */
+/** README.md: what its first screen must say, and what a command in it must not do. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -25,20 +25,20 @@ describe('the first screen of README.md', () => {
     expect(firstScreen).toMatch(pattern);
   });
 
-  it('leaves the tests to a place further down', () => {
+  it('leaves the tests to a later section', () => {
     expect(firstScreen).not.toContain('npm test');
     expect(readme).toMatch(/\n## Tests\n\n```sh\nnpm ci && npm test\n```\n/);
   });
 });
 
 describe('README.md', () => {
-  it('says beside the first command for a real server what trusts loopback, and where the remedies are', () => {
+  it('warns of applications that trust loopback next to the first command for a real server, with the remedies', () => {
     const [, section = ''] = /\n## Beside a server\n([\s\S]*?)\n## /.exec(readme) ?? [];
     expect(section).toMatch(/trusts loopback/);
     expect(section).toMatch(/`RemoteCIDRValve`[\s\S]*\]\(docs\/tomcat\.md\)/);
   });
 
-  it('has no command that leaves a credential in the history of a shell', () => {
+  it('has no command that leaves a credential in the shell history', () => {
     const commands = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = '']) => text).join('');
     expect(commands).toContain('curl');
     expect(commands).not.toMatch(/authorization|bearer|--user\b|(?:^|\s)-u\s|passwd|x-api-key|token|:\/\/[^/\s]*@/i);

@@ -1,4 +1,4 @@
-/** The commands of a document, as command-table.ts sorts them, and running them in the order in which they stand. */
+/** Sorts the commands of a document by command-table.ts, and runs them in order. */
 import { spawnSync } from 'node:child_process';
 import { parse } from 'yaml';
 import { knownNamesAt } from '../../src/config/schema-walk.ts';
@@ -12,24 +12,24 @@ export interface Step {
   /** `docs/tomcat.md:12` */
   readonly place: string;
   readonly line: CommandLine;
-  /** Of each simple command in it. */
+  /** One for each simple command in it. */
   readonly ways: readonly (Way | undefined)[];
 }
 
-/** Programs whose commands are checked within sentences, too; those of d2-sidecar are by keys.test.ts. */
+/** Programs whose commands are checked within sentences, too; keys.test.ts checks those of d2-sidecar. */
 const IN_SENTENCES =
   /^(?:\w+=\S+ )?(?:npm|npx|node|docker|kubectl|helm|kustomize|systemctl|sudo|apt|apt-get|journalctl|\.ci\/run)(?: |$)/;
 
-/** What the sidecar of a document's sandbox is started with, where not with a command of the document. */
+/** The default arguments of the sidecar in a document's sandbox. */
 const BY_DEFAULT = 'd2-sidecar --upstream http://127.0.0.1:8080/smartWeb --listen 127.0.0.1:8081';
 const ENDS_IT = /\b(?:drain|shutdown)\b/;
-/** Lines between a block of commands and one that shows what they print. */
+/** Lines between a block of commands and one that shows their output. */
 const MAX_LINES_BETWEEN = 5;
 
 const sections = new Set(knownNamesAt([]));
 export const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
 
-/** Who does it is no matter here. */
+/** The user does not matter here. */
 const withoutSudo = (text: string) => text.replace(/\bsudo (?:-u \S+ )?/g, '');
 
 function toText({ variables, words }: SimpleCommand): string {
@@ -49,12 +49,12 @@ export function stepsOf({ fences }: Document): readonly Step[] {
   return fences.filter(({ language }) => language === 'sh').flatMap(toSteps);
 }
 
-/** Commands in backticks. A program's name alone is none. */
+/** Commands in backticks. A program's name alone does not count. */
 export function stepsInSentences({ codes }: Document): readonly Step[] {
   return codes.filter(({ text }) => IN_SENTENCES.test(text) && /[ /]/.test(text)).flatMap(toSteps);
 }
 
-/** What can be said of a line without running it. `told` gets a line for each command: what becomes of it. */
+/** The faults of a line found without running it. `told` gets a line for each command: how it is tested. */
 export function faultsOf(
   { place, line, ways }: Step,
   told: (text: string) => void = () => undefined,
@@ -74,7 +74,7 @@ export function isRunnable(step: Step): boolean {
   return isRun(step) || toServed(step) !== undefined || toInner(step) !== undefined;
 }
 
-/** What a container is asked to run is run here, where the sidecar is. */
+/** Commands for a container run here, beside the sidecar. */
 function toInner({ line }: Step): string | undefined {
   return /^(?:kubectl|docker) exec .*?(d2-sidecar [a-z].*)$/.exec(withoutSudo(line.text))?.[1];
 }
@@ -83,7 +83,7 @@ function isRun({ ways }: Step): boolean {
   return ways.every((way) => way?.kind === 'run');
 }
 
-/** Whether this machine has all that the line starts. */
+/** Whether this machine has all programs of the line. */
 function hasPrograms({ line }: Step): boolean {
   const programs = line.simple.map((command) => withoutSudo(command.words.join(' ')).split(' ')[0] ?? '');
   return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || has(program));
@@ -93,7 +93,7 @@ function toServed({ ways }: Step) {
   return ways.find((way) => way?.kind === 'serve');
 }
 
-/** Runs what can be run, in the order of the document. */
+/** Runs all runnable commands, in the order of the document. */
 export async function runDocument({ fences }: Document): Promise<readonly string[]> {
   const run = new DocumentRun(await Sandbox.create());
   try {
@@ -110,7 +110,7 @@ export async function runDocument({ fences }: Document): Promise<readonly string
 class DocumentRun {
   readonly sandbox: Sandbox;
   readonly faults: string[] = [];
-  /** What the block before has printed, and in which line it ended. */
+  /** The output of the previous block, and its last line. */
   #printed: { readonly outputs: readonly string[]; readonly end: number } | undefined;
   #started = BY_DEFAULT;
 
@@ -143,7 +143,7 @@ class DocumentRun {
     if (code !== undefined && code !== 0) this.#tell(this.#started, `ended with ${code}`);
   }
 
-  /** What its command has printed, if it was run to its end. */
+  /** The output of its command, if it was run to its end. */
   async #step(step: Step): Promise<readonly string[]> {
     const { place, line } = step;
     const served = toServed(step);
@@ -158,12 +158,12 @@ class DocumentRun {
     if (!this.sandbox.isServing) await this.sandbox.serve(this.#started);
     const { code, stdout, stderr } = await this.sandbox.run(text);
     if (code !== 0) this.#tell(place, `${text}: exit code ${code}: ${stderr}`);
-    // Whoever comes next gets one that serves.
+    // The next command gets a running sidecar.
     if (ENDS_IT.test(text)) await this.sandbox.stop('SIGKILL');
     return [stdout, stderr];
   }
 
-  /** A whole configuration is what commands after it name as /etc/d2-sidecar/sidecar.yaml. */
+  /** A whole configuration becomes /etc/d2-sidecar/sidecar.yaml of later commands. */
   async #configure({ place, text }: Fence): Promise<void> {
     const written = parse(text) as Readonly<Record<string, unknown>> | null;
     if (written === null || !Object.keys(written).every((name) => sections.has(name))) return;

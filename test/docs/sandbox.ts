@@ -1,5 +1,5 @@
 /**
- * Where commands of a document are run: a folder that looks like the checkout, ports of its own in place of 8080, 8081 and 9280, a real
+ * Runs the commands of a document: a folder that looks like the checkout, ports of its own instead of 8080, 8081 and 9280, a real
  * sidecar with real traffic, and paths such as /etc/d2-sidecar below the folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -28,18 +28,18 @@ export interface Ran {
 const START_TIMEOUT_MS = 60_000;
 const COMMAND_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
-/** Not the path of an address: that has a host before it. */
+/** Not the path of a URL: that has a host before it. */
 const ABSOLUTE_PATH = /(?<![\w.:/\])}*-])\/[\w.-][\w./-]*/g;
 const DEVICES = ['/dev/null', '/dev/stdin', '/dev/stdout', '/dev/stderr'];
 const CURL_OPTIONS = 'silent\nshow-error\nmax-time = 30\n';
 const JVM_FIXTURE = path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt');
-/** What is asked for is typed here, where a terminal would ask. */
+/** The answer to prompts of a terminal. */
 const TYPED = 'correct horse battery staple\n';
 
 export class Sandbox {
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-docs-'));
   readonly #system = new SampleControlSystem({ slowness: 0 });
-  /** Stands in for the JVM, whose numbers this machine may not have. */
+  /** Replaces the JVM, whose numbers this machine may not have. */
   readonly #jvm = createServer((_, response) =>
     response.setHeader('content-type', 'text/plain').end(readFileSync(JVM_FIXTURE)),
   );
@@ -82,7 +82,7 @@ export class Sandbox {
     writeFileSync(path.join(this.#folder, 'password.txt'), TYPED);
   }
 
-  /** Makes an example the configuration that commands name, with the files that it names, and has `d2-sidecar check` read it. */
+  /** Installs an example as the configuration that commands name, with the files that it names, and lets `d2-sidecar check` read it. */
   async configure(text: string): Promise<Ran> {
     const configuration = this.#adapt(text);
     for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
@@ -93,7 +93,7 @@ export class Sandbox {
     );
   }
 
-  /** What the keys that end in `File` name: certificates, users, tokens and the like. */
+  /** Contents for the keys that end in `File`: certificates, users, tokens and the like. */
   async #writeNamedFiles(value: unknown): Promise<void> {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
@@ -115,7 +115,7 @@ export class Sandbox {
     return readFileSync(key === 'keyFile' ? this.#pair.keyFile : this.#pair.certFile, 'utf8');
   }
 
-  /** Runs a line to its end, by bash. Throws, without running it, where it names a path of this machine: it might write there. */
+  /** Runs a line to its end, by bash. Throws, without running it, if it names a path of this machine: it might write there. */
   async run(line: string): Promise<Ran> {
     const outside = this.#adapt(line)
       .match(ABSOLUTE_PATH)
@@ -136,7 +136,7 @@ export class Sandbox {
     return this.#server !== undefined;
   }
 
-  /** Starts what does not end by itself, and waits until its monitoring port answers and some calls have passed. */
+  /** Starts a program that keeps running, and waits until its monitoring port answers and some calls have passed. */
   async serve(line: string): Promise<void> {
     await this.stop();
     const child = this.#spawn(`exec ${line}`);
@@ -152,12 +152,12 @@ export class Sandbox {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
     await this.#call();
-    // The first reading of the JVM is asked for at the start, and may still be on its way.
+    // The first reading of the JVM begins at the start, and may still be in progress.
     while (!(await this.#isThere('/smartWeb/api/rest/v0/admin/metrics/jvm')) && performance.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 
-  /** Ends what was started; its exit code, or undefined where nothing was. */
+  /** Ends the started program; returns its exit code, or undefined without one. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | undefined> {
     const server = this.#server;
     this.#server = undefined;
@@ -183,7 +183,7 @@ export class Sandbox {
         ...env,
         PATH: `${path.join(this.#folder, 'bin')}:${path.dirname(process.execPath)}:${env.PATH ?? ''}`,
         HOME: this.#folder,
-        // An error for an answer fails the command, if it is the sidecar's own; what the application answers is not ours to say.
+        // An error from the sidecar itself fails the command; the application's own answers do not matter.
         CURL_HOME: line.includes('9280') ? path.join(this.#folder, 'bin') : this.#folder,
         TMPDIR: path.join(this.#folder, 'tmp'),
         D2_SIDECAR_LISTEN_PORT: String(this.#ports.listen),
@@ -198,7 +198,7 @@ export class Sandbox {
     });
   }
 
-  /** The document's ports, hosts and folders become those of the sandbox. */
+  /** Replaces the document's ports, hosts and folders by those of the sandbox. */
   #adapt(text: string): string {
     const { upstream, listen, monitor } = this.#ports;
     return text
@@ -219,7 +219,7 @@ export class Sandbox {
     );
   }
 
-  /** Some calls of some users, so that there are numbers to be read. */
+  /** Some calls of some users, so that there are numbers. */
   async #call(): Promise<void> {
     const [account = { kind: 'key', user: '', key: '' }] = SAMPLE_ACCOUNTS;
     const headers = toAuthFields(account);

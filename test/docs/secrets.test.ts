@@ -1,6 +1,6 @@
 /**
- * No command in the documents has a token or a password in it. What is typed stays in the shell's history, and arguments show in the list
- * of processes: secrets go from file to file, or are asked for.
+ * No command in the documents contains a token or a password. Typed text stays in the shell's history, and arguments show in the list
+ * of processes: secrets go from file to file, or are typed at a prompt.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -12,14 +12,14 @@ const PROGRAM = /^(?:sudo )?(?:curl|wget|kubectl|helm|docker|openssl|keytool|ech
 const SECRET = '(?:passw(?:or)?d|passphrase|secret|token|api[-_]?key|credentials?)';
 const asWord = (pattern: string) => new RegExp(pattern, 'i');
 
-/** `NAME=value`, as a variable, an argument or the value of a flag. A file's name is none: `--from-file=token`. */
+/** `NAME=value`, as a variable, an argument or the value of a flag. A file name is not a value: `--from-file=token`. */
 const ASSIGNED = asWord(
   `^(?!--from-file=|-)[\\w.-]*${SECRET}=.|^--(?!from-file)[\\w-]+=[\\w.-]*${SECRET}=.|^--${SECRET}=.`,
 );
 const SECRET_FLAG = asWord(`^(?:--${SECRET}|-(?:store|key|src|dest)pass)$`);
 const SECRET_FILE = asWord(`${SECRET}|users|\\.key\\b`);
 
-/** What is wrong with one command: undefined if nothing is. */
+/** The fault of one command; undefined if none. */
 function faultOfWords({ words, variables }: SimpleCommand): string | undefined {
   const [program = ''] = words[0] === 'sudo' ? words.slice(1) : words;
   const follows = (flags: RegExp, value: RegExp) =>
@@ -42,7 +42,7 @@ function faultOfWords({ words, variables }: SimpleCommand): string | undefined {
   );
 }
 
-/** A secret that is typed for another program to read. */
+/** A typed secret that another program reads. */
 function faultOfTyping({ text, simple }: CommandLine): string | undefined {
   if (/<<</.test(text) && SECRET_FILE.test(text)) return '<<<';
   const types = simple.find(({ words: [program = ''] }) => /^(?:echo|printf)$/.test(program));
@@ -62,7 +62,7 @@ const inDocument = ({ fences, codes }: Document) => [
   ...codes.filter(({ text }) => PROGRAM.test(text)),
 ];
 
-/** Commands in comments and texts of the files that people take. */
+/** Commands in comments and texts of the files that people install. */
 function inConfig(): readonly Piece[] {
   return readdirSync(path.join(ROOT, 'config'), { recursive: true, encoding: 'utf8' })
     .map((file) => path.posix.join('config', file))
@@ -72,19 +72,19 @@ function inConfig(): readonly Piece[] {
         .split('\n')
         .map((line, index) => ({ place: `${file}:${index + 1}`, text: line.replace(/^[\s#;/*`]+/, '') }))
         .filter(({ text }) => PROGRAM.test(text))
-        // Cut off by the line, it cannot be read as a shell does.
+        // Cut off by the end of the line, it cannot be parsed like a shell does.
         .map(({ place, text }) => ({ place, text: text.replace(/\\$/, '') })),
     );
 }
 
-describe('commands in the documents', () => {
-  it('have no token and no password in them', () => {
+describe('the commands in the documents', () => {
+  it('contain no token and no password', () => {
     const pieces = listDocuments().flatMap(inDocument);
     expect(pieces.length).toBeGreaterThan(60);
     expect(pieces.flatMap(faultsOf)).toEqual([]);
   });
 
-  it('have none in the comments of config/, either', () => {
+  it('contain none in the comments of config/ either', () => {
     expect(inConfig().flatMap(faultsOf)).toEqual([]);
   });
 });
@@ -111,7 +111,7 @@ describe('this test', () => {
     'keytool -list -storepass secret',
     'wget --password secret http://127.0.0.1',
     'curl --config x --oauth2-bearer "$TOKEN" http://127.0.0.1',
-  ])('finds %s', (text) => {
+  ])('reports %s', (text) => {
     expect(faultsOf({ place: 'docs/made-up.md:1', text })).not.toEqual([]);
   });
 
@@ -123,7 +123,7 @@ describe('this test', () => {
     'kubectl create secret generic x --from-file=tokens --from-file=password=jvm-password',
     'docker run -e D2_SIDECAR_UPSTREAM_URL=http://server:8080/smartWeb d2-sidecar',
     'echo done > /dev/null',
-  ])('takes %s', (text) => {
+  ])('accepts %s', (text) => {
     expect(faultsOf({ place: 'docs/made-up.md:1', text })).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
-/** Whether what a document shows as an output is still what the command prints, whatever the numbers, times and names in it are. */
+/** Whether an output in a document still matches the command's output, ignoring numbers, times and names. */
 
-/** What of `shown` is not in any of the outputs; undefined if all is. */
+/** The part of `shown` that is not in any of the outputs; undefined if all is. */
 export function faultOfShown(language: string, shown: string, outputs: readonly string[]): string | undefined {
   if (language !== 'json') {
     const printed = new Set(outputs.flatMap((output) => output.split('\n').map(toSkeleton)));
@@ -19,7 +19,7 @@ export function faultOfShown(language: string, shown: string, outputs: readonly 
   return `no command before it prints ${missing.slice(0, 5).join(', ')}`;
 }
 
-/** A line without what differs from run to run: numbers, ids, commits, folders. */
+/** A line without the parts that differ from run to run: numbers, ids, commits, folders. */
 function toSkeleton(line: string): string {
   return line
     .trim()
@@ -29,7 +29,7 @@ function toSkeleton(line: string): string {
     .replace(/\d+(?:\.\d+)*(?:e[+-]?\d+)?/g, '0');
 }
 
-/** `[].userName`, `timers.rpc.<name>.p99`: every place in it, those of procedures and objects under one name. */
+/** `[].userName`, `timers.rpc.<name>.p99`: every path in it, with one name for all procedures and objects. */
 function toPaths(value: unknown, at = ''): readonly string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap((item) => toPaths(item, `${at}[]`)))];
   if (typeof value !== 'object' || value === null) return [at];

@@ -1,19 +1,19 @@
-/** As much of a shell as documents use: lines, simple commands in them, and their words. Running them is bash's own matter. */
+/** The part of shell syntax that documents use: lines, simple commands in them, and their words. bash runs them. */
 
 export interface CommandLine {
-  /** What would be typed, continued lines joined, without a comment behind it. */
+  /** The typed text, continued lines joined, without a trailing comment. */
   readonly text: string;
-  /** Lines from the first of the block, from 0. */
+  /** Line number within the block, from 0. */
   readonly line: number;
-  /** What `&&`, `||`, `;` and `|` separate. */
+  /** The parts between `&&`, `||`, `;` and `|`. */
   readonly simple: readonly SimpleCommand[];
 }
 
 export interface SimpleCommand {
   readonly text: string;
-  /** Without variables before it, redirections and quotes; `$(...)` is one word. */
+  /** Without leading variables, redirections and quotes; `$(...)` is one word. */
   readonly words: readonly string[];
-  /** `NAME=value` before it. */
+  /** Leading `NAME=value`. */
   readonly variables: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function toCommandLines(block: string): readonly CommandLine[] {
   return lines;
 }
 
-/** Quotes, `$(...)` and what else is one piece for the shell. */
+/** Quotes, `$(...)` and other single pieces of the shell. */
 const PIECE = /"(?:[^"\\]|\\.)*"|'[^']*'|\$\([^)]*\)|\\./gs;
 
 function withoutComment(line: string): string {
@@ -74,7 +74,7 @@ function toSimpleCommand(text: string): SimpleCommand {
   for (let i = 0; i < bare.length; i += 1) {
     const word = bare[i] ?? '';
     const [redirection] = /^\d?(?:>>?|<<<|<<?-?)(?:&\d)?/.exec(word) ?? [];
-    // The file may be a word of its own.
+    // The file may be a separate word.
     if (redirection !== undefined) i += redirection === word && !word.includes('&') ? 1 : 0;
     else if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(word);
     else if (word !== '&') words.push(unquote(word));

@@ -1,9 +1,9 @@
-/** Tables in the documents that repeat what stands elsewhere: figures, endpoints, dependencies. */
+/** Tables in the documents that repeat other sources: figures, endpoints, dependencies. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ENDPOINTS } from '../../src/monitor/openapi/endpoints.ts';
+import { DESCRIPTION } from '../../src/monitor/openapi/openapi.yaml';
 import { ROOT } from './documents.ts';
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
@@ -11,7 +11,7 @@ const readme = read('README.md');
 
 type Row = readonly string[];
 
-/** The tables below a heading, each with its head first, without the line of dashes. */
+/** The tables below a heading, each starting with its head, without the line of dashes. */
 function tablesOf(text: string, heading: string): readonly (readonly Row[])[] {
   const [, section = ''] = new RegExp(`\\n## ${heading}\\n(.*?)(?=\\n## |$)`, 's').exec(text) ?? [];
   return [...section.matchAll(/(?:^\|.*\n?)+/gm)].map(([table]) =>
@@ -31,7 +31,7 @@ function tablesOf(text: string, heading: string): readonly (readonly Row[])[] {
 /** `34.1 (30.9–54.7)` to `34.1`. */
 const toMedian = (cell = '') => cell.replace(/ \(.*\)$/, '');
 
-/** The rows of `shown`, as they are in `source` by the names of rows and columns. */
+/** The rows of `shown` as in `source`, matched by the names of rows and columns. */
 function rowsOf(source: readonly Row[], shown: readonly Row[]): readonly Row[] {
   const [columns = []] = source;
   const [head = []] = shown;
@@ -52,14 +52,14 @@ describe('the performance in README.md', () => {
   const benchmarks = read('docs/benchmarks.md');
   const [calls = [], costs = []] = tablesOf(readme, 'Performance');
 
-  it('is the medians of docs/benchmarks.md', () => {
+  it('equals the medians of docs/benchmarks.md', () => {
     const [measured = []] = tablesOf(benchmarks, 'Small RPC');
     expect(calls).toEqual(rowsOf(measured, calls));
     expect(calls.map(([name]) => name)).toContain('sidecar, everything on');
     expect(calls.length).toBeGreaterThan(5);
   });
 
-  it('is what docs/benchmarks.md says of bounds', () => {
+  it('equals the bounds in docs/benchmarks.md', () => {
     const [bounds = []] = tablesOf(benchmarks, 'What is to be reached');
     expect(costs).toEqual(rowsOf(bounds, costs));
     expect(costs.length).toBeGreaterThan(3);
@@ -67,40 +67,43 @@ describe('the performance in README.md', () => {
 });
 
 describe('the endpoints in README.md', () => {
-  it('are all that there are, but for those of the live page', () => {
+  it('are all that exist, except those of the live page', () => {
     const [, ...rows] = tablesOf(readme, 'What it answers')[0] ?? [];
     let folder = '';
     const shown = rows.flatMap(([cell = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => {
         const whole = text.startsWith('…') ? `${folder}${text.slice(1)}` : text;
-        // What follows in the same row goes on where the first one ends: `{base}/metrics/d2`, `{base}/metrics/jvm`.
+        // Later paths in the same row share the prefix of the first: `{base}/metrics/d2`, `{base}/metrics/jvm`.
         if (!text.startsWith('…')) folder = whole.replace(/\/rpc\/<name>$/, '');
         return whole.replace('{base}', '').replace(/<(\w+)>/, '{$1}');
       }),
     );
-    const real = ENDPOINTS.map(({ path: where }) => where).filter((where) => !/^\/(?:live|page)(?:\/|$)/.test(where));
-    expect([...shown].sort()).toEqual([...new Set(real)].sort());
+    const described = Object.keys(DESCRIPTION.paths).map((where) => where.replace('{base}', ''));
+    const real = described.filter((where) => !/^\/(?:live|page)(?:\/|$)/.test(where));
+    expect([...shown].sort(), 'each endpoint needs a place in the table "What it answers"').toEqual(
+      [...new Set(real)].sort(),
+    );
   });
 });
 
-describe('what docs/install.md says of the unit', () => {
+describe('the unit in docs/install.md', () => {
   const [, exposure, version] = /rates its exposure ([\d.]+) of 10 \(systemd (\d+)/.exec(read('docs/install.md')) ?? [];
   const ask = (...args: readonly string[]) =>
     spawnSync('systemd-analyze', args, { cwd: ROOT, encoding: 'utf8' }).stdout ?? '';
-  // Another version has another measure.
+  // Other versions rate differently.
   const isSame = ask('--version').startsWith(`systemd ${version} `);
 
-  it.runIf(isSame)('is its exposure', () => {
+  it.runIf(isSame)('has the documented exposure', () => {
     const told = ask('security', '--offline=true', '--no-pager', 'config/systemd/d2-sidecar.service');
     expect(/exposure level for .*: ([\d.]+)/.exec(told)?.[1]).toBe(exposure);
   });
 
-  it('gives both', () => {
+  it('has both documented values', () => {
     expect([exposure, version]).toEqual([expect.stringMatching(/^\d\.\d$/), expect.stringMatching(/^\d+$/)]);
   });
 });
 
-/** Packages that the program asks for, the live page's left out; those of one project as `@opentelemetry/*`. */
+/** Packages that the program imports, without the live page's; those of one project as `@opentelemetry/*`. */
 function importedPackages(): readonly string[] {
   const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !file.startsWith('page/'),
@@ -126,7 +129,7 @@ describe('the packages in docs/architecture.md', () => {
     expect(rows.filter(([, use = '', reason = '']) => use.length < 3 || reason.length < 10)).toEqual([]);
   });
 
-  it('are dependencies of package.json where the program or the page is built from them', () => {
+  it('are dependencies of package.json if the program or the page is built from them', () => {
     const listed = tablesOf(text, 'Dependencies')
       .slice(0, 2)
       .flatMap(([, ...rows]) => rows.map(([name = '']) => name.replaceAll('`', '')));
@@ -134,7 +137,7 @@ describe('the packages in docs/architecture.md', () => {
     expect(listed.sort()).toEqual([...new Set(names)].sort());
   });
 
-  it('are all of package.json, but for types', () => {
+  it('are all of package.json, except for types', () => {
     const others = Object.keys({ ...dependencies, ...devDependencies, ...overrides }).filter(
       (name) => !/^@(?:types|opentelemetry)\//.test(name),
     );

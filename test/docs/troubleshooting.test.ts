@@ -1,11 +1,11 @@
-/** docs/troubleshooting.md quotes what the program says: its codes, its messages and its metrics, word for word, and leaves out no code. */
+/** docs/troubleshooting.md quotes the program word for word: its codes, messages and metrics, and includes every code. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../src/base/errors.ts';
 import { type Document, parseDocument, ROOT, readDocument } from './documents.ts';
 
-/** Shorter texts are words that stand anywhere. */
+/** Shorter texts are words that occur anywhere. */
 const LEAST_LETTERS = 9;
 const lettersIn = (text: string) => text.match(/\p{L}/gu)?.length ?? 0;
 
@@ -13,7 +13,7 @@ const PAGE = readDocument('docs/troubleshooting.md');
 const FAMILIES = new Set(
   [...readDocument('docs/prometheus.md').text.matchAll(/^\| `(\w+)` +\| \w+ +\|/gm)].map(([, name]) => name),
 );
-/** Texts in the source, each as its fixed parts: between them stands what the program fills in. */
+/** Texts in the source, each as its fixed parts: the program fills in the gaps. */
 const SAID: readonly (readonly string[])[] = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /\.tsx?$/.test(file))
   .flatMap((file) => toTexts(readFileSync(path.join(ROOT, 'src', file), 'utf8')));
@@ -26,13 +26,13 @@ function toTexts(source: string): readonly (readonly string[])[] {
     .filter((parts) => parts.some((part) => part !== ''));
 }
 
-/** What a line of the log, a body, or a line on standard error says to people. */
+/** The human-readable part of a log line, a body, or a line on standard error. */
 function saidIn({ fences }: Document): readonly string[] {
   const said = /"(?:msg|detail|reason)":"([^"]+)"|^d2-sidecar: (?:D2S_ERR_\w+: )?(.+)$/gm;
   return fences.flatMap(({ text }) => [...text.matchAll(said)].map(([, member, line]) => member ?? line ?? ''));
 }
 
-/** In code in a sentence or table, what is a sentence itself: some words, and no command, path or example. */
+/** Code in a sentence or table that is a sentence itself: some words, but not a command, path or example. */
 function quotedIn({ codes }: Document): readonly string[] {
   return codes
     .map(({ text }) => text)
@@ -43,9 +43,9 @@ function quotedIn({ codes }: Document): readonly string[] {
     );
 }
 
-/** Whether one of the texts in the source gives `quoted`; `...` at its end is where it was cut off. */
+/** Whether one of the texts in the source produces `quoted`; it was cut off at a final `...`. */
 function isSaid(quoted: string): boolean {
-  // What the system or OpenSSL says is not ours.
+  // Texts of the system or OpenSSL are not in our source.
   if (/^[A-Z][A-Z_0-9]+$/.test(quoted)) return true;
   const isCut = quoted.endsWith('...');
   const text = isCut ? quoted.slice(0, -3).trimEnd() : quoted;
@@ -65,11 +65,11 @@ function fits(parts: readonly string[], text: string, isCut: boolean): boolean {
     if (isCut && at === text.length) break;
   }
   const isWhole = isCut || at === text.length || parts.at(-1) === '';
-  // A text that is nearly all filled in would give anything.
+  // A text of little but gaps would match anything.
   return isWhole && letters >= LEAST_LETTERS && letters >= lettersIn(text) / 5;
 }
 
-/** How much of `part` stands at the end of `text`, which was cut off within it. */
+/** How much of `part` is at the end of `text`, which was cut off within it. */
 function beginningOf(part: string, text: string, from: number, isFirst: boolean): string {
   const last = isFirst ? 0 : text.length - 1;
   for (let at = from; at <= last; at += 1) if (part.startsWith(text.slice(at))) return text.slice(at);
@@ -78,7 +78,7 @@ function beginningOf(part: string, text: string, from: number, isFirst: boolean)
 
 const wrongCodes = ({ text }: Document) =>
   (text.match(/D2S_ERR_[A-Z_]+[A-Z]/g) ?? []).filter((code) => !Object.hasOwn(ERROR_CODES, code));
-/** Commands are left out: they search for beginnings of names, and are run (commands.test.ts). */
+/** Without commands: they search for beginnings of names, and are run (commands.test.ts). */
 const wrongFamilies = ({ text }: Document) =>
   (text.replace(/```sh\n.*?```/gs, '').match(/\b(?:d2|jvm|process|nodejs)_[a-z_]+[a-z]\b/g) ?? []).filter(
     (name) => !FAMILIES.has(name),
@@ -87,24 +87,24 @@ const wrongQuotes = (document: Document) =>
   [...saidIn(document), ...quotedIn(document)].filter((quoted) => !isSaid(quoted));
 
 describe('docs/troubleshooting.md', () => {
-  it('leaves out no error code', () => {
+  it('lists every error code', () => {
     expect(Object.keys(ERROR_CODES).filter((code) => !PAGE.text.includes(`\`${code}\``))).toEqual([]);
   });
 
-  it('names no error code that there is not', () => {
+  it('names no unknown error code', () => {
     expect(wrongCodes(PAGE)).toEqual([]);
   });
 
-  it('quotes only what the source says', () => {
+  it('quotes only texts of the source', () => {
     expect(saidIn(PAGE).length + quotedIn(PAGE).length).toBeGreaterThan(40);
     expect(wrongQuotes(PAGE)).toEqual([]);
   });
 
-  it('names no metric that there is not', () => {
+  it('names no unknown metric', () => {
     expect(wrongFamilies(PAGE)).toEqual([]);
   });
 
-  it('is led to by links from its own first table, to every part', () => {
+  it('links every part from its first table', () => {
     const parts = [...PAGE.text.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading);
     const linked = new Set([...PAGE.text.matchAll(/\[([^\]]+)\]\(#/g)].map(([, text]) => text));
     expect(parts.length).toBeGreaterThan(15);
@@ -119,15 +119,15 @@ describe('this test', () => {
     ['a code that was renamed', '`D2S_ERR_UPSTREAM_LAZY`', wrongCodes],
     ['a line on standard error', '```text\nd2-sidecar: listen: will not listen\n```', wrongQuotes],
     ['a log line whose words have changed', '```text\n{"msg":"the JVM could not be read"}\n```', wrongQuotes],
-    ['a detail that is not said', '```text\n{"detail":"The upstream was tired."}\n```', wrongQuotes],
+    ['a detail that the source does not have', '```text\n{"detail":"The upstream was tired."}\n```', wrongQuotes],
     ['a message in a table', '| `the state file is denied: counting starts anew` | |', wrongQuotes],
-    ['one with something left out', '| `There is no JVM to be seen: ...` | |', wrongQuotes],
+    ['a message with an ellipsis', '| `There is no JVM to be seen: ...` | |', wrongQuotes],
     ['a metric', '`d2_sidecar_tiredness_total`', wrongFamilies],
-  ])('finds %s', (_, text, find) => {
+  ])('reports %s', (_, text, find) => {
     expect(find(page(text))).toHaveLength(1);
   });
 
-  it('takes what is said', () => {
+  it('accepts texts of the source', () => {
     const text = '`the JVM cannot be read` and `heads of requests are larger: answering 431`';
     expect(wrongQuotes(page(text))).toEqual([]);
     expect(quotedIn(page(text))).toHaveLength(2);

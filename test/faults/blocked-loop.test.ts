@@ -1,16 +1,16 @@
-/** The event loop is held for longer than a time limit, while the other side has done in time what the limit asks of it. */
+/** The event loop is blocked for longer than a time limit, while the other side has met the limit in time. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { FaultStand } from './fault-stand.ts';
+import { FaultHarness } from './fault-stand.ts';
 
 const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine';
 const LIMIT_MS = 150;
 
-/** Both ends on an event loop of their own: listens, tells of each head, and sends what it is told to, on either side. */
+/** Both ends, on an event loop of their own: listens, reports each head, and sends on either side on command. */
 const ENDS = `
 const net = require('node:net');
 const { parentPort } = require('node:worker_threads');
@@ -41,7 +41,7 @@ interface Told {
 
 let worker: Worker;
 let port: number;
-let stand: FaultStand;
+let harness: FaultHarness;
 let received = '';
 
 beforeEach(async () => {
@@ -56,7 +56,7 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   await worker.terminate();
-  await stand.close();
+  await harness.close();
 });
 
 async function told(what: keyof Told): Promise<Told> {
@@ -67,7 +67,7 @@ async function told(what: keyof Told): Promise<Told> {
 }
 
 async function start(dataPath: Config['dataPath'], more: (base: Config) => Partial<Config>): Promise<void> {
-  stand = await FaultStand.start({
+  harness = await FaultHarness.start({
     dataPath,
     config: (base) => {
       const changed = more(base);
@@ -75,17 +75,17 @@ async function start(dataPath: Config['dataPath'], more: (base: Config) => Parti
     },
   });
   const connected = told('connected');
-  worker.postMessage({ connect: stand.port });
+  worker.postMessage({ connect: harness.port });
   await connected;
 }
 
-/** Nothing else of this thread runs meanwhile; the other one goes on. */
+/** Blocks this thread; the worker continues. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-describe.each(['auto', 'gateway'] as const)('dataPath %s: a loop that was held', (dataPath) => {
-  it('is not taken for the silence of an upstream that has answered in time', async () => {
+describe.each(['auto', 'gateway'] as const)('dataPath %s: a blocked event loop', (dataPath) => {
+  it('does not time out an upstream that answered in time', async () => {
     await start(dataPath, ({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: LIMIT_MS } }));
     const came = told('came');
     worker.postMessage({ send: GET });
@@ -96,12 +96,12 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: a loop that was held',
     expect(received).toBe(OK);
   });
 
-  it('is not taken for a connection that does not stand', async () => {
+  it('does not time out a connection that was established in time', async () => {
     await start(dataPath, ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: LIMIT_MS } }));
     const { connect } = net.Socket.prototype;
     const connecting = new Promise<void>((resolve) => {
       vi.spyOn(net.Socket.prototype, 'connect').mockImplementationOnce(function (this: net.Socket, ...parameters) {
-        // In the turn in which it is dialled, so that it stands as soon as the loop looks again.
+        // In the turn of the connect call, so that the connection is established when the loop looks again.
         setImmediate(() => {
           block(2 * LIMIT_MS);
           resolve();
@@ -120,15 +120,15 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: a loop that was held',
     await start(dataPath, () => ({}));
     block(600);
     const delays = () =>
-      stand.samples().then((samples) => samples.get('d2_sidecar_loop_delay_seconds_bucket{le="+Inf"}'));
+      harness.samples().then((samples) => samples.get('d2_sidecar_loop_delay_seconds_bucket{le="+Inf"}'));
     await expect.poll(delays).toBeGreaterThan(0);
-    const samples = await stand.samples();
+    const samples = await harness.samples();
     const within = (le: string) => samples.get(`d2_sidecar_loop_delay_seconds_bucket{le="${le}"}`) ?? 0;
     expect(within('+Inf') - within('0.5')).toBeGreaterThanOrEqual(1);
   });
 });
 
-it('with dataPath auto a loop that was held is not taken for a head that did not come in time', async () => {
+it('with dataPath auto a blocked event loop does not time out a head that arrived in time', async () => {
   await start('auto', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: LIMIT_MS } }));
   const came = told('came');
   worker.postMessage({ send: GET });
@@ -136,7 +136,7 @@ it('with dataPath auto a loop that was held is not taken for a head that did not
   worker.postMessage({ answer: OK });
   await expect.poll(() => received).toBe(OK);
   worker.postMessage({ send: GET.slice(0, 20) });
-  // Its beginning has been read, and its time runs: the other side has nothing left to send.
+  // The beginning of the head has been read and its time runs: the other side has nothing left to send.
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   worker.postMessage({ send: GET.slice(20) });
   block(2 * LIMIT_MS);

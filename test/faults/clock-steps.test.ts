@@ -1,7 +1,7 @@
-/** The wall clock is set, forwards and backwards, while calls run: only labels may move. */
+/** The wall clock is set forwards and backwards while calls run: only labels may change. */
 import { afterEach, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { atHeads, FaultStand, OK } from './fault-stand.ts';
+import { atHeads, FaultHarness, OK } from './fault-stand.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -36,22 +36,22 @@ interface Timer {
   readonly m1_rate: number;
 }
 
-let stand: FaultStand;
+let harness: FaultHarness;
 
-afterEach(() => stand.close());
+afterEach(() => harness.close());
 
 async function read<Answer>(path: string): Promise<Answer> {
-  const base = `http://127.0.0.1:${stand.monitorPort}/smartWeb/api/rest/v0/admin`;
+  const base = `http://127.0.0.1:${harness.monitorPort}/smartWeb/api/rest/v0/admin`;
   return (await (await fetch(`${base}/${path}`)).json()) as Answer;
 }
 
 const sessions = () => read<Session[]>('d2/sessions');
 
 for (const dataPath of ['auto', 'gateway'] as const) {
-  it(`with dataPath ${dataPath} durations, rates, sessions and counters do not see the clock being set`, async () => {
+  it(`with dataPath ${dataPath} a step of the wall clock changes no duration, rate, session or counter`, async () => {
     const clock = new SteppingClock();
     let release: (() => void) | undefined;
-    stand = await FaultStand.start({
+    harness = await FaultHarness.start({
       ...{ dataPath, clock },
       script: (upstream, nth) =>
         atHeads(upstream, () => {
@@ -59,16 +59,16 @@ for (const dataPath of ['auto', 'gateway'] as const) {
           else upstream.write(OK);
         }),
     });
-    const held = stand.client(rpc('first'));
+    const held = harness.client(rpc('first'));
     await expect.poll(() => release).toBeDefined();
     clock.offsetMs = DAY_MS;
     release?.();
     await held.until('fine');
-    await stand.client(rpc('second')).until('fine');
+    await harness.client(rpc('second')).until('fine');
     const ahead = await sessions();
 
     clock.offsetMs = -DAY_MS;
-    await stand.client(rpc('third')).until('fine');
+    await harness.client(rpc('third')).until('fine');
     const behind = await sessions();
 
     const { timers } = await read<{ readonly timers: Readonly<Record<string, Timer>> }>('metrics/d2/rpc');
@@ -77,7 +77,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     expect(timers.rpc?.mean_rate).toBeGreaterThan(0);
     expect(Object.values(timers.rpc ?? {}).filter((value) => typeof value === 'number' && value < 0)).toEqual([]);
 
-    // Oldest first by when they began, not by what the clock said then; nobody has been idle for a day.
+    // Oldest first by when they began, not by the clock; no session has been idle for a day.
     expect(behind.map(({ userName }) => userName)).toEqual(['first', 'second', 'third']);
     expect(behind.slice(0, 2).map(({ createTime }) => createTime)).toEqual(ahead.map(({ createTime }) => createTime));
     for (const { createTime, lastActivityTime } of behind) {
@@ -86,7 +86,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     const third = Date.parse(behind[2]?.createTime ?? '');
     expect(Math.abs(third - clock.epochMs())).toBeLessThan(60_000);
 
-    const samples = await stand.samples();
+    const samples = await harness.samples();
     expect([...samples].filter(([, value]) => value < 0)).toEqual([]);
     expect(samples.get('d2_sidecar_loop_delay_seconds_bucket{le="1.0"}')).toBe(
       samples.get('d2_sidecar_loop_delay_seconds_count'),

@@ -1,4 +1,4 @@
-/** A real process that has few file descriptors, or none left. */
+/** A real process that has few file descriptors, or none. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DescriptorWatch } from '../../src/proxy/listener/descriptor-watch.ts';
 import { connectionsFor } from '../../src/proxy/listener/open-files.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
-import { samplesOf } from '../monitor/prometheus/plant.ts';
+import { samplesOf } from '../monitor/prometheus/samples.ts';
 import { exitOf, type LogLine, MAIN_PATH, stopProcess } from '../system/sidecar-process.ts';
 import { type LoggedLine, recordingLogger } from './fault-stand.ts';
 
@@ -60,7 +60,7 @@ async function start(openFiles: number | undefined): Promise<Started> {
   await expect.poll(listening, { timeout: 15_000 }).toBeDefined();
   return {
     child: started,
-    // prlimit becomes the program that it starts.
+    // prlimit execs the program that it starts.
     pid: started.pid as number,
     logs,
     port: portOf(listening()?.listen),
@@ -72,7 +72,6 @@ function portOf(address: unknown): number {
   return Number(String(address).split(':').at(-1));
 }
 
-/** One connection that stays. */
 function agent(): http.Agent {
   const kept = new http.Agent({ keepAlive: true, maxSockets: 1 });
   agents.push(kept);
@@ -95,7 +94,7 @@ async function ask(options: http.RequestOptions): Promise<{ status: number; text
   return { status: response.statusCode ?? 0, text };
 }
 
-/** What a new connection is answered, which then stays: a status, or 0 when it is closed without a byte. */
+/** The status that a new connection receives, or 0 when it is closed without a byte; the connection stays open. */
 async function knock(port: number): Promise<number> {
   const socket = net.connect(port, '127.0.0.1');
   sockets.push(socket);
@@ -107,14 +106,13 @@ async function knock(port: number): Promise<number> {
   });
 }
 
-/** Processor time used so far. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-describe('a process that may open few files', () => {
-  it('takes as many clients as it has descriptors for, refuses the others, and can be asked why', async () => {
+describe('a process with a low limit of open files', () => {
+  it('accepts as many clients as it has descriptors for, refuses the others, and still answers its monitoring port', async () => {
     const openFiles = 128;
     const connections = connectionsFor(openFiles);
     const sidecar = await start(openFiles);
@@ -132,8 +130,8 @@ describe('a process that may open few files', () => {
   });
 });
 
-describe('a process that has no file descriptor left', () => {
-  it('answers 503 on the connections that it has, idles, says so, and serves again once there are some', async () => {
+describe('a process without a free file descriptor', () => {
+  it('answers 503 on open connections, idles, logs it, and recovers once descriptors are free', async () => {
     const sidecar = await start(undefined);
     const [monitor, served, fresh] = [agent(), agent(), agent()];
     expect((await samples(sidecar.monitorPort, monitor)).get('d2_sidecar_exchanges_open')).toBe(0);
@@ -147,7 +145,7 @@ describe('a process that has no file descriptor left', () => {
     let failed = 0;
     setLimit(sidecar.pid, lowestLimit(sidecar.pid));
     try {
-      // Some may have been given back since.
+      // Some descriptors may have been returned since.
       let answered = 0;
       for (let status = await knock(sidecar.port); status !== 0; status = await knock(sidecar.port)) {
         if (status === 503) answered += 1;
@@ -165,9 +163,9 @@ describe('a process that has no file descriptor left', () => {
       const [beganMs, beganCpuMs] = [performance.now(), cpuMs(sidecar.pid)];
       const before = await shortages();
       await expect.poll(shortages, { interval: 250, timeout: 10_000 }).toBeGreaterThan(before + 1);
-      // Nothing turns in circles meanwhile, though someone knocks.
+      // The process must not spin meanwhile, despite new connections.
       expect(await knock(sidecar.port)).toBe(0);
-      // It was not even asked.
+      // The upstream was not called.
       expect((await samples(sidecar.monitorPort, monitor)).get('d2_upstream_reachable')).toBe(1);
       expect(cpuMs(sidecar.pid) - beganCpuMs).toBeLessThan((performance.now() - beganMs) * 0.5);
     } finally {
@@ -186,8 +184,8 @@ describe('a process that has no file descriptor left', () => {
 });
 
 /**
- * The lowest limit at which a process can still close clients that it has no descriptor for: libuv keeps one in reserve, which it gives
- * up to accept them, and must be allowed to open again. What is free below it, the first clients take.
+ * The lowest limit at which a process can still close clients without a descriptor: libuv keeps one in reserve, which it gives
+ * up to accept them, and must be able to open again. The first clients take the free descriptors below it.
  */
 function lowestLimit(pid: number): number {
   const folder = `/proc/${pid}/fd`;
@@ -198,12 +196,12 @@ function lowestLimit(pid: number): number {
   return Math.max(free, ...kept.map((descriptor) => descriptor + 1));
 }
 
-/** The soft limit only, so that it can be raised again without a privilege. */
+/** The soft limit only, so that it can be raised again without privileges. */
 function setLimit(pid: number, openFiles: number): void {
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${openFiles}:`]);
 }
 
-describe('the watch over descriptors', () => {
+describe('the descriptor watch', () => {
   function watchOf(open: () => number): { watch: DescriptorWatch; clock: NsClock; logged: LoggedLine[] } {
     const clock = new NsClock();
     const logged: LoggedLine[] = [];
@@ -213,7 +211,7 @@ describe('the watch over descriptors', () => {
     throw Object.assign(new Error(code), { code });
   };
 
-  it('counts each look, and logs once in ten seconds', () => {
+  it('counts each shortage, and logs at most once in ten seconds', () => {
     const { watch, clock, logged } = watchOf(failing('EMFILE'));
     for (let second = 0; second < 25; second += 1) {
       watch.look();
@@ -227,7 +225,7 @@ describe('the watch over descriptors', () => {
     ]);
   });
 
-  it('does not take another failure for a shortage', () => {
+  it('does not count another failure as a shortage', () => {
     const { watch, logged } = watchOf(failing('EACCES'));
     watch.look();
     expect([watch.shortages, logged]).toEqual([0, []]);

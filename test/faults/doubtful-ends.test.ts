@@ -1,7 +1,7 @@
-/** Ends that look like others: what only its end frames is whole, or is not, by how the upstream's connection came to its end. */
+/** Ambiguous ends: an answer without length or chunks is complete or not depending on how the upstream's connection ends. */
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { atHeads, type FaultClient, FaultStand, OK } from './fault-stand.ts';
+import { atHeads, type FaultClient, FaultHarness, OK } from './fault-stand.ts';
 
 const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
 const PART_OF_A_POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 1000\r\n\r\npart';
@@ -9,11 +9,11 @@ const UPGRADE =
   'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n';
 const HEAD = 'HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n';
 
-let stand: FaultStand | undefined;
+let harness: FaultHarness | undefined;
 
 afterEach(async () => {
-  await stand?.close();
-  stand = undefined;
+  await harness?.close();
+  harness = undefined;
 });
 
 /** `leave` follows in the same turn as the last bytes, so that the sidecar reads both at once. */
@@ -30,14 +30,14 @@ async function answered(
         leave(upstream);
       });
     });
-  stand = await FaultStand.start({ dataPath, script });
-  const client = stand.client(request);
+  harness = await FaultHarness.start({ dataPath, script });
+  const client = harness.client(request);
   await client.ended();
   return client;
 }
 
 async function endings(): Promise<Record<string, number>> {
-  const samples = (await stand?.samples()) ?? new Map<string, number>();
+  const samples = (await harness?.samples()) ?? new Map<string, number>();
   const sum = (ending: string) =>
     ['relay', 'gateway'].reduce(
       (total, path) => total + (samples.get(`d2_sidecar_exchanges_total{path="${path}",ending="${ending}"}`) ?? 0),
@@ -50,22 +50,22 @@ async function endings(): Promise<Record<string, number>> {
   };
 }
 
-describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that only its end frames', (dataPath) => {
+describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that ends with its connection', (dataPath) => {
   it.each([
     ['a call', GET],
     ['a call whose request is still being sent', PART_OF_A_POST],
     ['a WebSocket handshake', UPGRADE],
-  ])('is broken off, for %s, when a reset comes together with its last bytes', async (_what, request) => {
+  ])('is broken off, for %s, when a reset follows its last bytes at once', async (_what, request) => {
     await answered(dataPath, request, (upstream) => upstream.resetAndDestroy());
     expect(await endings()).toEqual({ completed: 0, failed: 1, incomplete: 1 });
   });
 
   it.each([
     ['a call', GET],
-    // As an upstream does that refuses an upload, and closes with some of it unread.
+    // Like an upstream that refuses an upload, and closes with unread bytes.
     ['a call whose request is still being sent', PART_OF_A_POST],
     ['a WebSocket handshake', UPGRADE],
-  ])('is whole, for %s, when it ends in order and the reset comes behind that', async (_what, request) => {
+  ])('is complete, for %s, when the connection closes in order and is reset later', async (_what, request) => {
     const client = await answered(dataPath, request, (upstream) => {
       upstream.end();
       setImmediate(() => upstream.resetAndDestroy());
@@ -79,21 +79,21 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
   const LAST = OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
 
   it.each([
-    ['as the last one, and comes twice', GET, LAST + LAST],
-    ['and is followed by rubbish', GET, `${OK}rubbish\r\n\r\n`],
-    ['as the last one, to a WebSocket handshake, and comes twice', UPGRADE, LAST + LAST],
-    ['to a WebSocket handshake, and is followed by rubbish', UPGRADE, `${OK}rubbish\r\n\r\n`],
+    ['twice, marked as the last one', GET, LAST + LAST],
+    ['with rubbish after it', GET, `${OK}rubbish\r\n\r\n`],
+    ['twice to a WebSocket handshake, marked as the last one', UPGRADE, LAST + LAST],
+    ['to a WebSocket handshake, with rubbish after it', UPGRADE, `${OK}rubbish\r\n\r\n`],
   ])('is passed on when it comes %s', async (_what, request, answer) => {
     const script = (upstream: net.Socket) => atHeads(upstream, () => upstream.write(answer));
-    stand = await FaultStand.start({ dataPath, script });
-    const client = stand.client(request);
+    harness = await FaultHarness.start({ dataPath, script });
+    const client = harness.client(request);
     await client.until('fine');
     await expect.poll(async () => (await endings()).completed).toBe(1);
     expect(client.received).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nfine$/);
     expect(await endings()).toMatchObject({ failed: 0 });
   });
 
-  it('is passed on to one who reads it late, when a reset comes behind it', async () => {
+  it('reaches a slow client in full, even if a reset follows it', async () => {
     const size = 8 * 1024 * 1024;
     const head = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`;
     let isSent = false;
@@ -104,12 +104,12 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
           isSent = true;
         });
       });
-    stand = await FaultStand.start({ dataPath, script });
-    const client = stand.client(GET);
+    harness = await FaultHarness.start({ dataPath, script });
+    const client = harness.client(GET);
     await client.until('\r\n\r\n');
     await expect.poll(() => isSent).toBe(true);
     await expect.poll(() => client.received.length).toBe(head.length + size);
-    stand.upstream.scripted[0]?.resetAndDestroy();
+    harness.upstream.scripted[0]?.resetAndDestroy();
     expect(await endings()).toEqual({ completed: 1, failed: 0, incomplete: 0 });
   });
 });

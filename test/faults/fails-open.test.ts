@@ -1,6 +1,6 @@
 /**
- * Measuring fails open: with every observer throwing, every table full and no source for the JVM, both ends see what they see
- * without a sidecar, byte for byte. The cases of `data-path.cases.ts` are made calls of the application's by its configuration.
+ * Measuring fails open: with every observer throwing, every table full and no source for the JVM, both ends see the same bytes
+ * as without a sidecar. The configuration turns the cases of `data-path.cases.ts` into calls of the application.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -12,7 +12,7 @@ import { type Exactness, type Observation, toComparable } from '../wire/observat
 import { expectFacts } from '../wire/observed-cases.ts';
 import { CaseRunner } from '../wire/run-case.ts';
 import { ScriptedUpstream } from '../wire/scripted-upstream.ts';
-import { FaultStand } from './fault-stand.ts';
+import { FaultHarness } from './fault-stand.ts';
 
 const AT_ONCE = 8;
 const TIMEOUT_MS = 60_000;
@@ -31,7 +31,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   '/meta/connect': { successful: true, advice: { timeout: 30_000 } },
 };
 
-/** Comet, of which tables are filled as well. */
+/** Comet traffic, which fills tables as well. */
 const cometCases: readonly DataPathCase[] = [
   {
     name: 'a Comet conversation by long-polling',
@@ -84,7 +84,7 @@ const cometCases: readonly DataPathCase[] = [
 
 const quick = [...dataPathCases.filter(({ deadlineMs }) => deadlineMs === undefined), ...cometCases];
 
-/** Bounds so narrow that everything is past them. */
+/** Bounds so low that all of them are exceeded. */
 function narrow(base: Config): Partial<Config> {
   const capture = { path: 'calls/{number}', kind: 'rpc', name: 'C.{number}' } as const;
   const reading = { path: 'a/{object}', kind: 'object', name: '{object}' } as const;
@@ -116,7 +116,7 @@ function narrow(base: Config): Partial<Config> {
 
 type Thrower = Record<'onBegin' | 'onResponse' | 'onEnd' | 'sweep', () => never>;
 
-/** Everything in which measuring begins. */
+/** All entry points of measuring. */
 function breakAll(recorder: Recorder): void {
   const failing = () => {
     throw new TypeError('secret of a request');
@@ -175,23 +175,23 @@ for (const { dataPath, kind, exactness } of paths) {
   }
 
   describe(`dataPath ${dataPath}`, () => {
-    let stand: FaultStand;
+    let harness: FaultHarness;
 
     beforeAll(async () => {
-      stand = await FaultStand.start({
+      harness = await FaultHarness.start({
         dataPath,
         config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: upstream.port } }),
       });
     });
 
-    afterAll(() => stand.close());
+    afterAll(() => harness.close());
 
     it(
-      'passes everything on as it is with every table full and a JVM that cannot be read',
+      'passes everything on unchanged when every table is full and the JVM cannot be read',
       async () => {
-        await fill(stand.port);
-        await playAll(stand.port);
-        const samples = await stand.samples();
+        await fill(harness.port);
+        await playAll(harness.port);
+        const samples = await harness.samples();
         for (const kind of ['rpc', 'object']) {
           expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
         }
@@ -208,27 +208,27 @@ for (const { dataPath, kind, exactness } of paths) {
     );
 
     it(
-      'passes everything on as it is with everything in measuring throwing, and says so once',
+      'passes everything on unchanged when all measuring throws, and logs that once',
       async () => {
-        breakAll(stand.sidecar.recorder);
-        await playAll(stand.port);
-        const { reporter } = stand.sidecar;
+        breakAll(harness.sidecar.recorder);
+        await playAll(harness.port);
+        const { reporter } = harness.sidecar;
         const before = reporter.observerErrors;
         expect(before).toBeGreaterThan(quick.length);
-        // What runs on a timer throws as well, and does not end the process.
+        // Timers throw as well, and do not end the process.
         await expect.poll(() => reporter.observerErrors, { timeout: 3_000 }).toBeGreaterThan(before);
-        expect((await stand.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
-        expect(stand.logged.filter(({ level }) => level === 'error').map(({ details }) => details)).toEqual([
+        expect((await harness.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
+        expect(harness.logged.filter(({ level }) => level === 'error').map(({ details }) => details)).toEqual([
           { error: 'TypeError' },
         ]);
-        expect(JSON.stringify(stand.logged)).not.toContain('secret');
+        expect(JSON.stringify(harness.logged)).not.toContain('secret');
       },
       TIMEOUT_MS,
     );
   });
 }
 
-/** Two users, names and objects, of which one is too many. */
+/** Two users, names and objects, each one more than the table holds. */
 async function fill(port: number): Promise<void> {
   const subject = (user: string, target: string): DataPathCase => ({
     name: user,

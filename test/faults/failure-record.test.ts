@@ -12,8 +12,8 @@ import { type LoggedLine, recordingLogger } from './fault-stand.ts';
 
 const withCode = (code: string, message = 'secret of a request') => Object.assign(new Error(message), { code });
 
-describe('what the upstream did not answer', () => {
-  it('is counted by code, all of which are there from the start', () => {
+describe('a failure of the upstream', () => {
+  it('is counted by code, and every code is there from the start', () => {
     const record = new FailureRecord(new NsClock(), recordingLogger([]));
     expect([...record.counts]).toEqual(UPSTREAM_FAILURE_CODES.map((code) => [code, 0]));
     record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'relay');
@@ -21,7 +21,7 @@ describe('what the upstream did not answer', () => {
     expect(record.counts.get('D2S_ERR_UPSTREAM_TIMEOUT')).toBe(2);
   });
 
-  it('is logged at once, and then at most every ten seconds with how many it stands for', () => {
+  it('is logged at once, and then at most every ten seconds, with how many it stands for', () => {
     const clock = new NsClock();
     const logged: LoggedLine[] = [];
     const record = new FailureRecord(clock, recordingLogger(logged));
@@ -34,7 +34,7 @@ describe('what the upstream did not answer', () => {
     expect(JSON.stringify(logged)).not.toContain('secret');
   });
 
-  it('is logged for each code by itself', () => {
+  it('is logged for each code separately', () => {
     const logged: LoggedLine[] = [];
     const record = new FailureRecord(new NsClock(), recordingLogger(logged));
     record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'), 'relay');
@@ -45,7 +45,7 @@ describe('what the upstream did not answer', () => {
     ]);
   });
 
-  it('is not logged where more is known of it elsewhere', () => {
+  it('is not logged where another log line says more', () => {
     const logged: LoggedLine[] = [];
     const record = new FailureRecord(new NsClock(), recordingLogger(logged));
     const codes = ['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS'] as const;
@@ -54,13 +54,13 @@ describe('what the upstream did not answer', () => {
   });
 });
 
-it('docs/reliability.md says of each failure what the client sees', () => {
+it('docs/reliability.md says for each failure what the client sees', () => {
   const text = readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8');
   const faults = text.slice(text.indexOf('\n## Faults'));
-  // That one is a limit's: docs/limits.md.
+  // Caused by a limit: see docs/limits.md.
   const codes = UPSTREAM_FAILURE_CODES.filter((code) => code !== 'D2S_ERR_UPSTREAM_BUSY');
   expect(codes.filter((code) => !faults.includes(`\`${code}\``))).toEqual([]);
-  // Once an answer has begun there is no other.
+  // Once an answer has begun, no error can be sent.
   for (const code of codes.filter((each) => each !== 'D2S_ERR_UPSTREAM_INCOMPLETE')) {
     const failure = new UpstreamFailure(code);
     const error = failure.proxyError.replace(/^tls_.*/, 'tls_…');
@@ -70,7 +70,7 @@ it('docs/reliability.md says of each failure what the client sees', () => {
 
 describe('a connection that cannot be opened', () => {
   it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EAI_MEMORY'])(
-    'for %s is the sidecar’s own trouble',
+    'is blamed on the sidecar for %s',
     (code) => {
       const failure = toUpstreamFailure(withCode(code), 'connect');
       expect([failure.code, failure.status, failure.proxyError]).toEqual([
@@ -79,7 +79,7 @@ describe('a connection that cannot be opened', () => {
     },
   );
 
-  it('tells no reason that is not a code', () => {
+  it('gives no reason that is not a code', () => {
     expect(reasonOf(toUpstreamFailure(withCode('GET /secret'), 'connect'))).toBeUndefined();
     expect(reasonOf(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'))).toBeUndefined();
   });

@@ -1,12 +1,12 @@
 import dns from 'node:dns';
 import { vi } from 'vitest';
 
-/** The name that it resolves; all others are the system's. */
+/** The name that it resolves; the system resolves all others. */
 export const NAME = 'plant.example';
 
 type Answer = (cause: Error | null, addresses?: unknown, family?: number) => void;
 
-/** Stands for the system's resolver, for that one name. Silent until it is given an answer. */
+/** Replaces the system's resolver for that one name. Silent until `answer` is called. */
 export class FakeResolver {
   asked = 0;
   answer: (answer: Answer, isAll: boolean) => void = (answer) => this.#waiting.push(answer);
@@ -35,7 +35,7 @@ export class FakeResolver {
     answer(Object.assign(new Error(`getaddrinfo ENOTFOUND ${NAME}`), { code: 'ENOTFOUND' }));
   };
 
-  /** Answers all who wait. */
+  /** Answers all waiting lookups. */
   release(): void {
     for (const answer of this.#waiting.splice(0)) this.loopback(answer, true);
   }

@@ -1,4 +1,4 @@
-/** A sidecar in this process before an upstream of raw sockets that does whatever a test wants, and all that tells of it. */
+/** A sidecar in this process with an upstream of raw sockets that a test scripts, and access to its metrics and logs. */
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -6,21 +6,21 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/logger.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Sidecar } from '../../src/sidecar/sidecar.ts';
-import { samplesOf } from '../monitor/prometheus/plant.ts';
+import { samplesOf } from '../monitor/prometheus/samples.ts';
 import { type Pair, textOf } from '../tls/certificates.ts';
 import { testConfig } from '../wire/test-config.ts';
 
-/** What the upstream does with its `nth` connection, counted from 1. */
+/** Scripts the `nth` connection of the upstream, counted from 1. */
 export type FaultScript = (upstream: net.Socket, nth: number) => void;
 
 export interface FaultOptions {
   readonly dataPath: Config['dataPath'];
-  /** Undefined: nobody listens. */
+  /** Undefined: the port is closed. */
   readonly script?: FaultScript | undefined;
   /** Authority and certificate of an upstream that speaks TLS. */
   readonly secure?: { readonly authority: Pair; readonly own: Pair } | undefined;
-  /** It should speak TLS, and does not. */
-  readonly isPlainAllTheSame?: boolean | undefined;
+  /** The upstream should speak TLS, but does not. */
+  readonly isPlainDespiteTls?: boolean | undefined;
   readonly config?: ((base: Config) => Partial<Config>) | undefined;
   readonly clock?: Clock;
 }
@@ -59,7 +59,7 @@ export class FaultClient {
     this.socket.write(text, 'latin1');
   }
 
-  /** Until `text` has come; rejects when the connection ends before. */
+  /** Resolves when `text` has arrived; rejects when the connection ends first. */
   async until(text: string): Promise<void> {
     await this.#until(() => this.received.includes(text) || this.hasEnded);
     if (!this.received.includes(text)) throw new Error(`ended before ${text}: ${JSON.stringify(this.received)}`);
@@ -84,7 +84,7 @@ export class FaultClient {
   }
 }
 
-export class FaultStand {
+export class FaultHarness {
   readonly sidecar: Sidecar;
   readonly logged: readonly LoggedLine[];
   readonly port: number;
@@ -105,7 +105,7 @@ export class FaultStand {
     this.upstream = upstream;
   }
 
-  static async start(options: FaultOptions): Promise<FaultStand> {
+  static async start(options: FaultOptions): Promise<FaultHarness> {
     const upstream = await FaultyUpstream.start(options);
     const base = testConfig({ dataPath: options.dataPath });
     const { authority } = options.secure ?? {};
@@ -125,7 +125,7 @@ export class FaultStand {
     const logged: LoggedLine[] = [];
     const config = { ...withUpstream, ...options.config?.(withUpstream) };
     const sidecar = await Sidecar.create(config, recordingLogger(logged), options.clock ?? systemClock);
-    return new FaultStand(sidecar, await sidecar.start(), logged, upstream);
+    return new FaultHarness(sidecar, await sidecar.start(), logged, upstream);
   }
 
   client(text = ''): FaultClient {
@@ -153,10 +153,10 @@ export class FaultStand {
   }
 }
 
-/** Listens where the sidecar looks for it, or not. */
+/** Listens on the port that the sidecar connects to, or not. */
 export class FaultyUpstream {
   readonly port: number;
-  /** Connections as the scripts get them. */
+  /** Scripted connections, in order. */
   readonly scripted: net.Socket[] = [];
   readonly #sockets = new Set<net.Socket>();
   readonly #options: FaultOptions;
@@ -178,7 +178,7 @@ export class FaultyUpstream {
     return upstream;
   }
 
-  /** As when the process ends: no listener, and every connection is reset. */
+  /** Like the end of the process: no listener, and every connection is reset. */
   async goDown(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -188,7 +188,6 @@ export class FaultyUpstream {
     await once(server, 'close');
   }
 
-  /** On the same port as before. */
   async comeUp(script: FaultScript): Promise<void> {
     const server = createUpstream(this.#options);
     server.listen(this.port, '127.0.0.1');
@@ -217,8 +216,8 @@ export class FaultyUpstream {
   }
 }
 
-function isTls({ secure, isPlainAllTheSame }: FaultOptions): boolean {
-  return secure !== undefined && isPlainAllTheSame !== true;
+function isTls({ secure, isPlainDespiteTls }: FaultOptions): boolean {
+  return secure !== undefined && isPlainDespiteTls !== true;
 }
 
 function createUpstream(wanted: FaultOptions): net.Server {
@@ -237,7 +236,7 @@ export function recordingLogger(logged: LoggedLine[]): Logger {
   return { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
 }
 
-/** Calls `act` with the head of each request as soon as it has come. */
+/** Calls `act` for each complete head. */
 export function atHeads(upstream: net.Socket, act: (head: string) => void): void {
   let text = '';
   upstream.on('data', (bytes: Buffer) => {
@@ -253,15 +252,15 @@ export function atHeads(upstream: net.Socket, act: (head: string) => void): void
 
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine';
 
-/** Serves as it should. */
+/** Answers every request. */
 export const sound: FaultScript = (upstream) => atHeads(upstream, () => upstream.write(OK));
 
-/** Sends `text` at each head. */
+/** Sends `text` for each head. */
 export function answering(text: string): FaultScript {
   return (upstream) => atHeads(upstream, () => upstream.write(text, 'latin1'));
 }
 
-/** RST; of TLS, of what lies below. */
+/** Resets the TCP connection, also below TLS. */
 export function reset(upstream: net.Socket): void {
   const below = (upstream as net.Socket & { readonly _parent?: net.Socket })._parent ?? upstream;
   below.resetAndDestroy();

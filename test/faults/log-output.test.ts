@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { LogOutput } from '../../src/base/log-output.ts';
 import { createLogger } from '../../src/base/logger.ts';
 
-/** A pipe whose reader takes nothing until it is told to. */
+/** A pipe whose reader takes nothing until the test says so. */
 class SlowReader extends Writable {
   readonly lines: string[] = [];
   #waiting: ((cause?: Error) => void) | undefined;
@@ -15,7 +15,7 @@ class SlowReader extends Writable {
 
   override _write(chunk: Buffer, _encoding: string, done: (cause?: Error) => void): void {
     this.lines.push(chunk.toString('utf8'));
-    // As libuv does, not within the call.
+    // Like libuv, not within the call.
     if (this.#isReading) setImmediate(done);
     else this.#waiting = done;
   }
@@ -58,18 +58,18 @@ const noStream = () => {
   throw new Error('not a pipe');
 };
 
-/** The descriptor of a pipe: only looked at. */
+/** The descriptor of a pipe, of which only the type is read. */
 function pipeDescriptor(): number {
   const fifo = temporary('fifo');
   execFileSync('mkfifo', [fifo]);
-  // Both ends, so that opening does not wait for another.
+  // Opened for both directions, so that open does not wait for a reader.
   const fd = openSync(fifo, constants.O_RDWR);
   descriptors.push(fd);
   return fd;
 }
 
 describe('log lines to a pipe', () => {
-  it('are written at once as long as they are taken', async () => {
+  it('are written at once while the reader keeps up', async () => {
     const reader = new SlowReader();
     const output = new LogOutput(pipeDescriptor(), () => reader);
     output.write('one\n');
@@ -77,7 +77,7 @@ describe('log lines to a pipe', () => {
     expect(output.lostLines).toBe(0);
   });
 
-  it('wait for a slow reader up to a bound, and are lost and counted past it until all has been read', async () => {
+  it('wait for a slow reader up to a bound; lines past it are lost and counted until the queue is empty', async () => {
     const reader = new SlowReader();
     const output = new LogOutput(pipeDescriptor(), () => reader);
     const told: number[] = [];
@@ -87,7 +87,7 @@ describe('log lines to a pipe', () => {
     expect(reader.writableLength).toBeLessThanOrEqual(1_048_576);
     expect(output.lostLines).toBe(2_000 - 1_024);
     expect(told).toEqual([]);
-    // Room for one is no reason to begin: what follows would have a gap behind each line.
+    // Room for one line is not enough to resume: each line would be followed by a gap.
     reader.readOne();
     await expect.poll(() => reader.writableLength).toBe(1_047_552);
     output.write(line);
@@ -101,7 +101,7 @@ describe('log lines to a pipe', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('are counted when the reader leaves, those that waited included', async () => {
+  it('are counted as lost when the reader leaves, queued lines included', async () => {
     const reader = new SlowReader();
     const output = new LogOutput(pipeDescriptor(), () => reader);
     for (const line of ['one\n', 'two\n', 'three\n']) output.write(line);
@@ -111,7 +111,7 @@ describe('log lines to a pipe', () => {
     await expect.poll(() => output.lostLines).toBe(4);
   });
 
-  it('are waited for at the end, but not for ever', async () => {
+  it('are flushed at the end, within a deadline', async () => {
     const reader = new SlowReader();
     const output = new LogOutput(pipeDescriptor(), () => reader);
     output.write('one\n');
@@ -123,7 +123,7 @@ describe('log lines to a pipe', () => {
 });
 
 describe('log lines to a file', () => {
-  it('are there when the call returns', () => {
+  it('are in the file when the call returns', () => {
     const file = temporary('log');
     const output = new LogOutput(opened(file), noStream);
     output.write('žltý kôň\n');
@@ -144,7 +144,7 @@ describe('log lines to a file', () => {
 });
 
 describe('a logger', () => {
-  it('tells how many lines were lost, and says so in the log once lines can be written again', async () => {
+  it('counts lost lines, and logs how many once lines can be written again', async () => {
     const reader = new SlowReader();
     const logger = createLogger('info', new LogOutput(pipeDescriptor(), () => reader));
     const note = 'n'.repeat(2_000);

@@ -1,9 +1,9 @@
-/** A real process that stands still for a while: a suspended container, a machine without processor time. */
+/** A real process that is stopped for a while: a suspended container, a machine without processor time. */
 
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { samplesOf } from '../monitor/prometheus/plant.ts';
+import { samplesOf } from '../monitor/prometheus/samples.ts';
 import { type SidecarProcess, startSidecarProcess } from '../system/sidecar-process.ts';
 import { FaultClient, OK } from './fault-stand.ts';
 
@@ -27,7 +27,7 @@ interface Ends {
   readonly toUpstream: net.Socket;
 }
 
-/** Starts the process, and a request on its way through it. */
+/** Starts the process, and a request through it. */
 async function start(dataPath: string, env: Readonly<Record<string, string>>): Promise<Ends> {
   upstream = net.createServer({ noDelay: true });
   upstream.listen(0, '127.0.0.1');
@@ -49,7 +49,7 @@ async function start(dataPath: string, env: Readonly<Record<string, string>>): P
   return { client, toUpstream };
 }
 
-async function standStill(meanwhile: () => void): Promise<void> {
+async function stopProcess(meanwhile: () => void): Promise<void> {
   const { pid } = sidecar as SidecarProcess;
   process.kill(pid, 'SIGSTOP');
   meanwhile();
@@ -57,23 +57,23 @@ async function standStill(meanwhile: () => void): Promise<void> {
   process.kill(pid, 'SIGCONT');
 }
 
-describe.each(['auto', 'gateway'])('dataPath %s: a process that stood still', (dataPath) => {
-  it('does not take that for the silence of an upstream that has answered in time', async () => {
+describe.each(['auto', 'gateway'])('dataPath %s: a process that was stopped for a while', (dataPath) => {
+  it('does not time out an upstream that answered in time', async () => {
     const { client, toUpstream } = await start(dataPath, { D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${LIMIT_MS}ms` });
-    await standStill(() => toUpstream.write(OK));
+    await stopProcess(() => toUpstream.write(OK));
     await client.until('fine');
     expect(client.received).toBe(OK);
   });
 
-  it('ends the wait for one that has not', async () => {
+  it('times out an upstream that did not answer', async () => {
     const { client } = await start(dataPath, { D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${LIMIT_MS}ms` });
-    await standStill(() => undefined);
+    await stopProcess(() => undefined);
     await client.until('"code":"D2S_ERR_UPSTREAM_TIMEOUT"');
   });
 
-  it('shows in the delay of its event loop, and answers again', async () => {
+  it('shows the stop in the delay of its event loop, and answers again', async () => {
     const { client, toUpstream } = await start(dataPath, {});
-    await standStill(() => toUpstream.write(OK));
+    await stopProcess(() => toUpstream.write(OK));
     await client.until('fine');
     const { monitor } = sidecar as SidecarProcess;
     expect((await fetch(`http://${monitor}/livez`)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** A real process whose log cannot be written: it serves, counts what is lost, and ends when it is asked to. */
+/** A real process whose log cannot be written: it serves, counts lost lines, and ends on request. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   closeSync,
@@ -19,7 +19,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { samplesOf } from '../monitor/prometheus/plant.ts';
+import { samplesOf } from '../monitor/prometheus/samples.ts';
 import { exitOf, MAIN_PATH, stopProcess } from '../system/sidecar-process.ts';
 import { toUnusedPort } from '../wire/unused-port.ts';
 
@@ -51,7 +51,7 @@ interface Started {
   readonly monitor: string;
 }
 
-/** With `stdout` as its standard output. Waits until it serves, since its log may tell nothing. */
+/** With `stdout` as its standard output. Waits until it serves, since its log may say nothing. */
 async function start(stdout: number): Promise<Started> {
   const [listen, monitor] = [`127.0.0.1:${await toUnusedPort()}`, `127.0.0.1:${await toUnusedPort()}`];
   const { port } = upstream.address() as AddressInfo;
@@ -86,7 +86,7 @@ function linesOf(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-/** A pipe that is full already, both of whose ends are here. */
+/** A full pipe with both ends in this process. */
 function fullPipe(): number {
   const fifo = path.join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
@@ -99,7 +99,7 @@ function fullPipe(): number {
   } catch {
     // EAGAIN: full.
   }
-  // As the sidecar gets it: one that waits.
+  // As the sidecar gets it: blocking.
   const blocking = openSync(fifo, constants.O_WRONLY);
   descriptors.push(blocking);
   return blocking;
@@ -119,8 +119,8 @@ function readAll(fd: number): string {
   return text;
 }
 
-describe('a sidecar whose standard output is', () => {
-  it('a full pipe that nobody reads starts, serves and ends as it should', async () => {
+describe('a sidecar', () => {
+  it('starts, serves and ends as it should when standard output is a full pipe that is not read', async () => {
     const sidecar = await start(fullPipe());
     await expectServing(sidecar);
     expect(await lostLines(sidecar.monitor)).toBe(0);
@@ -128,7 +128,7 @@ describe('a sidecar whose standard output is', () => {
     expect(await exitOf(sidecar.child)).toBe(0);
   });
 
-  it('a full pipe writes what has waited as soon as it is read', async () => {
+  it('writes the queued lines as soon as its full pipe is read', async () => {
     const sidecar = await start(fullPipe());
     let text = '';
     await expect
@@ -143,7 +143,7 @@ describe('a sidecar whose standard output is', () => {
     expect(linesOf(text).at(-1)).toMatchObject({ msg: 'stopped' });
   });
 
-  it('on a full disk loses its lines, counts them, serves and ends as it should', async () => {
+  it('loses and counts its lines on a full disk, serves and ends as it should', async () => {
     const full = openSync('/dev/full', 'w');
     descriptors.push(full);
     const sidecar = await start(full);
@@ -153,7 +153,7 @@ describe('a sidecar whose standard output is', () => {
     expect(await exitOf(sidecar.child)).toBe(0);
   });
 
-  it('a file on a disk that was full says how many lines were lost, and no two lines become one', async (context) => {
+  it('logs how many lines were lost once its disk has room, and never merges two lines', async (context) => {
     const disk = mountSmallDisk(path.join(folder, 'disk'));
     if (disk === undefined) {
       context.skip('a small disk can be made by root only');
@@ -173,7 +173,7 @@ describe('a sidecar whose standard output is', () => {
       expect(await exitOf(sidecar.child)).toBe(0);
       const text = readFileSync(log, 'utf8');
       const lines = linesOf(text);
-      // The first one may have been begun in what was left of the last page.
+      // The first line may have begun in the rest of the last page.
       expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
       if (lost !== 0) expect(lines.find(({ lost: told }) => told !== undefined)).toMatchObject({ level: 'warn', lost });
       expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
@@ -184,7 +184,7 @@ describe('a sidecar whose standard output is', () => {
   });
 });
 
-/** 64 KiB of memory as a disk; undefined where that is not allowed. */
+/** A disk of 64 KiB in memory; undefined where mounting is not allowed. */
 function mountSmallDisk(folderOf: string): string | undefined {
   execFileSync('mkdir', [folderOf]);
   try {

@@ -1,11 +1,11 @@
-/** The table of docs/reliability.md, of what an upstream can do wrong: what the client sees, what is counted, what is logged. */
+/** The table of upstream faults in docs/reliability.md: what the client sees, what is counted, what is logged. */
 import dns from 'node:dns';
 import type net from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder, type Pair } from '../tls/certificates.ts';
-import { answering, atHeads, type FaultClient, type FaultScript, FaultStand, OK, reset } from './fault-stand.ts';
+import { answering, atHeads, type FaultClient, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
 
 const RPC =
   'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n';
@@ -20,7 +20,7 @@ const WEBSOCKET = [
 
 type Kind = 'call' | 'websocket';
 
-/** `problem`: an answer of the sidecar's own. `cut`: the beginning, and an end that cannot be taken for the answer's. */
+/** `problem`: the sidecar answers. `cut`: the client gets the beginning, and an end that cannot be mistaken for a complete answer. */
 type Sees =
   | { readonly kind: 'problem'; readonly status: number; readonly error: string }
   | { readonly kind: 'cut'; readonly beginning: string };
@@ -31,11 +31,11 @@ interface Fault {
   readonly config?: (base: Config) => Partial<Config>;
   readonly code: UpstreamFailureCode;
   readonly sees: Sees;
-  /** Once the client has the beginning of its answer: an RST makes kernels drop what is under way. */
+  /** Called once the client has the beginning of its answer: on RST, kernels drop data in flight. */
   readonly leaves?: (upstream: net.Socket) => void;
-  /** What resolves the upstream's name. */
+  /** Resolves the upstream's name. */
   readonly lookup?: Lookup;
-  readonly isPlainAllTheSame?: boolean;
+  readonly isPlainDespiteTls?: boolean;
   readonly only?: { readonly kind?: Kind; readonly isSecure?: boolean };
 }
 
@@ -73,7 +73,7 @@ const faults: readonly Fault[] = [
     ...TERMINATED,
   },
   {
-    name: 'leaves within the head of its answer',
+    name: 'closes within the head of its answer',
     script: (upstream) => atHeads(upstream, () => upstream.end('HTTP/1.1 200 OK\r\nContent-Le')),
     ...TERMINATED,
   },
@@ -86,25 +86,25 @@ const faults: readonly Fault[] = [
   },
   { name: 'answers rubbish', script: answering('SSH-2.0-OpenSSH_9.6\r\n\r\n'), ...PROTOCOL },
   {
-    name: 'speaks too early, and no HTTP',
+    name: 'sends something other than HTTP before the request',
     script: (upstream) => void upstream.resume().write('220 plant ready\r\n'),
     ...PROTOCOL,
   },
   {
-    name: 'upgrades what nobody asked it to',
+    name: 'upgrades without a request to upgrade',
     script: answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
     only: { kind: 'call' },
     ...PROTOCOL,
   },
   {
-    name: 'upgrades to something else',
+    name: 'upgrades to another protocol',
     script: answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
     only: { kind: 'websocket' },
     code: 'D2S_ERR_UPSTREAM_UPGRADE',
     sees: problem(502, 'http_upgrade_failed'),
   },
   {
-    name: 'answers with a head without end',
+    name: 'answers with too large a head',
     script: answering(`HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(70_000)}\r\n\r\n`),
     code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
     sees: problem(502, 'http_response_header_section_size'),
@@ -131,23 +131,23 @@ const faults: readonly Fault[] = [
     sees: cut('begin\r\n'),
   },
   {
-    name: 'resets within a body until close',
+    name: 'resets within a body that ends with the connection',
     script: answering('HTTP/1.1 200 OK\r\n\r\nbegin'),
     leaves: reset,
     code: INCOMPLETE,
     sees: cut('begin'),
   },
   {
-    name: 'is at an address that no route leads to',
+    name: 'has an address without a route',
     script: answering(OK),
     config: named,
-    // The same event as when the connection itself fails so, which no test can bring about everywhere.
+    // The same event as a connection timeout of the kernel, which a test cannot cause everywhere.
     lookup: lookupFailing('EHOSTUNREACH'),
     code: 'D2S_ERR_UPSTREAM_UNREACHABLE',
     sees: problem(502, 'destination_ip_unroutable'),
   },
   {
-    name: 'has no name any more',
+    name: 'has a name that no longer resolves',
     script: answering(OK),
     config: named,
     lookup: lookupFailing('ENOTFOUND'),
@@ -155,7 +155,7 @@ const faults: readonly Fault[] = [
     sees: problem(502, 'dns_error'),
   },
   {
-    name: 'has a name that the resolver cannot tell for now',
+    name: 'has a name that fails to resolve for the moment',
     script: answering(OK),
     config: named,
     lookup: lookupFailing('EAI_AGAIN'),
@@ -163,7 +163,7 @@ const faults: readonly Fault[] = [
     sees: problem(502, 'dns_error'),
   },
   {
-    name: 'has a name that the resolver is silent about',
+    name: 'has a name for which the resolver does not answer',
     script: answering(OK),
     config: named,
     lookup: lookupSilent,
@@ -171,11 +171,11 @@ const faults: readonly Fault[] = [
     sees: problem(504, 'connection_timeout'),
   },
   {
-    name: 'is silent in the handshake',
+    name: 'does not answer in the TLS handshake',
     script: (upstream) => upstream.resume(),
     config: ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: 60 } }),
     only: { isSecure: true },
-    isPlainAllTheSame: true,
+    isPlainDespiteTls: true,
     code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
     sees: problem(504, 'connection_timeout'),
   },
@@ -183,7 +183,7 @@ const faults: readonly Fault[] = [
     name: 'does not speak TLS',
     script: (upstream) => void upstream.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'),
     only: { isSecure: true },
-    isPlainAllTheSame: true,
+    isPlainDespiteTls: true,
     code: 'D2S_ERR_UPSTREAM_TLS',
     sees: problem(502, 'tls_protocol_error'),
   },
@@ -198,7 +198,7 @@ async function expectProblem(client: FaultClient, fault: Fault, sees: Sees & { k
   expect(fields).toContain('Content-Type: application/problem+json');
   expect(fields).toContain(`Proxy-Status: d2-sidecar; error=${sees.error}`);
   expect(JSON.parse(body)).toMatchObject({ status: sees.status, error: sees.error, code: fault.code });
-  // Neither where the upstream is nor what was asked.
+  // Contains neither the upstream's address nor the request.
   expect(client.received).not.toMatch(/plant\.example|127\.0\.0\.1|E\.Demo/);
 }
 
@@ -206,13 +206,13 @@ async function expectCut(client: FaultClient, beginning: string, leave: () => vo
   await client.until(beginning);
   leave();
   await client.ended();
-  // Where nothing but its end frames an answer, only a reset tells.
+  // Without length or chunks, only a reset shows that the answer is incomplete.
   if (!/content-length|chunked/i.test(client.received)) expect(client.wasReset).toBe(true);
   expect(client.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(client.received.endsWith(beginning)).toBe(true);
 }
 
-/** Everything else is resolved as ever: listeners ask for their addresses, too. */
+/** All other names resolve as usual: listeners look up their addresses, too. */
 function resolveNameBy(lookup: Lookup): void {
   const resolve = dns.lookup as unknown as (...parameters: unknown[]) => void;
   vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: unknown[]) => {
@@ -221,7 +221,7 @@ function resolveNameBy(lookup: Lookup): void {
   }) as never);
 }
 
-let stand: FaultStand | undefined;
+let harness: FaultHarness | undefined;
 let folder: CertificateFolder;
 let secure: { readonly authority: Pair; readonly own: Pair };
 
@@ -238,8 +238,8 @@ afterAll(() => folder.remove());
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  await stand?.close();
-  stand = undefined;
+  await harness?.close();
+  harness = undefined;
 });
 
 for (const dataPath of ['auto', 'gateway'] as const) {
@@ -251,25 +251,30 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       describe(`dataPath ${dataPath}, ${isSecure ? 'TLS to the upstream' : 'plain'}, ${kind}: an upstream that`, () => {
         it.each(fitting)('$name', async (fault) => {
           if (fault.lookup !== undefined) resolveNameBy(fault.lookup);
-          stand = await FaultStand.start({
-            ...{ dataPath, script: fault.script, config: fault.config, isPlainAllTheSame: fault.isPlainAllTheSame },
+          harness = await FaultHarness.start({
+            ...{ dataPath, script: fault.script, config: fault.config, isPlainDespiteTls: fault.isPlainDespiteTls },
             secure: isSecure ? secure : undefined,
           });
-          const client = stand.client(kind === 'call' ? RPC : WEBSOCKET);
+          const client = harness.client(kind === 'call' ? RPC : WEBSOCKET);
           if (fault.sees.kind === 'problem') await expectProblem(client, fault, fault.sees);
           else
             await expectCut(client, fault.sees.beginning, () =>
-              fault.leaves?.(stand?.upstream.scripted[0] as net.Socket),
+              fault.leaves?.(harness?.upstream.scripted[0] as net.Socket),
             );
-          await expectAccounted(stand, fault, kind, dataPath);
+          await expectAccounted(harness, fault, kind, dataPath);
         });
       });
     }
   }
 }
 
-/** Counted once, in every place where it is to be found. */
-async function expectAccounted(on: FaultStand, fault: Fault, kind: Kind, dataPath: Config['dataPath']): Promise<void> {
+/** Counted once, in every metric that shows it. */
+async function expectAccounted(
+  on: FaultHarness,
+  fault: Fault,
+  kind: Kind,
+  dataPath: Config['dataPath'],
+): Promise<void> {
   const path = kind === 'websocket' ? 'gateway' : dataPath === 'auto' ? 'relay' : 'gateway';
   const calls = kind === 'call' ? 1 : 0;
   const samples = await on.samples();
@@ -280,7 +285,7 @@ async function expectAccounted(on: FaultStand, fault: Fault, kind: Kind, dataPat
   expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
   const { timers, meters } = await on.dropwizard();
   expect([timers.rpc?.count, meters['rpc.errors']?.count]).toEqual([0, calls]);
-  // One line, whoever tells it: of TLS, with what was wrong with it, the one who dials.
+  // One line, whichever room logs it; for TLS the dialler does, with the reason.
   const lines = on.logged.filter(({ details }) => details.code === fault.code);
   const expected = fault.code === 'D2S_ERR_UPSTREAM_TLS' ? { failed: 1 } : { path, failed: 1 };
   expect(lines).toMatchObject([{ level: 'warn', details: expected }]);

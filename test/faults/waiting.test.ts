@@ -1,32 +1,31 @@
-/** Who waits for how long: what a time limit counts from, what stops it, and that leaving ends it. */
+/** What a time limit counts from, what stops it, and that a client which leaves ends it. */
 
 import net from 'node:net';
 import { Duplex } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { RelayConnection } from '../../src/proxy/relay/relay-connection.ts';
-import type { RelayContext } from '../../src/proxy/relay/relay-context.ts';
+import { RelayConnection, type RelayContext } from '../../src/proxy/relay/relay-connection.ts';
 import type { UpstreamListener } from '../../src/proxy/upstream/upstream.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
-import { atHeads, FaultStand, OK, sound } from './fault-stand.ts';
+import { atHeads, FaultHarness, OK, sound } from './fault-stand.ts';
 
 const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
 const POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
 
-let stand: FaultStand | undefined;
+let harness: FaultHarness | undefined;
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  await stand?.close();
-  stand = undefined;
+  await harness?.close();
+  harness = undefined;
 });
 
 const impatient = ({ upstream }: Config) => ({ upstream: { ...upstream, responseTimeoutMs: 60 } });
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   describe(`dataPath ${dataPath}: upstream.responseTimeout`, () => {
-    it('ends with an interim answer, since the upstream has begun', async () => {
-      stand = await FaultStand.start({
+    it('stops at an interim answer, since the upstream has begun to answer', async () => {
+      harness = await FaultHarness.start({
         ...{ dataPath, config: impatient },
         script: (upstream) =>
           atHeads(upstream, () => {
@@ -34,13 +33,13 @@ for (const dataPath of ['auto', 'gateway'] as const) {
             setTimeout(() => upstream.write(OK), 240);
           }),
       });
-      const client = stand.client(GET);
+      const client = harness.client(GET);
       await client.until('fine');
       expect(client.received).toMatch(/^HTTP\/1\.1 103 [\s\S]*HTTP\/1\.1 200 OK/);
     });
 
-    it('does not end with 100, which only asks for the body', async () => {
-      stand = await FaultStand.start({
+    it('does not stop at a 100, which only asks for the body', async () => {
+      harness = await FaultHarness.start({
         ...{ dataPath, config: impatient },
         script: (upstream) => {
           let text = '';
@@ -50,49 +49,46 @@ for (const dataPath of ['auto', 'gateway'] as const) {
           });
         },
       });
-      // Sent without waiting for it: so the time runs when the 100 comes.
-      const client = stand.client(`${POST}body`);
+      // Sent without waiting, so that the limit already runs when the 100 arrives.
+      const client = harness.client(`${POST}body`);
       await client.until('"code":"D2S_ERR_UPSTREAM_TIMEOUT"');
       expect(client.received).toMatch(/^HTTP\/1\.1 100 [\s\S]*HTTP\/1\.1 504 /);
     });
   });
 
-  describe(`dataPath ${dataPath}: a client that leaves`, () => {
-    it.each(['reset', 'destroy'] as const)(
-      'while the upstream is dialled (%s) is not dialled for any more',
-      async (how) => {
-        const resolver = new FakeResolver();
-        const config = ({ upstream, timeouts }: Config) => ({
-          upstream: { ...upstream, host: NAME },
-          timeouts: { ...timeouts, halfClosedMs: 30 },
-        });
-        stand = await FaultStand.start({ dataPath, config, script: sound });
-        const client = stand.client(GET);
-        const { sidecar } = stand;
-        await expect.poll(() => resolver.asked).toBe(1);
-        if (how === 'reset') client.socket.resetAndDestroy();
-        else client.socket.destroy();
-        await expect.poll(() => sidecar.openExchanges).toBe(0);
-        await expect.poll(() => sidecar.dispatcher.openConnections).toBe(0);
-        resolver.release();
-        // The next one gets through, so what the first one asked for would have come before it.
-        resolver.answer = resolver.loopback;
-        await stand.client(GET).until('fine');
-        expect(stand.upstream.scripted).toHaveLength(1);
-        const path = dataPath === 'auto' ? 'relay' : 'gateway';
-        expect(sidecar.recorder.own.read().exchanges[path]).toEqual({
-          completed: 1,
-          failed: 0,
-          cancelled: 1,
-          denied: 0,
-        });
-      },
-    );
+  describe(`dataPath ${dataPath}: a client that leaves while the upstream is being connected`, () => {
+    it.each(['reset', 'destroy'] as const)('cancels the connection (%s)', async (how) => {
+      const resolver = new FakeResolver();
+      const config = ({ upstream, timeouts }: Config) => ({
+        upstream: { ...upstream, host: NAME },
+        timeouts: { ...timeouts, halfClosedMs: 30 },
+      });
+      harness = await FaultHarness.start({ dataPath, config, script: sound });
+      const client = harness.client(GET);
+      const { sidecar } = harness;
+      await expect.poll(() => resolver.asked).toBe(1);
+      if (how === 'reset') client.socket.resetAndDestroy();
+      else client.socket.destroy();
+      await expect.poll(() => sidecar.openExchanges).toBe(0);
+      await expect.poll(() => sidecar.dispatcher.openConnections).toBe(0);
+      resolver.release();
+      // The next client gets through, so an attempt for the first would have arrived before it.
+      resolver.answer = resolver.loopback;
+      await harness.client(GET).until('fine');
+      expect(harness.upstream.scripted).toHaveLength(1);
+      const path = dataPath === 'auto' ? 'relay' : 'gateway';
+      expect(sidecar.recorder.own.read().exchanges[path]).toEqual({
+        completed: 1,
+        failed: 0,
+        cancelled: 1,
+        denied: 0,
+      });
+    });
   });
 }
 
 describe('the relay’s limit for idle connections', () => {
-  /** An upstream connection that takes nothing until it is told to. */
+  /** An upstream connection that reads nothing until the test says so. */
   class FullUpstream extends Duplex {
     readonly connecting = false;
 
@@ -105,9 +101,9 @@ describe('the relay’s limit for idle connections', () => {
     override _write(_chunk: Buffer, _encoding: string, _done: () => void): void {}
   }
 
-  it('counts anew when a wait for the upstream, in which it does not count, is over', async () => {
-    stand = await FaultStand.start({ dataPath: 'auto', script: sound });
-    const { services } = stand.sidecar.dispatcher;
+  it('starts anew after a wait for the upstream, which does not count as idle', async () => {
+    harness = await FaultHarness.start({ dataPath: 'auto', script: sound });
+    const { services } = harness.sidecar.dispatcher;
     const upstream = new FullUpstream() as unknown as net.Socket;
     let listener: UpstreamListener | undefined;
     const context: RelayContext = {
@@ -139,7 +135,7 @@ describe('the relay’s limit for idle connections', () => {
     try {
       client.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf');
       await expect.poll(() => upstream.writableNeedDrain).toBe(true);
-      // Several times the limit: as long as the upstream does not read, the client cannot send.
+      // Several times the limit: while the upstream does not read, the client cannot send.
       await new Promise((resolve) => setTimeout(resolve, 200));
       expect(isClosed).toBe(false);
       listener?.onUpstreamDrain(upstream);

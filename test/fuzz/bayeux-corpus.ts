@@ -1,12 +1,12 @@
 import type { Random } from './random.ts';
 
-/** A text as it passes on the wire, with how it is wrapped. */
+/** A text as it is sent, with its wrapping. */
 export interface WireText {
   readonly kind: 'json' | 'form' | 'query' | 'script';
   readonly text: string;
 }
 
-/** What the CometD client and server and faye send each other, and what else the protocol allows. */
+/** The messages that the CometD client and server and faye send, and others that the protocol allows. */
 const SEEDS: readonly string[] = [
   '[{"ext":{"authentication":{"user":"ana","credentials":"x"}},"id":"3","version":"1.0","minimumVersion":"1.0","channel":"/meta/handshake","supportedConnectionTypes":["long-polling","callback-polling"],"advice":{"timeout":60000,"interval":0}}]',
   '[{"id":"3","channel":"/meta/handshake","successful":true,"clientId":"0cf5e357259c1dc92cb7a0949f681ebdb8b4aa77","version":"1.0","supportedConnectionTypes":["long-polling"],"advice":{"reconnect":"retry","timeout":30000,"interval":0,"maxInterval":10000}}]',
@@ -23,7 +23,7 @@ const SEEDS: readonly string[] = [
   '[]',
 ];
 
-/** What JSON, forms, scripts and hostile clients are made of. */
+/** Fragments of JSON, forms, scripts and hostile input. */
 const SNIPPETS: readonly string[] = [
   ...'[ ] { } , : " \\ / * ; ( ) & = + % ? # \' ` 0 -1 1e999 null true false {} [] "" \\" \\u0000 \\ud800 \\x'.split(
     ' ',
@@ -58,10 +58,10 @@ const SNIPPETS: readonly string[] = [
   '[[[[[[[[[[[[[[[[',
 ];
 
-/** The name that scripts call and queries ask for. */
+/** The callback name of scripts and queries. */
 export const CALLBACK = 'cb';
 
-/** One of the seeds, wrapped in one of the ways of the protocol, mutated up to four times before it is wrapped or after. */
+/** One of the seeds, wrapped in one of the ways of the protocol, mutated up to four times before or after that. */
 export function mutatedText(random: Random): WireText {
   let json = random.pick(SEEDS);
   for (let i = random.below(3); i > 0; i -= 1) json = mutated(json, random);
@@ -71,7 +71,7 @@ export function mutatedText(random: Random): WireText {
   return { kind, text: asSent(text) };
 }
 
-/** As it comes out of UTF-8: without lone surrogates. */
+/** As decoded from UTF-8: without lone surrogates. */
 function asSent(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8');
 }
@@ -103,7 +103,7 @@ function mutated(text: string, random: Random): string {
     case 2:
       return text.slice(0, at) + text.slice(at + length);
     case 3: {
-      // Where an object begins, so that it stays JSON more often.
+      // Where an object begins, so that it remains JSON more often.
       const brace = text.indexOf('{"', at) + 1;
       return brace === 0 ? text : `${text.slice(0, brace)}${random.pick(SNIPPETS)},${text.slice(brace)}`;
     }

@@ -1,8 +1,9 @@
 import vm from 'node:vm';
 import { expect, it } from 'vitest';
-import { CometClassifier, type CometWhen } from '../../src/measure/classify/comet-classifier.ts';
+import type { CometWhen } from '../../src/config/rules/comet-rules.ts';
+import { CometClassifier } from '../../src/measure/classify/comet-classifier.ts';
 import { isFailedReply, toReplyId } from '../../src/measure/classify/comet-reply.ts';
-import { parseError } from '../../src/protocol/bayeux/error.ts';
+import { isUnknownClient } from '../../src/protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../src/protocol/bayeux/message.ts';
 import { parseCallbackMessages, parseRequestText, parseResponseText } from '../protocol/bayeux/read-all.ts';
 import { CALLBACK, mutatedText, type WireText } from './bayeux-corpus.ts';
@@ -30,11 +31,11 @@ function read({ kind, text }: WireText): readonly BayeuxMessage[] | undefined {
   }
 }
 
-/** The values that a peer would take for messages or arrays of them, each by the platform's own reader. */
+/** The values that a peer would take for messages or arrays of them, each decoded by the platform's own reader. */
 function readAsPeer({ kind, text }: WireText): unknown[] {
   if (kind === 'json') return [JSON.parse(text)];
   if (kind === 'script') return [readAsBrowser(text)];
-  // What stands in a query has been through UTF-8 before it is read.
+  // A query has been through UTF-8 before it is read.
   const values = new URLSearchParams(kind === 'query' ? Buffer.from(text).toString('utf8') : text).getAll('message');
   return values.length === 0 ? [JSON.parse(text)] : values.map((value) => JSON.parse(value));
 }
@@ -45,12 +46,12 @@ function readAsBrowser(text: string): unknown {
     vm.runInContext(script, browser);
     return String(browser.called);
   };
-  // A server may also answer without the call.
+  // A server may also answer without the callback.
   const isCall = text.includes(`${CALLBACK}`) && !/^\s*[[{]/.test(text);
   return isCall ? (JSON.parse(argumentsOf(text)) as unknown[])[0] : JSON.parse(text);
 }
 
-/** Channels and ids of all messages in `values`, as a reader of another make would find them. */
+/** Channels and ids of all messages in `values`, found independently of our reader. */
 function outline(values: readonly unknown[]): string[] {
   return values
     .flat()
@@ -75,9 +76,9 @@ function checkShape(message: BayeuxMessage, about: string): void {
   }
 }
 
-/** Everything that is done with a message; gives how many meanings it had. */
+/** Runs every operation on a message; returns its number of meanings. */
 function use(message: BayeuxMessage, about: string): number {
-  parseError(message.error);
+  isUnknownClient(message.error);
   let meanings = 0;
   for (const when of ['subscribe', 'unsubscribe', 'publish', 'delivery'] satisfies CometWhen[]) {
     for (const channel of [message.channel, ...(message.subscription ?? [])]) {
@@ -93,7 +94,9 @@ function use(message: BayeuxMessage, about: string): number {
   return meanings;
 }
 
-it(`reads ${CASES} mutated texts as their receivers would, and never throws`, { timeout: 3_600_000 }, () => {
+it(`the Bayeux reader reads ${CASES} mutated texts as their receivers would, and never throws`, {
+  timeout: 3_600_000,
+}, () => {
   const random = new Random(SEED);
   const plain = Object.getOwnPropertyNames(Object.prototype);
   const seen = { json: 0, form: 0, query: 0, script: 0, refused: 0, meanings: 0 };
@@ -106,7 +109,7 @@ it(`reads ${CASES} mutated texts as their receivers would, and never throws`, { 
       continue;
     }
     seen[wire.kind] += 1;
-    // Where we read messages, whoever they are for reads the same ones.
+    // Where we read messages, the recipient reads the same ones.
     const outlined = messages.map(({ channel, id }) => JSON.stringify([channel, id ?? null]));
     expect(outlined, about).toEqual(outline(readAsPeer(wire)));
     for (const message of messages) {
@@ -115,7 +118,7 @@ it(`reads ${CASES} mutated texts as their receivers would, and never throws`, { 
     }
   }
   expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(plain);
-  // The comparison means something only if texts of all kinds are read, and refused, often.
+  // The comparison is valid only if texts of all kinds are often read, and often refused.
   for (const kind of ['json', 'form', 'query', 'script'] as const) expect(seen[kind], kind).toBeGreaterThan(CASES / 20);
   expect(seen.refused).toBeGreaterThan(CASES / 10);
   expect(seen.meanings).toBeGreaterThan(CASES / 4);

@@ -1,4 +1,4 @@
-/** Mulberry32: small, seeded, good enough to make test input; the same seed gives the same input everywhere. */
+/** Mulberry32: small, seeded, good enough for test input; the same seed gives the same input on every machine. */
 export class Random {
   #state: number;
 

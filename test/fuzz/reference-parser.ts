@@ -11,11 +11,11 @@ export interface ParsedRequest {
 export interface Reading {
   /** Requests read to their last byte. */
   readonly requests: readonly ParsedRequest[];
-  /** The bytes were refused somewhere behind those. */
+  /** Bytes after these were refused. */
   readonly isRejected: boolean;
 }
 
-/** What Node's own strict parser makes of a client's bytes, read by a real `http.Server` over a stream in memory. */
+/** The reading of a client's bytes by Node's own strict parser, in a real `http.Server` over a stream in memory. */
 export async function readWithNode(chunks: readonly Buffer[]): Promise<Reading> {
   const requests: ParsedRequest[] = [];
   let isRejected = false;
@@ -30,7 +30,7 @@ export async function readWithNode(chunks: readonly Buffer[]): Promise<Reading> 
       response.end();
     });
   });
-  // Expectations are the upstream's to answer; here only the parser is asked.
+  // The upstream answers expectations; here only the parser matters.
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }

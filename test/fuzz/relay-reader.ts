@@ -2,13 +2,13 @@ import { RequestReader } from '../../src/protocol/http1/request-reader.ts';
 import type { ParsedRequest } from './reference-parser.ts';
 
 export interface RelayReading {
-  /** Requests that the relay takes, read to their last byte. */
+  /** Requests that the relay accepts, read to their last byte. */
   readonly requests: readonly ParsedRequest[];
-  /** `gateway`: handed over there. `refused`: a broken body. `last`: the client asked to close. `waiting`: more must come. */
+  /** `gateway`: handed over there. `refused`: a broken body. `last`: the client asked to close. `waiting`: incomplete. */
   readonly end: 'gateway' | 'refused' | 'last' | 'waiting';
 }
 
-/** Follows a client's bytes with the relay's own reader, without sockets. */
+/** Reads a client's bytes with the relay's own reader, without sockets. */
 export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): RelayReading {
   const requests: ParsedRequest[] = [];
   const reader = new RequestReader(maxHeadBytes);
@@ -31,7 +31,7 @@ export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): 
       if (take(bytes, 0)) return { requests, end: 'last' };
     }
     while (reader.isDone && reader.unread.length > 0) {
-      // An upgrade that it ignores makes Node's parser lose what comes behind it in the same read: nothing to compare with.
+      // After an ignored upgrade, Node's parser loses the rest of the same read: nothing to compare with.
       if (/^[^\r]*\r\n(?:[^\r]+\r\n)*upgrade:/i.test(reader.unread.toString('latin1')))
         return { requests, end: 'gateway' };
       const head = reader.peek();
@@ -47,7 +47,7 @@ export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): 
   return { requests, end: 'waiting' };
 }
 
-/** The content of a chunked body that the relay found whole; written apart from the relay's own reader. */
+/** The content of a chunked body that the relay found complete; independent of the relay's own reader. */
 function withoutChunks(raw: string): string {
   let content = '';
   for (let at = 0; ; ) {

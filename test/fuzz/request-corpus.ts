@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** Messages that fuzzing starts from: regular, irregular and broken ones. */
+/** Seeds of the fuzzing: regular, irregular and broken messages. */
 const SEEDS: readonly string[] = [
   'GET /smartWeb/api/rest/v0/d2/auth/login HTTP/1.1\r\nHost: a\r\n\r\n',
   'POST /d2/rpc/E.Demo/Test?x=1&y=%20 HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nAccept: */*\r\n\r\nhello',
@@ -24,10 +24,10 @@ const SEEDS: readonly string[] = [
   'GET / HTTP/1.1\r\n\r\n',
 ];
 
-/** So many of the seeds are the relay's as they are. */
+/** This many of the seeds are for the relay without mutation. */
 const REGULAR_SEEDS = 7;
 
-/** What smuggling and sloppy clients are made of. */
+/** Fragments of smuggling and of sloppy clients. */
 const SNIPPETS: readonly string[] = [
   '\r',
   '\n',
@@ -122,7 +122,7 @@ export function mutatedRequests(random: Random): string {
   return text;
 }
 
-/** Cuts a text into pieces at random places; often none, sometimes every byte. */
+/** Cuts a text into pieces at random places; often none, sometimes at every byte. */
 export function pieces(text: string, random: Random): Buffer[] {
   const bytes = Buffer.from(text, 'latin1');
   const style = random.below(4);
@@ -137,7 +137,7 @@ export function pieces(text: string, random: Random): Buffer[] {
   return cut;
 }
 
-/** A text with one change: octets taken away, put in, replaced, or copied from elsewhere in it. */
+/** A text with one change: octets removed, inserted, replaced, or copied from elsewhere in it. */
 export function mutated(text: string, random: Random): string {
   const at = random.below(text.length + 1);
   const length = random.below(6);
@@ -151,7 +151,7 @@ export function mutated(text: string, random: Random): string {
     case 3:
       return text.slice(0, at) + String.fromCharCode(random.below(256)) + text.slice(at + 1);
     case 4: {
-      // At a line's beginning, where it means most.
+      // At the beginning of a line, where it matters most.
       const line = text.indexOf('\r\n', at) + 2;
       return text.slice(0, line) + random.pick(SNIPPETS) + text.slice(line);
     }

@@ -12,7 +12,7 @@ const MAX_HEAD_BYTES = 16 * 1024;
 /** Ends any head and any chunk line that a mutation left open, so that both parsers must decide. */
 const TERMINATOR = '\r\n\r\n';
 
-it(`frames ${CASES} mutated streams as Node's strict parser does, and takes nothing that it rejects`, {
+it(`the framing of ${CASES} mutated streams is that of Node's strict parser, and accepts nothing that it rejects`, {
   timeout: 3_600_000,
 }, async () => {
   const random = new Random(SEED);
@@ -27,12 +27,12 @@ it(`frames ${CASES} mutated streams as Node's strict parser does, and takes noth
     ends[relay.end] += 1;
     taken += relay.requests.length;
     expect(node.requests.slice(0, relay.requests.length), about).toEqual(relay.requests);
-    // What Node refuses, the relay must not go on with; it may only leave more to the gateway than Node refuses.
+    // The relay must not continue where Node refuses; it may only hand over more to the gateway.
     if (node.isRejected && relay.requests.length === node.requests.length) {
       expect(['gateway', 'refused', 'last'], about).toContain(relay.end);
     }
   }
-  // The comparison means something only if all ways of ending are met often.
+  // The comparison is valid only if all endings occur often.
   expect(taken).toBeGreaterThan(CASES / 4);
   expect(ends.gateway).toBeGreaterThan(CASES / 20);
   expect(ends.refused).toBeGreaterThan(CASES / 100);

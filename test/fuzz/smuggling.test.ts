@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { ambiguousMessages } from '../corpus/smuggling.ts';
 import { startNode } from '../system/smuggling/servers.ts';
-import { SmugglingStand } from '../system/smuggling/smuggling-stand.ts';
+import { SmugglingHarness } from '../system/smuggling/smuggling-stand.ts';
 import { readTolerantly } from '../system/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER } from '../system/smuggling/verdict.ts';
 import { Random } from './random.ts';
@@ -12,9 +12,9 @@ import { mutated, pieces } from './request-corpus.ts';
 /** FUZZ_CASES=100000 for a long run; FUZZ_SEED to repeat one. */
 const CASES = Number(process.env.FUZZ_CASES ?? 3_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261);
-/** Connections at a time in each setting. */
-const STANDS = 2;
-/** Longer ones are mostly filling, and cost time. */
+/** Connections at a time, for each setting. */
+const HARNESSES = 2;
+/** Longer ones are mostly padding, and slow. */
 const MAX_BYTES = 1_500;
 const MAX_FAULTS = 20;
 
@@ -34,7 +34,7 @@ interface Case {
   readonly isHalfClosed: boolean;
 }
 
-/** The same for the same seed and index, whatever else runs. */
+/** Depends on seed and index only. */
 function toCase(index: number): Case {
   const random = new Random(SEED + index);
   let text = random.chance(0.3) ? random.pick(seeds).bytes : '';
@@ -44,7 +44,7 @@ function toCase(index: number): Case {
   return { index, text, pieces: inPieces(text + MARKER, random), isHalfClosed };
 }
 
-/** Mostly whole or in two, since each piece takes its time. */
+/** Mostly whole or in two pieces, since each piece takes its time. */
 function inPieces(text: string, random: Random): Buffer[] {
   if (random.chance(0.1)) return pieces(text, random);
   const bytes = Buffer.from(text, 'latin1');
@@ -52,7 +52,7 @@ function inPieces(text: string, random: Random): Buffer[] {
   return at === 0 ? [bytes] : [bytes.subarray(0, at), bytes.subarray(at)];
 }
 
-it(`finds one reading of ${CASES} mutated messages, and nothing that was not sent`, {
+it(`a server sees one reading of ${CASES} mutated messages, and nothing that was not sent`, {
   timeout: 3_600_000,
 }, async () => {
   const server = await startNode();
@@ -61,12 +61,12 @@ it(`finds one reading of ${CASES} mutated messages, and nothing that was not sen
   let read = 0;
   let next = 0;
   const work = async (setting: (typeof settings)[number]) => {
-    const stand = await SmugglingStand.start({ ...setting, server: server.address });
+    const harness = await SmugglingHarness.start({ ...setting, server: server.address });
     try {
       while (next < CASES && faults.length < MAX_FAULTS) {
         const { index, text, pieces: chunks, isHalfClosed } = toCase(next);
         next += 1;
-        const played = await stand.play(chunks, isHalfClosed);
+        const played = await harness.play(chunks, isHalfClosed);
         const verdict = judge(readTolerantly(text + MARKER), played, setting.forwarded);
         outcomes[verdict.outcome] += 1;
         read += verdict.read;
@@ -74,16 +74,16 @@ it(`finds one reading of ${CASES} mutated messages, and nothing that was not sen
         faults.push(...verdict.faults.map((fault) => `${about}\n  ${fault}`));
       }
     } finally {
-      stand.close();
+      harness.close();
     }
   };
   try {
-    await Promise.all(settings.flatMap((setting) => Array.from({ length: STANDS }, () => work(setting))));
+    await Promise.all(settings.flatMap((setting) => Array.from({ length: HARNESSES }, () => work(setting))));
   } finally {
     await server.stop();
   }
   expect(faults).toEqual([]);
-  // The comparison means something only if all that may become of a message does, and the server reads much of it.
+  // The comparison is valid only if all outcomes occur, and the server reads much of it.
   expect(read).toBeGreaterThan(CASES / 6);
   expect(outcomes.served).toBeGreaterThan(CASES / 20);
   expect(outcomes.refused).toBeGreaterThan(CASES / 4);

@@ -1,11 +1,11 @@
-import { OPCODE } from '../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../src/protocol/websocket/frame-head.ts';
 import { converse, createUtterances } from '../protocol/websocket/conversation.ts';
 import { Random } from './random.ts';
 
 /** One direction of a real conversation, frame by frame. */
 export interface Said {
   readonly from: 'client' | 'upstream';
-  /** `undefined`: nothing is compressed. */
+  /** `undefined`: no compression. */
   readonly deflate: { readonly contextTakeover: boolean; readonly windowBits: number } | undefined;
   readonly frames: readonly Buffer[];
 }
@@ -54,7 +54,7 @@ export async function recordCorpus(conversations: number): Promise<Said[]> {
   return said;
 }
 
-/** The beginning of `said`, damaged in none to several places. */
+/** The beginning of `said`, with zero to several damages. */
 export function mutated(said: Said, corpus: readonly Said[], random: Random): Buffer[] {
   const frames = said.frames.slice(0, 1 + random.below(said.frames.length));
   if (frames.length > 1 && random.chance(0.6)) frames.splice(-1, 1);
@@ -98,7 +98,7 @@ function withLastByte(frame: Buffer, random: Random): Buffer {
   return frame;
 }
 
-/** Two fragments out of one frame where that is simple. */
+/** Splits one frame into two fragments where that is simple. */
 function cutInTwo(frame: Buffer, random: Random): Buffer {
   const [first = 0, length = 0] = frame;
   if (length >= 126 || length === 0 || (first & 0x0f) >= OPCODE.close) return frame;

@@ -2,12 +2,12 @@ import type { Writable } from 'node:stream';
 import * as ws from 'ws';
 import type { Said } from './websocket-corpus.ts';
 
-/** What the `ws` package's own receiver makes of a stream. */
-export interface Heard {
+/** The reading of a stream by the `ws` package's own receiver. */
+export interface WsReading {
   readonly messages: readonly { readonly data: Buffer; readonly isBinary: boolean }[];
   /** Code of the error at which it gave up, e.g. `Z_DATA_ERROR`. */
   readonly error: string | undefined;
-  /** A compressed stream ended within a message (BFINAL). What it holds behind that is dropped there, but not here. */
+  /** A compressed stream ended within a message (BFINAL). That receiver drops the rest of the message, ours does not. */
   readonly hasEndedStream: boolean;
 }
 
@@ -34,7 +34,7 @@ function createDeflate(said: Said): PerMessageDeflate | undefined {
   return deflate;
 }
 
-export async function readWithWs(said: Said, bytes: Buffer): Promise<Heard> {
+export async function readWithWs(said: Said, bytes: Buffer): Promise<WsReading> {
   const deflate = createDeflate(said);
   const messages: { data: Buffer; isBinary: boolean }[] = [];
   let hasEndedStream = false;
@@ -50,7 +50,7 @@ export async function readWithWs(said: Said, bytes: Buffer): Promise<Heard> {
   const receiver = new Receiver({
     isServer: said.from === 'client',
     extensions: deflate === undefined ? {} : { 'permessage-deflate': deflate },
-    // It would end the connection there; what comes behind such a text is of interest too.
+    // It would end the connection there; the bytes after such a text matter, too.
     skipUTF8Validation: true,
   });
   receiver.on('message', (data: Buffer, isBinary: boolean) => messages.push({ data: Buffer.from(data), isBinary }));

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Listener, type Told } from '../protocol/websocket/frames.ts';
 import { Random } from './random.ts';
 import { mutated, recordCorpus, type Said } from './websocket-corpus.ts';
-import { type Heard, readWithWs } from './websocket-reference.ts';
+import { readWithWs, type WsReading } from './websocket-reference.ts';
 
 /** Streams of some 20 frames. FUZZ_CASES=60000 for a million frames; FUZZ_SEED to repeat a run. */
 const CASES = Number(process.env.FUZZ_CASES ?? 300);
@@ -29,10 +29,10 @@ function read(said: Said, bytes: Buffer, sizeOfNext: () => number): Listener {
 type Verdict = 'same' | 'beyond' | 'wrong';
 
 /**
- * Whether all that was told stands in what ws heard. `beyond`: ws gave up at a message that does not inflate; without context
- * takeover that is no reason to stop, and there is nothing left to compare with.
+ * Whether everything reported was also read by ws. `beyond`: ws gave up at a message that does not inflate; without context
+ * takeover that is no reason to stop, and nothing is left to compare with.
  */
-function compare(said: Said, told: readonly Told[], heard: Heard): Verdict {
+function compare(said: Said, told: readonly Told[], heard: WsReading): Verdict {
   const isAlone = said.deflate?.contextTakeover === false;
   let next = 0;
   for (const item of told) {
@@ -52,7 +52,9 @@ function compare(said: Said, told: readonly Told[], heard: Heard): Verdict {
   return 'same';
 }
 
-it(`reads nothing out of ${CASES} damaged streams that the ws package would not`, { timeout: 36_000_000 }, async () => {
+it(`the WebSocket reader reads nothing from ${CASES} damaged streams that the ws package would not`, {
+  timeout: 36_000_000,
+}, async () => {
   const random = new Random(SEED);
   const corpus = await recordCorpus(18);
   const verdicts = { same: 0, beyond: 0, wrong: 0 };
@@ -82,7 +84,7 @@ it(`reads nothing out of ${CASES} damaged streams that the ws package would not`
     counts.unread += Number(listener.reader.isUnread);
   }
   if (process.env.FUZZ_CASES !== undefined) process.stdout.write(`${JSON.stringify({ ...verdicts, ...counts })}\n`);
-  // The comparison means something only if most is read, much is damaged, and little escapes it.
+  // The comparison is valid only if most is read, much is damaged, and little escapes it.
   expect(counts.texts).toBeGreaterThan(0.95 * counts.heard);
   expect(counts.unread).toBeGreaterThan(CASES / 10);
   expect(verdicts.same).toBeGreaterThan(0.9 * CASES);

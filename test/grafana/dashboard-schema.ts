@@ -1,5 +1,5 @@
 /**
- * What a dashboard may consist of: those fields of Grafana's classic dashboard model (schemaVersion 39, as Grafana 10.4 and later
+ * The permitted content of a dashboard: those fields of Grafana's classic dashboard model (schemaVersion 39, as Grafana 10.4 and later
  * read it) that ours uses, and no others. Grafana publishes this model as TypeScript types only (`@grafana/schema`: `Dashboard`,
  * and `Options` and `FieldConfig` of each kind of panel); there is no JSON schema of it to check against.
  */
@@ -130,7 +130,7 @@ const variable = z.discriminatedUnion('type', [
 export const dashboardSchema = z.strictObject({
   ...{ title: text, uid: z.string().regex(/^[\w-]{1,40}$/), description: text, tags: z.array(text) },
   ...{ schemaVersion: z.literal(39), version: count, editable: z.boolean() },
-  /** 1: the time under the pointer is marked in all panels. */
+  /** 1: all panels mark the time under the pointer. */
   graphTooltip: z.literal(1),
   ...{ timezone: z.literal('browser'), refresh: text, fiscalYearStartMonth: count.max(11) },
   time: z.strictObject({ from: text, to: text }),

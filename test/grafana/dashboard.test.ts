@@ -8,13 +8,13 @@ type Node = Record<string, unknown>;
 const DOCUMENT = readFileSync(new URL('../../docs/prometheus.md', import.meta.url), 'utf8');
 
 describe('the dashboard', () => {
-  it('is of the form that Grafana reads', () => {
+  it('has the form that Grafana reads', () => {
     expect(dashboardSchema.safeParse(readDashboardFile()).error?.issues ?? []).toEqual([]);
   });
 
-  /** One thing about the real one is wrong, at `at`, and nothing else. */
+  /** The real dashboard with a single fault, at `at`. */
   it.each<[what: string, at: string, value: unknown]>([
-    ['a field that there is not', 'titel', 'd2-sidecar'],
+    ['an unknown field', 'titel', 'd2-sidecar'],
     ['a version that Grafana would have to migrate', 'schemaVersion', 16],
     ['panels without a shared time', 'graphTooltip', 0],
     ['a time without an end', 'time.to', undefined],
@@ -23,21 +23,21 @@ describe('the dashboard', () => {
     ['a panel of another known kind', 'panels.1.type', 'timeseries'],
     ['a panel without a place', 'panels.1.gridPos', undefined],
     ['a panel without a height', 'panels.1.gridPos.h', 0],
-    ['a panel that sticks out of the grid', 'panels.1.gridPos.x', 21],
+    ['a panel that exceeds the grid', 'panels.1.gridPos.x', 21],
     ['a panel without a title', 'panels.1.title', ''],
     ['a panel without queries', 'panels.1.targets', []],
-    ['a panel of a data source that only one house has', 'panels.1.datasource.uid', 'PBFA97CFB590B2093'],
+    ['a panel with the data source of a single site', 'panels.1.datasource.uid', 'PBFA97CFB590B2093'],
     ['a panel of another kind of data source', 'panels.1.datasource.type', 'influxdb'],
     ['a query of another data source', 'panels.1.targets.0.datasource.uid', 'default'],
     ['a query without an expression', 'panels.1.targets.0.expr', ''],
-    ['a query of no letter', 'panels.1.targets.0.refId', 'first'],
+    ['a query without a letter', 'panels.1.targets.0.refId', 'first'],
     ['a query at one moment and over a range', 'panels.1.targets.0.range', true],
-    ['two queries of one letter', 'panels.10.targets.1.refId', 'A'],
-    ['a unit that Grafana does not know', 'panels.1.fieldConfig.defaults.unit', 'seconds'],
+    ['two queries with the same letter', 'panels.10.targets.1.refId', 'A'],
+    ['an unknown unit', 'panels.1.fieldConfig.defaults.unit', 'seconds'],
     ['a row that hides its panels', 'panels.0.collapsed', true],
     ['a variable of an unknown kind', 'templating.list.0.type', 'choice'],
     ['a variable of another data source', 'templating.list.1.datasource.uid', 'default'],
-  ])('would not be with %s', (_what, at, value) => {
+  ])('would be refused with %s', (_what, at, value) => {
     const dashboard = readDashboardFile() as Node;
     const names = at.split('.');
     const last = names.pop() ?? '';
@@ -47,7 +47,7 @@ describe('the dashboard', () => {
     expect(dashboardSchema.safeParse(dashboard).success).toBe(false);
   });
 
-  it('has panels of one place, number and title each', () => {
+  it('has panels with distinct places, numbers and titles', () => {
     const { panels } = readDashboard();
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const shown = panels.filter(({ type }) => type !== 'row');
@@ -60,7 +60,7 @@ describe('the dashboard', () => {
     expect(shown.length).toBeGreaterThan(30);
   });
 
-  it('has traffic and the JVM below each other, over the same width, so that their times are in line', () => {
+  it('puts traffic above the JVM, with the same width, so that their time axes align', () => {
     const { panels } = readDashboard();
     const titles = ['Calls', 'Errors', 'Durations', 'Heap', 'Collections', 'Pause'];
     const found = panels.filter(({ type, title }) => type === 'timeseries' && titles.includes(title));
@@ -68,7 +68,7 @@ describe('the dashboard', () => {
     expect(found.map(({ gridPos: { x, w } }) => [x, w])).toEqual(titles.map(() => [0, 24]));
   });
 
-  it('asks for the chosen job and instance everywhere, and for the application where there is one', () => {
+  it('filters by job and instance everywhere, and by application where there is one', () => {
     for (const { name, expr } of queriesOf(readDashboard())) {
       for (const [, metric = '', matchers = ''] of expr.matchAll(/\b(\w+)\{(.*?)\}/g)) {
         expect([name, matchers]).toEqual([name, expect.stringContaining('job="$job", instance=~"$instance"')]);
@@ -84,7 +84,7 @@ describe('the dashboard', () => {
     }
   });
 
-  it('asks for nothing that docs/prometheus.md does not list', () => {
+  it('queries only what docs/prometheus.md lists', () => {
     const listed = new Map(
       [...DOCUMENT.matchAll(/^\| `(\w+)` +\| (\w+)/gm)].map(([, name = '', type]) => [name, type]),
     );

@@ -8,7 +8,7 @@ export interface DashboardQuery {
   readonly expr: string;
 }
 
-/** Throws where it is not what the schema asks for. */
+/** Throws if it violates the schema. */
 export function readDashboard(): Dashboard {
   return dashboardSchema.parse(readDashboardFile());
 }
@@ -23,7 +23,7 @@ export function queriesOf({ panels }: Dashboard): readonly DashboardQuery[] {
   );
 }
 
-/** With the variables set, e.g. `{ job: 'd2-sidecar' }`. Throws for a variable that there is no value for. */
+/** With the variables set, e.g. `{ job: 'd2-sidecar' }`. Throws for a variable without a value. */
 export function substituted(expr: string, values: Readonly<Record<string, string>>): string {
   return expr.replace(/\$\{?(\w+)\}?/g, (_, name: string) => {
     const value = values[name];

@@ -1,8 +1,8 @@
 /**
- * Follows a guide as its reader does, block by block: types its commands into a shell of a machine, and writes blocks into the files that the
+ * Follows a guide like its reader, block by block: types its commands into a shell of a machine, and writes blocks into the files that the
  * guide names. The first failure ends it.
  *
- * A command is run unless NOT_RUN says why it cannot be. What a block of `text` or `json` shows has to be what the commands before it print.
+ * A command is run unless NOT_RUN gives a reason. The commands before a `text` or `json` block must print its content.
  */
 import type { Document } from '../docs/documents.ts';
 import { faultOfShown } from '../docs/shape.ts';
@@ -14,7 +14,7 @@ import { Rendering } from './rendering.ts';
 import type { Terminal } from './terminal.ts';
 import { writeBlock } from './write-block.ts';
 
-/** What is never run, and why. */
+/** Commands that are never run, and why. */
 const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^docker\b/, 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile'],
   [/^kubectl\b/, 'no cluster is at hand; test/kubernetes runs the commands, probes and hooks in the manifests'],
@@ -25,16 +25,16 @@ const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
 const SERVES = /^(?:sudo )?systemctl (?:enable --now|start|restart|try-restart) d2-sidecar\b/;
 const STARTS_TOMCAT = /^(?:sudo )?systemctl (?:start|restart) tomcat10\b/;
 
-/** Of a guide that is followed in part. */
+/** For a guide that is followed in part. */
 export interface Part {
   /** Under this heading. */
   readonly section?: string;
-  /** Lines that come later. */
+  /** Lines left out, since they are run later. */
   readonly without?: RegExp;
 }
 
 export class Follower {
-  /** What became of each command, e.g. `docs/tomcat.md:33: run: d2-sidecar health`. */
+  /** The result of each command, e.g. `docs/tomcat.md:33: run: d2-sidecar health`. */
   readonly told: string[] = [];
   readonly #machine: Machine;
   readonly #terminal: Terminal;
@@ -88,7 +88,7 @@ export class Follower {
     return printed;
   }
 
-  /** Gives what it printed. */
+  /** Returns its output. */
   async #perform({ text, simple }: CommandLine, place: string): Promise<readonly string[]> {
     const tell = (what: string) => this.told.push(`${place}: ${what}: ${text}`);
     const [words = []] = simple.map((command) => command.words);

@@ -30,15 +30,15 @@ describe('a block of a guide', () => {
     ],
     ['These values:', '# values.yaml; of a gateway\na: 1', 'values.yaml'],
     ['As `state.file` says:', 'a: 1', undefined],
-  ])('belongs into the file that is named: %s', (before, text, file) => {
+  ])('belongs to the file that is named: %s', (before, text, file) => {
     expect(fileOf(toBlock(`${before}\n\n\`\`\`yaml\n${text}\n\`\`\`\n`))).toBe(file);
   });
 });
 
-describe('what is written', () => {
+describe('the text to write', () => {
   const yaml = (text: string) => toBlock(`In \`sidecar.yaml\`:\n\n\`\`\`yaml\n${text}\n\`\`\`\n`);
 
-  it('is added to what is there', () => {
+  it('is added to the existing text', () => {
     const old = 'listen:\n  port: 8081\nmonitor:\n  port: 9280\n';
     expect(toContent(yaml('monitor:\n  host: 0.0.0.0'), old)).toBe(
       'listen:\n  port: 8081\nmonitor:\n  port: 9280\n  host: 0.0.0.0\n',
@@ -48,13 +48,13 @@ describe('what is written', () => {
     );
   });
 
-  it('is all of it where the block is a whole file, or there is none', () => {
+  it('replaces the text if the block is a whole file, or if there is no file', () => {
     const whole = 'upstream:\n  url: http://127.0.0.1:8080/smartWeb';
     expect(toContent(yaml(whole), 'listen:\n  port: 8081\n')).toBe(`${whole}\n`);
     expect(toContent(yaml('a: 1'), undefined)).toBe('a: 1\n');
   });
 
-  it('is the last in the element that is named', () => {
+  it('becomes the last child of the named element', () => {
     const block = toBlock('In `server.xml`, inside of `<Engine>`:\n\n```xml\n<Valve />\n```\n');
     expect(elementOf(block)).toBe('Engine');
     expect(toContent(block, '<Engine><Host></Host></Engine>')).toBe('<Engine><Host></Host><Valve />\n</Engine>');

@@ -1,14 +1,14 @@
-/** What a guide has its reader do: its blocks, in the order of the document, and the files into which they belong. */
+/** The steps of a guide: its blocks, in the order of the document, and the files that they belong to. */
 import type { Document, Fence } from '../docs/documents.ts';
 
 export interface Block extends Fence {
   /** The heading above it, e.g. `In ten minutes`. */
   readonly section: string;
-  /** The paragraph that leads to it; empty where another block does. */
+  /** The paragraph before it; empty after another block. */
   readonly before: string;
 }
 
-/** Names of files in sentences, and their paths with Debian's packages; else relative to the checkout. */
+/** Names of files in sentences, and their paths with Debian's packages; others are relative to the checkout. */
 const FILES: Readonly<Record<string, string>> = {
   'sidecar.yaml': '/etc/d2-sidecar/sidecar.yaml',
   'systemctl edit d2-sidecar': '/etc/systemd/system/d2-sidecar.service.d/override.conf',
@@ -44,7 +44,7 @@ export function fileOf({ before, text }: Block): string | undefined {
     .findLast((file) => file !== undefined);
 }
 
-/** The element that XML goes into: `<Engine>` is `Engine`. */
+/** The element that contains the XML: `<Engine>` is `Engine`. */
 export function elementOf({ before }: Block): string | undefined {
   return /.*`<(\w+)>`/s.exec(before)?.[1];
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # bash machine.sh FOLDER CHECKOUT, as root (machine.ts): starts a fresh machine, with systemd as its first process, in namespaces of its own
-# for mounts, processes, network, name, IPC and control groups. It has the files of this machine, and keeps its changes apart. FOLDER is empty;
+# for mounts, processes, network, name, IPC and control groups. It has the files of this machine, and isolates its changes. FOLDER is empty;
 # the machine has CHECKOUT as /root/d2-sidecar. Prints the process id of its systemd, and ends the machine at the end of its input.
 set -euo pipefail
 folder=$1 checkout=$2
@@ -10,7 +10,7 @@ if [[ ${3:-} != inside ]]; then
   end() {
     [[ -z ${machine:-} ]] || kill -KILL "$machine" 2> /dev/null || true
     wait || true
-    # The groups of its services are below it. A process that was killed stays in its group for a moment.
+    # The groups of its services are below it. A killed process stays in its group for a moment.
     for _ in $(seq 100); do
       find "$group" -depth -type d -exec rmdir {} + 2> /dev/null || true
       [[ -d $group ]] || break
@@ -63,7 +63,7 @@ mount --bind "$checkout" root/d2-sidecar
 # Other services of this machine do not start.
 rm -rf etc/systemd/system/*.wants var/lib/prometheus/metrics2/* var/log/tomcat10/*
 ip link set lo up
-# The name of the machine in the guides, with an address that is not loopback: whoever uses it counts as a client of another machine.
+# The machine's name in the guides, with a non-loopback address: a client that uses it counts as a client of another machine.
 ip address add 192.0.2.10/32 dev lo
 echo '192.0.2.10 plant.example' >> etc/hosts
 

@@ -1,6 +1,6 @@
 /**
- * A fresh machine (machine.sh): systemd is its first process, and it has the programs of this machine. It has a network of its own, so that
- * programs take their usual ports. Halting it drops all its changes.
+ * A fresh machine (machine.sh): systemd is its first process, and it has this machine's programs. It has a network of its own, so that
+ * programs use their usual ports. Halting it drops all its changes.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { Terminal } from './terminal.ts';
 
 const BOOT_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
-/** Where the project is in the machine. */
+/** The project's folder in the machine. */
 const CHECKOUT = '/root/d2-sidecar';
 const PROGRAMS = [
   'unshare',
@@ -34,7 +34,7 @@ const ENVIRONMENT = [
   'DEBIAN_FRONTEND=noninteractive',
 ];
 
-/** Why there is no such machine here; undefined where there is one. */
+/** Why no such machine can run here; undefined if one can. */
 export function whyNot(): string | undefined {
   if (process.getuid?.() !== 0) return 'they need root';
   const missing = PROGRAMS.find((program) => spawnSync('which', [program]).status !== 0);
@@ -42,9 +42,9 @@ export function whyNot(): string | undefined {
   return existsSync('/usr/libexec/tomcat10') ? undefined : "there is no Debian package 'tomcat10'";
 }
 
-/** A program that does not end by itself. */
+/** A program that runs until it is stopped. */
 export interface Foreground {
-  /** Ctrl-C; gives the exit code. */
+  /** Sends Ctrl-C; returns the exit code. */
   interrupt(): Promise<number | null>;
 }
 
@@ -53,7 +53,7 @@ export class Machine {
   readonly #keeper: ChildProcess;
   #init = '';
 
-  /** `checkout`: a folder with the project, which commands may change. */
+  /** `checkout`: a copy of the project, which commands may change. */
   static async boot(checkout: string): Promise<Machine> {
     const machine = new Machine(checkout);
     try {
@@ -82,7 +82,7 @@ export class Machine {
     if (this.#init === '') throw new Error(`the machine did not start: ${told}`);
     for (const deadline = performance.now() + BOOT_TIMEOUT_MS; ; ) {
       const state = (await this.#systemState()).trim();
-      // Degraded: something of this machine's failed that no guide needs.
+      // Degraded: some service of this machine failed that no guide needs.
       if (state === 'running' || state === 'degraded') return;
       if (this.#keeper.exitCode !== null || performance.now() > deadline)
         throw new Error(`the machine did not start (${state}): ${told}${await this.logOf()}`);
@@ -101,7 +101,7 @@ export class Machine {
     return spawn('nsenter', ['--target', this.#init, '--all', '--', ...command]);
   }
 
-  /** Runs a line of bash as root in a shell of its own, in the checkout, to its end. */
+  /** Runs a line of bash as root in a new shell, in the checkout, to its end. */
   async run(line: string, input = ''): Promise<Ran> {
     const child = this.#enter(['bash', '-c', `cd ${CHECKOUT} 2> /dev/null; ${line}`]);
     const texts = [child.stdout, child.stderr].map((stream) => collect(stream));
@@ -111,7 +111,7 @@ export class Machine {
     return { code, stdout, stderr };
   }
 
-  /** The same; rejects unless it ends with 0. Gives what it printed. */
+  /** The same; rejects unless it ends with 0. Returns the output. */
   async succeed(line: string, input = ''): Promise<string> {
     const { code, stdout, stderr } = await this.run(line, input);
     if (code !== 0) throw new Error(`${line}: exit code ${code}: ${stdout}${stderr}`);
@@ -122,12 +122,12 @@ export class Machine {
     return await this.succeed(`cat '${file}'`);
   }
 
-  /** As an editor does: a file that is there keeps its owner and mode. */
+  /** Like an editor: an existing file keeps its owner and mode. */
   async write(file: string, text: string): Promise<void> {
     await this.succeed(`mkdir -p "$(dirname '${file}')" && cat > '${file}'`, text);
   }
 
-  /** A shell of root that is there until the end. */
+  /** A root shell that runs until the end. */
   openTerminal(): Terminal {
     return new Terminal(this.#enter(['bash']), CHECKOUT);
   }
@@ -150,7 +150,7 @@ export class Machine {
     };
   }
 
-  /** The last lines that a service, or all of the machine, has logged. */
+  /** The last log lines of a service, or of the whole machine. */
   async logOf(service?: string): Promise<string> {
     const of = service === undefined ? '' : `--unit ${service}`;
     return (await this.run(`journalctl --no-pager --output cat --lines 20 ${of}`)).stdout;

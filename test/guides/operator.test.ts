@@ -1,7 +1,7 @@
 /**
- * What a new operator does: installs the Debian package on a machine that has a Tomcat and a Prometheus, follows the guides command by command
- * as they are written, and sees numbers in Prometheus. Each stage builds on those before it. D2S_REQUIRE_GUIDES=1 makes it a failure that this
- * cannot be done here; D2S_LIST_COMMANDS=1 prints what became of each command.
+ * A new operator installs the Debian package on a machine with a Tomcat and a Prometheus, follows the guides command by command
+ * as written, and sees numbers in Prometheus. Each stage builds on the previous ones. D2S_REQUIRE_GUIDES=1 makes it a failure if this
+ * cannot run here; D2S_LIST_COMMANDS=1 prints the result of each command.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,11 +15,11 @@ import { Machine, whyNot } from './machine.ts';
 import { Plant } from './plant.ts';
 import { Rendering } from './rendering.ts';
 
-/** Two Tomcats begin, and a package is made, on a machine that others keep busy. */
+/** Two Tomcats start, and a package is made, on a busy machine. */
 const SLOW_MS = 300_000;
 const reason = process.env.D2S_REQUIRE_GUIDES === undefined ? (whyNot() ?? whyNoCharts()) : undefined;
 
-/** Whose user the sidecar is: with that of Tomcat it can read the JVM's counters, and has to be given its configuration. */
+/** The sidecar's user: as Tomcat's it can read the JVM's counters, but must be given its configuration. */
 const USERS = ['tomcat', 'd2-sidecar'] as const;
 
 interface Operator {
@@ -28,7 +28,7 @@ interface Operator {
   readonly follower: Follower;
 }
 
-it.runIf(reason !== undefined)('guides are not followed', ({ skip }) => skip(reason));
+it.runIf(reason !== undefined)('the guides are not followed on this machine', ({ skip }) => skip(reason));
 
 describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () => {
   let folder: string;
@@ -65,9 +65,9 @@ describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () 
     return operator;
   };
 
-  it.each(USERS)('installs the package, for the user %s', async (user) => {
+  it.each(USERS)('installs the package, as the user %s', async (user) => {
     const { machine, follower } = operatorOf(user);
-    // The package is the same, and made once.
+    // Made once: the package is the same.
     const without = user === USERS[0] ? /systemctl/ : /systemctl|^n/;
     await follower.follow(readDocument('docs/install.md'), { section: 'Debian', without });
     if (user === 'tomcat') await follower.follow(readDocument('docs/install.md'), { section: "The JVM's counters" });
@@ -80,7 +80,7 @@ describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () 
     expect(await machine.succeed('systemctl show --property User --value d2-sidecar')).toBe(`${user}\n`);
     const read = async () => await machine.succeed('curl --silent http://127.0.0.1:9280/metrics');
     const isReadable = `d2_sidecar_jvm_source_up ${user === 'tomcat' ? 1 : 0}`;
-    // Tomcat was restarted a moment ago, and its JVM is read every few seconds.
+    // Tomcat has just restarted, and its JVM is read every few seconds.
     await plant.until(async () => (await read()).includes(isReadable), `no ${isReadable}`);
     const metrics = await read();
     expect(metrics).toMatch(/^d2_sidecar_exchanges_total\{.*\} [1-9]/m);
@@ -90,13 +90,13 @@ describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () 
     expect(await machine.succeed(manager)).toBe('403');
   });
 
-  it.each(USERS)('gives Prometheus a token, and the service goes on as the user %s', async (user) => {
+  it.each(USERS)('gives Prometheus a token, and the service continues as the user %s', async (user) => {
     const { machine, follower } = operatorOf(user);
     await follower.follow(readDocument('docs/prometheus.md'));
     expect(await machine.succeed('systemctl is-active d2-sidecar')).toBe('active\n');
   });
 
-  it('renders what a cluster would get', async () => {
+  it('renders the manifests for a cluster', async () => {
     await operatorOf('tomcat').follower.follow(readDocument('docs/kubernetes.md'));
   });
 
@@ -109,7 +109,7 @@ describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () 
 
   it.each([
     ['a command that fails', 'sh', 'd2-sidecar check --config absent.yaml', 'exit code 1'],
-    ['a program that is not there', 'sh', 'd2-sidcar health', 'd2-sidcar: command not found'],
+    ['a missing program', 'sh', 'd2-sidcar health', 'd2-sidcar: command not found'],
     ['a service that does not start', 'sh', 'sudo systemctl restart absent', 'Unit absent.service not found'],
     ['a command that ends the shell', 'sh', 'exit 0', 'it has ended the shell'],
   ])('is stopped by %s', async (_, language, text, fault) => {

@@ -1,4 +1,4 @@
-/** What was there before: a Tomcat of Debian with an application, its clients, and a Prometheus of Debian. */
+/** The existing site: Debian's Tomcat with an application, its clients, and Debian's Prometheus. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from '../docs/documents.ts';
@@ -42,12 +42,12 @@ export class Plant {
     await this.until(async () => (await this.#post(8080, 1)) === '200 ', 'Tomcat does not answer');
   }
 
-  /** Whose Tomcat is. */
+  /** Tomcat's user. */
   async user(): Promise<string> {
     return (await this.#machine.succeed('ps -o user= -C java')).trim();
   }
 
-  /** A login and calls of anna, as clients do that have been moved to the sidecar. */
+  /** A login and calls of anna, like clients that were moved to the sidecar. */
   async call(): Promise<void> {
     await this.#machine.succeed(
       `curl --silent --show-error --fail ${LOGIN} http://127.0.0.1:8081/${REST}/d2/auth/login`,
@@ -56,7 +56,7 @@ export class Plant {
     if (statuses !== '200 '.repeat(CALLS)) throw new Error(`calls through the sidecar: ${statuses}`);
   }
 
-  /** The same, where the service keeps the count. */
+  /** The same through the service, included in `calls`. */
   async callService(): Promise<void> {
     await this.call();
     this.#calls += CALLS;
@@ -68,7 +68,7 @@ export class Plant {
     return (await this.#machine.run(`curl ${options} ${LOGIN} '${url}'`)).stdout;
   }
 
-  /** The one value of a query in Prometheus; undefined while it has none. */
+  /** The single value of a query in Prometheus; undefined while it has none. */
   async query(promql: string): Promise<number | undefined> {
     const options = `--silent --show-error --get --data-urlencode 'query=${promql}'`;
     const { stdout } = await this.#machine.run(`curl ${options} http://127.0.0.1:9090/api/v1/query`);
@@ -77,7 +77,7 @@ export class Plant {
     return value === undefined ? undefined : Number(value);
   }
 
-  /** Until Prometheus has scraped the sidecar. */
+  /** Waits until Prometheus has scraped the sidecar. */
   async untilScraped(): Promise<void> {
     await this.until(
       async () => (await this.query('up{job="d2-sidecar"}')) === 1,
@@ -85,7 +85,7 @@ export class Plant {
     );
   }
 
-  /** Rejects with `otherwise` if it takes too long. */
+  /** Rejects with `otherwise` after a timeout. */
   async until(isSo: () => Promise<boolean>, otherwise: string): Promise<void> {
     for (const deadline = performance.now() + DEADLINE_MS; !(await isSo()); ) {
       if (performance.now() > deadline) throw new Error(otherwise);

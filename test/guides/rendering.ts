@@ -1,6 +1,6 @@
 /**
- * Stand-ins for kubectl and helm, for what needs no cluster: kustomize, which is the one that is built into kubectl, and the engine and function
- * library of Helm (test/kubernetes). What they render is held to the published schemas of Kubernetes.
+ * Stand-ins for kubectl and helm, for commands that need no cluster: kustomize, which kubectl contains, and the engine and function
+ * library of Helm (test/kubernetes). Their output is validated by the published schemas of Kubernetes.
  */
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -23,14 +23,14 @@ export class Rendering {
     this.#renderer?.close();
   }
 
-  /** Whether a command is one of those that render. `kubectl apply` sends what it has rendered, so it is as far as it goes here. */
+  /** Whether a command renders. `kubectl apply` sends its rendering, so rendering is as far as it goes here. */
   static takes(words: readonly string[]): boolean {
     const [program, verb = '', option] = words;
     if (program === 'kubectl') return verb === 'kustomize' || (verb === 'apply' && option === '-k');
     return program === 'helm' && ['install', 'upgrade', 'template', 'dependency'].includes(verb);
   }
 
-  /** Throws what is wrong with a command, or with what it renders. */
+  /** Throws the fault of a command, or of its rendering. */
   run(words: readonly string[]): void {
     if (words[0] === 'kubectl') this.build(words.at(-1) ?? '');
     else if (words[1] === 'dependency') this.#updateDependency(words.at(-1) ?? '');
@@ -46,7 +46,7 @@ export class Rendering {
     return path.join(this.#checkout, file);
   }
 
-  /** `helm dependency update` fetches the charts that a chart depends on, here from the folder beside it. */
+  /** `helm dependency update` fetches dependencies, here from the folder beside the chart. */
   #updateDependency(chart: string): void {
     const { dependencies } = parse(readFileSync(path.join(this.#at(chart), 'Chart.yaml'), 'utf8')) as {
       dependencies: readonly { name: string; repository: string }[];
@@ -74,7 +74,7 @@ export class Rendering {
   }
 
   #valuesOf(file: string): Values {
-    if (!existsSync(this.#at(file))) throw new Error(`there is no ${file}: no block before this one belongs into it`);
+    if (!existsSync(this.#at(file))) throw new Error(`there is no ${file}: no block before this one belongs to it`);
     return parse(readFileSync(this.#at(file), 'utf8')) as Values;
   }
 }

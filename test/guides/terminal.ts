@@ -1,13 +1,13 @@
-/** A shell that gets one line after the other, so that `umask`, variables and the like hold for later lines. */
+/** A shell that gets one line after the other, so that `umask`, variables and the like apply to later lines. */
 import type { ChildProcess } from 'node:child_process';
 import type { Ran } from '../install/run.ts';
 
 const TIMEOUT_MS = 120_000;
 /** No program prints it. */
 const MARK = '--- d2s-guides: the end of a command ---';
-/** The answer to a question for a password. */
+/** The answer to a password prompt. */
 const TYPED = 'correct horse battery staple';
-/** The operator is root, with or without a sudo. What sudoedit would change is a block of the guide, which write-block.ts writes. */
+/** The operator is root, with or without sudo. The sudoedit change is a block of the guide, which write-block.ts writes. */
 const PRELUDE = `
 sudo() { if [ "$1" = -u ]; then local user=$2; shift 2; runuser -u "$user" -- "$@"; else "$@"; fi; }
 sudoedit() { test -e "$1"; }
@@ -19,7 +19,7 @@ export class Terminal {
   readonly #printed = { stdout: '', stderr: '' };
   #changed: () => void = () => undefined;
 
-  /** `shell`: a bash that reads what is written to it. `folder`: where it begins. */
+  /** `shell`: a bash that reads its standard input. `folder`: its working directory. */
   constructor(shell: ChildProcess, folder: string) {
     this.#shell = shell;
     for (const name of ['stdout', 'stderr'] as const)
@@ -31,7 +31,7 @@ export class Terminal {
     shell.stdin?.on('error', () => undefined).write(`${PRELUDE}cd ${folder}\n`);
   }
 
-  /** Rejects if it does not end. */
+  /** Rejects after a timeout. */
   async run(line: string): Promise<Ran> {
     this.#printed.stdout = '';
     this.#printed.stderr = '';

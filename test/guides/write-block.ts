@@ -1,4 +1,4 @@
-/** Writes a block of a guide into the file that the guide names, as its reader does with an editor. */
+/** Writes a block of a guide into the file that the guide names, like its reader with an editor. */
 import { parse, stringify } from 'yaml';
 import { type Block, elementOf, fileOf } from './guide.ts';
 import type { Machine } from './machine.ts';
@@ -8,7 +8,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 /** A block with one of these keys is a whole file. */
 const WHOLE = ['upstream', 'kind', 'image'];
 
-/** Gives the file; undefined where the guide names none. */
+/** Returns the file; undefined if the guide names none. */
 export async function writeBlock(machine: Machine, block: Block): Promise<string | undefined> {
   const file = fileOf(block);
   if (file === undefined) return undefined;
@@ -18,7 +18,7 @@ export async function writeBlock(machine: Machine, block: Block): Promise<string
   return file;
 }
 
-/** `old`: the file as it is; undefined where it is absent. */
+/** `old`: the existing file; undefined if there is none. */
 export function toContent(block: Block, old: string | undefined): string {
   if (block.language === 'xml') return withElement(block, old ?? '');
   if (block.language !== 'yaml' || old === undefined) return `${block.text}\n`;
@@ -34,7 +34,7 @@ function withElement(block: Block, old: string): string {
   return `${old.slice(0, end)}${block.text}\n${old.slice(end)}`;
 }
 
-/** Keys are added or changed, lists get longer. */
+/** Keys are added or changed, lists are extended. */
 function merged(old: unknown, added: unknown): unknown {
   if (Array.isArray(old) && Array.isArray(added)) return [...old, ...added];
   if (!isMapping(old) || !isMapping(added)) return added;

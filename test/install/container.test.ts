@@ -1,4 +1,4 @@
-/** `scripts/container.mjs` builds the image and tries it, which CI does; here, that it fails where the Dockerfile does not hold. */
+/** `scripts/container.mjs` builds the image and tries it, which CI does; this tests that it fails for a bad Dockerfile. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT, run } from './run.ts';
 
 const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
-/** Each starts processes in namespaces of their own, on a machine that others keep busy. */
+/** Each starts processes in namespaces of their own, on a busy machine. */
 const SLOW_MS = 60_000;
 /** `nobody`, on any Linux. */
 const NOBODY = '65534';
@@ -30,7 +30,7 @@ describe('the Dockerfile', () => {
   });
 
   it.skipIf(!canRun)(
-    'does not get what is none of its business: packages, builds, the repository, whatever lies beside it',
+    'gets none of the irrelevant files: packages, builds, the repository, other files in the folder',
     { timeout: SLOW_MS },
     async () => {
       const context = path.join(folder, 'context');
@@ -39,7 +39,7 @@ describe('the Dockerfile', () => {
       for (const name of [...taken, ...others, '.ci/run', 'test/src/main.ts', 'scripts/deb.mjs']) {
         mkdirSync(path.dirname(path.join(context, name)), { recursive: true });
         writeFileSync(path.join(context, name), '');
-        // A fault, so that the reason lists what is in the image.
+        // A fault, so that the reason lists the files in the image.
         chmodSync(path.join(context, name), 0o666);
       }
       cpSync(path.join(ROOT, '.dockerignore'), path.join(context, '.dockerignore'));
@@ -47,20 +47,20 @@ describe('the Dockerfile', () => {
       writeFileSync(file, 'FROM scratch\nCOPY . /\nENTRYPOINT ["/src/main.ts"]\n');
       const words = ['scripts/container.mjs', '--once', '--file', file, '--context', context];
       const { stderr } = await run(process.execPath, words);
-      const found = [...stderr.matchAll(/\/(\S+) can be written by others$/gm)].map(([, name]) => name);
+      const found = [...stderr.matchAll(/\/(\S+) is writable by others$/gm)].map(([, name]) => name);
       expect(found.sort()).toEqual(taken.sort());
     },
   );
 
-  it('takes a base image by a version of its own', () => {
+  it('pins the version of its base image', () => {
     expect(DOCKERFILE).toMatch(/^ARG NODE_IMAGE=node:\d+\.\d+\.\d+-[a-z]+-slim$/m);
   });
 
   it.skipIf(!canRun)(
-    'is not tried by a user who cannot, or on a machine that lacks what it takes, and it says so',
+    'is not built by an unprivileged user or on an unfit machine, and the reason is printed',
     { timeout: SLOW_MS },
     async () => {
-      // A folder that everybody may read, which that of the project need not be.
+      // A folder that every user can read, unlike perhaps the project's.
       const place = path.join(folder, 'readable');
       cpSync(path.join(ROOT, 'scripts'), place, { recursive: true });
       chmodSync(folder, 0o755);
@@ -69,7 +69,7 @@ describe('the Dockerfile', () => {
       const asNobody = await run('setpriv', [...rights, process.execPath, script], { cwd: '/' });
       expect(asNobody).toEqual({
         ...{ code: 1, stdout: '' },
-        stderr: 'container: has to be run as root, since it mounts: sudo node scripts/container.mjs\n',
+        stderr: 'container: needs root for its mounts: sudo node scripts/container.mjs\n',
       });
       const without = await run(process.execPath, [script], { env: { PATH: folder } });
       expect(without.stderr).toBe(
@@ -80,24 +80,24 @@ describe('the Dockerfile', () => {
   );
 
   it.skipIf(!canRun).each<[string, string, string]>([
-    ['an instruction that is none', 'FROM scratch\nVOLUMES /tmp\n', 'Unknown instruction: "VOLUMES"'],
+    ['an unknown instruction', 'FROM scratch\nVOLUMES /tmp\n', 'Unknown instruction: "VOLUMES"'],
     ['an entry point that needs a shell', 'FROM scratch\nENTRYPOINT d2-sidecar\n', 'ENTRYPOINT: expected the form'],
     [
       'a health check that needs a shell',
       'FROM scratch\nENTRYPOINT ["/main.ts"]\nHEALTHCHECK CMD curl x\n',
       'HEALTHCHECK: expected the form',
     ],
-    ['an option that is not known', 'FROM scratch\nCOPY --unknown src /\n', 'STEP "COPY --unknown src /"'],
-    ['a file that is kept out', 'FROM scratch\nCOPY README.md /\n', '1 filtered out using'],
-    ['a file that is not there', 'FROM scratch\nCOPY src/absent.ts /\n', 'src/absent.ts": no such file'],
-    ['a stage that is not there', 'FROM scratch\nCOPY --from=built / /\n', 'COPY --from=built: no stage'],
+    ['an unknown option', 'FROM scratch\nCOPY --unknown src /\n', 'STEP "COPY --unknown src /"'],
+    ['an ignored file', 'FROM scratch\nCOPY README.md /\n', '1 filtered out using'],
+    ['a missing file', 'FROM scratch\nCOPY src/absent.ts /\n', 'src/absent.ts": no such file'],
+    ['a missing stage', 'FROM scratch\nCOPY --from=built / /\n', 'COPY --from=built: no stage'],
     [
-      'a name that is not set',
+      'an unset variable',
       `FROM scratch\nENV A=\${B}\nENTRYPOINT ["/main.ts"]\n`,
       'A is empty: a name in its value is not set',
     ],
     [
-      'a base image that cannot be had here',
+      'an unavailable base image',
       'FROM somebody.example/node:26\nENTRYPOINT ["/main.ts"]\n',
       'somebody.example/node:26: image not known',
     ],
@@ -109,20 +109,20 @@ describe('the Dockerfile', () => {
     [
       'a shell in the image',
       'FROM scratch\nCOPY src/main.ts /bin/sh\nENTRYPOINT ["/main.ts"]\n',
-      '/bin/sh is not for here',
+      '/bin/sh must not be in the image',
     ],
     [
-      'a program that gives rights',
+      'a setuid program',
       'FROM scratch\nCOPY --chmod=4755 src/main.ts /main.ts\nENTRYPOINT ["/main.ts"]\n',
-      '/main.ts gives rights (setuid or setgid)',
+      '/main.ts is setuid or setgid',
     ],
     [
       'a file that others can write',
       'FROM scratch\nCOPY --chmod=666 src/main.ts /main.ts\nENTRYPOINT ["/main.ts"]\n',
-      '/main.ts can be written by others',
+      '/main.ts is writable by others',
     ],
     ['no entry point', 'FROM scratch\nCOPY src/main.ts /\n', 'the last stage has no ENTRYPOINT'],
-  ])('is not taken with %s', { timeout: SLOW_MS }, async (_, text, reason) => {
+  ])('is refused with %s', { timeout: SLOW_MS }, async (_, text, reason) => {
     const file = path.join(folder, 'Dockerfile');
     writeFileSync(file, text);
     const place = path.join(folder, 'left');

@@ -1,7 +1,7 @@
 #!/bin/bash
 # bash debian.sh PACKAGE NEWER-PACKAGE FOLDER, as root in namespaces of its own for mounts and processes (debian.test.ts): installs, starts,
-# upgrades, removes and purges the package by dpkg itself, on this machine's files with all changes kept apart. FOLDER is an empty one.
-# A line for each thing that holds; the first that does not ends it with 1.
+# upgrades, removes and purges the package by dpkg itself, on this machine's files with all changes isolated. FOLDER is an empty one.
+# Prints a line for each check that passes; the first failing one ends it with 1.
 set -euo pipefail
 package=$1 newer=$2 folder=$3
 here=$(dirname "$(readlink -f "$0")")
@@ -48,7 +48,7 @@ unit=/usr/lib/systemd/system/d2-sidecar.service
 is 'what systemd-analyze verify says' "$(systemd-analyze verify "$unit" 2>&1)" ''
 say 'the unit is valid'
 
-# As systemd would: the unit's command, user, environment and folder.
+# Like systemd: the unit's command, user, environment and folder.
 value() { sed -n "s/^$1=//p" "$unit"; }
 read -r -a environment <<< "$(value Environment)"
 read -r -a command <<< "$(value ExecStart)"
@@ -81,7 +81,7 @@ as_user "${reload[@]}" | grep -q 'nothing has changed'
 stop
 say 'the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0'
 
-# As docs/prometheus.md and docs/access-log.md have it: root makes the token, and the service reads it and writes the log.
+# By docs/prometheus.md and docs/access-log.md: root makes the token, and the service reads it and writes the log.
 config=/etc/d2-sidecar/sidecar.yaml
 cp "$config" /tmp/sidecar.yaml
 umask 077
@@ -124,7 +124,7 @@ say 'a token that the service cannot read is told by check, and does not keep it
 mv /tmp/sidecar.yaml "$config"
 rm /etc/d2-sidecar/tokens
 
-# The new package has another file, so dpkg asks; whoever just presses Enter keeps his own.
+# The new package has another file, so dpkg asks; Enter keeps the user's own.
 echo '# kept' >> /etc/d2-sidecar/sidecar.yaml
 echo | dpkg -i /tmp/newer.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'

@@ -8,7 +8,7 @@ import { copyProject, succeed } from './project-copy.ts';
 import { ROOT, run } from './run.ts';
 
 const UNIT = path.join(ROOT, 'config/systemd/d2-sidecar.service');
-/** Compressing, and dpkg, on a machine that others keep busy. */
+/** Compressing, and dpkg, on a busy machine. */
 const SLOW_MS = 300_000;
 const isRequired = process.env.D2S_REQUIRE_DEB !== undefined;
 const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
@@ -34,19 +34,19 @@ async function make(name: string, version: string): Promise<string> {
   return stdout.trim();
 }
 
-describe('the unit', () => {
-  it.skipIf(!canAnalyze)('is exposed less than 2.5 by the measure of systemd-analyze', async () => {
+describe('the systemd unit', () => {
+  it.skipIf(!canAnalyze)('has an exposure below 2.5 according to systemd-analyze', async () => {
     const options = ['security', '--offline=true', '--threshold=25', '--no-pager'];
     const { code, stdout } = await run('systemd-analyze', [...options, UNIT]);
     expect(stdout).toMatch(/Overall exposure level for d2-sidecar\.service: [\d.]+/);
     expect(code).toBe(0);
   });
 
-  it('tries a configuration again that cannot be used neither by a restart nor by a crash', () => {
+  it('does not restart with an invalid configuration', () => {
     expect(readFileSync(UNIT, 'utf8')).toMatch(/^RestartPreventExitStatus=64$/m);
   });
 
-  it('lets the access log be written where docs/access-log.md has it', () => {
+  it('allows writing the access log where docs/access-log.md has it', () => {
     const [, name = ''] = /^LogsDirectory=(.+)$/m.exec(readFileSync(UNIT, 'utf8')) ?? [];
     const guide = readFileSync(path.join(ROOT, 'docs/access-log.md'), 'utf8');
     const files = [...guide.matchAll(/\/var\/log\/[\w/.-]+\.log/g)].map(([file]) => path.dirname(file));
@@ -60,17 +60,17 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     packed = await make('one', '0.0.1-rc.1');
   }, SLOW_MS);
 
-  it('is the same to the byte when it is made again', { timeout: SLOW_MS }, async () => {
+  it('is reproducible to the byte', { timeout: SLOW_MS }, async () => {
     expect(readFileSync(await make('other', '0.0.1-rc.1')).equals(readFileSync(packed))).toBe(true);
   });
 
-  it('refuses a version that is none', async () => {
+  it('refuses a malformed version', async () => {
     const { code, stderr } = await run(process.execPath, ['scripts/deb.mjs', folder, 'v1'], { cwd: copy });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'deb: v1: not a version\n' });
   });
 
   it(
-    'names whoever makes it, and nobody who could be something else',
+    'names the given maintainer, and refuses an address that could inject another field',
     async () => {
       const by = (email: string) =>
         run(process.execPath, ['scripts/deb.mjs', path.join(folder, 'named'), '0.0.2'], {
@@ -85,7 +85,7 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     SLOW_MS,
   );
 
-  it('holds licences, changes and a manual, and nothing that others can write', async () => {
+  it('holds licences, changes and a manual, and no file that others can write', async () => {
     const place = path.join(folder, 'unpacked');
     await succeed('dpkg-deb', ['--extract', packed, place], folder);
     const documents = path.join(place, 'usr/share/doc/d2-sidecar');
@@ -112,7 +112,7 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     'is installed, started by its unit, upgraded, removed and purged',
     { timeout: SLOW_MS },
     async () => {
-      // So that an upgrade has to choose between what is new in the file and what was written into it.
+      // So that an upgrade has to choose between the new file and the edited one.
       appendFileSync(path.join(copy, 'config/sidecar.yaml'), '# new in this version\n');
       const packages = [packed, await make('newer', '0.0.1')];
       const place = path.join(folder, 'machine');

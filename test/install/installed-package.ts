@@ -1,6 +1,6 @@
 /**
- * The npm package as its user gets it: packed by `npm pack` from a copy of the sources, so that nobody's dist/ is built anew under his
- * feet, and installed into an empty folder far from the project's node_modules.
+ * The npm package as its user gets it: packed by `npm pack` from a copy of the sources, so that the project's dist/ is not rebuilt during
+ * other tests, and installed into an empty folder far from the project's node_modules.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,14 +31,14 @@ export interface StartedSidecar {
 }
 
 export class InstalledPackage {
-  /** The folder of this test, with nothing else in it: what it makes may be put there. */
+  /** The folder of this test; its files may be put there. */
   readonly folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'd2s-npm-')));
-  /** Where it is installed, the folder with node_modules. */
+  /** The folder with node_modules. */
   readonly user = path.join(this.folder, 'user');
   readonly place = path.join(this.user, 'node_modules/d2-sidecar');
   /** Paths of the files in the package, e.g. `dist/main.js`. */
   files: readonly string[] = [];
-  /** Those of the project that it was made of, without its tests. */
+  /** The project's files when it was packed, without its tests. */
   sources: ReadonlySet<string> = new Set();
   /** The project's package.json after it was packed. */
   packedFrom = '';
@@ -47,7 +47,7 @@ export class InstalledPackage {
   async install(): Promise<void> {
     const copy = path.join(this.folder, 'copy');
     await copyProject(copy);
-    // No --json: it would be mixed with what prepack prints.
+    // No --json: the output of prepack would be mixed in.
     await succeed('npm', ['pack', '--pack-destination', this.folder, ...NPM], copy);
     this.packedFrom = readFileSync(path.join(copy, 'package.json'), 'utf8');
     rmSync(path.join(copy, 'node_modules'), { recursive: true, force: true });
@@ -61,7 +61,7 @@ export class InstalledPackage {
       .map((name) => name.replace(/^package\//, ''));
     mkdirSync(this.user);
     writeFileSync(path.join(this.user, 'package.json'), '{}');
-    // Offline, and from no cache: all that it needs is in the archive.
+    // Offline, with an empty cache: the archive has everything that it needs.
     const cache = path.join(this.folder, 'npm-cache');
     await succeed('npm', ['install', '--offline', '--cache', cache, ...NPM, `../${archive}`], this.user);
   }
@@ -70,13 +70,13 @@ export class InstalledPackage {
     return JSON.parse(readFileSync(path.join(this.place, 'package.json'), 'utf8')) as Manifest;
   }
 
-  /** Runs a command of it to its end, as `npx d2-sidecar` or as the program that npm has linked. */
+  /** Runs a command of it to its end, through `npx d2-sidecar` or the linked program. */
   run(args: readonly string[], { by = 'link', env = {} }: RunOptions = {}): Promise<Ran> {
     const [program, words] = this.#words(by, args);
     return run(program, words, { cwd: this.user, env: { TMPDIR: this.user, ...env } });
   }
 
-  /** Resolves once it listens; rejects with its log if it ends before. */
+  /** Resolves once it listens; rejects with its log if it ends first. */
   async start(args: readonly string[], { by = 'link', env = {} }: RunOptions = {}): Promise<StartedSidecar> {
     const [program, words] = this.#words(by, args);
     const own = { TMPDIR: this.user, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env };
@@ -90,7 +90,7 @@ export class InstalledPackage {
     const logs: Readonly<Record<string, unknown>>[] = [];
     const listening = await new Promise<Readonly<Record<string, unknown>>>((resolve, reject) => {
       ended.then((code) => reject(new Error(`it ended with ${code}: ${JSON.stringify(logs)}`)), reject);
-      // Read to the end: an unread pipe would stop it once it is full.
+      // Read to the end: a full pipe would stop it.
       createInterface({ input: child.stdout }).on('line', (text) => {
         const line = JSON.parse(text) as Readonly<Record<string, unknown>>;
         logs.push(line);
@@ -117,7 +117,7 @@ export class InstalledPackage {
     return { code, stdout, stderr: '' };
   }
 
-  /** Ends what still runs, and takes everything away. */
+  /** Ends running programs, and removes everything. */
   async dispose(): Promise<void> {
     for (const child of this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
       const gone = once(child, 'exit');

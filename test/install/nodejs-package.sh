@@ -1,6 +1,6 @@
 #!/bin/bash
-# A machine whose Node.js is no Debian package gets one in name only, of the version that is there, so that the package of d2-sidecar can be
-# installed on it. As root, on a machine or in namespaces where nothing is lost by it.
+# On a machine whose Node.js is not a Debian package, installs an empty package of that name and version, so that the package of
+# d2-sidecar can be installed on it. As root, on a machine or in namespaces where that does no harm.
 set -euo pipefail
 
 [[ $(dpkg-query -W -f '${db:Status-Status}' nodejs 2> /dev/null) != installed ]] || exit 0

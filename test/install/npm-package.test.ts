@@ -1,4 +1,4 @@
-/** `npm pack`, and `npx d2-sidecar` of what it gives. That each part of it can be loaded there: npm-parts.test.ts. */
+/** `npm pack`, and `npx d2-sidecar` of its archive. npm-parts.test.ts tests that each part of it can be loaded. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { InstalledPackage } from './installed-package.ts';
 import { BUILD } from './project-copy.ts';
 import { ROOT } from './run.ts';
 
-/** npm takes its time, and there are several of it. */
+/** npm is slow, and runs several times. */
 const SLOW_MS = 300_000;
 
 let installed: InstalledPackage;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => installed.dispose());
 
 describe('the npm package', () => {
-  it('holds what it runs with, its documents and licences, and neither sources nor tests', () => {
+  it('holds its runtime files, documents and licences, but neither sources nor tests', () => {
     expect(installed.files).toEqual(
       expect.arrayContaining([
         ...['dist/main.js', 'dist/page/index.html', 'dist/licences/licences.txt', 'dist/licences/sbom.cdx.json'],
@@ -29,18 +29,18 @@ describe('the npm package', () => {
     expect(installed.files.filter((file) => !allowed.test(file))).toEqual([]);
   });
 
-  it('needs no other package, and has no script', () => {
+  it('needs no other package, and has no install script', () => {
     const modules = readdirSync(path.join(installed.user, 'node_modules')).filter((name) => !name.startsWith('.'));
     expect(modules).toEqual(['d2-sidecar']);
     const own = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>;
     const { private: isPrivate, scripts, dependencies, devDependencies, overrides, ...published } = own;
     expect(Object.keys(dependencies as object)).toContain('fastify');
     expect(installed.manifest).toEqual(published);
-    // `npm publish` refuses a folder that says so; it would tell the registry of the dependencies all the same.
+    // `npm publish` refuses a private package; otherwise it would publish the dependencies as well.
     expect(isPrivate).toBe(true);
   });
 
-  it('leaves package.json in the project as it was', () => {
+  it('leaves package.json in the project unchanged', () => {
     expect(installed.packedFrom).toBe(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
   });
 
@@ -58,7 +58,7 @@ describe('the npm package', () => {
     expect(imported.filter((name) => !new RegExp(`\n${name} [\\d.]+\n\n.*\\w`).test(text))).toEqual([]);
   });
 
-  it('has what its documents lead to in the project, except the sources', () => {
+  it('has every file of the project that its documents link to, except the sources', () => {
     const documents = installed.files.filter((file) => file.endsWith('.md'));
     const broken = documents.flatMap((file) => {
       const text = readFileSync(path.join(installed.place, file), 'utf8');
@@ -74,7 +74,7 @@ describe('the npm package', () => {
     expect(broken).toEqual([]);
   });
 
-  it('does not tell where it was made', () => {
+  it('does not reveal where it was made', () => {
     const files = installed.files.filter((file) => /\.(?:js|json|css|html|txt|md|yaml)$/.test(file));
     const places = [ROOT, installed.folder];
     const telling = files.filter((file) => {
@@ -84,18 +84,18 @@ describe('the npm package', () => {
     expect(telling).toEqual([]);
   });
 
-  it('can be started by its name', () => {
+  it('starts by its name', () => {
     expect(statSync(path.join(installed.place, 'dist/main.js')).mode & 0o111).toBe(0o111);
   });
 
-  it('checks a configuration by npx, without having anything else', { timeout: SLOW_MS }, async () => {
+  it('checks a configuration by npx, without any other package', { timeout: SLOW_MS }, async () => {
     const file = path.join(installed.place, 'config/sidecar.yaml');
     const { code, stdout } = await installed.run(['check', '--config', file], { by: 'npx' });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^upstream:$/m);
   });
 
-  it('tells the same version and build in --version, its log and /metrics', { timeout: SLOW_MS }, async () => {
+  it('shows the same version and build in --version, its log and /metrics', { timeout: SLOW_MS }, async () => {
     const { version } = installed.manifest;
     const told = await installed.run(['--version'], { by: 'npx' });
     expect(told.stdout).toBe(`${version} (build ${BUILD}, Node ${process.version})\n`);

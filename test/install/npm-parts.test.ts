@@ -1,6 +1,6 @@
 /**
- * Each file of the installed package is loaded by something that a user can do, and nothing is loaded from anywhere else: what Node.js
- * has loaded is what it writes for NODE_V8_COVERAGE. So a part that is loaded only when it is needed cannot be one that is missing.
+ * Each file of the installed package is loaded by a user's action, and nothing is loaded from elsewhere: Node.js lists the
+ * loaded files for NODE_V8_COVERAGE. So no lazily loaded part can be missing.
  */
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ import { InstalledPackage, type StartedSidecar } from './installed-package.ts';
 
 const SLOW_MS = 300_000;
 const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-/** The public answer of a JVM over HTTP, as short as it can be. */
+/** The public answer of a JVM over HTTP, minimal. */
 const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loaded 7.0\n';
 
-/** The application server, the receiver of OTLP and the JVM's metrics in one; knows what it was asked. */
+/** The application server, the receiver of OTLP and the JVM's metrics in one; records its requests. */
 class Upstream {
   readonly asked: string[] = [];
   readonly #server = http.createServer((request, response) => {
@@ -34,7 +34,7 @@ class Upstream {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Resolves once it has been asked that. */
+  /** Resolves after a request for that path. */
   async hasBeenAsked(what: string): Promise<void> {
     while (!this.asked.includes(what)) await once(this.#server, 'request');
   }
@@ -99,7 +99,7 @@ async function askAsOldClient(address: string): Promise<string> {
 }
 
 describe('the installed package', () => {
-  it('tells about itself, checks a configuration and makes credentials', { timeout: SLOW_MS }, async () => {
+  it('prints its help and version, checks a configuration and creates credentials', { timeout: SLOW_MS }, async () => {
     const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
     expect((await run('--help')).stdout).toContain('d2-sidecar check');
     expect((await run('--version')).code).toBe(0);
@@ -114,7 +114,7 @@ describe('the installed package', () => {
     });
   });
 
-  it('serves with all that is off by default, and can be asked by its commands', { timeout: SLOW_MS }, async () => {
+  it('serves with every optional feature on, and answers its commands', { timeout: SLOW_MS }, async () => {
     const accessLog = path.join(installed.folder, 'access.log');
     const state = path.join(installed.folder, 'state/numbers');
     mkdirSync(path.dirname(state), { mode: 0o700 });
@@ -155,10 +155,10 @@ describe('the installed package', () => {
     expect(await sidecar.ended).toBe(0);
     expect(readFileSync(accessLog, 'utf8')).toContain('E.Demo.TestInOut');
     expect(readFileSync(state).length).toBeGreaterThan(0);
-    expect(sidecar.logs.map(({ msg }) => msg)).toContain('systemd-notify cannot tell the service manager');
+    expect(sidecar.logs.map(({ msg }) => msg)).toContain('systemd-notify cannot notify the service manager');
   });
 
-  it('serves over TLS to readers who are known', { timeout: SLOW_MS }, async () => {
+  it('serves over TLS, and answers 401 to readers without a token', { timeout: SLOW_MS }, async () => {
     const authority = certificates.authority();
     const { certFile, keyFile } = certificates.signed(authority, { name: 'localhost' });
     const ca = readFileSync(authority.certFile);
@@ -184,12 +184,12 @@ describe('the installed package', () => {
     await stop(sidecar);
   });
 
-  it('shows itself', { timeout: SLOW_MS }, async () => {
+  it('runs its demo', { timeout: SLOW_MS }, async () => {
     const told = await installed.runUntil(['demo'], /\/api\/rest\/v0\/admin/, { NODE_V8_COVERAGE: coverage });
     expect(told.code).toBe(0);
   });
 
-  it('has loaded each of its files for that, and none of anybody else', () => {
+  it('has loaded each of its files, and no others, in the tests above', () => {
     const dist = path.join(installed.place, 'dist');
     const loaded = new Set(
       readdirSync(coverage)

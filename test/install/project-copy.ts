@@ -1,9 +1,9 @@
-/** A copy of the project, so that a release can be made of it while others work on the sources, and nobody's dist/ changes under his feet. */
+/** A copy of the project, so that a release can be built from it while the sources change, without touching the project's dist/. */
 import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { type Ran, ROOT, run } from './run.ts';
 
-/** What is built there is told that it comes from this: a copy has no repository. */
+/** The commit for builds in the copy, which has no repository. */
 export const BUILD = '0123456789ab';
 
 const NOT_COPIED = /^(?:node_modules|\.git|dist.*|coverage|test)$/;
@@ -13,8 +13,8 @@ export async function copyProject(copy: string): Promise<void> {
   mkdirSync(copy);
   for (const name of readdirSync(ROOT).filter((one) => !NOT_COPIED.test(one)))
     cpSync(path.join(ROOT, name), path.join(copy, name), { recursive: true });
-  // Links to the same files where that is possible: a quarter of a gigabyte. A link to the folder would not do: what is in the bundle
-  // is told by where it is.
+  // Hard links where possible: a quarter of a gigabyte. A link to the folder would not do: the bundle's content
+  // is identified by its path.
   const modules = [path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules')];
   const linked = await run('cp', ['-al', ...modules]);
   if (linked.code === 0) return;
@@ -22,7 +22,7 @@ export async function copyProject(copy: string): Promise<void> {
   await succeed('cp', ['-a', ...modules], copy);
 }
 
-/** Runs a program in a copy; rejects with what it printed unless it ends with 0. */
+/** Runs a program in a copy; rejects with its output unless it ends with 0. */
 export async function succeed(program: string, args: readonly string[], cwd: string): Promise<Ran> {
   const ran = await run(program, args, { cwd, env: { BUILD_COMMIT: BUILD } });
   if (ran.code !== 0) throw new Error(`${program} ${args[0]} ended with ${ran.code}\n${ran.stdout}${ran.stderr}`);

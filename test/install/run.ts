@@ -10,7 +10,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** The environment of the test without what configures a sidecar or another one's npm, and without what Node.js loads for a test. */
+/** The test's environment without variables that configure a sidecar or npm, or that make Node.js load something for a test. */
 export function plainEnv(): NodeJS.ProcessEnv {
   const isLeftOut = (name: string) => /^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$|NODE_OPTIONS$)/.test(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));

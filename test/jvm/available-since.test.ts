@@ -10,7 +10,7 @@ const READING: JvmReading = {
 };
 
 describe('the condition of the JVM', () => {
-  it('tells since when it can be read: a reading that fails is no gap, one that is too old is', async () => {
+  it('reports since when it can be read: a failed reading is no gap, a stale one is', async () => {
     const clock = new ManualClock();
     const startMs = clock.epochMs();
     let isThere = false;

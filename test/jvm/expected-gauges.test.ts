@@ -65,7 +65,7 @@ describe.each(JVMS)('the gauges expected of %s', (jvm) => {
     expect([...expected.keys()].sort()).toEqual([...shown.keys()].sort());
   });
 
-  it('are its values, but for what moved in the tenth of a second between', () => {
+  it('equal its values, except for what changed within a tenth of a second', () => {
     const differing = deviations(beans, shown, beans).map((deviation) => deviation.gauge);
     const moved = differing.filter((gauge) => !CHANGED_SINCE_3_2.includes(gauge));
     // Printing the beans and loading the library compiled code, loaded classes and touched new regions.
@@ -73,7 +73,7 @@ describe.each(JVMS)('the gauges expected of %s', (jvm) => {
     expect(moved.filter((gauge) => !isMoving.test(gauge))).toEqual([]);
   });
 
-  it('know no total of a limited and an unlimited memory, and a share of what is committed', () => {
+  it('have no total of limited and unlimited memory, and a ratio to the committed size', () => {
     expect(expected.get('jvm.memory.total.max')).toBe(-1);
     expect(expected.get('jvm.memory.non-heap.usage')).toBe(beans.nonHeap.used / beans.nonHeap.committed);
   });
@@ -84,7 +84,7 @@ describe('a comparison', () => {
   const right = expectedGauges(beans);
   const withGauge = (name: string, value: number) => deviations(beans, new Map(right).set(name, value), beans);
 
-  it('finds nothing in the beans’ own gauges', () => {
+  it('finds no deviation in the beans’ own gauges', () => {
     expect(deviations(beans, right, beans)).toEqual([]);
   });
 
@@ -109,7 +109,7 @@ describe('a comparison', () => {
     expect(withGauge('jvm.memory.heap.used', value * 0.97)).toMatchObject([{ kind: 'differs' }]);
   });
 
-  it('finds gauges that are missing, and such as no bean has', () => {
+  it('finds missing gauges and gauges without a bean', () => {
     const gauges = new Map(right).set('jvm.memory.pools.PermGen.used', 1);
     gauges.delete('jvm.memory.heap.init');
     expect(deviations(beans, gauges, beans)).toEqual([

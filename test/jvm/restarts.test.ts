@@ -119,7 +119,7 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
     expect(monitor.state).toMatchObject({ kind: 'available', ageMs: 0 });
   }
 
-  it('is shown no more after it has ended, and again once it has been started again', async () => {
+  it('disappears after its end, and appears again after a restart', async () => {
     await truth.stop();
     expect(await refreshUntilStale()).toMatchObject({
       kind: 'unavailable',
@@ -129,7 +129,7 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
     await isBackWithinOneRefresh();
   });
 
-  it('is shown no more after SIGKILL, which leaves its file', async () => {
+  it('disappears after SIGKILL, which leaves its file', async () => {
     await truth.kill('SIGKILL');
     expect(existsSync(`/tmp/hsperfdata_${userInfo().username}/${truth.pid}`)).toBe(true);
     expect(await refreshUntilStale()).toMatchObject({
@@ -140,7 +140,7 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
     await isBackWithinOneRefresh();
   });
 
-  it('is shown no more while it stands still, and again when it goes on', async () => {
+  it('disappears while it is stopped, and appears again when it continues', async () => {
     await truth.kill('SIGSTOP');
     expect(await refreshUntilStale()).toMatchObject({
       kind: 'unavailable',
@@ -150,7 +150,7 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
     await isBackWithinOneRefresh();
   });
 
-  it('is told from the one that has taken its place between two refreshes', async () => {
+  it('is distinguished from a JVM that replaced it between two refreshes', async () => {
     await truth.loadClasses(500);
     clock.passMs(5_000);
     await monitor.refresh();
@@ -163,9 +163,9 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
   });
 });
 
-describe.runIf(isInstalled)('a monitor that goes on for long', () => {
+describe.runIf(isInstalled)('a monitor that runs for long', () => {
   it.each(['hsperfdata', 'hsperfdata+attach'] as const)(
-    `takes no more memory and no more descriptors after ${REFRESHES} refreshes by %s`,
+    `uses no more memory and descriptors after ${REFRESHES} refreshes by %s`,
     async (name) => {
       const compiled = await compileTruth();
       const jvm = installedJvms().at(-1)!;

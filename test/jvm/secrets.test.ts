@@ -33,7 +33,7 @@ function fileOf(texts: Readonly<Record<string, string>>): Buffer {
   return bytes;
 }
 
-it('the counters of JVMs that could all be meant', async () => {
+it('the counters of several candidates', async () => {
   const markers = new Markers();
   for (const pid of [812, 813]) {
     const command = `org.apache.catalina.startup.Bootstrap -Dpassword=${markers.at(`${pid}: javaCommand`)} start`;

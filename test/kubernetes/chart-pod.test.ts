@@ -1,6 +1,6 @@
 /**
- * The values of docs/kubernetes.md with Secrets, a claim and a variable, as the chart renders them, in a Pod: TLS for clients, users of the
- * monitoring port, the password of the JVM, and a state that outlives the container.
+ * The values of docs/kubernetes.md with Secrets, a claim and a variable, rendered by the chart, in a Pod: TLS for clients, users of the
+ * monitoring port, the password of the JVM, and a state that survives the container.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -25,7 +25,7 @@ const ENV = {
 
 type Values = Readonly<Record<string, Json>>;
 
-describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart', () => {
+describe.skipIf(reason !== undefined || !arePodsWanted)('a Pod of the chart', () => {
   const certificates = new CertificateFolder();
   const scraper = tokenLine('prometheus', 'metrics');
   let renderer: Renderer;
@@ -59,7 +59,7 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
   }
 
   it(
-    'the values of docs/kubernetes.md do what they are for',
+    'works with the values of docs/kubernetes.md',
     async () => {
       pod = await open();
       await pod.ask('listen', { port: 8080 });
@@ -87,7 +87,7 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
   );
 
   it(
-    'the password of the JVM may be in a variable',
+    'takes the password of the JVM from a variable',
     async () => {
       const jvm = {
         http: { kind: 'jolokia', url: ENV.D2_SIDECAR_JVM_HTTP_URL, username: 'monitor', passwordEnv: 'JVM_PASSWORD' },
@@ -106,7 +106,7 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
   );
 
   it(
-    'without an fsGroup it cannot read the key for TLS',
+    'cannot read the key for TLS without an fsGroup',
     async () => {
       pod = await open((values) => ({ ...values, fsGroup: null }));
       const sidecar = await pod.start('d2-sidecar', ENV);
@@ -116,7 +116,7 @@ describe.skipIf(reason !== undefined || !arePodsWanted)('in a Pod of the chart',
   );
 });
 
-it.runIf(reason !== undefined)('charts are not rendered', ({ skip }) => skip(reason));
+it.runIf(reason !== undefined)('the charts are not rendered on this machine', ({ skip }) => skip(reason));
 
 /** With its user and password, by the sidecar. */
 async function jvmIsAsked(pod: Pod): Promise<void> {
@@ -124,7 +124,7 @@ async function jvmIsAsked(pod: Pod): Promise<void> {
   await vi.waitFor(async () => expect((await pod.ask('authorized')).authorized).toContainEqual(asked), 60_000);
 }
 
-/** The block of YAML in docs/kubernetes.md that has this value of the chart. */
+/** The block of YAML in docs/kubernetes.md with this value of the chart. */
 function readExample(name: string): Values {
   const [fence, ...others] = readDocument('docs/kubernetes.md').fences.filter(
     ({ language, text }) => language === 'yaml' && new RegExp(`^${name}:`, 'm').test(text),

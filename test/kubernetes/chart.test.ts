@@ -13,7 +13,7 @@ const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, 'package.js
 const CHART = path.join(FOLDER, 'chart');
 const reason = process.env.D2S_REQUIRE_HELM === undefined ? whyNot() : undefined;
 
-/** Programs of their own are run many times. */
+/** Separate programs are run many times. */
 const SLOW = 120_000;
 const URL = 'http://d2000.plant.example:8080/smartWeb';
 const image = { repository: 'registry.example/d2-sidecar' };
@@ -57,7 +57,7 @@ describe.skipIf(reason !== undefined)('the chart', () => {
     renderer = new Renderer();
     example = mkdtempSync(path.join(tmpdir(), 'd2s-chart-'));
     cpSync(path.join(FOLDER, 'examples/chart'), example, { recursive: true });
-    // What `helm dependency update` does.
+    // Like `helm dependency update`.
     cpSync(CHART, path.join(example, 'charts/d2-sidecar'), { recursive: true });
   }, 240_000);
   afterAll(() => {
@@ -66,7 +66,7 @@ describe.skipIf(reason !== undefined)('the chart', () => {
   });
 
   it(
-    'gives manifests that hold to the published schemas, with all kinds of values',
+    'gives manifests that match the published schemas, with all kinds of values',
     () => {
       const open = inside({ ...extras, monitoring: all.monitoring, networkPolicy: { enabled: true } });
       const manifests = [
@@ -90,7 +90,7 @@ describe.skipIf(reason !== undefined)('the chart', () => {
   });
 
   it(
-    'writes a configuration that the sidecar takes',
+    'writes a configuration that the sidecar accepts',
     async () => {
       for (const values of [least, all]) {
         const text = String(at(find(renderer.render(CHART, values), 'ConfigMap'), 'data', 'sidecar.yaml'));
@@ -132,13 +132,13 @@ describe.skipIf(reason !== undefined)('the chart', () => {
     SLOW,
   );
 
-  it('renders no image that nobody has named, and says how to get one', () => {
+  it('renders no image without a name, and says how to get one', () => {
     const told = /image\.repository: missing, expected .* There is no public image.* docker build .* docker push /;
     expect(() => renderer.render(CHART, { upstream: { url: URL } })).toThrow(told);
     expect(() => renderer.render(example, {})).toThrow(told);
   });
 
-  it('gives the container further volumes and variables, in the gateway as in the Pod of another chart', () => {
+  it('gives the container more volumes and variables, in the gateway as in the Pod of another chart', () => {
     for (const [chart, values, list] of [
       [CHART, { ...least, ...extras }, 'containers'],
       [example, inside(extras), 'initContainers'],
@@ -148,7 +148,7 @@ describe.skipIf(reason !== undefined)('the chart', () => {
       expect(at(spec, list, 0, 'volumeMounts')).toEqual(expect.arrayContaining(extras.extraVolumeMounts));
       expect(at(spec, list, 0, 'env')).toEqual(extras.extraEnv);
       expect(at(spec, list, 0, 'envFrom')).toEqual(extras.extraEnvFrom);
-      // What it reads and writes in them is by this group, since it is not root.
+      // Its access to them is through this group, since it is not root.
       expect(at(spec, 'securityContext', 'fsGroup')).toBe(65532);
       expect(at(spec, list, 0, 'securityContext')).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true });
     }
@@ -159,23 +159,20 @@ describe.skipIf(reason !== undefined)('the chart', () => {
     expect(names).toEqual(['D2_SIDECAR_MONITOR_HOST', 'D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE', 'JVM_PASSWORD']);
   });
 
-  it('leaves the group of volumes to the cluster where it is told to, and replaces Pods as it is told to', () => {
+  it('leaves the group of volumes to the cluster and replaces Pods as the values say', () => {
     const spec = at(find(renderer.render(CHART, { ...all, fsGroup: null }), 'Deployment'), 'spec');
     expect(Object(at(spec, 'template', 'spec'))).not.toHaveProperty('securityContext');
     expect(at(spec, 'strategy')).toEqual({ type: 'Recreate' });
   });
 
-  it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])(
-    'labels the %s for the Prometheus that is to find it',
-    (kind) => {
-      expect(at(find(renderer.render(CHART, all), kind), 'metadata', 'labels', 'release')).toBe('prometheus');
-      const { labels: _, ...plain } = all.monitoring;
-      const labels = at(find(renderer.render(CHART, { ...all, monitoring: plain }), kind), 'metadata', 'labels');
-      expect(labels).not.toHaveProperty('release');
-    },
-  );
+  it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])('labels the %s so that Prometheus finds it', (kind) => {
+    expect(at(find(renderer.render(CHART, all), kind), 'metadata', 'labels', 'release')).toBe('prometheus');
+    const { labels: _, ...plain } = all.monitoring;
+    const labels = at(find(renderer.render(CHART, { ...all, monitoring: plain }), kind), 'metadata', 'labels');
+    expect(labels).not.toHaveProperty('release');
+  });
 
-  it('says that monitors without a label may not be found', () => {
+  it('warns that monitors without a label may not be found', () => {
     const { labels: _, ...plain } = all.monitoring;
     expect(renderer.notes(CHART, { ...all, monitoring: plain })).toContain('No monitoring.labels are set');
     expect(renderer.notes(CHART, all)).not.toContain('monitoring.labels');
@@ -189,7 +186,7 @@ describe.skipIf(reason !== undefined)('the chart', () => {
 
   it.each<[string, Json, string]>([
     ['no upstream', {}, '/upstream/url: must match pattern'],
-    ['an upstream that is no address', { upstream: { url: 'd2000:8080' } }, '/upstream/url: must match pattern'],
+    ['an upstream that is not an address', { upstream: { url: 'd2000:8080' } }, '/upstream/url: must match pattern'],
     [
       'the upstream in two places',
       { ...least, config: { upstream: { url: URL } } },
@@ -201,29 +198,29 @@ describe.skipIf(reason !== undefined)('the chart', () => {
       'must NOT have additional properties {"additionalProperty":"replicas"}',
     ],
     ['an unknown mode', { ...least, mode: 'proxy' }, '/mode: must be equal to one of the allowed values'],
-    ['a port that is a text', { ...least, service: { port: '80' } }, '/service/port: must be integer'],
+    ['a port that is a string', { ...least, service: { port: '80' } }, '/service/port: must be integer'],
     [
       'a volume without a name',
       { ...least, extraVolumes: [{ secret: { secretName: 'x' } }] },
       '/extraVolumes/0: must have',
     ],
-    ['a mount that is nowhere', { ...least, extraVolumeMounts: [{ name: 'x' }] }, '/extraVolumeMounts/0: must have'],
+    ['a mount without a path', { ...least, extraVolumeMounts: [{ name: 'x' }] }, '/extraVolumeMounts/0: must have'],
     ['a variable without a name', { ...least, extraEnv: [{ value: 'x' }] }, '/extraEnv/0: must have'],
     [
-      'an address of runbooks that is none',
+      'an invalid address of runbooks',
       { ...least, monitoring: { prometheusRule: { runbookBaseUrl: 'docs' } } },
       '/monitoring/prometheusRule/runbookBaseUrl: must match pattern',
     ],
-    ['a container for older clusters', { ...least, plainContainer: true }, '{"additionalProperty":"plainContainer"}'],
+    ['the removed key plainContainer', { ...least, plainContainer: true }, '{"additionalProperty":"plainContainer"}'],
     ['an unknown key further in', { ...least, monitoring: { enable: true } }, '{"additionalProperty":"enable"}'],
   ])('refuses %s', (_, values, message) => {
     expect(() => renderer.render(CHART, values)).toThrow(message);
   });
 });
 
-it.runIf(reason !== undefined)('charts are not rendered', ({ skip }) => skip(reason));
+it.runIf(reason !== undefined)('the charts are not rendered on this machine', ({ skip }) => skip(reason));
 
-/** With lists of named things in the order of their names: kustomize puts what it adds in front. */
+/** With lists of named things sorted by name: kustomize puts its additions in front. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) {
     const isNamed = value.every((one) => typeof one === 'object');

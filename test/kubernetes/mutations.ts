@@ -1,4 +1,4 @@
-/** What may be wrong with a manifest: an unknown key in each of its objects, a value of another type, a key that is absent. */
+/** Faults of a manifest: an unknown key in each of its objects, a value of another type, a missing key. */
 import type { Json, Manifest } from './manifests.ts';
 
 /** The key that no schema knows. */
@@ -6,7 +6,7 @@ export const UNKNOWN = 'd2sUnknown';
 
 export interface Mutation {
   readonly manifest: Manifest;
-  /** The object that got the key, or the key that is wrong or absent, e.g. `spec.template`. */
+  /** The object that got the key, or the key that is wrong or missing, e.g. `spec.template`. */
   readonly where: string;
 }
 
@@ -17,7 +17,7 @@ export function withUnknownKeys(manifest: Manifest): readonly Mutation[] {
     .map(({ where }) => ({ manifest: change(manifest, where, (old) => ({ ...Object(old), [UNKNOWN]: 'x' })), where }));
 }
 
-/** One for each text, number and truth value below the kind. A schema cannot tell one text from another, so all become objects. */
+/** One for each string, number and boolean below the kind. A schema cannot distinguish two strings, so all become objects. */
 export function withWrongTypes(manifest: Manifest): readonly Mutation[] {
   return walk(manifest.content, '')
     .filter(({ value, where }) => !isObject(value) && !Array.isArray(value) && !/^(?:apiVersion|kind)$/.test(where))
@@ -28,7 +28,7 @@ export function withoutKey(manifest: Manifest, where: string): Manifest {
   return change(manifest, where, () => undefined);
 }
 
-/** Where the names are the user's. */
+/** Objects whose keys are the user's. */
 function isFree(kind: string, where: string): boolean {
   if (kind === 'Service' && where === 'spec.selector') return true;
   if (/^(?:ConfigMap|Secret)$/.test(kind) && /^(?:data|stringData)$/.test(where)) return true;
@@ -46,7 +46,7 @@ function change(manifest: Manifest, where: string, to: (old: Json) => Json | und
   return { ...manifest, source, content: replaced(manifest.content, segments(manifest.content, where), to) as Json };
 }
 
-/** Keys may have dots in them, as those of labels do: the longest that fits counts. */
+/** Keys may contain dots, like those of labels: the longest match counts. */
 function segments(value: Json, where: string): readonly string[] {
   if (where === '') return [];
   const key = Object.keys(Object(value))

@@ -1,4 +1,4 @@
-/** The commands, probes and hooks of the manifests are run, by the user and on the read-only tree that they ask for. */
+/** Runs the commands, probes and hooks of the manifests, as the user and on the read-only tree that they specify. */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -17,9 +17,9 @@ interface Setting {
   readonly name: string;
   readonly user: number;
   readonly isMonitoringOpen: boolean;
-  /** What the test cannot have as the manifest has it. */
+  /** Settings that the test has to change. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What the log warns of because of `env`. */
+  /** The log's warnings because of `env`. */
   readonly warnings?: readonly unknown[];
 }
 
@@ -48,7 +48,7 @@ afterEach(async () => {
   pod = undefined;
 });
 
-describe.skipIf(!arePodsWanted)('in a Pod', () => {
+describe.skipIf(!arePodsWanted)('the sidecar in a Pod', () => {
   it.each(settings)(
     '$name: starts before the application, serves, drains and ends',
     async (setting) => {
@@ -80,7 +80,7 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
   );
 
   it.each(settings)(
-    '$name: runs as its user, without rights, its monitoring port as open as it is meant to be',
+    '$name: runs as its user, without privileges, with its monitoring port as open as documented',
     async (setting) => {
       const { sidecar, spec } = await open(setting);
       await until(() => passes(sidecar, at(spec, 'startupProbe')), 'its startup probe');
@@ -106,7 +106,7 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
   );
 
   it(
-    'comes back after a crash beside what it left in /tmp',
+    'restarts after a crash despite its leftovers in /tmp',
     async () => {
       const { sidecar, spec } = await open(settings[0] as Setting);
       await until(() => passes(sidecar, at(spec, 'startupProbe')), 'its startup probe');
@@ -120,7 +120,7 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
   );
 
   it(
-    'takes a changed ConfigMap when it is told to, and none that it cannot use',
+    'applies a changed ConfigMap on request, and refuses an invalid one',
     async () => {
       const { sidecar, spec } = await open(settings[0] as Setting);
       await until(() => passes(sidecar, at(spec, 'startupProbe')), 'its startup probe');
@@ -142,7 +142,7 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
   );
 
   it.skipIf(!isTomcatInstalled() && process.env.D2S_REQUIRE_TOMCAT === undefined)(
-    'reads the counters of the JVM in the other container from the /tmp that they share',
+    'reads the counters of the JVM in the other container from the shared /tmp',
     async () => {
       await open(settings[0] as Setting);
       await pod?.startTomcat();
@@ -156,7 +156,7 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
   );
 
   it(
-    'takes a changed Secret by itself',
+    'applies a changed Secret without a request',
     async () => {
       const { sidecar, spec } = await open(settings[1] as Setting);
       await until(() => passes(sidecar, at(spec, 'startupProbe')), 'its startup probe');
@@ -164,7 +164,7 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
       project(pod?.volumes.get('d2-sidecar-access') as string, { tokens: other.line }, 0o440, 65532);
       const status = async (token: string) =>
         (await pod?.get(`${MONITOR}/metrics`, { authorization: `Bearer ${token}` }))?.status;
-      // By the old one, which is good until then: tries with one that is not good yet are limited.
+      // With the old one, which is valid until then: attempts with a token that is not valid yet are limited.
       await until(async () => (await status(known.token)) === 401, 'the old token to be refused');
       expect(await status(other.token)).toBe(200);
     },
@@ -172,11 +172,11 @@ describe.skipIf(!arePodsWanted)('in a Pod', () => {
   );
 });
 
-it.runIf(!arePodsWanted)('Pods are not tried: that takes root, Linux and ip(8)', () => {
+it.runIf(!arePodsWanted)('Pods are not tried on this machine: that takes root, Linux and ip(8)', () => {
   expect(canRunPods).toBe(false);
 });
 
-/** A Pod of what is built, with its sidecar started, and that container of the manifest. */
+/** A Pod of the build, with its sidecar started, and that container of the manifest. */
 async function open({ name, env }: Setting): Promise<{ readonly sidecar: Container; readonly spec: Json }> {
   const manifests = buildKustomization(path.join(FOLDER, name));
   const template = at(find(manifests, 'Deployment'), 'spec', 'template', 'spec');
@@ -194,7 +194,7 @@ function configMaps(manifests: readonly Manifest[]): Readonly<Record<string, Rea
   return Object.fromEntries(all.map((one) => [at(one, 'metadata', 'name'), at(one, 'data')]));
 }
 
-/** As kubelet does it. */
+/** Like kubelet. */
 async function passes(container: Container, probe: Json): Promise<boolean> {
   const { exec, httpGet } = Object(probe);
   if (exec !== undefined) return (await container.exec(exec.command)).code === 0;
@@ -212,7 +212,7 @@ async function until(holds: () => Promise<boolean>, what: string): Promise<void>
 
 interface Token {
   readonly token: string;
-  /** What the sidecar knows of it. */
+  /** The sidecar's knowledge of it. */
   readonly line: string;
 }
 

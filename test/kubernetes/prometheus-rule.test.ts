@@ -1,4 +1,4 @@
-/** What Kubernetes gets of config/prometheus/rules.yml is that file: rule by rule, and text by text. `npm run rules` writes the copies. */
+/** The copies of config/prometheus/rules.yml for Kubernetes equal that file, rule by rule. `npm run generate` writes them. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -57,25 +57,25 @@ describe.skipIf(reason !== undefined)('the PrometheusRule of the chart', () => {
       monitoring: { enabled: true, prometheusRule },
     });
 
-  it('has the rules of the file, with the braces that are Prometheus’', () => {
+  it('has the rules of the file, with the braces of Prometheus templates', () => {
     const groups = groupsOf(render({ enabled: true }));
     expect(groups).toEqual(readRuleGroups());
     expect(JSON.stringify(groups)).toContain('{{ $labels.instance }}');
     expectPromtoolToTake(groups);
   });
 
-  it.each([BASE, `${BASE}/`])('has links to runbooks at the address that is given: %s', (runbookBaseUrl) => {
+  it.each([BASE, `${BASE}/`])('links to runbooks at the given address: %s', (runbookBaseUrl) => {
     const groups = groupsOf(render({ enabled: true, runbookBaseUrl }));
     expect(groups).toEqual(withBase(readRuleGroups()));
     expectPromtoolToTake(groups);
   });
 
-  it('is not there by default', () => {
+  it('is absent by default', () => {
     expect(render({}).map(({ kind }) => kind)).not.toContain('PrometheusRule');
   });
 });
 
-it.runIf(reason !== undefined)('charts are not rendered', ({ skip }) => skip(reason));
+it.runIf(reason !== undefined)('the charts are not rendered on this machine', ({ skip }) => skip(reason));
 
 function withBase(groups: readonly RuleGroup[]): readonly RuleGroup[] {
   return groups.map(({ rules, ...group }) => ({

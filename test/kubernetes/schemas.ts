@@ -1,6 +1,6 @@
 /**
  * The published schemas: those of Kubernetes (its OpenAPI document) and of the Prometheus operator (its CRDs), as `kubernetes-models`
- * has them. Its validators know types and required keys and let unknown keys pass; its interfaces do not, so the compiler is asked as
+ * has them. Its validators check types and required keys and let unknown keys pass; its interfaces do not, so the compiler checks as
  * well: each manifest is written as an object literal of its interface.
  */
 import { spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ const require = createRequire(import.meta.url);
 
 type Model = new (content: Json) => { validate(): void };
 
-/** What the validators say, e.g. `x: Deployment y: data/spec must have required property 'template'`; empty for what is right. */
+/** The validators' complaints, e.g. `x: Deployment y: data/spec must have required property 'template'`; empty for a valid manifest. */
 export function validate(manifests: readonly Manifest[]): readonly string[] {
   return manifests.flatMap((manifest) => {
     try {
@@ -35,11 +35,11 @@ export interface Finding {
   readonly index: number;
   /** The manifest and the key, e.g. `x: Deployment y: spec.replica`. */
   readonly where: string;
-  /** Of the compiler. */
+  /** The compiler's message. */
   readonly message: string;
 }
 
-/** What the compiler says of all manifests, in one run. Throws if it says something of anything else. */
+/** The compiler's complaints about all manifests, in one run. Throws if it complains about anything else. */
 export function typeCheck(manifests: readonly Manifest[]): readonly Finding[] {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-manifests-'));
   try {
@@ -100,7 +100,7 @@ function toSource(manifests: readonly Manifest[]): readonly SourceLine[] {
   return [...imports, ...literals];
 }
 
-/** One key a line, so that a line of the compiler's is a key of the manifest. */
+/** One key a line, so that a line of the compiler's identifies a key of the manifest. */
 function print(value: Json, key: string, before: string, after: string, emit: (text: string, key: string) => void) {
   if (typeof value !== 'object' || value === null) {
     emit(`${before}${JSON.stringify(value)}${after}`, key);

@@ -12,7 +12,7 @@ it('lets an address in up to its share, and again when one has left', () => {
   expect(counts.enter('10.0.0.1')).toBeUndefined();
 });
 
-it('takes one host of IPv6 for one, whatever address of its /64 it comes from', () => {
+it('counts all addresses of an IPv6 /64 as one host', () => {
   const counts = new AddressCounts(1);
   expect(counts.enter('2001:db8:1:2::1')).toBeDefined();
   expect(counts.enter('2001:db8:1:2:ffff::9')).toBeUndefined();
@@ -30,7 +30,7 @@ it('holds nothing of addresses that have left', () => {
   expect(counts.size).toBe(0);
 });
 
-it('takes another limit for those that come from then on; 0 is none', () => {
+it('applies a new limit to later connections; 0 means none', () => {
   const counts = new AddressCounts(1);
   counts.enter('10.0.0.1');
   expect(counts.enter('10.0.0.1')).toBeUndefined();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { AddressRate } from '../../src/limits/address-rate.ts';
 import { ManualClock } from '../measure/record/manual-clock.ts';
 
-it('an address has its number within any minute, and not one more', () => {
+it('an address has its number in any minute, and no more', () => {
   const clock = new ManualClock();
   const rate = new AddressRate(clock, 3);
   expect([1, 2, 3, 4].map(() => rate.take('10.0.0.7'))).toEqual([true, true, true, false]);
@@ -23,7 +23,7 @@ it('addresses do not share a number, but the forms of one do, and the /64 of a h
   expect(rate.take('2001:db8::2')).toBe(false);
 });
 
-it('a full table takes no new address until a minute of another one is over', () => {
+it('a full table takes a new address only after another one’s minute', () => {
   const clock = new ManualClock();
   const rate = new AddressRate(clock, 2);
   const addressOf = (i: number) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;

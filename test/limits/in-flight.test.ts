@@ -46,7 +46,7 @@ for (const mode of MODES) {
       expect(await stand.hits(KEY)).toBe(1);
     });
 
-    it('gives a place back that its client has left', async () => {
+    it('frees the place of a client that has left', async () => {
       const peer = await stand.connect();
       expectBusy(await peer.ask(get('/a')));
       holders[0]!.socket.destroy();
@@ -54,7 +54,7 @@ for (const mode of MODES) {
       expect((await peer.ask(get('/a'))).status).toBe(200);
     });
 
-    it('drops a body that comes with its head, behind it, or in chunks, and nothing of it gets upstream', async () => {
+    it('drops a body that comes with its head, after it, or in chunks, and sends none of it upstream', async () => {
       const peer = await stand.connect();
       const post = 'POST /a HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 10\r\n\r\n';
       expectBusy(await peer.ask(`${post}SMUGGLED01`));
@@ -93,7 +93,7 @@ for (const mode of MODES) {
       expect(stand.upstream.connections.length).toBe(before);
     });
 
-    it('lets nothing of a body get onto the upstream connection that the client already has', async () => {
+    it('sends nothing of a body on the upstream connection that the client already has', async () => {
       const served = await servedBefore();
       served.send('POST /a HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 8\r\n\r\nSMUG');
       expectBusy(await served.response());
@@ -115,7 +115,7 @@ for (const mode of MODES) {
       expect(stand.upstream.received).not.toContain('SMUG');
     });
 
-    it('never takes what the upstream says unasked for the answer', async () => {
+    it('never takes unasked bytes of the upstream for the answer', async () => {
       for (let i = 0; i < 20; i += 1) {
         const served = await servedBefore();
         const unasked = stand.upstream.lastAnswered;
@@ -156,7 +156,7 @@ for (const mode of MODES) {
       expectBusy(await peer.ask(get('/a')));
     });
 
-    it('closes behind the answer to a client that may or may not send its body', async () => {
+    it('closes after the answer to a client that may leave its body out', async () => {
       const peer = await stand.connect();
       const busy = await peer.ask(
         'POST /a HTTP/1.1\r\nHost: plant.example\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
@@ -166,13 +166,13 @@ for (const mode of MODES) {
       await peer.ended();
     });
 
-    it('closes behind the answer to a client that asked for it', async () => {
+    it('closes after the answer to a client that asked for it', async () => {
       const peer = await stand.connect();
       expectBusy(await peer.ask(get('/a', 'Connection: close')));
       await peer.ended();
     });
 
-    it('refuses a WebSocket request alike, and does not count a tunnel that stands', async () => {
+    it('refuses a WebSocket request, too, and does not count an open tunnel', async () => {
       const refused = await stand.connect();
       expectBusy(await refused.ask(get('/live', ...UPGRADE)));
       await refused.ended();

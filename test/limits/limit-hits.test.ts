@@ -29,7 +29,7 @@ it('counts each limit, and knows all of them from the start', () => {
   ]);
 });
 
-it('logs the first one at once, and then each ten seconds at most, limit by limit', () => {
+it('logs the first hit at once, and then every ten seconds at most, for each limit', () => {
   const { hits, lines, at } = started();
   for (let i = 0; i < 100; i += 1) hits.hit('limits.inFlight');
   hits.hit('limits.fields');
@@ -47,7 +47,7 @@ it('logs the first one at once, and then each ten seconds at most, limit by limi
   ]);
 });
 
-it('logs nothing of what is everyday life', () => {
+it('does not log limits that are reached every day', () => {
   const { hits, lines } = started();
   hits.hit('timeouts.idle');
   hits.hit('timeouts.halfClosed');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import * as defaults from '../../src/config/defaults.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import { DEFAULT_MEMORY_BYTES, MemoryBudget } from '../../src/limits/memory-budget.ts';
 
 it('gives a kind at most half of what there is, all or nothing, and counts refusals by kind', () => {
@@ -31,6 +31,7 @@ it('gives nothing more under a smaller maximum until enough has come back', () =
   expect(budget.take('bodies', 30)).toBe(true);
 });
 
-it('has the default of limits.memoryBytes unless told otherwise', () => {
-  expect([new MemoryBudget().maxBytes, DEFAULT_MEMORY_BYTES]).toEqual(Array(2).fill(defaults.DEFAULT_MEMORY_BYTES));
+it('has the default of limits.memoryBytes unless told otherwise', async () => {
+  const { config } = await loadConfig({ flags: { upstream: 'http://127.0.0.1' }, env: {} });
+  expect([new MemoryBudget().maxBytes, DEFAULT_MEMORY_BYTES]).toEqual(Array(2).fill(config.limits.memoryBytes));
 });

@@ -92,7 +92,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     expect(await usedFor(stand, 'requests')).toBe(0);
   });
 
-  it('are answered when the client has closed its side behind them', async () => {
+  it('are answered when the client has closed its side after them', async () => {
     const stand = await stands.start(mode, () => ({}));
     const peer = await holding(stand, GATEWAY_HOLD);
     peer.socket.end(sized('/a', 60_000).repeat(5), 'latin1');
@@ -153,7 +153,7 @@ describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that a
     return { stand, attackers };
   }
 
-  it('make way for others, the oldest first, with 503', async () => {
+  it('are answered with 503, the oldest first, when memory is short', async () => {
     const { stand, attackers } = await filled();
     const [first, second] = attackers as [RawPeer, RawPeer];
     const honest = await stand.connect();
@@ -169,7 +169,7 @@ describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that a
     expect((await second.response()).status).toBe(200);
   });
 
-  it('leave the others the few bytes of a head in two packets', async () => {
+  it('leave room for heads in two packets on other connections', async () => {
     const { stand } = await filled();
     const honest = await Promise.all(Array.from({ length: 30 }, () => stand.connect()));
     const head = sized('/honest', 4_000);
@@ -191,7 +191,7 @@ describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that a
   });
 });
 
-describe.each(MODES)('a flood of small requests behind one that the gateway serves, $name', (mode) => {
+describe.each(MODES)('a flood of small requests after one that the gateway serves, $name', (mode) => {
   // The shape of Node's own test-http-pipeline-flood.
   it.each([
     ['is held', '/hold'],

@@ -97,7 +97,7 @@ describe('reading', () => {
     expect(bench.runAll()).toBeLessThan(150);
   });
 
-  it('of one address keeps its order, and of others does not wait behind it', () => {
+  it('of one address keeps its order, and does not delay that of others', () => {
     const bench = new Bench();
     for (let i = 0; i < 100; i += 1) bench.read('10.0.0.1', `a${i}`, { stepMs: 3 });
     // Seven of the first one's have been read at once.
@@ -109,7 +109,7 @@ describe('reading', () => {
     expect(bench.done.indexOf('b19')).toBeLessThan(30);
   });
 
-  it('that has no room to wait passes unread, without harm to what waits already', () => {
+  it('without room to wait passes unread, and leaves what waits already', () => {
     const bench = new Bench();
     bench.read('10.0.0.1', 'first', { stepMs: 20 });
     bench.read('10.0.0.1', 'second');
@@ -135,7 +135,7 @@ describe('reading', () => {
     expect(bench.done.slice(3)).toEqual(['more given up', 'too much given up']);
   });
 
-  it('is followed by what is to come behind it', () => {
+  it('is followed by what runs after it', () => {
     const bench = new Bench();
     bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('at once'));
     bench.read('10.0.0.1', 'first', { stepMs: 20 });
@@ -146,7 +146,7 @@ describe('reading', () => {
     expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
   });
 
-  it('that throws is over: at once its caller gets the error, later onFailure does', () => {
+  it('that throws is over: its caller gets the error at once, onFailure later', () => {
     const bench = new Bench();
     expect(() => bench.read('10.0.0.1', 'now', { fails: true })).toThrow('now');
     bench.read('10.0.0.1', 'first', { stepMs: 20 });
@@ -156,7 +156,7 @@ describe('reading', () => {
     expect([bench.done, bench.failures.map(String)]).toEqual([['first', 'last'], ['Error: later']]);
   });
 
-  it('is done when somebody asks for numbers, as far as that takes no longer than it may', () => {
+  it('is done when numbers are asked for, within its time', () => {
     const bench = new Bench();
     bench.read('10.0.0.1', 'first', { stepMs: 20 });
     for (let i = 0; i < 10; i += 1) bench.read(`10.0.0.${i % 2}`, `${i}`, { stepMs: 3 });
@@ -179,7 +179,7 @@ describe('reading', () => {
     expect([bench.done.length, bench.share.waitingBytes]).toEqual([50, 0]);
   });
 
-  it('forgets what is done, however much has waited', () => {
+  it('keeps nothing of finished readings', () => {
     const bench = new Bench();
     bench.read('10.0.0.1', 'first', { stepMs: 20 });
     for (let i = 0; i < 5_000; i += 1) bench.read('10.0.0.1', `${i}`, { bytes: 1 });

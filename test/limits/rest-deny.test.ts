@@ -74,7 +74,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
       expect(await stand.hits(KEY)).toBe(3);
     });
 
-    it('refuses among requests that are sent ahead, in their order', async () => {
+    it('refuses requests that are sent ahead, in their order', async () => {
       peer.send(get('/a') + get('/x/../manager') + get('/b') + get('/manager') + get('/c'));
       const statuses: number[] = [];
       for (let i = 0; i < 5; i += 1) statuses.push((await peer.response()).status);
@@ -82,7 +82,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
       expect(stand.upstream.received).not.toContain('manager');
     });
 
-    it('refuses an upgrade, and one that is none', async () => {
+    it('refuses upgrades to WebSocket and to others', async () => {
       expectDenied(await peer.ask(get('/manager/live', ...UPGRADE)));
       await peer.ended();
       const other = await stand.connect(ADDRESS);
@@ -122,7 +122,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
       expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(0);
     });
 
-    it('takes another list over on a reload', async () => {
+    it('applies a new list on a reload', async () => {
       const { sidecar } = stand.stand;
       expectDenied(await peer.ask(get('/manager')));
       (await sidecar.prepareReload({ ...running, ...denying(['/other'])(running) }))();

@@ -35,7 +35,7 @@ async function expectRefused(peer: RawPeer, request: string, status: number): Pr
 
 for (const mode of MODES) {
   describe(`limits (${mode.name})`, () => {
-    it('headBytes: a larger head is a 431', async () => {
+    it('headBytes: a larger head causes a 431', async () => {
       const stand = await stands.start(mode, limits({ headBytes: 2_048 }));
       const large = await stand.connect();
       await expectRefused(large, get('/a', `X-Large: ${'x'.repeat(2_048)}`), 431);
@@ -44,7 +44,7 @@ for (const mode of MODES) {
       expect(await stand.hits('limits.headBytes')).toBe(1);
     });
 
-    it('fields: one more than that is a 431, which the upstream never sees', async () => {
+    it('fields: one field too many causes a 431, and the upstream is not asked', async () => {
       const stand = await stands.start(mode, limits({ fields: 10 }));
       const peer = await stand.connect();
       expect((await peer.ask(get('/ten', ...fields(10)))).status).toBe(200);
@@ -93,7 +93,7 @@ for (const mode of MODES) {
       expect(await stand.hits('limits.connectionsPerAddress')).toBe(1);
     });
 
-    it('timeouts.head: a head that does not come to its end is a 408', async () => {
+    it('timeouts.head: an unfinished head causes a 408', async () => {
       const stand = await stands.start(mode, timeouts({ headMs: 150 }));
       const slow = await stand.connect();
       await expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
@@ -126,7 +126,7 @@ for (const mode of MODES) {
       await serves(stand);
     });
 
-    it('timeouts.idle: a client that reads nothing of its answer is cut off', async () => {
+    it('timeouts.idle: a client that does not read its answer is cut off', async () => {
       const block = Buffer.alloc(1_048_576, 'x');
       const stand = await stands.start(mode, timeouts({ idleMs: 150 }), (socket) => {
         socket.on('error', () => undefined);
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       expect(stand.stand.sidecar.reporter.inFlight).toBe(0);
     });
 
-    it('timeouts.halfClosed: who has closed its sending side waits no longer than that', async () => {
+    it('timeouts.halfClosed: a client that has closed its sending side waits that long at most', async () => {
       const stand = await stands.start(mode, timeouts({ halfClosedMs: 150 }));
       stand.upstream.staysHalfOpen = true;
       const half = await stand.connect();

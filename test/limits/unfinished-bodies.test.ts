@@ -43,7 +43,7 @@ describe('bodies that have come in part', () => {
     expect([ended.hasGivenUp, open.hasGivenUp, memory.used.bodies]).toEqual([false, true, 60_000]);
   });
 
-  it('do not make room for what is large: that would leave too much behind', () => {
+  it('are not evicted for a large body', () => {
     const bodies = new UnfinishedBodies(new MemoryBudget(400_000));
     const [first, large] = [new Body(bodies), new Body(bodies)];
     first.add(150_000);
@@ -53,7 +53,7 @@ describe('bodies that have come in part', () => {
     expect([third.add(70_000), second.hasGivenUp]).toEqual([false, false]);
   });
 
-  it('are refused what is more than there is at all', () => {
+  it('are refused more than the whole budget', () => {
     const memory = new MemoryBudget(200_000);
     const bodies = new UnfinishedBodies(memory);
     const body = new Body(bodies);

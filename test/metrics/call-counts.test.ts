@@ -1,7 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CallCountsReading } from '../../src/metrics/call-counts.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { createSessionStatistics, createStatistics } from '../../src/metrics/statistics.ts';
+import { createStatistics, SessionStatistics } from '../../src/metrics/statistics.ts';
 import { NsClock } from './ns-clock.ts';
 
 const MS = 1e6;
@@ -12,8 +11,6 @@ const OPTIONS = {
   maxNamesPerSession: 200,
 } as const;
 
-beforeAll(initMetrics);
-
 const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => [
   ok,
   clientErrors,
@@ -22,12 +19,12 @@ const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => [
 ];
 
 describe('the counts of calls', () => {
-  it('hold each call once, by its outcome, and are the meter and the timer again', () => {
+  it('hold each call once, by its outcome, and agree with meter and timer', () => {
     const { rpc } = createStatistics(OPTIONS, new NsClock());
     for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
     rpc.recordFailed('E.A');
     rpc.recordRefused('E.A', 2 * MS);
-    expect(plain(rpc.counts.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
+    expect(plain(rpc.countsByName.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
     const { timers, meters } = rpc.metrics();
     expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);
   });
@@ -42,8 +39,8 @@ describe('the counts of calls', () => {
     rpc.recordFailed('unknown');
     rpc.recordFailed(undefined);
     rpc.recordRefused('unknown', MS);
-    expect([...rpc.counts.keys()]).toEqual(['', 'a', 'b', '(other)']);
-    const sums = [...rpc.counts.values()].map(plain).reduce((a, b) => a.map((n, i) => (n ?? 0) + (b[i] ?? 0)));
+    expect([...rpc.countsByName.keys()]).toEqual(['', 'a', 'b', '(other)']);
+    const sums = [...rpc.countsByName.values()].map(plain).reduce((a, b) => a.map((n, i) => (n ?? 0) + (b[i] ?? 0)));
     expect(sums).toEqual([3, 1, 4, 6]);
     const { timers, meters } = rpc.metrics();
     expect([timers.get('rpc')?.count, meters.get('rpc.errors')?.count]).toEqual([6, 4]);
@@ -54,7 +51,7 @@ describe('the counts of calls', () => {
     const { rpc } = createStatistics(OPTIONS, new NsClock());
     rpc.recordAnswered(undefined, 200, MS);
     rpc.recordAnswered('', 200, MS);
-    expect([...rpc.counts].map(([name, counts]) => [name, counts.ok])).toEqual([['', 2]]);
+    expect([...rpc.countsByName].map(([name, counts]) => [name, counts.ok])).toEqual([['', 2]]);
   });
 
   it('forget nothing when the window has passed', () => {
@@ -64,14 +61,14 @@ describe('the counts of calls', () => {
     const created = statistics.createTimer();
     created.update(MS);
     clock.advanceS(3_600);
-    expect(statistics.rpc.counts.get('a')?.durations.cumulative().at(-1)).toBe(1);
+    expect(statistics.rpc.countsByName.get('a')?.durations.cumulative().at(-1)).toBe(1);
     expect(created.durations?.cumulative().at(-1)).toBe(1);
     expect(created.snapshot().max).toBe(0);
   });
 
-  it('are not kept for sessions, of which there are too many', () => {
-    const { rpc } = createSessionStatistics(OPTIONS, new NsClock());
+  it('are not kept for sessions', () => {
+    const { rpc } = new SessionStatistics(new NsClock(), OPTIONS.maxNamesPerSession);
     rpc.recordAnswered('a', 200, MS);
-    expect(rpc.counts.size).toBe(0);
+    expect(rpc.countsByName.size).toBe(0);
   });
 });

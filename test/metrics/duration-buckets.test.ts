@@ -19,14 +19,14 @@ describe('DurationBuckets', () => {
     expect(CALL_BOUNDS.ns.every(Number.isInteger)).toBe(true);
   });
 
-  it('ignores what is no duration, and adds no more than an hour of one', () => {
+  it('ignores invalid durations, and adds at most an hour', () => {
     const buckets = new DurationBuckets();
     for (const ns of [-1, Number.NaN, 7_200_000 * MS]) buckets.add(ns);
     expect(buckets.cumulative().at(-1)).toBe(1);
     expect(buckets.sumSeconds).toBe(3_600);
   });
 
-  it('never takes back what a reader has got', () => {
+  it('does not change a result that a reader holds', () => {
     const buckets = new DurationBuckets();
     buckets.add(MS);
     const read = buckets.cumulative();

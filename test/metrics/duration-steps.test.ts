@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../src/base/clock.ts';
-import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
-import { ArchiveReader } from '../../src/state/archive/archive-reader.ts';
-import { ArchiveWriter } from '../../src/state/archive/archive-writer.ts';
+import { SavedRecord } from '../../src/state/saved-record.ts';
 import { Random } from '../fuzz/random.ts';
 import { NsClock } from './ns-clock.ts';
 
 const NOTHING = { count: 0, p50: 0, p95: 0, p99: 0 };
 
 const histograms = new HistogramPool();
-beforeAll(initMetrics);
 afterAll(() => histograms.destroy());
 
 function timerOf(windowS = 300): { readonly timer: WindowTimer; readonly clock: NsClock } {
@@ -25,7 +23,7 @@ function exactly(durations: readonly number[], percent: number): number {
 }
 
 describe('steps of a timer', () => {
-  it('have the distribution of that step alone, whatever the window forgets meanwhile', () => {
+  it('have the distribution of that step alone, also when slices leave the window', () => {
     for (const windowS of [1, 7, 60, 300]) {
       const random = new Random(windowS);
       const { timer, clock } = timerOf(windowS);
@@ -57,7 +55,7 @@ describe('steps of a timer', () => {
     }
   });
 
-  it('begin with the opening, also in the middle of a slice', () => {
+  it('begin when they are opened, also in the middle of a slice', () => {
     const { timer } = timerOf();
     for (let i = 0; i < 10; i += 1) timer.update(1 * NS_PER_S);
     const steps = timer.openSteps();
@@ -67,13 +65,11 @@ describe('steps of a timer', () => {
     expect(steps.take()).toEqual(NOTHING);
   });
 
-  it('do not hold what was counted before a restart', () => {
+  it('do not include restored values', () => {
     const { timer: before } = timerOf();
     before.update(1 * NS_PER_S);
-    const out = new ArchiveWriter();
-    before.save(out);
     const { timer } = timerOf();
-    timer.load(new ArchiveReader(Buffer.concat(out.takeRest()), 0, { savedNs: 0, savedAtNs: 0 }), 1);
+    timer.load(new SavedRecord(JSON.parse(JSON.stringify(before.save())), { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 1);
     const steps = timer.openSteps();
     timer.update(20 * NS_PER_MS);
     const { count, p99 } = steps.take();
@@ -82,7 +78,7 @@ describe('steps of a timer', () => {
     expect(timer.snapshot().max).toBe(NS_PER_S);
   });
 
-  it('leave the window as it is', () => {
+  it('do not change the window', () => {
     const { timer, clock } = timerOf();
     const steps = timer.openSteps();
     timer.update(5 * NS_PER_MS);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Meter } from '../../src/metrics/meter.ts';
-import { type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../src/metrics/meter-numbers.ts';
+import { Meter, type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../src/metrics/meter.ts';
 import { NsClock } from './ns-clock.ts';
 import { readFixture } from './read-fixture.ts';
 
@@ -68,7 +67,7 @@ describe('Meter', () => {
     expect(ewma.series.length).toBeGreaterThan(10);
   });
 
-  it('reads the same after one long silence as when it was read all the time', () => {
+  it('reads the same after a long idle time, whether it was read in between or not', () => {
     const clock = new NsClock();
     const silent = new Meter(clock);
     const watched = new Meter(clock);
@@ -82,7 +81,7 @@ describe('Meter', () => {
     expect(silent.snapshot()).toEqual(watched.snapshot());
   });
 
-  it('catches up with a silence of ten years in bounded work', () => {
+  it('catches up with ten idle years in bounded time', () => {
     const clock = new NsClock();
     const meter = new Meter(clock);
     meter.mark(1e9);
@@ -95,7 +94,7 @@ describe('Meter', () => {
     expect(m15).toBe(4.44659081257e-313);
   });
 
-  it('reads, when made late, as if it had been there from the given moment on', () => {
+  it('reads as if it had existed since the given moment', () => {
     const clock = new NsClock();
     clock.advanceS(3);
     const eager = new Meter(clock);

@@ -24,7 +24,7 @@ describe('unionOf', () => {
     );
   });
 
-  it('lets one name stand in two sections', () => {
+  it('allows one name in two sections', () => {
     const gauge = { type: 'integer', read: () => 1 } as const;
     const union = unionOf(counters({ a: new Counter() }), { ...emptyMetricSet, gauges: new Map([['a', gauge]]) });
     expect([union.counters.size, union.gauges.size]).toEqual([1, 1]);

@@ -4,7 +4,7 @@ import { MAX_NAME_CHARS, NameBudget, NameTable, OTHER_NAME } from '../../src/met
 const createTable = (budget: NameBudget) => new NameTable(budget, (name) => ({ name }));
 
 describe('NameTable', () => {
-  it('gives names entries of their own up to the budget, then the one of (other)', () => {
+  it('gives each name its own entry up to the budget, then shares (other)', () => {
     const table = createTable(new NameBudget(2));
     expect(['a', 'b', 'c', 'a', 'd'].map((name) => table.admit(name).name)).toEqual([
       'a',
@@ -26,7 +26,7 @@ describe('NameTable', () => {
     expect(table.entries.size).toBe(6);
   });
 
-  it('takes no budget for what it does not admit', () => {
+  it('takes no budget for refused names', () => {
     const budget = new NameBudget(1);
     const table = createTable(budget);
     for (let i = 0; i < 1_000; i += 1) table.forAnswer(`scan${i}`, 404);
@@ -45,7 +45,7 @@ describe('NameTable', () => {
     expect(budget.used).toBe(1);
   });
 
-  it('shares (other) with a call that is really called so, outside the budget and without counting it as folded', () => {
+  it('shares (other) with a call of that name, outside the budget and not counted as folded', () => {
     const budget = new NameBudget(0);
     const table = createTable(budget);
     const wire = table.admit(OTHER_NAME);

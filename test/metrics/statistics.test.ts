@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../src/base/clock.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { Meter } from '../../src/metrics/meter.ts';
 import { type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';
 import { OTHER_NAME } from '../../src/metrics/name-table.ts';
 import {
   type ApplicationStatistics,
-  createSessionStatistics,
   createStatistics,
+  SessionStatistics,
   type Statistics,
 } from '../../src/metrics/statistics.ts';
 import { NsClock } from './ns-clock.ts';
@@ -22,7 +21,6 @@ const OPTIONS = {
 const MS = NS_PER_MS;
 const opened: ApplicationStatistics[] = [];
 let clock: NsClock;
-beforeAll(initMetrics);
 beforeEach(() => {
   clock = new NsClock();
 });
@@ -48,7 +46,7 @@ function countsOf(set: MetricSet): Record<string, number | string | null> {
 
 const KINDS: { kind: string; create: () => Statistics }[] = [
   { kind: 'of the application', create: createApplication },
-  { kind: 'of a session', create: () => createSessionStatistics(OPTIONS, clock) },
+  { kind: 'of a session', create: () => new SessionStatistics(clock, OPTIONS.maxNamesPerSession) },
 ];
 
 describe.each(KINDS)('call statistics $kind', ({ create }) => {
@@ -74,7 +72,7 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
     expect(rpc.metrics().timers.get('rpc.E.A')?.snapshot()).toMatchObject({ min: 4 * MS, max: 4 * MS });
   });
 
-  it('count calls of unknown names that were refused in the totals only', () => {
+  it('count refused calls of unknown names in the totals only', () => {
     const { sba } = create();
     sba.recordAnswered('scan', 404, MS);
     sba.recordAnswered(undefined, 200, MS);
@@ -117,14 +115,14 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
     });
   });
 
-  it('show one name alone', () => {
+  it('show the metrics of one name', () => {
     const { rpc } = create();
     rpc.recordAnswered('E.A', 200, MS);
     rpc.recordAnswered('E.B', 200, MS);
     expect(countsOf(rpc.metricsOf('E.B') as MetricSet)).toEqual({ 'timers rpc.E.B': 1, 'meters rpc.E.B.errors': 0 });
   });
 
-  it('show the same metrics whether they are asked for one by one or in between', () => {
+  it('show the same metrics whenever they are read', () => {
     const { rpc } = create();
     rpc.recordAnswered('E.A', 200, MS);
     const before = rpc.metrics();
@@ -133,7 +131,7 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
     expect(unionOf(before, rpc.metrics(), rpc.metricsOf('E.B') as MetricSet).timers.size).toBe(3);
   });
 
-  it('read error meters as if they had been there since the name was', () => {
+  it('read error meters as if they were as old as the name', () => {
     clock.advanceS(2);
     const eagerTotal = new Meter(clock);
     const { rpc } = create();
@@ -170,7 +168,7 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
     });
   });
 
-  it('know an object whose read failed in the server, with zeros, but none that was refused', () => {
+  it('create an object, with zeros, for a read that failed in the server, but not for a refused one', () => {
     const { object } = create();
     object.recordRead('H.Broken', 500);
     object.recordRead('H.Unknown', 404);
@@ -238,7 +236,7 @@ describe('budgets', () => {
   });
 
   it('are one over all kinds in a session', () => {
-    const { rpc, sba, object } = createSessionStatistics(OPTIONS, clock);
+    const { rpc, sba, object } = new SessionStatistics(clock, OPTIONS.maxNamesPerSession);
     for (const name of ['a', 'b']) rpc.recordAnswered(name, 200, MS);
     sba.recordAnswered('a', 200, MS);
     sba.recordAnswered('b', 200, MS);
@@ -265,15 +263,15 @@ describe('budgets', () => {
 describe('the timers', () => {
   it('of the application forget after the window, those of a session do not', () => {
     const application = createApplication();
-    const session = createSessionStatistics(OPTIONS, clock);
+    const session = new SessionStatistics(clock, OPTIONS.maxNamesPerSession);
     for (const { rpc } of [application, session]) rpc.recordAnswered('a', 200, 6 * MS);
     clock.advanceS(300);
     expect(application.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 0 });
     expect(session.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 6 * MS });
   });
 
-  it('of a session count from its beginning, although they are made later', () => {
-    const session = createSessionStatistics(OPTIONS, clock);
+  it('of a session count from its beginning, although they are created later', () => {
+    const session = new SessionStatistics(clock, OPTIONS.maxNamesPerSession);
     clock.advanceS(8);
     session.sba.recordAnswered(undefined, 200, MS);
     clock.advanceS(2);

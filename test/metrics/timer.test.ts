@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { NS_PER_S, NS_PER_US } from '../../src/base/clock.ts';
-import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import type { Timer, TimerSnapshot } from '../../src/metrics/timer.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
@@ -11,7 +11,6 @@ const HOUR_NS = 3_600 * NS_PER_S;
 const PERCENTILES = { p50: 0.5, p75: 0.75, p95: 0.95, p98: 0.98, p99: 0.99, p999: 0.999 } as const;
 
 const histograms = new HistogramPool();
-beforeAll(initMetrics);
 afterAll(() => histograms.destroy());
 
 const KINDS = [

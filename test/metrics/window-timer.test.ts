@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../src/base/clock.ts';
-import { HistogramPool, initMetrics } from '../../src/metrics/histogram-pool.ts';
+import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { Random } from '../fuzz/random.ts';
 import { NsClock } from './ns-clock.ts';
 
 const WINDOW_S = 300;
 const pools: HistogramPool[] = [];
-beforeAll(initMetrics);
 afterAll(() => {
   for (const pool of pools) pool.destroy();
 });
@@ -55,7 +54,7 @@ describe('WindowTimer', () => {
   });
 
   // 300 and 1,500 values in a window: without a histogram, and with one.
-  it.each([1, 5])('takes what has left the window out of the percentiles again, %i values a second', (perSecond) => {
+  it.each([1, 5])('removes expired values from the percentiles, at %i values a second', (perSecond) => {
     const { clock, timer } = createTimer();
     const random = new Random(5);
     // Values that differ by slice, many in one bucket, so that a slice taken out wrongly shifts every percentile.
@@ -71,7 +70,7 @@ describe('WindowTimer', () => {
     }
   });
 
-  it('has a histogram only while somebody looks and there are many values in its window', () => {
+  it('has a histogram only while it is read with many values in its window', () => {
     const { clock, histograms, timer } = createTimer();
     const used = (): number => {
       timer.snapshot();
@@ -118,7 +117,7 @@ describe('WindowTimer', () => {
     }
   });
 
-  it('needs one histogram more than there are timers in use, however often slices leave', () => {
+  it('needs only one more histogram for expired slices, however often they leave', () => {
     const { clock, histograms, timer } = createTimer();
     for (let second = 0; second < 2_000; second += 1) {
       for (let i = 0; i < 5; i += 1) timer.update(NS_PER_MS);

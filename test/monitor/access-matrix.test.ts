@@ -7,7 +7,6 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { SPARK_POINTS } from '../../src/measure/history/spark-lines.ts';
 import type { SessionEntry } from '../../src/measure/sessions/session.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
 import { AccessControl } from '../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../src/monitor/access/access-list.ts';
@@ -19,7 +18,7 @@ import { PAGE_POLICY } from '../../src/monitor/live/page-routes.ts';
 import { Monitor } from '../../src/monitor/monitor.ts';
 import type { Monitored } from '../../src/monitor/monitored.ts';
 import { addRoutes } from '../../src/monitor/routes.ts';
-import { SECURITY_FIELDS } from '../../src/monitor/security-fields.ts';
+import { SECURITY_FIELDS } from '../../src/monitor/send.ts';
 import { basic, Folder, tokenLine, userLine } from './access/access-files.ts';
 import { createPlant, MS } from './prometheus/plant.ts';
 
@@ -93,8 +92,7 @@ const TABLE: readonly Row[] = [
 ];
 
 const set = { ...emptyMetricSet };
-await initMetrics();
-const plant = createPlant();
+const plant = await createPlant();
 const { statistics } = plant;
 statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
 statistics.sba.recordAnswered('E.Demo.Run', 200, MS);
@@ -117,6 +115,7 @@ const SESSION: SessionEntry = {
 
 const monitored: Monitored = {
   sidecar: plant.monitored.sidecar,
+  toTables: plant.monitored.toTables,
   live: {
     clock: systemClock,
     history: {
@@ -282,7 +281,8 @@ describe('the access matrix', () => {
       if (method !== 'HEAD') routes.push(url);
     });
     addRoutes(server, monitored, OPTIONS);
-    expect(TABLE.flatMap(([, route]) => route ?? []).sort()).toEqual(routes.sort());
+    const inTable = TABLE.flatMap(([, route]) => route ?? []);
+    expect(inTable.sort(), 'each route needs a row in TABLE that says who may read it').toEqual(routes.sort());
   });
 
   describe.each(TABLE)('%s', (path, _route, ...statuses) => {
@@ -297,7 +297,7 @@ describe('the access matrix', () => {
       }
     });
 
-    it('takes no other method from whoever has the most rights', async () => {
+    it('refuses other methods also with the highest role', async () => {
       const authorization = `Bearer ${sessionsToken.token}`;
       for (const method of http.METHODS.filter((one) => one !== 'GET' && one !== 'HEAD')) {
         const answer = await ask(path, { method, authorization });
@@ -306,7 +306,7 @@ describe('the access matrix', () => {
     });
   });
 
-  it('shows nothing of sessions to metrics in any answer', async () => {
+  it('shows no session to the role metrics in any answer', async () => {
     for (const [path] of TABLE) {
       const { body } = await ask(path, { authorization: basic('bob', 'bobbobbob') });
       for (const secret of [SESSION_ID, USER_NAME, ADDRESS, SEGMENT]) expect(body).not.toContain(secret);
@@ -339,7 +339,7 @@ describe('an answer without a credential', () => {
 });
 
 describe('too many wrong credentials', () => {
-  it('get 429 with Retry-After, and keep nobody out', async () => {
+  it('get 429 with Retry-After, and lock nobody out', async () => {
     const list = await AccessList.open({ usersFile: undefined, tokensFile: folder.write('more', metricsToken.line) });
     const clock = { ...systemClock, nowNs: () => 0 };
     const guard = new Guard({ access: new AccessControl(list, clock), hosts: new HostCheck([]) });
@@ -360,7 +360,7 @@ describe('too many wrong credentials', () => {
   });
 });
 
-describe('the host that is asked for', () => {
+describe('the requested host', () => {
   const path = `${BASE}/metrics/d2`;
 
   it.each([

@@ -17,7 +17,7 @@ function startWith(tokensFile: string, hosts: readonly string[] = []) {
 }
 
 describe('a sidecar with monitor.auth', () => {
-  it('lets in who is in the files, and follows these', async () => {
+  it('admits the readers in its files, and follows changes of the files', async () => {
     const [first, second] = [tokenLine('prometheus', 'metrics'), tokenLine('grafana', 'sessions')];
     const stand = await startWith(folder.write('tokens', first.line));
     const statusOf = async (token?: string) => {

@@ -22,7 +22,7 @@ class Stand {
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe('the order in which connections are closed', () => {
-  it('is that in which they came, where no address has more than a browser opens', () => {
+  it('is the order of arrival if no address has more than a browser opens', () => {
     const stand = new Stand();
     stand.add('a', 1);
     stand.add('b', 1, 2);
@@ -31,7 +31,7 @@ describe('the order in which connections are closed', () => {
     expect(stand.close(5)).toEqual(['a1', 'b1', 'b2', 'c0', 'c1']);
   });
 
-  it('begins with the oldest of the address that has most, until it has no more than others', () => {
+  it('begins with the oldest of the address with the most, until others have as many', () => {
     const stand = new Stand();
     stand.add('old', 1);
     stand.add('some', ...upTo(10));
@@ -42,7 +42,7 @@ describe('the order in which connections are closed', () => {
     expect(stand.close(3)).toEqual(['old1', 'some2', 'some3']);
   });
 
-  it('has for one address the oldest of it', () => {
+  it('begins with the oldest one for a single address', () => {
     const stand = new Stand();
     stand.add('a', 1, 2);
     stand.add('b', 1);
@@ -53,7 +53,7 @@ describe('the order in which connections are closed', () => {
     ]);
   });
 
-  it('is empty again after all have gone, whatever their order, and knows none that is not there', () => {
+  it('is empty after all have been removed in any order, and ignores unknown ones', () => {
     const stand = new Stand();
     for (const address of ['a', 'b', 'c']) stand.add(address, ...upTo(30));
     stand.order.remove('a', 'b1');
@@ -67,7 +67,7 @@ describe('the order in which connections are closed', () => {
     expect(stand.order.first()).toBe('a1');
   });
 
-  it('agrees with a slow count on the address with most connections', () => {
+  it('agrees with a simple model', () => {
     const stand = new Stand();
     const open = new Map<string, string[]>();
     let seed = 1;

@@ -6,21 +6,20 @@ import { createLogger } from '../../src/base/logger.ts';
 import { AddressRate } from '../../src/limits/address-rate.ts';
 import type { SessionEntry } from '../../src/measure/sessions/session.ts';
 import { SessionTable } from '../../src/measure/sessions/session-table.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet, type MetricSet, unionOf } from '../../src/metrics/metric-set.ts';
-import { createSessionStatistics } from '../../src/metrics/statistics.ts';
+import { SessionStatistics } from '../../src/metrics/statistics.ts';
 import {
   counterFields,
-  type Fields,
   gaugeFields,
+  type MetricFields,
   meterFields,
   timerFields,
 } from '../../src/monitor/dropwizard/metric-fields.ts';
 import { Guard } from '../../src/monitor/guard.ts';
 import { HostCheck } from '../../src/monitor/host-check.ts';
 import { Monitor } from '../../src/monitor/monitor.ts';
-import type { Monitored } from '../../src/monitor/monitored.ts';
+import type { Monitored, MonitoredApplication } from '../../src/monitor/monitored.ts';
 import { createPlant, piecesOf } from './prometheus/plant.ts';
 import { createWork, longestTurn } from './work.ts';
 
@@ -33,8 +32,7 @@ const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds' } as const;
 const ODD = ['plain', 'Größe/1 €', '😀', 'a"b', 'x\\y', 'Z', 'z-y', 'z.y'];
 const nameOf = (i: number, count: number): string => `E.${ODD[i % ODD.length]}${(i * 7_919) % count}`;
 
-initMetrics();
-const plant = createPlant();
+const plant = await createPlant();
 const { statistics, clock } = plant;
 const limits = { ...OPTIONS, maxNames: { rpc: 10, sba: 10, object: 10 }, maxNamesPerSession: 200 };
 const table = new SessionTable({
@@ -43,7 +41,7 @@ const table = new SessionTable({
   created: plant.created,
   claimRate: new AddressRate(clock, 32),
   sessionMetrics: {
-    createStatistics: () => createSessionStatistics(limits, clock),
+    createStatistics: () => new SessionStatistics(clock, limits.maxNamesPerSession),
     createMetrics: () => ({
       ...emptyMetricSet,
       gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
@@ -85,11 +83,12 @@ function monitorOf(monitored: Monitored, work?: { readonly clock: typeof clock }
 }
 
 const health = { isStarted: true, isReady: () => Promise.resolve(true) };
-const monitored: Monitored = {
-  ...plant.monitored,
-  health,
-  applications: [{ name: 'smartWeb', statistics, sessions: table }],
-};
+
+async function monitoredWith(application: MonitoredApplication): Promise<Monitored> {
+  return { ...(await createPlant({ applications: [application] })).monitored, health };
+}
+
+const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table });
 const monitor = monitorOf(monitored);
 let port = 0;
 
@@ -112,7 +111,10 @@ async function textOf(path: string, at = port, headers: Record<string, string> =
 /** All in one go, and nothing clever: what the answer has to be. */
 function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
   const { gauges, counters, meters, timers } = unionOf(...sets);
-  const toSection = <M>(metrics: ReadonlyMap<string, M>, toFields: (metric: M) => Fields): Record<string, object> =>
+  const toSection = <M>(
+    metrics: ReadonlyMap<string, M>,
+    toFields: (metric: M) => MetricFields,
+  ): Record<string, object> =>
     Object.fromEntries(
       [...metrics.keys()].sort().map((name) => {
         const { keys, values } = toFields(metrics.get(name) as M);
@@ -143,10 +145,10 @@ function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
 /** Dozens of megabytes are written and compared; how long that takes says what else the machine has to do, and nothing here. */
 const LONG = { timeout: 120_000 };
 
-describe('the answer over full tables is what it would be if written at once', LONG, () => {
+describe('the answer over full tables equals one that is written at once', LONG, () => {
   const { rpc, sba, object } = statistics;
   const ofSession = (pick: (of: SessionEntry) => boolean = () => true) => {
-    const session = table.find(table.list().find(pick)?.id ?? '');
+    const session = table.find([...table.entries()].find(pick)?.id ?? '');
     if (session === undefined) throw new Error('no session');
     return session;
   };
@@ -176,19 +178,18 @@ describe('the answer over full tables is what it would be if written at once', L
   }
 
   it('list of sessions, indented and not', async () => {
-    const list = table.list();
+    const list = [...table.entries()];
     expect(list).toHaveLength(SESSIONS);
     expect(await textOf(`${BASE}/d2/sessions`)).toBe(JSON.stringify(list));
     expect(await textOf(`${BASE}/d2/sessions?pretty=true`)).toBe(JSON.stringify(list, undefined, 2));
   });
 
   it('Prometheus', async () => {
-    const reading = await monitored.sidecar.readProcess();
     for (const [format, accept] of [
       ['text', 'text/plain'],
       ['openmetrics', 'application/openmetrics-text'],
     ] as const) {
-      expect(await textOf('/metrics', port, { accept })).toBe(piecesOf(monitored, reading, format).join(''));
+      expect(await textOf('/metrics', port, { accept })).toBe(piecesOf(monitored, format).join(''));
     }
   });
 
@@ -201,9 +202,9 @@ describe('the answer over full tables is what it would be if written at once', L
   });
 });
 
-describe('while the answer is written', () => {
-  it('sessions that end stay in the list, and those that begin are left to the next', () => {
-    const before = table.list();
+describe('during an answer', () => {
+  it('sessions that end stay in the list, and new ones are not added', () => {
+    const before = [...table.entries()];
     const entries = table.entries()[Symbol.iterator]();
     const ids: string[] = [];
     for (let i = 0; i < SESSIONS / 2; i += 1) ids.push(entries.next().value.id);
@@ -214,15 +215,15 @@ describe('while the answer is written', () => {
     const begun = begin('somebody new');
     for (let next = entries.next(); next.done !== true; next = entries.next()) ids.push(next.value.id);
     expect(ids).toEqual(before.map(({ id }) => id));
-    const after = table.list().map(({ id }) => id);
+    const after = [...table.entries()].map(({ id }) => id);
     expect(after).toHaveLength(SESSIONS - 1);
     expect(after.at(-1)).toBe(begun?.id);
   });
 
-  it('a session is told of as it is then', () => {
+  it('a session is listed in its current state', () => {
     const entries = table.entries()[Symbol.iterator]();
     entries.next();
-    const second = table.find(table.list()[1]?.id ?? '');
+    const second = table.find([...table.entries()][1]?.id ?? '');
     second?.callBegan(clock.ns);
     second?.callEnded(clock.ns);
     expect(entries.next().value.requests).toBe(1);
@@ -230,8 +231,8 @@ describe('while the answer is written', () => {
 });
 
 describe('metrics()', () => {
-  it('has the names of the application ready, so that asking takes no time', () => {
-    const { statistics: fresh } = createPlant();
+  it('has the names of the application ready, so that a call takes no time', async () => {
+    const { statistics: fresh } = await createPlant();
     for (let i = 0; i < 100; i += 1) {
       fresh.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
       fresh.sba.recordAnswered(nameOf(i, RPCS), 200, 1e6);
@@ -250,10 +251,11 @@ describe('metrics()', () => {
 
 describe('the longest turn', LONG, () => {
   const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
-  const busy = monitorOf({ ...plant.monitored, health, applications: [work.application] }, { clock: work.clock });
+  let busy: Monitor;
   let busyPort = 0;
 
   beforeAll(async () => {
+    busy = monitorOf(await monitoredWith(work.application), { clock: work.clock });
     busyPort = (await busy.listen({ host: '127.0.0.1', port: 0 })).port;
   });
 
@@ -279,14 +281,14 @@ describe('the longest turn', LONG, () => {
     },
   );
 
-  it('is no longer when all are asked for at the same time', async () => {
+  it('is no longer when all are requested at the same time', async () => {
     const longestNs = await longestTurn(work.clock, async () => {
       await Promise.all([...paths, ...paths].map((path) => textOf(path, busyPort)));
     });
     expect(longestNs).toBeLessThan(2e6);
   });
 
-  it('is nothing for HEAD', async () => {
+  it('is zero for HEAD', async () => {
     const before = work.clock.ns;
     for (const path of paths) {
       const response = await fetch(`http://127.0.0.1:${busyPort}${path}`, { method: 'HEAD' });
@@ -296,10 +298,10 @@ describe('the longest turn', LONG, () => {
   });
 });
 
-describe('an answer that nobody takes to its end', () => {
+describe('an answer that is not read to its end', () => {
   /** Sessions without end; tells when the answer has given them up, and how many it had taken by then. */
-  function endless(): { readonly monitored: Monitored; readonly ended: Promise<number> } {
-    const [entry] = table.list() as [SessionEntry];
+  async function endless(): Promise<{ readonly monitored: Monitored; readonly ended: Promise<number> }> {
+    const [entry] = [...table.entries()] as [SessionEntry];
     let onEnded: (taken: number) => void = () => undefined;
     const ended = new Promise<number>((resolve) => {
       onEnded = resolve;
@@ -317,7 +319,7 @@ describe('an answer that nobody takes to its end', () => {
     }
     const { created, countsByType, find, metrics } = work.application.sessions;
     const sessions = { created, countsByType, find, metrics, entries };
-    return { monitored: { ...plant.monitored, health, applications: [{ ...work.application, sessions }] }, ended };
+    return { monitored: await monitoredWith({ ...work.application, sessions }), ended };
   }
 
   /** 20 MB, far below what the limit of answers would end. */
@@ -336,7 +338,7 @@ describe('an answer that nobody takes to its end', () => {
   }
 
   it('ends when its client leaves', async () => {
-    const { monitored: source, ended } = endless();
+    const { monitored: source, ended } = await endless();
     const { server, response } = await begun(source);
     response.destroy();
     expect(await ended).toBeLessThan(MANY);
@@ -344,7 +346,7 @@ describe('an answer that nobody takes to its end', () => {
   });
 
   it('ends when the monitor is closed', async () => {
-    const { monitored: source, ended } = endless();
+    const { monitored: source, ended } = await endless();
     const { server, response } = await begun(source);
     const closed = new Promise((resolve) => response.once('close', resolve));
     response.resume();

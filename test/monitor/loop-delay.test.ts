@@ -4,7 +4,7 @@ import { readProcess } from '../../src/monitor/process-reading.ts';
 import { NsClock } from '../metrics/ns-clock.ts';
 
 describe('LoopDelay', () => {
-  it('counts by how much more than its interval passed between two looks', () => {
+  it('counts how much later than its interval a timer ran', () => {
     const clock = new NsClock();
     const delay = new LoopDelay(clock);
     delay.start();
@@ -18,7 +18,7 @@ describe('LoopDelay', () => {
     expect(delay.durations.sumSeconds).toBeCloseTo(0.303, 9);
   });
 
-  it('looks by itself between start and stop', async () => {
+  it('measures between start and stop', async () => {
     const delay = new LoopDelay({ nowNs: () => performance.now() * 1e6, epochMs: () => 0 });
     delay.start();
     await expect.poll(() => delay.durations.cumulative().at(-1)).toBeGreaterThan(2);
@@ -27,7 +27,7 @@ describe('LoopDelay', () => {
 });
 
 describe('readProcess', () => {
-  it('tells what this process uses', async () => {
+  it('reports what this process uses', async () => {
     const first = await readProcess();
     const second = await readProcess();
     expect(second.cpuSeconds).toBeGreaterThanOrEqual(first.cpuSeconds);

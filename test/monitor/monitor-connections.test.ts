@@ -89,8 +89,8 @@ async function closed(socket: net.Socket): Promise<void> {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 }
 
-describe('a connection with an accepted request under way', () => {
-  it('stays, and the newcomer is closed, where all are such', async () => {
+describe('a connection with an accepted request in progress', () => {
+  it('stays open, and a new connection is closed if all others are busy', async () => {
     const { connections, hits } = await start(2);
     const busy = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.2', 1)];
     await closed(await stand.connect('127.0.0.3'));
@@ -98,7 +98,7 @@ describe('a connection with an accepted request under way', () => {
     expect([connections.size, hits.countOf('monitor.maxConnections')]).toEqual([2, 1]);
   });
 
-  it('stays for all requests that were sent ahead, and may go after the last answer', async () => {
+  it('stays open for all pipelined requests, and may be closed after the last answer', async () => {
     await start(1);
     const busy = await stand.connect('127.0.0.2', 2);
     await stand.answer(0);
@@ -110,7 +110,7 @@ describe('a connection with an accepted request under way', () => {
     expect(next.closed).toBe(false);
   });
 
-  it('stays though it was idle before', async () => {
+  it('stays open although it was idle before', async () => {
     await start(1);
     const busy = await stand.connect('127.0.0.2', 1);
     await stand.answer(0);
@@ -119,7 +119,7 @@ describe('a connection with an accepted request under way', () => {
     expect(busy.closed).toBe(false);
   });
 
-  it('stays where the limit of its address is reached, too', async () => {
+  it('stays open also at the limit of its address', async () => {
     const { hits } = await start(10, 1);
     const busy = await stand.connect('127.0.0.2', 1);
     await closed(await stand.connect('127.0.0.2'));
@@ -130,7 +130,7 @@ describe('a connection with an accepted request under way', () => {
 });
 
 describe('an idle connection with an accepted request', () => {
-  it('goes after those without one, and the one that is idle for the longest time goes first', async () => {
+  it('is closed after those without one, the longest idle one first', async () => {
     await start(3);
     const [first, second] = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.3', 1)];
     await stand.answer(1);
@@ -145,7 +145,7 @@ describe('an idle connection with an accepted request', () => {
   });
 });
 
-describe('requests sent ahead', () => {
+describe('pipelined requests', () => {
   it('are answered in order, up to four', async () => {
     const { connections, responses } = await start(1);
     const client = await stand.connect('127.0.0.2', 4);
@@ -159,7 +159,7 @@ describe('requests sent ahead', () => {
     expect([client.closed, connections.overflows]).toEqual([false, 0]);
   });
 
-  it('close the connection if there are more, and no further one of it is begun', async () => {
+  it('close the connection at the fifth, and none of the others begins', async () => {
     const { connections, responses } = await start(1);
     const client = await stand.connect('127.0.0.2');
     client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3_000));
@@ -171,8 +171,8 @@ describe('requests sent ahead', () => {
   });
 });
 
-describe('requests that come at once', () => {
-  it('begin one at once, and the others in turns, in their order; those of closed connections never do', async () => {
+describe('requests that arrive at the same time', () => {
+  it('begin in order, one at once and the others in turns of the event loop, except those of closed connections', async () => {
     const { responses } = await start(4);
     stand.isHeld = true;
     const sockets: net.Socket[] = [];
@@ -196,8 +196,8 @@ describe('requests that come at once', () => {
   });
 });
 
-describe('what is counted', () => {
-  it('is empty after all have closed, by either side', async () => {
+describe('the number of open connections', () => {
+  it('is zero after all have closed, from either side', async () => {
     const { connections } = await start(3, 2);
     for (const address of ['127.0.0.2', '127.0.0.3']) {
       await stand.connect(address, 1);

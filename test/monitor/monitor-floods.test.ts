@@ -7,7 +7,6 @@ import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/base/logger.ts';
 import type { Config } from '../../src/config/config.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { AccessControl } from '../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../src/monitor/access/access-list.ts';
 import { Guard } from '../../src/monitor/guard.ts';
@@ -105,7 +104,7 @@ function start(monitor: Partial<Config['monitor']> = {}): Promise<Stand> {
 for (const isSecure of [false, true]) {
   const portTls = isSecure ? listenerTls(own) : undefined;
   describe(`strangers who hold connections (${isSecure ? 'TLS' : 'plain'})`, () => {
-    it('of one address, 1,000 of them: 100 stay open, and readers are answered at once', async () => {
+    it('from one address, 1,000 of them: 100 stay open, and readers are answered at once', async () => {
       stand = await start({ tls: portTls });
       const { monitorPort: port, sidecar } = stand;
       const held = await holdAll(port, 1_000, () => STRANGER);
@@ -120,7 +119,7 @@ for (const isSecure of [false, true]) {
       expect(body).toContain('d2_sidecar_limit_hits_total{limit="monitor.maxConnectionsPerAddress"} 901');
     });
 
-    it('of 125 addresses, as many as there may be: a reader gets in, and keeps what it has', async () => {
+    it('from 125 addresses, up to the limit: a reader is admitted and keeps its connection', async () => {
       stand = await start({ tls: portTls });
       const { monitorPort: port, sidecar } = stand;
       const agent = new (isSecure ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
@@ -142,7 +141,7 @@ for (const isSecure of [false, true]) {
 }
 
 describe('at the limit of connections', () => {
-  it('slow heads, wrong credentials and requests for what is open to all prove nothing', async () => {
+  it('slow heads, wrong credentials and requests for open paths do not protect a connection', async () => {
     stand = await start({ maxConnections: 3 });
     const { monitorPort: port } = stand;
     const wrong = `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer no\r\n\r\n`;
@@ -153,7 +152,7 @@ describe('at the limit of connections', () => {
     }
   });
 
-  it('the address with most of them loses the oldest, not a reader who has just come', async () => {
+  it('the address with the most loses its oldest one, not a new reader', async () => {
     stand = await start({ maxConnections: 30 });
     const { monitorPort: port } = stand;
     const [reader] = await holdAll(port, 1, () => READER);
@@ -165,7 +164,7 @@ describe('at the limit of connections', () => {
     expect(bytes.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('idle connections go for a newcomer if all others have gone, also without credentials', async () => {
+  it('idle connections are closed for a new one after all others, also without credentials', async () => {
     stand = await start({ auth: undefined, maxConnections: 4 });
     const { monitorPort: port, sidecar } = stand;
     const held = await holdAll(port, 4, ofMany(4), `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -193,8 +192,7 @@ for (const isSecure of [false, true]) {
 }
 
 describe('540 wrong passwords of 135 addresses', () => {
-  it('let a right one wait for three verifications; nobody gets 429', async () => {
-    await initMetrics();
+  it('delay a right one by three verifications, and nobody gets 429', async () => {
     const list = await AccessList.open({ usersFile: `${folder.path}/users`, tokensFile: undefined });
     const begun: string[] = [];
     const ends: (() => void)[] = [];
@@ -203,16 +201,19 @@ describe('540 wrong passwords of 135 addresses', () => {
       return new Promise((resolve) => ends.push(() => resolve(password === 'annannann')));
     });
     const guard = new Guard({ access, hosts: new HostCheck([]) });
-    const monitored = { ...createPlant().monitored, health: { isStarted: true, isReady: () => Promise.resolve(true) } };
+    const monitored = {
+      ...(await createPlant()).monitored,
+      health: { isStarted: true, isReady: () => Promise.resolve(true) },
+    };
     const monitor = new Monitor(monitored, OPTIONS, guard, createLogger('silent'));
     const { port } = await monitor.listen({ host: '127.0.0.1', port: 0 });
     const strangers = Array.from({ length: 540 }, (_, index) =>
       ask({ port, path: '/metrics', authorization: basic('ann', `wrong${index}`), from: ofMany(135)(index) }),
     );
     // All of them wait or were refused before the reader comes.
-    await expect.poll(() => access.counts.unverified, SOON).toBe(540 - 130);
+    await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130);
     const reader = ask({ port, path: '/metrics', authorization: ANN });
-    await expect.poll(() => access.counts.unverified, SOON).toBe(540 - 130 + 1);
+    await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130 + 1);
     while (!begun.includes('annannann')) {
       ends.shift()?.();
       await new Promise((resolve) => setImmediate(resolve));

@@ -37,7 +37,7 @@ for (const ca of [undefined, authority]) {
     const connect = () => connectTo(stand.monitorPort, ca);
     const ask = (path: string) => getSecurely(stand.monitorPort, path, ca === undefined ? {} : { ca });
 
-    it('maxConnections: a further one gets the place of the oldest without an accepted request', async () => {
+    it('maxConnections: a new connection replaces the oldest one without an accepted request', async () => {
       await start({ maxConnections: 2 });
       const [first, second] = [await connect(), await connect()];
       const third = await connect();
@@ -48,7 +48,7 @@ for (const ca of [undefined, authority]) {
       expect(await hitsOf(ask, 'monitor.maxConnections')).toBe(2);
     });
 
-    it('maxConnectionsPerAddress: so does a further one of an address, of that address', async () => {
+    it('maxConnectionsPerAddress: a new connection replaces the oldest one of its address without an accepted request', async () => {
       await start({ maxConnectionsPerAddress: 2 });
       const [first, second] = [await connect(), await connect()];
       expect((await ask('/livez')).status).toBe(200);
@@ -58,7 +58,7 @@ for (const ca of [undefined, authority]) {
       expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
     });
 
-    it('headTimeout: a request that does not come is a 408; others are answered', async () => {
+    it('headTimeout: an incomplete request gets 408, and others are answered', async () => {
       await start({ headTimeoutMs: 150 });
       const slow = await connect();
       const answer = await slow.ask('GET /metrics HTTP/1.1\r\nHost: loc');
@@ -67,7 +67,7 @@ for (const ca of [undefined, authority]) {
       expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
     });
 
-    it('headTimeout: so is one that sends nothing at all', async () => {
+    it('headTimeout: a connection that sends nothing gets 408', async () => {
       await start({ headTimeoutMs: 150 });
       await (await connect()).ended();
       expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
@@ -81,7 +81,7 @@ for (const ca of [undefined, authority]) {
       expect(await hitsOf(ask, 'monitor.idleTimeout')).toBe(1);
     });
 
-    it('maxAnswerBytes: an answer of a piece is a 507 with the reason; smaller ones are given', async () => {
+    it('maxAnswerBytes: a larger answer in one piece becomes 507 with the reason, smaller ones are sent', async () => {
       await start({ maxAnswerBytes: 1_024 });
       for (let i = 0; i < 2; i += 1) {
         const answer = await ask('/metrics');
@@ -96,7 +96,7 @@ for (const ca of [undefined, authority]) {
       expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
     });
 
-    it('maxAnswerBytes: a longer one is broken off, and not begun when it is asked for again', async () => {
+    it('maxAnswerBytes: a streamed answer is cut at the limit, and the next request for it gets 507', async () => {
       await start({ maxAnswerBytes: 50_000 });
       const client = await stand.connect();
       for (let i = 0; i < 100; i += 1) {

@@ -89,7 +89,7 @@ describe('the metrics endpoints', () => {
     });
   });
 
-  it('restrict 6 and 7 to the one named, under both kinds when they share the name', async () => {
+  it('return only the named call, under both kinds when they share the name', async () => {
     expect(Object.keys((await metrics('/metrics/d2/rpc/E.Demo.TestInOut')).timers)).toEqual([
       'rpc.E.Demo.TestInOut',
       'sba.E.Demo.TestInOut',
@@ -140,7 +140,7 @@ describe('the metrics endpoints', () => {
 });
 
 describe('/metrics', () => {
-  it('is text to whoever does not ask for OpenMetrics by name', async () => {
+  it('is text unless the reader asks for OpenMetrics by name', async () => {
     const response = await ask('/metrics');
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(response.headers.get('cache-control')).toBe('must-revalidate,no-cache,no-store');
@@ -154,7 +154,7 @@ describe('/metrics', () => {
     expect(text).toContain('\nd2_sessions{application="smartWeb",connection_type="REST"} 2\n');
   });
 
-  it('is OpenMetrics to whoever does', async () => {
+  it('is OpenMetrics if the reader asks for it', async () => {
     const headers = { accept: 'application/openmetrics-text; version=1.0.0, text/plain; q=0.5' };
     const response = await ask('/metrics', { headers });
     expect(response.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
@@ -253,7 +253,7 @@ describe('problems', () => {
     },
   );
 
-  it('answer bytes that are no request as a problem', async () => {
+  it('answer bytes that are not a request with a problem', async () => {
     const { connect } = await import('node:net');
     const socket = connect(stand.monitorPort, '127.0.0.1');
     socket.write('\x16\x03\x01 not http\r\n\r\n');
@@ -270,7 +270,7 @@ describe('health', () => {
     expect(await response.json()).toEqual({ status: 'ok' });
   });
 
-  it('turns only readiness off while draining', async () => {
+  it('turns off only readiness while draining', async () => {
     const draining = await startStand();
     draining.sidecar.drain();
     const statuses = await Promise.all(
@@ -282,7 +282,7 @@ describe('health', () => {
     expect(statuses).toEqual([200, 503, 200]);
   });
 
-  it('asks for the upstream only with monitor.readyWithUpstream', async () => {
+  it('includes the upstream only with monitor.readyWithUpstream', async () => {
     const ready = async (readyWithUpstream: boolean) => {
       const without = await startStand({
         config: ({ upstream, monitor }) => ({

@@ -33,7 +33,7 @@ describe('renderSessions', () => {
     });
   }
 
-  it('takes one session for each piece', () => {
+  it('reads one session for each piece', () => {
     let taken = 0;
     function* entries(): Generator<SessionEntry> {
       for (let i = 0; i < 100; i += 1) {

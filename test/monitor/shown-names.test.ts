@@ -47,14 +47,14 @@ async function countOf(name: string): Promise<number | undefined> {
 }
 
 describe('a name with control characters', () => {
-  it('is one series of /metrics, without them', async () => {
+  it('is one series of /metrics, without these characters', async () => {
     const lines = (await read('/metrics')).split('\n');
     expect(lines.filter((line) => HIDDEN.test(line))).toEqual([]);
     expect(lines).toContain(`d2_calls_total{application="smartWeb",kind="rpc",name="${SHOWN}",outcome="ok"} 2`);
     expect(lines).toContain('d2_object_values_total{application="smartWeb",name="H.\ufffd]0;title\ufffd"} 1');
   });
 
-  it('is found by the name that is shown, and by those that clients sent', async () => {
+  it('is found by its shown name, and by the names that clients sent', async () => {
     const names = [SHOWN, ...ODD.map((name) => name.replace('/', '.'))];
     expect(await Promise.all(names.map(countOf))).toEqual([2, 2, 2]);
     expect(await read(`${BASE}/admin/metrics/d2/object/${encodeURIComponent('H.\x1b]0;title\x07')}`)).toContain(

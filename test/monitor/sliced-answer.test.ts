@@ -38,7 +38,7 @@ class Source implements Iterable<string> {
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('SlicedAnswer', () => {
-  it('is all pieces in their order, in UTF-8, in chunks of about 32 KB', async () => {
+  it('sends all pieces in order, as UTF-8, in chunks of about 32 KB', async () => {
     const pieces = Array.from({ length: 10_000 }, (_, i) => (i % 3 === 0 ? '' : `piece ${i} – ä😀;`));
     const chunks = await chunksOf(answerOf(pieces));
     expect(chunks.join('')).toBe(pieces.join(''));
@@ -47,11 +47,11 @@ describe('SlicedAnswer', () => {
     expect(chunks.length).toBe(4);
   });
 
-  it.each([[[]], [['']], [['only']]])('is whole when it is short: %j', async (pieces) => {
+  it.each([[[]], [['']], [['only']]])('sends a short answer whole: %j', async (pieces) => {
     expect((await chunksOf(answerOf(pieces))).join('')).toBe(pieces.join(''));
   });
 
-  it('takes no piece before it is read, and none in the turn in which that begins', async () => {
+  it('takes no piece before it is read, and none in that turn', async () => {
     const source = new Source();
     const answer = answerOf(source);
     await turnOfTheLoop();
@@ -87,7 +87,7 @@ describe('SlicedAnswer', () => {
     expect(perTurn.filter((count) => count === 7)).toHaveLength(28);
   });
 
-  it('writes no more than two chunks for a reader that does not read', async () => {
+  it('writes at most two chunks for a reader that does not read', async () => {
     const source = new Source();
     const answer = answerOf(source);
     const slow = new PassThrough({ highWaterMark: 1 });
@@ -104,7 +104,7 @@ describe('SlicedAnswer', () => {
     answer.destroy();
   });
 
-  it('ends its pieces, and takes no more of them, when its reader goes away', async () => {
+  it('stops taking pieces when its reader leaves', async () => {
     const source = new Source();
     const answer = answerOf(source);
     answer.resume();
@@ -116,7 +116,7 @@ describe('SlicedAnswer', () => {
     expect(source.taken).toBe(taken);
   });
 
-  it('breaks off when a piece cannot be made', async () => {
+  it('fails when a piece cannot be made', async () => {
     function* pieces(): Generator<string> {
       yield 'some';
       throw new Error('no more');
@@ -124,7 +124,7 @@ describe('SlicedAnswer', () => {
     await expect(chunksOf(answerOf(pieces()))).rejects.toThrow('no more');
   });
 
-  it('leaves the turn to another that is read as well', async () => {
+  it('shares the turn with another answer', async () => {
     const turns = new Turns(new NsClock());
     const [one, other] = [new Source(), new Source()];
     const answers = [new SlicedAnswer(one, turns), new SlicedAnswer(other, turns)];

@@ -55,7 +55,7 @@ describe('Turns', () => {
     expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
   });
 
-  it('gives it as much as everything else took of the turn, if that is more, and a millisecond at most', () => {
+  it('gives work as much time as everything else took in the turn, at most a millisecond', () => {
     const loop = new Loop();
     loop.enter(400);
     const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
@@ -65,7 +65,7 @@ describe('Turns', () => {
     expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
   });
 
-  it('shares one turn among all work, however much there is, each in its order', () => {
+  it('shares one turn among all work, in order', () => {
     const loop = new Loop();
     const notes: string[] = [];
     for (const name of ['a', 'b', 'c']) loop.enter(20, name, notes);
@@ -89,7 +89,7 @@ describe('Turns', () => {
     expect(loop.isIdle).toBe(true);
   });
 
-  it('calls work once that was entered twice, and not at all once it has left', () => {
+  it('calls work once that entered twice, and not at all after it left', () => {
     const loop = new Loop();
     let calls = 0;
     const work = (): void => {
@@ -106,7 +106,7 @@ describe('Turns', () => {
     expect(loop.isIdle).toBe(true);
   });
 
-  it('takes the next turn of the event loop by itself', async () => {
+  it('uses the next turn of the event loop by default', async () => {
     const order: string[] = [];
     await new Promise<void>((resolve) => {
       new Turns(new NsClock()).enter(() => {

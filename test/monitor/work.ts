@@ -3,7 +3,7 @@ import { NS_PER_US } from '../../src/base/clock.ts';
 import type { SessionEntry } from '../../src/measure/sessions/session.ts';
 import type { CallCountsReading } from '../../src/metrics/call-counts.ts';
 import type { CounterReading } from '../../src/metrics/counter.ts';
-import { UNMARKED_SNAPSHOT } from '../../src/metrics/meter-numbers.ts';
+import { UNMARKED_SNAPSHOT } from '../../src/metrics/meter.ts';
 import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts';
 import type { ObservedObjectReading } from '../../src/metrics/object-statistics.ts';
 import type { TimerReading } from '../../src/metrics/timer.ts';
@@ -100,8 +100,8 @@ export function createWork({
   const application: MonitoredApplication = {
     name: 'smartWeb',
     statistics: {
-      rpc: { ...calls, metrics: () => rpcSet, counts: map(rpcs, (i) => `E.Method${i}`, metrics.counts) },
-      sba: { ...calls, metrics: () => sbaSet, counts: new Map() },
+      rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, metrics.counts) },
+      sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },
       object: {
         ...calls,
         monitored: 0,

@@ -1,17 +1,17 @@
-/** The live page of a monitoring port that asks who reads it: signing in, what each role sees, and nothing kept anywhere. */
+/** The live page of a monitoring port with authentication: signing in, the view of each role, and nothing stored anywhere. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { Folder, tokenLine, userLine } from '../monitor/access/access-files.ts';
 import { violationsOf } from './axe.ts';
 import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
-import { Stand } from './stand.ts';
+import { Harness } from './stand.ts';
 
-describeInChromium('the live page where a credential is needed', () => {
+describeInChromium('the live page with authentication', () => {
   const folder = new Folder();
   const reader = tokenLine('reader', 'metrics');
   let browser: Browser;
-  let stand: Stand;
+  let harness: Harness;
   let watched: WatchedPage;
   let page: Page;
 
@@ -19,13 +19,13 @@ describeInChromium('the live page where a credential is needed', () => {
     const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', 'tajné: heslo')}\n`);
     const tokensFile = folder.write('tokens', `${reader.line}\n`);
     const config = { monitor: { auth: { usersFile, tokensFile } } };
-    [browser, stand] = await Promise.all([launchBrowser(), Stand.start({ config })]);
-    await stand.callMany(6, (index) => ({ path: 'rpc/P.Balance/Sum', user: `user-${index % 2}` }));
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start({ config })]);
+    await harness.callMany(6, (index) => ({ path: 'rpc/P.Balance/Sum', user: `user-${index % 2}` }));
   });
 
   beforeEach(async () => {
     await watched?.close();
-    watched = await openPage(browser, stand.url);
+    watched = await openPage(browser, harness.url);
     page = watched.page;
     page.setDefaultTimeout(12_000);
     await page.getByRole('heading', { name: 'Sign in to the monitoring port' }).waitFor();
@@ -34,7 +34,7 @@ describeInChromium('the live page where a credential is needed', () => {
   afterAll(async () => {
     await watched?.close();
     await browser?.close();
-    await stand?.stop();
+    await harness?.stop();
     folder.remove();
   });
 
@@ -49,7 +49,7 @@ describeInChromium('the live page where a credential is needed', () => {
     await page.getByRole('button', { name: 'Use this token' }).click();
   }
 
-  it('asks for a credential in a form, which axe-core has nothing against, and asks no more until there is one', async () => {
+  it('asks for a credential in a form without accessibility violations, and sends no request until it has one', async () => {
     expect(await page.getByText(/^This needs a user name and password, a token/).count()).toBe(1);
     expect(await violationsOf(page)).toEqual([]);
     expect(await page.getByRole('table').count()).toBe(0);
@@ -65,14 +65,14 @@ describeInChromium('the live page where a credential is needed', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('asks so that a phone shows all of it', async () => {
+  it('fits its form on a phone', async () => {
     await page.setViewportSize({ width: 360, height: 800 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     const form = await page.locator('.sign-in').boundingBox();
     expect((form?.x ?? 0) + (form?.width ?? 0)).toBeLessThanOrEqual(360);
   });
 
-  it('lets a user in by name and password, in any letters, and shows who is connected', async () => {
+  it('lets a user in by name and password, non-ASCII included, and shows the sessions', async () => {
     await signIn('zofia', 'tajné: heslo');
     await page.getByRole('link', { name: 'Sessions', exact: true }).click();
     await page.getByRole('table', { name: 'Sessions' }).getByRole('link', { name: 'user-1' }).click();
@@ -80,7 +80,7 @@ describeInChromium('the live page where a credential is needed', () => {
     expect(watched.faults).toEqual([]);
   });
 
-  it('says that a password or a token was wrong, and takes the right one then', async () => {
+  it('says that a password or a token was wrong, and then accepts the right one', async () => {
     await signIn('zofia', 'wrong');
     await page.getByRole('alert').filter({ hasText: 'That was not accepted. The credential is not right.' }).waitFor();
     await useToken('wrong');
@@ -90,7 +90,7 @@ describeInChromium('the live page where a credential is needed', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('shows numbers to the role metrics, and nothing of any person', async () => {
+  it('shows numbers to the role metrics, and no personal data', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await useToken(reader.token);
@@ -104,7 +104,7 @@ describeInChromium('the live page where a credential is needed', () => {
     expect(asked.filter((path) => path.endsWith('/sessions'))).toEqual([]);
   });
 
-  it('keeps a credential neither in storage nor in the address, and forgets it with the page', async () => {
+  it('stores a credential neither in the browser nor in the address, and forgets it with the page', async () => {
     await useToken(reader.token);
     await page.getByRole('table', { name: 'RPCs' }).waitFor();
     const kept = await page.evaluate(async () => {

@@ -1,4 +1,4 @@
-/** What axe-core finds in a page. */
+/** axe-core's findings in a page. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
@@ -10,7 +10,7 @@ interface Violation {
 
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** One line for each violation; run in the page by the debugger, since its policy lets no script of others in. */
+/** One line for each violation; injected by the debugger, since the page's policy forbids foreign scripts. */
 export async function violationsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(SOURCE);
   const violations = (await page.evaluate(async () => {

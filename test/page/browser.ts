@@ -1,6 +1,6 @@
 /**
- * Debian's Chromium without a head, and pages in it that tell what went wrong in them. Tests in it are described by
- * `describeInChromium`: without Chromium they are left out, which is said once, or fail with D2S_REQUIRE_CHROMIUM=1.
+ * Debian's headless Chromium, and pages in it that report their errors. Tests in it are described by
+ * `describeInChromium`: without Chromium they are skipped, which is reported once, or fail with D2S_REQUIRE_CHROMIUM=1.
  */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -8,19 +8,19 @@ import { describe, expect, it, type TestOptions } from 'vitest';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
-/** The variable of the path is for trying out what becomes of the tests without one. */
+/** The variable of the path allows trying the tests without Chromium. */
 const executable = process.env.D2S_CHROMIUM ?? EXECUTABLE;
 const isInstalled = existsSync(executable);
 const isRequired = process.env.D2S_REQUIRE_CHROMIUM === '1';
 
-/** What takes the whole of a small machine: axe-core alone takes seconds on a busy one. */
+/** For tests that use a small machine fully: axe-core alone takes seconds on a busy one. */
 const TIMEOUT_MS = 45_000;
 
 /** As `describe`, for tests that need Chromium. */
 export function describeInChromium(name: string, tests: () => void, options: TestOptions = {}): void {
   if (!isInstalled && isRequired) {
     describe(name, () => {
-      it('has the Chromium that D2S_REQUIRE_CHROMIUM=1 demands', () => {
+      it('this machine has the Chromium that D2S_REQUIRE_CHROMIUM=1 demands', () => {
         expect.fail(`${executable} is missing`);
       });
     });
@@ -40,19 +40,19 @@ const ARGS = [
   '--disable-sync',
 ];
 
-/** In a profile of its own, which is gone with it. */
+/** In a temporary profile. */
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath: executable, headless: true, args: ARGS });
 }
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Violations of the Content-Security-Policy, exceptions, and errors in the console other than of requests that failed. */
+  /** Violations of the Content-Security-Policy, exceptions, and console errors except those of failed requests. */
   readonly faults: readonly string[];
   close(): Promise<void>;
 }
 
-/** Chromium says that in its console for every answer that is none, which tests here cause on purpose. */
+/** Chromium logs that for every error status, which tests here cause on purpose. */
 const FAILED_REQUEST = 'Failed to load resource';
 
 export async function openPage(

@@ -1,5 +1,5 @@
 /**
- * From a clone to live data with one command: `npm run demo` as somebody types it, and the page at the address that it prints, in
+ * From a clone to live data with one command: `npm run demo` as typed, and the page at the printed address, in
  * Chromium.
  */
 import { spawn } from 'node:child_process';
@@ -11,7 +11,7 @@ import { exitOf, stopProcess } from '../system/sidecar-process.ts';
 import { describeInChromium, launchBrowser, openPage } from './browser.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** What the build takes; a build in place would take dist/ away from tests that run at the same time. */
+/** Files that the build needs; a build in place would remove dist/ from tests that run at the same time. */
 const SOURCES = ['package.json', 'rolldown.config.js', 'tsconfig.json', 'src'];
 
 const cleanups: (() => Promise<unknown> | unknown)[] = [];
@@ -28,9 +28,9 @@ function copyOfSources(): string {
   return folder;
 }
 
-/** Resolves with what it has printed, once that is its guide to the end. */
+/** Resolves with its output once the guide is complete. */
 async function runDemo(cwd: string): Promise<string> {
-  // A group of its own: npm does not pass every signal on to what it runs.
+  // A process group of its own: npm does not pass every signal on.
   const child = spawn('npm', ['run', 'demo'], { cwd, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = exitOf(child);
   cleanups.push(async () => {

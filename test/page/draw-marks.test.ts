@@ -9,7 +9,7 @@ const LOOK = { colour: 'grey', text: 'black', font: '11px sans-serif', hasNames:
 beforeEach(() => vi.stubGlobal('devicePixelRatio', 1));
 afterEach(() => vi.unstubAllGlobals());
 
-/** Where each name begins, and where each line stands; a second is a pixel. */
+/** The start of each name, and the position of each line; a second is a pixel. */
 function drawn(marks: readonly (readonly [t: number, kind: string])[]) {
   const names: [string, number][] = [];
   const lines: number[] = [];
@@ -37,7 +37,7 @@ function drawn(marks: readonly (readonly [t: number, kind: string])[]) {
 }
 
 describe('marks', () => {
-  it('are lines where they happened, each with its name, and not outside of the axis', () => {
+  it('are lines at their times, each with its name, and never outside of the axis', () => {
     const { names, lines } = drawn([
       [-5, 'reload'],
       [100, 'start'],
@@ -48,11 +48,11 @@ describe('marks', () => {
     expect(names).toEqual({ 'left start': 99, 'left drain': 299 });
   });
 
-  it('have their name on the left of the line where the edge is near', () => {
+  it('have their name on the left of the line near the edge', () => {
     expect(drawn([[590, 'upstreamLost']]).names).toEqual({ 'left upstream lost': WIDTH_PX - 13 * LETTER_PX });
   });
 
-  it('have the name of the latest, where there is no room for all; the other one goes to its left if it still touches its line', () => {
+  it('show the latest name if there is no room for all; the other one moves left if it still touches its line', () => {
     const { names, lines } = drawn([
       [300, 'jvmLost'],
       [330, 'upstreamLost'],

@@ -1,9 +1,9 @@
-/** Whether each number that is to be seen explains itself: under the pointer, and by something near that takes the focus. */
+/** Whether each visible number explains itself: under the pointer, and by a nearby element that takes the focus. */
 import type { Page } from 'playwright-core';
 
 /**
- * What has no explanation of its own: sentences and lists that say in words what a number is, names, and choices.
- * Everything else with a digit or a dash for a value has to.
+ * Elements without explanations: sentences and lists that say in words what a number is, names, and choices.
+ * Everything else with a digit or a dash for a value needs one.
  */
 const IN_WORDS = [
   '.situation',
@@ -18,7 +18,7 @@ const IN_WORDS = [
   '.hidden',
 ].join(',');
 
-/** Texts such as `12.3 ms` that the pointer gets no explanation of. */
+/** Texts such as `12.3 ms` without an explanation for the pointer. */
 export async function unexplainedNumbers(page: Page): Promise<readonly string[]> {
   return await page.evaluate((inWords) => {
     const found: string[] = [];
@@ -33,7 +33,7 @@ export async function unexplainedNumbers(page: Page): Promise<readonly string[]>
   }, IN_WORDS);
 }
 
-/** How many explanations there are, and those that the keyboard does not get to, or hears nothing of. */
+/** The number of explanations, and those that the keyboard does not reach or that are not announced. */
 export async function explanationsByKeyboard(page: Page): Promise<{ count: number; missing: readonly string[] }> {
   return await page.evaluate(async () => {
     const keys = new Set<string>();

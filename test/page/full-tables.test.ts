@@ -1,12 +1,12 @@
 /**
- * The live page over full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. What is
- * measured is the page's main thread, by Chromium's own counters.
+ * The live page with full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. Measures
+ * the page's main thread, by Chromium's own counters.
  */
 import { readFileSync } from 'node:fs';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
-import { Stand } from './stand.ts';
+import { Harness } from './stand.ts';
 
 const RPCS = 2_000;
 const OBJECTS = 10_000;
@@ -15,38 +15,38 @@ const UPDATES = 5;
 const MAX_SCRIPT_MS = 50;
 const MAX_BYTES = 100 * 1024 * 1024;
 
-describeInChromium('the live page over full tables', () => {
+describeInChromium('the live page with full tables', () => {
   let browser: Browser;
-  let stand: Stand;
+  let harness: Harness;
   let watched: WatchedPage;
   let page: Page;
   let debug: CDPSession;
 
   beforeAll(async () => {
-    [browser, stand] = await Promise.all([launchBrowser(), Stand.start()]);
-    await stand.callMany(SESSIONS, (index) => {
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start()]);
+    await harness.callMany(SESSIONS, (index) => {
       const user = `user-${index}`;
       return index % 2 === 0
         ? { path: `rpc/E.Load/Call${(index / 2) % RPCS}`, user }
         : { path: `object/H.Load.Object${index}`, user, method: 'GET' };
     });
-    await stand.callMany(OBJECTS / 2, (index) => ({
+    await harness.callMany(OBJECTS / 2, (index) => ({
       path: `object/H.Load.Object${2 * index}`,
       user: 'user-1',
       method: 'GET',
     }));
-    watched = await openPage(browser, stand.url, { viewport: { width: 1440, height: 1000 } });
+    watched = await openPage(browser, harness.url, { viewport: { width: 1440, height: 1000 } });
     page = watched.page;
     page.setDefaultTimeout(15_000);
     debug = await page.context().newCDPSession(page);
-    // Processor time, since others may be busy on the machine as well.
+    // Processor time, since other programs may keep the machine busy.
     await debug.send('Performance.enable', { timeDomain: 'threadTicks' });
   }, 120_000);
 
   afterAll(async () => {
     await watched?.close();
     await browser?.close();
-    await stand?.stop();
+    await harness?.stop();
   });
 
   async function metric(name: string): Promise<number> {
@@ -54,7 +54,7 @@ describeInChromium('the live page over full tables', () => {
     return metrics.find((one) => one.name === name)?.value ?? Number.NaN;
   }
 
-  /** Asked for at once; over when the answer with the rows has been drawn. */
+  /** Requests an update at once; resolves when the answer with the rows has been drawn. */
   async function nextUpdate(kind: string): Promise<void> {
     const answered = page.waitForResponse((response) => response.url().endsWith(`/smartWeb/${kind}`));
     await page.evaluate(() => dispatchEvent(new Event('hashchange')));
@@ -76,7 +76,7 @@ describeInChromium('the live page over full tables', () => {
     return each.sort((a, b) => a - b)[Math.floor(UPDATES / 2)] ?? Number.NaN;
   }
 
-  /** What only the page's process has, as the kernel counts it. */
+  /** Memory of the page's process alone, as the kernel counts it. */
   async function privateBytes(): Promise<number> {
     const system = await browser.newBrowserCDPSession();
     const { processInfo } = await system.send('SystemInfo.getProcessInfo');
@@ -110,7 +110,7 @@ describeInChromium('the live page over full tables', () => {
     },
   );
 
-  it('shows any row that is scrolled to, and finds one among all', async () => {
+  it('shows any row after scrolling, and finds one among all', async () => {
     const table = page.getByRole('table', { name: 'Sessions' });
     await table.getByRole('columnheader', { name: /^User/ }).getByRole('button').click();
     await page.locator('.scroller').evaluate((element) => element.scrollTo(0, element.scrollHeight));
@@ -122,7 +122,7 @@ describeInChromium('the live page over full tables', () => {
   });
 
   it('takes less than 100 MB', async () => {
-    // What is left over from updates is the collector's to choose when; held is what is there after it.
+    // Garbage of updates waits for the collector; only memory left after it counts.
     await debug.send('HeapProfiler.collectGarbage');
     const heap = await metric('JSHeapUsedSize');
     const all = await privateBytes();

@@ -1,23 +1,23 @@
 /**
- * The live page in a browser, before the built sidecar with real calls through it: what is shown, and what becomes of it when the
- * upstream, the JVM's source or the sidecar itself goes and comes back.
+ * The live page in a browser, with the built sidecar and real calls: its content, and its reaction when the
+ * upstream, the JVM's source or the sidecar itself goes away and returns.
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { violationsOf } from './axe.ts';
 import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
-import { Stand } from './stand.ts';
+import { Harness } from './stand.ts';
 
 const USERS = ['anna', 'boris', 'žofia'];
 const RPCS = ['E.Boiler/ReadState', 'E.Boiler/SetPoint', 'E.Reports/Fails', 'P.Balance/Sum'];
 const OBJECTS = ['H.Boiler.Temperature', 'H.Turbine.Speed'];
 
-async function makeTraffic(stand: Stand): Promise<void> {
-  await stand.callMany(60, (index) => ({ path: `rpc/${RPCS[index % 4]}`, user: USERS[index % 3] ?? '' }));
-  // More of one, so that there is an order to sort by.
-  await stand.callMany(30, () => ({ path: 'rpc/P.Balance/Sum', user: 'anna' }));
-  await stand.callMany(20, (index) => ({
+async function makeTraffic(harness: Harness): Promise<void> {
+  await harness.callMany(60, (index) => ({ path: `rpc/${RPCS[index % 4]}`, user: USERS[index % 3] ?? '' }));
+  // More of one, so that sorting has an effect.
+  await harness.callMany(30, () => ({ path: 'rpc/P.Balance/Sum', user: 'anna' }));
+  await harness.callMany(20, (index) => ({
     path: `object/${OBJECTS[index % 2]}`,
     user: USERS[index % 3] ?? '',
     method: 'GET',
@@ -26,14 +26,14 @@ async function makeTraffic(stand: Stand): Promise<void> {
 
 describeInChromium('the live page', () => {
   let browser: Browser;
-  let stand: Stand;
+  let harness: Harness;
   let watched: WatchedPage;
   let page: Page;
 
   beforeAll(async () => {
-    [browser, stand] = await Promise.all([launchBrowser(), Stand.start({ hasJvm: true })]);
-    await makeTraffic(stand);
-    watched = await openPage(browser, stand.url, { viewport: { width: 1440, height: 1000 } });
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start({ hasJvm: true })]);
+    await makeTraffic(harness);
+    watched = await openPage(browser, harness.url, { viewport: { width: 1440, height: 1000 } });
     page = watched.page;
     page.setDefaultTimeout(12_000);
   });
@@ -41,7 +41,7 @@ describeInChromium('the live page', () => {
   afterAll(async () => {
     await watched?.close();
     await browser?.close();
-    await stand?.stop();
+    await harness?.stop();
   });
 
   const table = (name: string) => page.getByRole('table', { name });
@@ -51,7 +51,7 @@ describeInChromium('the live page', () => {
   const announced = (text: string) =>
     page.waitForFunction((expected) => document.querySelector('[role=status]')?.textContent?.includes(expected), text);
 
-  it('shows the calls that went through, with the state of everything as sentences', async () => {
+  it('shows recent calls, and the state of everything as sentences', async () => {
     await table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
     await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
     await see(/^The JVM has been read from /);
@@ -75,7 +75,7 @@ describeInChromium('the live page', () => {
     );
   });
 
-  it('sorts by any column, either way, and tells which', async () => {
+  it('sorts by any column, in either order, and shows which', async () => {
     const head = table('RPCs').getByRole('columnheader', { name: /^Calls/ });
     await head.getByRole('button').click();
     expect(await head.getAttribute('aria-sort')).toBe('descending');
@@ -92,7 +92,7 @@ describeInChromium('the live page', () => {
     ]);
   });
 
-  it('filters by words and by errors, and counts what is left', async () => {
+  it('filters by words and by errors, and counts the remaining rows', async () => {
     await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('point boiler');
     expect(await namesIn('RPCs')).toEqual(['E.Boiler.SetPoint']);
     await see('1 of 4');
@@ -102,7 +102,7 @@ describeInChromium('the live page', () => {
     await page.getByLabel('with errors').uncheck();
   });
 
-  it('explains a number under the pointer, and a label that has the focus, until Escape', async () => {
+  it('explains a number under the pointer, and a focused label, until Escape', async () => {
     await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(2).hover();
     const tooltip = page.locator('.tooltip');
     await tooltip.getByText('The clock of a call starts when the head of its request has been read').waitFor();
@@ -130,7 +130,7 @@ describeInChromium('the live page', () => {
     ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.facts'],
     ['one session', '#/smartWeb/sessions', '.facts'],
   ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place) => {
-    await page.goto(`${stand.url}${hash}`);
+    await page.goto(`${harness.url}${hash}`);
     if (name === 'one session') await table('Sessions').getByRole('link', { name: 'anna' }).click();
     await page.locator(place).first().waitFor();
     expect(await unexplainedNumbers(page)).toEqual([]);
@@ -138,11 +138,11 @@ describeInChromium('the live page', () => {
     expect(missing).toEqual([]);
     // Figures and charts alone are 13.
     expect(count).toBeGreaterThan(15);
-    await page.goto(`${stand.url}#/smartWeb/rpc`);
+    await page.goto(`${harness.url}#/smartWeb/rpc`);
     await table('RPCs').waitFor();
   });
 
-  it('says what it judges by', async () => {
+  it('shows the rules of its verdict', async () => {
     await see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
     await see(/Holds from 5\.0 % of the calls of the last minute/);
@@ -165,18 +165,18 @@ describeInChromium('the live page', () => {
   });
 
   it('has an address for one RPC and one object', async () => {
-    await page.goto(`${stand.url}#/smartWeb/rpc/E.Reports.Fails`);
+    await page.goto(`${harness.url}#/smartWeb/rpc/E.Reports.Fails`);
     await page.getByRole('heading', { name: 'E.Reports.Fails' }).waitFor();
     await page.locator('.facts').waitFor();
     expect((await page.locator('.facts > div').allInnerTexts()).slice(0, 2)).toEqual([
       'Calls\n15',
       'Errors\n15 (100 %)',
     ]);
-    await page.goto(`${stand.url}#/smartWeb/objects/H.Turbine.Speed`);
+    await page.goto(`${harness.url}#/smartWeb/objects/H.Turbine.Speed`);
     await page.getByRole('heading', { name: 'H.Turbine.Speed' }).waitFor();
     await page.locator('.facts').waitFor();
     expect((await page.locator('.facts > div').allInnerTexts())[1]).toBe('Values\n10');
-    await page.goto(`${stand.url}#/smartWeb/rpc/E.No.Such`);
+    await page.goto(`${harness.url}#/smartWeb/rpc/E.No.Such`);
     await see('Nothing of this name has been seen since counting began.');
     await tab('RPCs');
   });
@@ -185,7 +185,7 @@ describeInChromium('the live page', () => {
     ['light', 1440, 'light'],
     ['dark', 1440, 'dark'],
     ['on a phone', 360, 'light'],
-  ] as const)('has nothing that axe-core objects to, %s', async (_name, width, colorScheme) => {
+  ] as const)('has no accessibility violation, %s', async (_name, width, colorScheme) => {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
     await page.getByText('How this is judged').click();
@@ -200,7 +200,7 @@ describeInChromium('the live page', () => {
     await page.getByText('How this is judged').click();
   });
 
-  it('greys what it knew while the port refuses to answer, and says what the port says', async () => {
+  it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     await page.route('**/live*', (route) =>
       route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: { detail: 'Too many wrong credentials.' } }),
@@ -213,22 +213,22 @@ describeInChromium('the live page', () => {
     expect(await page.locator('main').getAttribute('class')).toBe('');
   });
 
-  it('shows that the JVM is not read any more, and that it is again', async () => {
-    await stand.jvm.go();
+  it('shows that the JVM is not read any more, and that it is read again', async () => {
+    await harness.jvm.stop();
     await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await announced('The JVM has not been readable');
-    await stand.jvm.come();
+    await harness.jvm.start();
     await see(/^The JVM has been read from /);
     await announced('The JVM has been read');
   });
 
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
-    await stand.upstream.go();
-    expect(await stand.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
+    await harness.upstream.stop();
+    expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
     await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
-    await stand.upstream.come();
+    await harness.upstream.start();
     await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has taken connections');
     await page.getByText(/^What happened/).click();
@@ -237,15 +237,15 @@ describeInChromium('the live page', () => {
     );
   });
 
-  it('says since when the sidecar is gone, greys what it knew, and begins anew when there is another one', async () => {
-    await stand.stopSidecar('SIGKILL');
+  it('says since when the sidecar is gone, greys out its numbers, and starts afresh with a new process', async () => {
+    await harness.stopSidecar('SIGKILL');
     await page
       .getByRole('alert')
       .filter({ hasText: /^The connection to the sidecar has been lost since/ })
       .waitFor();
     expect(await page.locator('main').getAttribute('class')).toBe('stale');
     expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
-    await stand.startSidecar();
+    await harness.startSidecar();
     await see(/^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
     await see('No RPC has been called yet.');
     await see(/^No traffic of smartWeb has passed since \d\d:\d\d:\d\d\./);
@@ -254,7 +254,7 @@ describeInChromium('the live page', () => {
     await announced('The sidecar was restarted');
   });
 
-  it('has done nothing that its policy forbids, asked nobody else, and had no error', () => {
+  it('has violated no policy, asked no other host, and had no error', () => {
     expect(watched.faults).toEqual([]);
   });
 });

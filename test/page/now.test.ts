@@ -1,4 +1,4 @@
-/** What the page does besides its sentences, so that it shows what is true now and leads to it: told by a test what the port answers. */
+/** The live parts of the page besides its sentences: tiles, charts, tables and links, with answers that a test provides. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CallRow } from '../../src/page/live-data.ts';
@@ -7,7 +7,7 @@ import { violationsOf } from './axe.ts';
 import { describeInChromium, launchBrowser, openPage } from './browser.ts';
 import { unexplainedNumbers } from './explained.ts';
 import { application, live, points } from './samples.ts';
-import { Stand } from './stand.ts';
+import { Harness } from './stand.ts';
 import { ToldPage } from './told-page.ts';
 
 const MIB = 2 ** 20;
@@ -33,15 +33,15 @@ const row = (name: string, rate: number, errors = 0): CallRow => [
   ...Array.from({ length: 12 }, (_, at) => at),
 ];
 
-describeInChromium('the page of now', () => {
+describeInChromium('the start page', () => {
   let browser: Browser;
-  let stand: Stand;
+  let harness: Harness;
   let told: ToldPage;
   let page: Page;
 
   beforeAll(async () => {
-    [browser, stand] = await Promise.all([launchBrowser(), Stand.start()]);
-    told = await ToldPage.open(browser, stand.url);
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start()]);
+    told = await ToldPage.open(browser, harness.url);
     page = told.page;
     told.rows = [row('E.Fast', 9), row('E.Slow', 1), row('E.Worse', 5, 25)];
   });
@@ -49,7 +49,7 @@ describeInChromium('the page of now', () => {
   afterAll(async () => {
     await told?.close();
     await browser?.close();
-    await stand?.stop();
+    await harness?.stop();
   });
 
   const names = () => page.getByRole('table', { name: 'RPCs' }).locator('tbody th').allInnerTexts();
@@ -76,7 +76,7 @@ describeInChromium('the page of now', () => {
     expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
   });
 
-  it('shows a step beside the charts while the cursor is on it', async () => {
+  it('shows a point in time beside the charts while the cursor is on it', async () => {
     await page.getByRole('slider').focus();
     await page.keyboard.press('Home');
     await expect.poll(() => legendOf('rate')).toEqual(['RPC 10.0', 'SBA 1.00']);
@@ -107,7 +107,7 @@ describeInChromium('the page of now', () => {
   it('draws no line before the start of the sidecar', async () => {
     const spark = page.getByRole('row', { name: 'E.Fast' }).locator('.spark');
     expect(await spark.getAttribute('aria-label')).toBe('0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11');
-    // 14 steps of 5 s: two times 25 s are over.
+    // 14 steps of 5 s: two times 25 s have passed.
     const young = HISTORY.slice(0, 14);
     await told.load({ ...TOLD, seq: 14, applications: [application(young)] });
     await expect.poll(() => spark.getAttribute('aria-label')).toBe('10, 11');
@@ -148,7 +148,7 @@ describeInChromium('the page of now', () => {
     expect(await inView('.item-title')).toBe(true);
   });
 
-  it('keeps the order of rows while the pointer is over them, but not their numbers', async () => {
+  it('keeps the order of rows, but not their numbers, while the pointer is over them', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     told.rows = [row('E.Fast', 9), row('E.Slow', 1), row('E.Worse', 5)];
     await told.load(TOLD);
@@ -157,7 +157,7 @@ describeInChromium('the page of now', () => {
     told.rows = [row('E.Fast', 9), row('E.Slow', 80), row('E.New', 90), row('E.Worse', 5)];
     await page.getByRole('row', { name: 'E.Slow' }).filter({ hasText: '80.0' }).waitFor();
     expect(await names()).toEqual(['E.Fast', 'E.Worse', 'E.Slow', 'E.New']);
-    // What the reader asks for is done at once, and held again.
+    // A reader's action applies at once, then the order is kept again.
     await page.getByRole('columnheader', { name: /^Rate/ }).getByRole('button').click();
     await expect.poll(names).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);
     told.rows = [row('E.Fast', 1), row('E.Slow', 2), row('E.New', 3), row('E.Worse', 4)];
@@ -168,7 +168,7 @@ describeInChromium('the page of now', () => {
   });
 
   it.each(['light', 'dark'] as const)(
-    'explains its numbers, and has nothing that axe-core objects to, in %s',
+    'explains its numbers, and has no accessibility violation, in %s',
     async (colorScheme) => {
       await page.emulateMedia({ colorScheme });
       told.rows = [row('E.Worse', 5, 25)];
@@ -183,7 +183,7 @@ describeInChromium('the page of now', () => {
     },
   );
 
-  it('had no error, and asked nobody else', () => {
+  it('had no error, and asked no other host', () => {
     expect(told.faults).toEqual([]);
   });
 });
@@ -192,19 +192,19 @@ describeInChromium('the link to /metrics', () => {
   const folder = new Folder();
   const reader = tokenLine('reader', 'metrics');
   let browser: Browser;
-  let stand: Stand;
-  let open: Stand;
+  let harness: Harness;
+  let open: Harness;
 
   beforeAll(async () => {
     const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', 'heslo heslo')}\n`);
     const tokensFile = folder.write('tokens', `${reader.line}\n`);
     const config = { monitor: { auth: { usersFile, tokensFile } } };
-    [browser, stand, open] = await Promise.all([launchBrowser(), Stand.start({ config }), Stand.start()]);
+    [browser, harness, open] = await Promise.all([launchBrowser(), Harness.start({ config }), Harness.start()]);
   });
 
   afterAll(async () => {
     await browser?.close();
-    await Promise.all([stand?.stop(), open?.stop()]);
+    await Promise.all([harness?.stop(), open?.stop()]);
     folder.remove();
   });
 
@@ -227,25 +227,25 @@ describeInChromium('the link to /metrics', () => {
     }
   }
 
-  it('works where everybody may read', async () => {
+  it('works without authentication', async () => {
     expect(await follow(open.url, () => Promise.resolve())).toBe(200);
   });
 
-  it('works for a reader with a password, whom the browser asks', async () => {
+  it('works for a reader with a password, through the browser’s prompt', async () => {
     const credentials = { username: 'zofia', password: 'heslo heslo' };
     const sign = async (page: Page) => {
       await page.getByLabel('User').fill(credentials.username);
       await page.getByLabel('Password').fill(credentials.password);
       await page.getByRole('button', { name: 'Sign in' }).click();
     };
-    expect(await follow(stand.url, sign, credentials)).toBe(200);
+    expect(await follow(harness.url, sign, credentials)).toBe(200);
   });
 
-  it('is none for a reader with a token, which no click can send', async () => {
+  it('is plain text for a reader with a token, which a click cannot send', async () => {
     const sign = async (page: Page) => {
       await page.getByLabel('Token').fill(reader.token);
       await page.getByRole('button', { name: 'Use this token' }).click();
     };
-    expect(await follow(stand.url, sign)).toBe('The same numbers for programs: /metrics, /openapi.json');
+    expect(await follow(harness.url, sign)).toBe('The same numbers for programs: /metrics, /openapi.json');
   });
 });

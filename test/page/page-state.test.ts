@@ -14,7 +14,7 @@ const withPoints = (count: number, startTime?: string) =>
   });
 
 describe('the state of the page', () => {
-  it('grows by the points that are new, up to an hour of them', () => {
+  it('appends new points, up to an hour of them', () => {
     const once = withLive(START, withPoints(700), 0);
     const twice = withLive(once, withPoints(730), 2_000);
     expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(
@@ -23,7 +23,7 @@ describe('the state of the page', () => {
     expect(lastSeq(twice)).toBe(729);
   });
 
-  it('begins anew with another process of the sidecar, and says so once', () => {
+  it('starts afresh with another process of the sidecar, and says so once', () => {
     const before = withLive(START, withPoints(50), 0);
     const after = withLive(before, withPoints(2, '2026-03-01T11:59:58.000Z'), 2_000);
     expect(after.histories.get('smartWeb')).toHaveLength(2);
@@ -41,7 +41,7 @@ describe('the state of the page', () => {
     expect(toNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
   });
 
-  it('drops all that it knew with a 401: the next reader may be another one', () => {
+  it('drops everything on a 401: the next reader may be a different person', () => {
     const refused = { kind: 'refused', status: 401, detail: 'Who?', retryAfterS: 0 } as const;
     const once = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
     expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
@@ -51,7 +51,7 @@ describe('the state of the page', () => {
     expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
   });
 
-  it('keeps what it shows with any other refusal, and says how long to wait', () => {
+  it('keeps its content on any other refusal, and says how long to wait', () => {
     const refused = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
     const state = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
     expect(state.connection).toEqual({ kind: 'refused', detail: 'Too many. Trying again in 7 s.' });
@@ -64,11 +64,11 @@ describe('addresses', () => {
     { application: 'smartWeb', table: 'rpc', item: undefined },
     { application: '', table: 'sessions', item: 'a-b_c' },
     { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
-  ] as const)('lead back to what they were made of: %o', (route) => {
+  ] as const)('survive a round trip: %o', (route) => {
     expect(parseRoute(toHash(route))).toEqual(route);
   });
 
-  it('that nobody made are the first table', () => {
+  it('default to the first table if malformed', () => {
     for (const hash of ['', '#', '#/', '#/x/nonsense', '#/%zz/rpc']) expect(parseRoute(hash).table).toBe('rpc');
   });
 
@@ -76,13 +76,13 @@ describe('addresses', () => {
     ['smartWeb', 'rpc', 'E.A.B', 'smartWeb/api/rest/v0/admin/metrics/d2/rpc/E.A.B'],
     ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
     ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
-  ] as const)('of one thing of "%s" are those of the monitoring interface', (application, table, item, path) => {
+  ] as const)('of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
     expect(toItemPath(application, table, item)).toBe(path);
   });
 });
 
 describe('credentials', () => {
-  it('go out as Basic in UTF-8, as Bearer, or not at all', () => {
+  it('are sent as Basic in UTF-8, as Bearer, or not at all', () => {
     expect(toAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
       `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
     );

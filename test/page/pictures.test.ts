@@ -1,5 +1,5 @@
 /**
- * The pictures in docs/images are those of `npm run pictures`, which takes them of the demo. Here it takes them of the demo's first seconds,
+ * The pictures in docs/images come from `npm run pictures`, which takes them of the demo. This test takes them of the demo's first seconds,
  * into a folder of its own.
  */
 import { execFile, spawnSync } from 'node:child_process';
@@ -21,7 +21,7 @@ const SIZES = {
 const MAX_BYTES = 250_000;
 const hasJava = spawnSync('java', ['-version']).status === 0;
 
-/** What the script prints: the texts of all rows, each with those of its cells. */
+/** The script's output: the texts of all cells, by row. */
 interface Shown {
   readonly heap: string;
   readonly calls: readonly (readonly string[])[];
@@ -36,7 +36,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Width and height as the first chunk has them (PNG, section 11.2.2). */
+/** Width and height from the first chunk (PNG, section 11.2.2). */
 function sizesOf(folder: string): Record<string, string> {
   const sizes = readdirSync(folder).map((name) => {
     const bytes = readFileSync(path.join(folder, name));
@@ -52,13 +52,13 @@ function sum(rows: readonly (readonly string[])[], column: number): number {
 }
 
 describe('the pictures in docs/images', () => {
-  it('have the sizes of the script, and are small', () => {
+  it('have the sizes that the script sets, and are small', () => {
     expect(sizesOf(IMAGES)).toEqual(SIZES);
     const large = readdirSync(IMAGES).filter((name) => statSync(path.join(IMAGES, name)).size > MAX_BYTES);
     expect(large).toEqual([]);
   });
 
-  it('are shown by README.md and docs/live-page.md, which says how they are taken', () => {
+  it('are shown by README.md and docs/live-page.md, which says how to take them', () => {
     const livePage = readFileSync(path.join(ROOT, 'docs/live-page.md'), 'utf8');
     expect(readFileSync(path.join(ROOT, 'README.md'), 'utf8')).toContain('](docs/images/live-page.png)');
     for (const name of Object.keys(SIZES)) expect(livePage).toContain(`](images/${name})`);
@@ -88,7 +88,7 @@ describeInChromium(
       expect(sum(shown.calls, 1)).toBeGreaterThan(20);
       expect(sum(shown.calls, 5)).toBeGreaterThan(0);
       expect(shown.objects.length).toBeGreaterThan(SAMPLE_OBJECTS.length / 2);
-      // Monitorings, and received values.
+      // Subscriptions, and received values.
       expect(sum(shown.objects, 1)).toBeGreaterThanOrEqual(SAMPLE_BROWSERS.length);
       expect(sum(shown.objects, 2)).toBeGreaterThan(SAMPLE_BROWSERS.length);
       const users = shown.sessions.map(([user]) => user);

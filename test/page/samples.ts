@@ -1,4 +1,4 @@
-/** What the port might tell, for tests of what the page makes of it. */
+/** Sample answers of the port, for tests of the page. */
 import type { HistoryPoint, Live, LiveApplication } from '../../src/page/live-data.ts';
 
 export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');

@@ -1,10 +1,10 @@
-/** All that the page says in words, in every state of what it is told: one table, as Chromium shows it. */
+/** All sentences of the page, in every state: one table, as Chromium shows it. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { HistoryPoint, Live, LiveApplication, Outside } from '../../src/page/live-data.ts';
 import { describeInChromium, launchBrowser } from './browser.ts';
 import { application, live, NOW_MS, points } from './samples.ts';
-import { Stand } from './stand.ts';
+import { Harness } from './stand.ts';
 import { type Told, ToldPage } from './told-page.ts';
 
 interface Shown {
@@ -13,14 +13,14 @@ interface Shown {
   /** With their tones, e.g. `warn: Limit sessions.max was reached once in the last minute.` */
   readonly sentences?: readonly string[];
   readonly alert?: string;
-  /** Of forms, tables and views. */
+  /** Texts of forms, tables and views. */
   readonly texts?: readonly string[];
 }
 
 interface Case {
   readonly name: string;
   readonly told: Told;
-  /** What is told once that has been shown. */
+  /** The next answer, once the first has been shown. */
   readonly next?: Told;
   readonly hash?: string;
   readonly shows: Shown;
@@ -220,7 +220,7 @@ const CASES: readonly Case[] = [
     ),
   },
   {
-    name: 'requests were denied, as the operator wants it',
+    name: 'requests were denied by the configuration',
     told: told(BUSY, { limits: [{ key: 'rest.deny', ...many }] }),
     shows: well(...AROUND, 'info: 1,200 requests were denied by rest.deny in the last minute.'),
   },
@@ -276,7 +276,7 @@ const CASES: readonly Case[] = [
     shows: { verdict: QUIET, sentences: [...AROUND, NO_CALLS], texts: [NONE_YET] },
   },
   {
-    name: 'there was traffic, and none for an hour',
+    name: 'there was no traffic for an hour',
     told: told(silent, { startTime: at(5) }, GONE),
     shows: {
       verdict: QUIET,
@@ -364,7 +364,7 @@ const CASES: readonly Case[] = [
     next: told(BUSY, { startTime: at(0.5) }),
     shows: well(...AROUND, 'info: The sidecar was restarted at 11:30:00: what is shown over time begins there.'),
   },
-  { name: 'nothing has come yet', told: 'held', shows: { texts: ['Reading the first numbers …'] } },
+  { name: 'no answer has arrived yet', told: 'held', shows: { texts: ['Reading the first numbers …'] } },
   {
     name: 'a credential is needed',
     told: { status: 401, detail: 'This needs a credential.' },
@@ -396,7 +396,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'there is no such application',
+    name: 'the application is unknown',
     told: told(BUSY),
     hash: '#/other/rpc',
     shows: { texts: ['There is no application “other” here. Choose another one above.'] },
@@ -420,7 +420,7 @@ const CASES: readonly Case[] = [
     shows: { ...well(...AROUND), texts: ['Nobody is logged in.'] },
   },
   {
-    name: 'sessions are not to be seen',
+    name: 'the reader may not see sessions',
     told: told(BUSY, { role: 'metrics' }),
     hash: '#/smartWeb/sessions',
     shows: {
@@ -429,7 +429,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a single session is not to be seen',
+    name: 'the reader may not see a single session',
     told: told(BUSY, { role: 'metrics' }),
     hash: '#/smartWeb/sessions/x',
     shows: {
@@ -438,7 +438,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'one RPC is not there',
+    name: 'an RPC is unknown',
     told: told(BUSY),
     hash: '#/smartWeb/rpc/E.None',
     shows: { ...well(...AROUND), texts: ['Nothing of this name has been seen since counting began.'] },
@@ -447,18 +447,18 @@ const CASES: readonly Case[] = [
 
 describeInChromium('the sentences of the page', () => {
   let browser: Browser;
-  let stand: Stand;
+  let harness: Harness;
   let told: ToldPage;
 
   beforeAll(async () => {
-    [browser, stand] = await Promise.all([launchBrowser(), Stand.start()]);
-    told = await ToldPage.open(browser, stand.url);
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start()]);
+    told = await ToldPage.open(browser, harness.url);
   });
 
   afterAll(async () => {
     await told?.close();
     await browser?.close();
-    await stand?.stop();
+    await harness?.stop();
   });
 
   const read = () =>
@@ -483,12 +483,12 @@ describeInChromium('the sentences of the page', () => {
       await told.page.locator('.verdict-text').waitFor();
       told.told = next;
     }
-    // The second of a loss is that of the poll that failed.
+    // The time of a loss is that of the failed poll.
     const alert = expect.stringMatching(new RegExp(`^${expected.alert.replace(/[()]/g, '\\$&')}$`));
     await expect.poll(read, { timeout: 12_000 }).toEqual({ ...expected, alert });
   });
 
-  it('had no error, and asked nobody else', () => {
+  it('had no error, and asked no other host', () => {
     expect(told.faults).toEqual([]);
   });
 });

@@ -1,19 +1,19 @@
-/** The built sidecar before an upstream that comes and goes, with a JVM that comes and goes. */
+/** The built sidecar with an upstream and a JVM that can be stopped and restarted. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'undici';
 import { type SidecarProcess, startSidecarProcess } from '../system/sidecar-process.ts';
-import { type ComingAndGoing, createJvm, createUpstream } from './upstream.ts';
+import { createJvm, createUpstream, type RestartableServer } from './upstream.ts';
 
 export const APPLICATION = 'smartWeb';
 
-export interface StandOptions {
+export interface HarnessOptions {
   /** More of the configuration, besides addresses. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Another upstream than that of this stand, by its port. */
+  /** Port of another upstream than this harness's. */
   readonly upstreamPort?: number;
-  /** In the environment of the sidecar. */
+  /** Environment of the sidecar. */
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the monitoring port has TLS, by the configuration. Default false. */
   readonly isSecure?: boolean;
@@ -25,33 +25,33 @@ export interface Call {
   readonly path: string;
   readonly user: string;
   readonly method?: 'GET' | 'POST';
-  /** Default: that of the stand. */
+  /** Default: the harness's. */
   readonly application?: string;
 }
 
-export class Stand {
-  readonly upstream: ComingAndGoing = createUpstream();
-  readonly jvm: ComingAndGoing = createJvm();
+export class Harness {
+  readonly upstream: RestartableServer = createUpstream();
+  readonly jvm: RestartableServer = createJvm();
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-page-'));
-  readonly #options: StandOptions;
+  readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
   #clients: Pool | undefined;
   /** After the first start: the same again. */
   #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
 
-  static async start(options: StandOptions = {}): Promise<Stand> {
-    const stand = new Stand(options);
-    await stand.upstream.come();
-    if (options.hasJvm === true) await stand.jvm.come();
-    await stand.startSidecar();
-    return stand;
+  static async start(options: HarnessOptions = {}): Promise<Harness> {
+    const harness = new Harness(options);
+    await harness.upstream.start();
+    if (options.hasJvm === true) await harness.jvm.start();
+    await harness.startSidecar();
+    return harness;
   }
 
-  private constructor(options: StandOptions) {
+  private constructor(options: HarnessOptions) {
     this.#options = options;
   }
 
-  /** Where clients call the application. */
+  /** The application's address for clients. */
   get clientUrl(): string {
     return `http://${this.#addresses.listen}/${APPLICATION}`;
   }
@@ -60,7 +60,7 @@ export class Stand {
     return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
   }
 
-  /** On the ports that it had, if it ran before. */
+  /** On its previous ports, if it ran before. */
   async startSidecar(): Promise<void> {
     const jvm =
       this.#options.hasJvm === true
@@ -83,7 +83,7 @@ export class Stand {
     this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
   }
 
-  /** Asks it to stop, and does not wait. */
+  /** Sends SIGTERM, and does not wait. */
   askToStop(): void {
     if (this.#sidecar !== undefined) process.kill(this.#sidecar.pid, 'SIGTERM');
   }
@@ -93,10 +93,10 @@ export class Stand {
     await this.#sidecar?.stop(signal);
   }
 
-  /** Gives the status. */
+  /** Returns the status. */
   async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
     const clients = this.#clients;
-    if (clients === undefined) throw new Error('the stand has not been started');
+    if (clients === undefined) throw new Error('the harness has not been started');
     const authorization = `Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
     const { statusCode, body } = await clients.request({
       path: `/${application}/api/rest/v0/d2/${below}`,
@@ -122,8 +122,8 @@ export class Stand {
 
   async stop(): Promise<void> {
     await this.stopSidecar();
-    await this.upstream.go();
-    await this.jvm.go();
+    await this.upstream.stop();
+    await this.jvm.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

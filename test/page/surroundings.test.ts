@@ -1,6 +1,6 @@
 /**
- * The live page over what is around the calls: a drain and a restart, Comet clients that are held, several applications, a
- * monitoring port that knows its readers by certificate, and a real JVM that goes and comes back. A sidecar for each, one Chromium.
+ * The live page during a drain and a restart, with held Comet clients, several applications, a
+ * monitoring port with client certificates, and a real JVM that goes away and returns. A sidecar for each, one Chromium.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -11,16 +11,16 @@ import type { Browser as CometBrowser } from '../comet/peer.ts';
 import { compileTruth, installedJvms, isCompilerInstalled, startTruth } from '../jvm/truth/truth.ts';
 import { CertificateFolder, type Pair } from '../tls/certificates.ts';
 import { describeInChromium, launchBrowser, openPage } from './browser.ts';
-import { Stand, type StandOptions } from './stand.ts';
+import { Harness, type HarnessOptions } from './stand.ts';
 
 const hasJdk = isCompilerInstalled();
 if (!hasJdk) console.warn('SKIPPED: the live page over a real JVM; it needs a JDK in /usr/lib/jvm');
 
-it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
+it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('this machine has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
   expect(hasJdk).toBe(true);
 });
 
-describeInChromium('the live page over what is around the calls', () => {
+describeInChromium('the live page', () => {
   let browser: Browser;
   const cleanups: (() => Promise<unknown> | unknown)[] = [];
 
@@ -34,15 +34,15 @@ describeInChromium('the live page over what is around the calls', () => {
 
   afterAll(() => browser?.close());
 
-  async function startStand(options: StandOptions): Promise<Stand> {
-    const stand = await Stand.start(options);
-    cleanups.push(() => stand.stop());
-    return stand;
+  async function startHarness(options: HarnessOptions): Promise<Harness> {
+    const harness = await Harness.start(options);
+    cleanups.push(() => harness.stop());
+    return harness;
   }
 
-  /** What goes wrong in the page is a failure of the test. */
-  async function open(stand: Stand, options: BrowserContextOptions = {}): Promise<Page> {
-    const { page, faults, close } = await openPage(browser, stand.url, {
+  /** Any error in the page fails the test. */
+  async function open(harness: Harness, options: BrowserContextOptions = {}): Promise<Page> {
+    const { page, faults, close } = await openPage(browser, harness.url, {
       viewport: { width: 1440, height: 1000 },
       ...options,
     });
@@ -59,15 +59,15 @@ describeInChromium('the live page over what is around the calls', () => {
   const eventsOf = async (page: Page) => await page.locator('.events b').allInnerTexts();
 
   it('marks a drain, and the start of the next process, on the time axis and in words', async () => {
-    const stand = await startStand({
+    const harness = await startHarness({
       config: { stop: { deadline: '50s' } },
       env: { D2_SIDECAR_STOP_DELAY: '40s' },
     });
-    await stand.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
-    const page = await open(stand);
+    await harness.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
+    const page = await open(harness);
     const drawn = await recordMarkNames(page);
     await see(page, /^The upstream has taken connections since/);
-    stand.askToStop();
+    harness.askToStop();
     await see(
       page,
       /^The sidecar is draining: it serves on, and asks clients to leave; it stops in \d+ s at the latest\.$/,
@@ -78,9 +78,9 @@ describeInChromium('the live page over what is around the calls', () => {
     expect(await eventsOf(page)).toEqual(['drain', 'start']);
     await drawn('drain');
 
-    await stand.stopSidecar('SIGKILL');
+    await harness.stopSidecar('SIGKILL');
     await page.getByRole('alert').filter({ hasText: 'has been lost since' }).waitFor();
-    await stand.startSidecar();
+    await harness.startSidecar();
     await see(page, /^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
     await page.waitForFunction(() => {
       const names = [...document.querySelectorAll('.events b')].map((element) => element.textContent);
@@ -89,15 +89,15 @@ describeInChromium('the live page over what is around the calls', () => {
     await drawn('start');
   });
 
-  it('counts polls that the server holds, which are no calls, and the sessions and objects of Comet', async () => {
+  it('counts the polls that the server holds, which are not calls, and the sessions and objects of Comet', async () => {
     const plant = await startCometdPlant();
     cleanups.push(() => plant.close());
-    const stand = await startStand({ upstreamPort: plant.port });
-    const origin = new URL(stand.clientUrl).origin;
+    const harness = await startHarness({ upstreamPort: plant.port });
+    const origin = new URL(harness.clientUrl).origin;
     const tab: CometBrowser = { userName: 'anna', cookies: new Map(), fields: {}, ext: undefined };
     const peer = new CometdPeer(origin, tab, { transport: 'long-polling' });
     cleanups.push(() => peer.kill());
-    const page = await open(stand);
+    const page = await open(harness);
     await figure(page, 'Held polls').filter({ hasText: /^0$/ }).waitFor();
     await logIn(origin, { browser: tab, login: 'form', tabs: 1 }, 1);
     await peer.connect();
@@ -119,10 +119,10 @@ describeInChromium('the live page over what is around the calls', () => {
   });
 
   it('shows one of several applications, chosen by name, with an address of its own', async () => {
-    const stand = await startStand({ config: { applications: ['other/plant'] } });
-    await stand.call({ path: 'rpc/E.First/Run', user: 'anna' });
-    await stand.call({ path: 'rpc/E.Second/Run', user: 'boris', application: 'other/plant' });
-    const page = await open(stand);
+    const harness = await startHarness({ config: { applications: ['other/plant'] } });
+    await harness.call({ path: 'rpc/E.First/Run', user: 'anna' });
+    await harness.call({ path: 'rpc/E.Second/Run', user: 'boris', application: 'other/plant' });
+    const page = await open(harness);
     const names = () => page.getByRole('table', { name: 'RPCs' }).locator('tbody th').allInnerTexts();
     await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
     expect(await names()).toEqual(['E.First.Run']);
@@ -140,7 +140,7 @@ describeInChromium('the live page over what is around the calls', () => {
     expect(await names()).toEqual(['E.First.Run']);
   });
 
-  it('lets a reader in by certificate over TLS, and shows what its role may see', async () => {
+  it('lets a reader in by certificate over TLS, and shows what the role may see', async () => {
     const folder = new CertificateFolder();
     cleanups.push(() => folder.remove());
     const authority = folder.authority();
@@ -150,14 +150,14 @@ describeInChromium('the live page over what is around the calls', () => {
       { name: 'collector', role: 'metrics' },
       { name: 'operator', role: 'sessions' },
     ];
-    const stand = await startStand({ isSecure: true, config: { monitor: { tls, auth: { certificates } } } });
-    await stand.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
+    const harness = await startHarness({ isSecure: true, config: { monitor: { tls, auth: { certificates } } } });
+    await harness.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
     const read = async (client: Pair | undefined) => {
-      const page = await open(stand, {
+      const page = await open(harness, {
         ignoreHTTPSErrors: true,
         ...(client && {
           clientCertificates: [
-            { origin: new URL(stand.url).origin, certPath: client.certFile, keyPath: client.keyFile },
+            { origin: new URL(harness.url).origin, certPath: client.certFile, keyPath: client.keyFile },
           ],
         }),
       });
@@ -175,14 +175,14 @@ describeInChromium('the live page over what is around the calls', () => {
     await see(collector, 'User names, addresses and single sessions need the role sessions');
     expect(await collector.content()).not.toContain('anna');
 
-    for (const nobody of [signed('stranger'), undefined]) {
-      const page = await read(nobody);
+    for (const stranger of [signed('stranger'), undefined]) {
+      const page = await read(stranger);
       await page.getByRole('heading', { name: 'Sign in to the monitoring port' }).waitFor();
       expect(await page.content()).not.toMatch(/anna|E\.Boiler/);
     }
   });
 
-  it.runIf(hasJdk)('shows a real JVM, that it is gone, and that there is another one', async () => {
+  it.runIf(hasJdk)('shows a real JVM, that it is gone, and that a new one is there', async () => {
     const [jvm] = installedJvms();
     if (jvm === undefined) throw new Error('no JVM is installed');
     const compiled = await compileTruth();
@@ -195,11 +195,11 @@ describeInChromium('the live page over what is around the calls', () => {
     const first = await start();
     await first.loadClasses(50);
     await first.gc();
-    const stand = await startStand({
+    const harness = await startHarness({
       upstreamPort: first.port,
       config: { jvm: { source: 'auto', interval: '1s', staleAfter: '3s' } },
     });
-    const page = await open(stand);
+    const page = await open(harness);
     await see(page, /^The JVM has been read from .*hsperfdata/);
     const heap = figure(page, 'Heap');
     await heap.filter({ hasText: /^[\d.]+ MiB of [\d.]+ [MG]iB, [\d.<]+ %$/ }).waitFor();
@@ -218,7 +218,7 @@ describeInChromium('the live page over what is around the calls', () => {
   });
 });
 
-/** Watches what is written on the charts from now on; gives a function that waits for one name of a mark. */
+/** Records texts written on the charts from now on; returns a function that waits for the name of a mark. */
 async function recordMarkNames(page: Page): Promise<(name: string) => Promise<unknown>> {
   await page.evaluate(() => {
     const written: string[] = [];

@@ -25,12 +25,12 @@ const ROWS: readonly Row[] = [
 const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at), isDescending).map(([name]) => name);
 
 describe('rows', () => {
-  it('are sorted by numbers as numbers, without a value last either way, and equal ones as they were', () => {
+  it('are sorted numerically, with missing values last in either order, and ties in their old order', () => {
     expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
     expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
   });
 
-  it('are sorted by names whatever their case', () => {
+  it('are sorted by names regardless of case', () => {
     expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
   });
 
@@ -39,7 +39,7 @@ describe('rows', () => {
     expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
   });
 
-  it('that can be seen are drawn, and some more, also where the list has become shorter than it is scrolled', () => {
+  it('are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
     expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
     expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
     expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
@@ -64,21 +64,21 @@ describe('numbers', () => {
     expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
   });
 
-  it('of time have the date only on another day', () => {
+  it('of time include the date only on another day', () => {
     const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
     expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
     expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
   });
 });
 
-describe('one thing', () => {
-  it('has its durations in seconds, whatever the unit, and none of an empty window', () => {
+describe('the details', () => {
+  it('of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
     expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
     expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
     expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
   });
 
-  it('if a session has its calls, most often first, and its objects, without the totals', () => {
+  it('of a session have its calls, most frequent first, and its objects, without the totals', () => {
     const { calls, objects } = rowsOfSession({
       gauges: {},
       counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
@@ -115,7 +115,7 @@ describe('the user of a session', () => {
       ...verified,
     ] as const;
 
-  it('is marked where nothing has proven the name', () => {
+  it('is marked as unverified without proof of the name', () => {
     expect(toUser(row('anna'))).toBe('anna');
     expect(toUser(row('anna', false))).toBe('anna (unverified)');
     expect(toUser(row(null))).toBe('(unknown)');

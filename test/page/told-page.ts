@@ -1,4 +1,4 @@
-/** The built page in Chromium, which is told by a test what the port answers, in place of a sidecar's numbers. */
+/** The built page in Chromium, with answers of the port that a test provides, without a sidecar. */
 import type { Browser, Page, Route } from 'playwright-core';
 import type { CallRow, Live } from '../../src/page/live-data.ts';
 import { openPage, type WatchedPage } from './browser.ts';
@@ -36,7 +36,7 @@ export class ToldPage {
     return this.#watched.faults;
   }
 
-  /** Loads the page anew, at that address behind `#`. */
+  /** Reloads the page, at that address after `#`. */
   async load(told: Told, hash = ''): Promise<void> {
     this.told = told;
     await this.page.goto('about:blank');

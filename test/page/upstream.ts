@@ -1,10 +1,10 @@
-/** An application server that answers as it is told, and a JVM's numbers that come and go. */
+/** An application server for calls of the page's tests, and an exporter of JVM metrics; both can be stopped and restarted. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Goes away and comes back on the same port. */
-export class ComingAndGoing {
+/** Keeps its port over restarts. */
+export class RestartableServer {
   readonly #listener: RequestListener;
   #server: Server | undefined;
   #port = 0;
@@ -17,14 +17,14 @@ export class ComingAndGoing {
     return this.#port;
   }
 
-  async come(): Promise<void> {
+  async start(): Promise<void> {
     this.#server = createServer(this.#listener);
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  async go(): Promise<void> {
+  async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
@@ -35,9 +35,9 @@ export class ComingAndGoing {
   }
 }
 
-/** 500 to what has `Fails` in its path, 404 without credentials, else 200. */
-export function createUpstream(): ComingAndGoing {
-  return new ComingAndGoing((request, response) => {
+/** 500 for paths with `Fails`, 404 without credentials, else 200. */
+export function createUpstream(): RestartableServer {
+  return new RestartableServer((request, response) => {
     request.resume();
     request.on('end', () => {
       const known = request.headers.authorization !== undefined;
@@ -53,9 +53,9 @@ const MIB = 1024 * 1024;
 const FILL = 40;
 
 /** As Prometheus' Java client writes them: a heap that fills and is collected. */
-export function createJvm(): ComingAndGoing {
+export function createJvm(): RestartableServer {
   let asked = 0;
-  return new ComingAndGoing((_request, response) => {
+  return new RestartableServer((_request, response) => {
     asked += 1;
     const used = Math.round(182 + (asked % FILL) * 4.6 + 5 * Math.sin(asked)) * MIB;
     const collections = Math.floor(asked / FILL) + 3;

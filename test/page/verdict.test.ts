@@ -12,7 +12,7 @@ const unreachable = (reason: string): Partial<Live> => ({
 });
 
 describe('the verdict', () => {
-  it('is nobody while calls are answered as usual', () => {
+  it('is that nothing is wrong while calls are answered as usual', () => {
     const { subject, text } = verdictOf(points(120, () => ({ rpc: [10, 0, 0.01, 0.03, 0.02] })));
     expect(subject).toBe('nobody');
     expect(text).toContain('120 calls in the last minute, none failed, p95 20.0 ms');
@@ -31,7 +31,7 @@ describe('the verdict', () => {
     ['D2S_ERR_UPSTREAM_CONNECT_TIMEOUT', 'network'],
     ['CERT_HAS_EXPIRED', 'server'],
     ['EMFILE', 'sidecar'],
-  ])('of an upstream that cannot be reached for %s is the %s', (reason, subject) => {
+  ])('for an upstream that is unreachable with %s blames the %s', (reason, subject) => {
     const verdict = verdictOf(
       points(12, () => ({})),
       unreachable(reason),
@@ -39,7 +39,7 @@ describe('the verdict', () => {
     expect([verdict.subject, verdict.text.includes(reason)]).toEqual([subject, true]);
   });
 
-  it('is the server from 5 % of failed calls, and at least 3', () => {
+  it('blames the server from 5 % of failed calls, and at least 3', () => {
     const failing = (errors: number) => points(12, (at) => ({ rpc: [5, at < errors ? 1 : 0, 0.01, 0.01, 0.01] }));
     expect(verdictOf(failing(3)).subject).toBe('server');
     expect(verdictOf(failing(2)).subject).toBe('nobody');
@@ -55,13 +55,13 @@ describe('the verdict', () => {
     ]);
   });
 
-  it('is the server when its collectors take 10 % of the time', () => {
+  it('blames the server when its collectors take 10 % of the time', () => {
     const paused = (gcPauseMs: number) => points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01], gcPauseMs }));
     expect(verdictOf(paused(500)).text).toContain('its JVM spent 10 % of the last minute');
     expect(verdictOf(paused(400)).subject).toBe('nobody');
   });
 
-  it('is the server when calls take twice as long as usual, and long enough to be noticed', () => {
+  it('blames the server when calls take twice as long as usual, and noticeably long', () => {
     const slower = (before: number, after: number) =>
       points(100, (at) => {
         const p95 = at < 88 ? before : after;
@@ -70,16 +70,16 @@ describe('the verdict', () => {
     expect(verdictOf(slower(0.1, 0.2)).subject).toBe('server');
     expect(verdictOf(slower(0.1, 0.19)).subject).toBe('nobody');
     expect(verdictOf(slower(0.001, 0.04)).subject).toBe('nobody');
-    // Four minutes before it are not enough to know what is usual.
+    // Four minutes before it are not enough to know the usual duration.
     expect(verdictOf(slower(0.1, 0.4).slice(-60)).subject).toBe('nobody');
   });
 
-  it('is a client when a tenth of the calls is left early while all else is well', () => {
+  it('blames a client when a tenth of the calls is aborted while all else is well', () => {
     const { subject, text } = verdictOf(points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01], aborted: 1 })));
     expect([subject, text.includes('12 calls of the last minute were left')]).toEqual(['client', true]);
   });
 
-  it('is the first rule that holds, and shows all with their figures', () => {
+  it('follows the first rule that applies, and lists all rules with their figures', () => {
     const { subject, rules } = verdictOf(
       points(12, () => ({ rpc: [5, 5, 1, 1, 1], aborted: 5 })),
       { state: 'draining' },
@@ -94,7 +94,7 @@ describe('the verdict', () => {
   });
 });
 
-describe('the sentences', () => {
+describe('the sentences of the page', () => {
   const textsOf = (state: Partial<Live>) => toSentences(live(state), NOW_MS).map(({ text }) => text);
 
   it('say since when the upstream cannot be reached, and why', () => {
@@ -102,7 +102,7 @@ describe('the sentences', () => {
     expect(text).toMatch(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
   });
 
-  it('say what else has stood in the way, and end a reason that is a question as one', () => {
+  it('give the other reasons, and keep the question mark of a reason', () => {
     expect(textsOf(unreachable('EHOSTUNREACH'))[0]).toMatch(/^There has been no route to the upstream since /);
     expect(textsOf(unreachable('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'))[0]).toMatch(
       /^The upstream has not accepted connections in time since \d\d:\d\d:\d\d \(D2S_ERR_UPSTREAM_CONNECT_TIMEOUT\)\.$/,
@@ -118,7 +118,7 @@ describe('the sentences', () => {
     expect(textsOf({ jvm })).toContain('The JVM has not been readable: Refused. Is the server up?');
   });
 
-  it('say what has been reached or has failed in the last minute, and since when what is not of it', () => {
+  it('say which limits were reached and which exchanges failed in the last minute, and since when earlier ones count', () => {
     const counted = (sinceStart: number, inMinute: number) => ({ sinceStart, inMinute });
     const texts = textsOf({
       limits: [
@@ -140,7 +140,7 @@ describe('the sentences', () => {
     );
   });
 
-  it('say what a drain is and how long it may take, and that no JVM is read', () => {
+  it('say what a drain does and how long it may take, and that no JVM is read', () => {
     expect(textsOf({ state: 'draining', stopLeftSeconds: 12.3 })).toEqual(
       expect.arrayContaining([
         'The sidecar is draining: it serves on, and asks clients to leave; it stops in 12 s at the latest.',

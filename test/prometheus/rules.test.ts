@@ -1,7 +1,7 @@
 /**
- * The alerts of config/prometheus/, as promtool evaluates them on the series of `rules/*.yml`. Those are files for
- * `promtool test rules`, but for two annotations: only `summary` has values in it, so only that is expected there.
- * promtool evaluates groups in any order but for `group_eval_order`, and recordings that come after an alert are missing in it.
+ * The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Those are files for
+ * `promtool test rules`, without two of the three annotations: only `summary` contains values, so they expect only that.
+ * promtool evaluates groups in any order without `group_eval_order`, and an alert does not see recordings that come after it.
  * Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1 makes its absence a failure.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,9 +19,12 @@ const DOCUMENT = readFileSync(new URL('../../docs/prometheus.md', import.meta.ur
 const isInstalled = isPrometheusInstalled();
 if (!isInstalled) console.warn('SKIPPED: the tests of alerts; they need the Debian package prometheus');
 
-it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')('has the promtool that D2S_REQUIRE_PROMETHEUS=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
+  'this machine has the promtool that D2S_REQUIRE_PROMETHEUS=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
 
 interface AlertTest {
   readonly alertname: string;
@@ -53,15 +56,15 @@ describe.runIf(isInstalled)('promtool', () => {
 
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  // Those that are not named come in any order: alerts in front of what they read would see nothing new.
-  it.each(CASE_FILES)('is told the order of all groups: %s', (file) => {
+  // Groups that are not named come in any order: an alert before its recordings would see nothing new.
+  it.each(CASE_FILES)('gets the order of all groups from %s', (file) => {
     const { group_eval_order: order } = parse(readFileSync(path.join(CASES, file), 'utf8')) as {
       group_eval_order?: string[];
     };
     expect(order).toEqual(readRuleGroups().map(({ name }) => name));
   });
 
-  it('takes the rules', () => {
+  it('accepts the rules', () => {
     const { status, output } = promtool('check', 'rules', '--lint=all', '--lint-fatal', RULES_PATH);
     expect([status, output]).toEqual([0, expect.stringContaining(`SUCCESS: ${readRules().length} rules found`)]);
   });
@@ -90,7 +93,7 @@ describe('every alert', () => {
     expect(others).toEqual({});
     expect(summary).toMatch(/^[^\n]{20,}[^.\n]$/);
     expect(description).toMatch(/^[^\n]{60,}\.$/);
-    // Nothing in it depends on the moment, which the tests of promtool would have to expect.
+    // It contains no values, which the tests of promtool would have to expect.
     expect(description).not.toContain('{{');
     expect(runbook).toBe(`docs/prometheus.md#${name.toLowerCase()}`);
   });

@@ -1,6 +1,6 @@
 /**
- * An application server as far as a dashboard notices: calls that answer, refuse and fail, Comet by long-polling and WebSocket,
- * and the page of an exporter on its JVM, whose collectors work.
+ * An application server for dashboards: calls that succeed, are refused and fail, Comet by long-polling and WebSocket,
+ * and an exporter of its JVM with working collectors.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -83,7 +83,7 @@ function toReply({ channel, id, subscription }: Message): Message {
   return channel === '/service/d2/rpc' ? { ...reply, data: {} } : reply;
 }
 
-/** With collections that go on: ten a second of each collector, of 2.5 ms. */
+/** With continuing collections: ten a second of each collector, of 2.5 ms. */
 function toJvmPage(): string {
   const count = Math.round(performance.now() / 100);
   return readFileSync(JVM_PAGE, 'utf8')

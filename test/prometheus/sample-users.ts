@@ -1,4 +1,4 @@
-/** Users of the sample plant, who do everything that a dashboard shows, over and over until they are stopped. */
+/** Users of the sample plant, who exercise everything on a dashboard, in a loop until they are stopped. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { request } from 'undici';
 import WebSocket from 'ws';
@@ -16,7 +16,7 @@ export class SampleUsers {
   #working: Promise<unknown> = Promise.resolve();
   #round = 0;
 
-  /** `at`: where the sidecar listens, e.g. `127.0.0.1:8081`. */
+  /** `at`: the sidecar's address, e.g. `127.0.0.1:8081`. */
   constructor(at: string) {
     this.#at = at;
   }
@@ -26,7 +26,7 @@ export class SampleUsers {
     this.#working = Promise.all([over(() => this.#call()), this.#poll(), this.#watch()]);
   }
 
-  /** Rejects with what went wrong meanwhile. */
+  /** Rejects with the first error. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#working;

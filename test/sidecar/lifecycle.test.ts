@@ -90,7 +90,7 @@ async function started(times?: Partial<StopTimes>, now: Partial<Underway> = {}):
 }
 
 describe('a life', () => {
-  it('serves until it is asked for something else', async () => {
+  it('serves until it is drained or stopped', async () => {
     const plant = new Plant();
     expect(plant.lifecycle.state).toBe('starting');
     plant.lifecycle.started();
@@ -98,7 +98,7 @@ describe('a life', () => {
     expect([plant.lifecycle.state, plant.lifecycle.leftMs, plant.told]).toEqual(['serving', undefined, []]);
   });
 
-  it('is not ready at once, lets go behind the delay, refuses behind the window, and ends when nothing is left', async () => {
+  it('is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
     const plant = await started({}, { webSockets: 3, connections: 2, exchanges: 2 });
     plant.lifecycle.stop('SIGTERM');
     await plant.settle();
@@ -116,7 +116,7 @@ describe('a life', () => {
     expect(plant.log.lines).toEqual(['info asked to stop', 'info draining', 'info stopping', 'info stopped']);
   });
 
-  it('does not wait for a window that nobody needs, and still for the delay, which others need', async () => {
+  it('skips the window if nothing is held, but not the delay', async () => {
     const plant = await started();
     plant.lifecycle.stop('SIGTERM');
     await plant.pass(5);
@@ -125,7 +125,7 @@ describe('a life', () => {
     expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
   });
 
-  it('lets go what becomes a WebSocket after the listener has closed', async () => {
+  it('closes a WebSocket that opens after the listener has closed', async () => {
     const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
     plant.lifecycle.stop('SIGTERM');
     await plant.settle();
@@ -135,7 +135,7 @@ describe('a life', () => {
     expect(await plant.lifecycle.ended).toBe('stopped');
   });
 
-  it('ends at its deadline, delay and window included, whatever is open', async () => {
+  it('ends at its deadline with anything still open', async () => {
     const plant = await started({}, { connections: 1, exchanges: 1 });
     plant.lifecycle.stop('SIGTERM');
     await plant.pass(24);
@@ -146,7 +146,7 @@ describe('a life', () => {
     expect(plant.told.at(-1)).toBe('25: end');
   });
 
-  it('leaves time for closing behind a window that is longer than the deadline', async () => {
+  it('leaves time for closing if the window is longer than the deadline', async () => {
     const plant = await started({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
     plant.lifecycle.stop('SIGTERM');
     await plant.pass(10);
@@ -155,7 +155,7 @@ describe('a life', () => {
     expect(plant.told).toContain('9: refuse');
   });
 
-  it('cuts nothing short of its deadline but held polls, which have no end to wait for', async () => {
+  it('cuts only held polls before its deadline', async () => {
     const plant = await started({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
     plant.lifecycle.stop('SIGTERM');
     await plant.pass(8);
@@ -166,7 +166,7 @@ describe('a life', () => {
     expect(plant.told.at(-1)).toBe('8: end');
   });
 
-  it('takes no poll over a WebSocket for one of the connections that it does not wait for', async () => {
+  it('does not count a poll over a WebSocket as a held connection', async () => {
     const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
     plant.areStubborn = true;
     plant.lifecycle.stop('SIGTERM');
@@ -180,7 +180,7 @@ describe('a life', () => {
     expect(await plant.lifecycle.ended).toBe('stopped');
   });
 
-  it('drains without ending, and has then nothing more to wait for when it is stopped', async () => {
+  it('drains without ending, and then stops without further delay', async () => {
     const plant = await started({}, { webSockets: 1 });
     plant.lifecycle.drain();
     await plant.pass(30);
@@ -206,7 +206,7 @@ describe('a life', () => {
     expect(plant.told.at(-1)).toBe('5: end');
   });
 
-  it('needs neither delay nor window for somebody who waits, and lets exchanges end', async () => {
+  it('skips delay and window when hurried, and lets exchanges end', async () => {
     const plant = await started({}, { webSockets: 1, exchanges: 1, connections: 1 });
     plant.lifecycle.stop('SIGINT', true);
     await plant.settle();
@@ -230,7 +230,7 @@ describe('a life', () => {
     await plant.lifecycle.ended;
   });
 
-  it('ends at once when it is asked twice, in whatever state', async () => {
+  it('ends at once at the second request, in any state', async () => {
     const plant = await started({}, { connections: 1 });
     plant.lifecycle.stop('SIGTERM');
     plant.lifecycle.stop('SIGTERM');
@@ -239,7 +239,7 @@ describe('a life', () => {
     expect(plant.told).not.toContain('0: end');
   });
 
-  it('tells of a failure to end', async () => {
+  it('reports a failure to end', async () => {
     const plant = await started({ delayMs: 0 });
     plant.end = () => Promise.reject(new Error('no'));
     plant.lifecycle.stop('SIGTERM');

@@ -111,7 +111,7 @@ describe.each(both)('limits on the %s', (_path, dataPath) => {
 });
 
 describe('limits of connections', () => {
-  it('close none that is open, and let in no further one; more are let in again', async () => {
+  it('close no open connection, and admit new ones again when raised', async () => {
     const reload = await start();
     const clients = [await stand.connect(), await stand.connect()];
     for (const client of clients) {

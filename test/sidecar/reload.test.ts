@@ -74,7 +74,7 @@ function opened(): { promise: Promise<void>; open: () => void } {
 }
 
 describe('a reload', () => {
-  it('reads all, prepares all, and then takes over; it says which keys, counts, and notes the time', async () => {
+  it('reads and prepares everything, then takes over, logs the keys, counts, and records the time', async () => {
     const { reloader, applied } = await open();
     file = { limits: { connections: 7 }, log: { level: 'warn' } };
     epochMs = 5_000;
@@ -96,14 +96,18 @@ describe('a reload', () => {
       lines = [];
       await reloader.reload('SIGHUP');
       expect(lines.filter(([level]) => level === 'warn')).toEqual([
-        ['warn', { keys: ['listen.port', 'jvm.source'] }, 'needs a restart: listen.port, jvm.source; the rest holds'],
+        [
+          'warn',
+          { keys: ['listen.port', 'jvm.source'] },
+          'needs a restart: listen.port, jvm.source; the rest is in force',
+        ],
       ]);
       expect(target.reloads.waiting).toBe(2);
     }
     expect(held?.listen.port).toBe(8081);
   });
 
-  it('that cannot be used changes nothing, says what a start says in one line, and counts', async () => {
+  it('that cannot be used changes nothing, reports the problems of a start, and counts', async () => {
     const { reloader, applied } = await open();
     file = { limits: { connections: 0 }, log: { level: 'loud' } };
     epochMs = 5_000;
@@ -130,7 +134,7 @@ describe('a reload', () => {
     ]);
   });
 
-  it('whose files cannot be used changes nothing either, and the next one is compared with what still holds', async () => {
+  it('with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
     const { reloader } = await open();
     file = { limits: { connections: 7 } };
     obstacle = new StartError('D2S_ERR_TLS_FILE', 'listen.tls.certFile: /c cannot be read: ENOENT');
@@ -140,19 +144,19 @@ describe('a reload', () => {
     expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'applied', changed: ['limits.connections'] });
   });
 
-  it('survives a mistake in the program, without its message', async () => {
+  it('survives a bug without logging its message', async () => {
     const { reloader } = await open();
     obstacle = new TypeError('s3cr3t');
     const outcome = await reloader.reload('SIGHUP');
     expect(outcome).toEqual({
       kind: 'refused',
       code: undefined,
-      problems: ['an error that nobody expected: TypeError'],
+      problems: ['an unexpected error: TypeError'],
     });
     expect(JSON.stringify(lines)).not.toContain('s3cr3t');
   });
 
-  it('is shared by all who ask while another one runs, and reads what was written meanwhile', async () => {
+  it('is shared by all requests during another one, and reads later changes', async () => {
     const { reloader } = await open();
     const first = opened();
     gate = first.promise;
@@ -170,7 +174,7 @@ describe('a reload', () => {
     expect(target.reloads.results.applied).toBe(3);
   });
 
-  it('may fail without keeping the next one waiting', async () => {
+  it('may fail without blocking the next one', async () => {
     const { reloader } = await open();
     const first = opened();
     gate = first.promise;

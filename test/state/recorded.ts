@@ -10,13 +10,13 @@ export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
   return {
     all: valuesOf(unionOf(setOf(statistics), sessions.metrics())),
     counts: [statistics.rpc, statistics.sba].map((calls) =>
-      [...calls.counts].map(([of, { ok, clientErrors, errors, durations }]) => ({
+      [...calls.countsByName].map(([of, { ok, clientErrors, errors, durations }]) => ({
         ...{ of, ok, clientErrors, errors, sum: durations.sumSeconds, buckets: durations.cumulative() },
       })),
     ),
     folded: [statistics.rpc, statistics.sba, statistics.object].map(({ foldedCount }) => foldedCount),
     sessionsByType: sessions.countsByType(),
-    sessions: sessions.list().map((entry) => {
+    sessions: [...sessions.entries()].map((entry) => {
       const session = sessions.find(entry.id);
       if (session === undefined) throw new Error(`no session ${entry.id}`);
       return { entry, metrics: valuesOf(unionOf(setOf(session.statistics), session.metrics())) };

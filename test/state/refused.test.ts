@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import { openState } from '../../src/state/state-format.ts';
+import { openState } from '../../src/state/state-file.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
 import { RPC } from '../measure/record/traffic.ts';
 import { StateFolder } from './restart.ts';
@@ -12,7 +11,6 @@ let folder: StateFolder;
 let whole: Buffer;
 
 beforeAll(async () => {
-  await initMetrics();
   folder = new StateFolder();
   const life = await folder.start();
   life.traffic.send({ line: RPC, user: 'ann' });
@@ -28,21 +26,18 @@ beforeEach(() => writeFileSync(folder.file, whole, { mode: 0o600 }));
 
 const kindOf = (bytes: Buffer) => openState(bytes, ['smartWeb'], new CometTraffic().clock).kind;
 
-function withVersion(version: number): Buffer {
-  const changed = Buffer.from(whole);
-  changed.writeUInt16LE(version, 8);
-  return sealed(changed);
+/** The whole file with `before` replaced by `after`, and with the checksum of the result. */
+function changed(before: string | RegExp, after: string): Buffer {
+  const text = whole.toString('utf8', 0, whole.length - 64);
+  return sealed(text.replace(before, after));
 }
 
-/** With the checksum of what is in it. */
-function sealed(bytes: Buffer): Buffer {
-  const end = bytes.length - 32;
-  createHash('sha256').update(bytes.subarray(0, end)).digest().copy(bytes, end);
-  return bytes;
+function sealed(text: string): Buffer {
+  return Buffer.from(`${text}${createHash('sha256').update(text).digest('hex')}`);
 }
 
 describe('a state file', () => {
-  it('is known as whole', () => {
+  it('that is whole is accepted', () => {
     expect(kindOf(whole)).toBe('state');
     expect(whole.length).toBeGreaterThan(500);
   });
@@ -52,7 +47,7 @@ describe('a state file', () => {
     expect([...kinds]).toEqual(['torn']);
   });
 
-  it('of which one bit has changed anywhere is refused', () => {
+  it('with one changed bit anywhere is refused', () => {
     const accepted: number[] = [];
     for (let at = 0; at < whole.length; at += 1) {
       const changed = Buffer.from(whole);
@@ -62,7 +57,7 @@ describe('a state file', () => {
     expect(accepted).toEqual([]);
   });
 
-  it('with something behind it, or twice, is torn', () => {
+  it('with more bytes after its end is torn', () => {
     expect(kindOf(Buffer.concat([whole, Buffer.from([0])]))).toBe('torn');
     expect(kindOf(Buffer.concat([whole, whole]))).toBe('torn');
   });
@@ -72,14 +67,22 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is cut', 'torn', () => whole.subarray(0, whole.length - 100)],
   ['is empty', 'torn', () => Buffer.alloc(0)],
   ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
-  ['has an older format', 'older', () => withVersion(0)],
-  ['has a newer format', 'newer', () => withVersion(3)],
-  // A length in the middle, so that a half of it can be read before.
-  ['holds what no sidecar wrote', 'unreadable', () => sealed(Buffer.from(whole).fill(0xff, 400, 500))],
+  ['has an older layout', 'older', () => changed('"layout":3', '"layout":2')],
+  ['has a newer layout', 'newer', () => changed('"layout":3', '"layout":4')],
+  ['has a count below zero', 'unreadable', () => changed(/"requests":\d+/, '"requests":-1')],
+  ['has a text in place of a number', 'unreadable', () => changed(/"uncounted":\d+/, '"uncounted":"many"')],
+  ['has a line that is no JSON', 'unreadable', () => changed('{"record":"session"', '{"record":session')],
+  ['has a line that is no record', 'unreadable', () => changed(/\{"record":"sba".*/, '[1,2,3]')],
+  ['has a session without an id', 'unreadable', () => changed(/"id":"[^"]*",/, '')],
+  [
+    'has very deep lists',
+    'unreadable',
+    () => changed(/"tokens":\[[^\]]*\]/, `"tokens":${'['.repeat(1e6)}${']'.repeat(1e6)}`),
+  ],
 ];
 
 describe('a start with a file that', () => {
-  it.each(REFUSED)('%s says so, puts it aside and counts from zero', async (_what, reason, bytes) => {
+  it.each(REFUSED)('%s logs the reason, sets the file aside and counts from zero', async (_what, reason, bytes) => {
     writeFileSync(folder.file, bytes());
     const life = await folder.start();
     const aside = `${folder.file}.refused-${reason}`;
@@ -102,14 +105,14 @@ describe('a start with a file that', () => {
     expect(next.traffic.counts()).toMatchObject({ rpc: 1 });
   });
 
-  it('is of an application that is not configured says which', async () => {
+  it('is of an unconfigured application names it', async () => {
     const life = await folder.start(undefined, { applications: ['other'] });
     expect(life.keeper.restored).toBe('foreign');
     expect(String(life.log[0]?.[1].why)).toContain('/smartWeb');
     expect(existsSync(`${folder.file}.refused-foreign`)).toBe(true);
   });
 
-  it('everybody may write does not trust it', async () => {
+  it('everybody may write refuses it', async () => {
     chmodSync(folder.file, 0o666);
     const life = await folder.start();
     expect(life.keeper.restored).toBe('foreign');
@@ -124,13 +127,13 @@ describe('a start with a file that', () => {
     expect(life.log.map(([level]) => level)).toEqual(['warn', 'warn']);
   });
 
-  it('knows fewer applications than are configured now takes it up', async () => {
+  it('has fewer applications than the configuration restores it', async () => {
     const life = await folder.start(undefined, { applications: ['smartWeb', 'other'] });
     expect(life.keeper.restored).toBe('restored');
     expect(life.traffic.counts()).toMatchObject({ rpc: 1 });
   });
 
-  it('is not there starts in silence', async () => {
+  it('is missing logs nothing', async () => {
     const life = await folder.start(undefined, {}, `${folder.path}/none`);
     expect(life.keeper.restored).toBe('absent');
     expect(life.log).toEqual([]);

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { RecorderConfig } from '../../src/measure/record/create-recorder.ts';
+import type { RecorderConfig } from '../../src/measure/record/recorder.ts';
 import type { StateKeeper } from '../../src/state/state-keeper.ts';
 import { takeUp } from '../../src/state/take-up.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';

@@ -1,13 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Clock, NS_PER_MS } from '../../src/base/clock.ts';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
-import type { ArchiveWriter } from '../../src/state/archive/archive-writer.ts';
 import { BASE, RPC } from '../measure/record/traffic.ts';
 import { StateFolder } from './restart.ts';
-
-beforeAll(initMetrics);
 
 let folder: StateFolder;
 
@@ -21,7 +17,7 @@ afterEach(() => {
 });
 
 describe('a save', () => {
-  it('leaves one file, for its user alone, and nothing beside it', async () => {
+  it('leaves one file, which only its user may read, and nothing beside it', async () => {
     const { keeper } = await folder.start();
     await keeper.save();
     await keeper.save();
@@ -31,7 +27,7 @@ describe('a save', () => {
     expect(keeper.last).toMatchObject({ bytes: statSync(folder.file).size });
   });
 
-  it('writes over what a crash has left, and not through a link', async () => {
+  it('replaces what a crash has left, and never writes through a link', async () => {
     const { keeper } = await folder.start();
     const elsewhere = path.join(folder.path, 'elsewhere');
     writeFileSync(elsewhere, 'precious');
@@ -41,7 +37,7 @@ describe('a save', () => {
     expect(readdirSync(folder.path).sort()).toEqual(['elsewhere', 'state']);
   });
 
-  it('that fails is counted and told of once, and the old file stays; so is the end of it', async () => {
+  it('that fails is counted, logged once, and leaves the old file; the next one that succeeds is logged', async () => {
     const { keeper, log, traffic } = await folder.start();
     await keeper.save();
     const before = statSync(folder.file).ino;
@@ -62,7 +58,7 @@ describe('a save', () => {
     expect(log.at(-1)).toEqual(['info', { file: folder.file }, 'the state is saved again']);
   });
 
-  it.runIf(process.getuid?.() !== 0)('into a folder that may not be written is told of at the start', async () => {
+  it.runIf(process.getuid?.() !== 0)('into a folder without write permission is logged at the start', async () => {
     chmodSync(folder.path, 0o500);
     const { log } = await folder.start();
     chmodSync(folder.path, 0o700);
@@ -71,7 +67,7 @@ describe('a save', () => {
     ]);
   });
 
-  it('into a folder that is not there is told of at the start, and works once it is', async () => {
+  it('into a missing folder is logged at the start, and works once the folder exists', async () => {
     const file = path.join(folder.path, 'later', 'state');
     const { log, keeper } = await folder.start(undefined, {}, file);
     expect(String(log[0]?.[1].reason)).toContain('does not exist');
@@ -82,7 +78,7 @@ describe('a save', () => {
     expect(keeper.saves).toBe(1);
   });
 
-  it('comes when its interval is over, and for the last time at the stop', async () => {
+  it('runs after each interval, and once more at the stop', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { keeper, traffic } = await folder.start();
     keeper.start();
@@ -100,7 +96,7 @@ describe('a save', () => {
 });
 
 describe('two sidecars with one file', () => {
-  it('notice: the one that started later keeps it', async () => {
+  it('notice each other, and the one that started later keeps the file', async () => {
     const older = await folder.start();
     await older.keeper.save();
     const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
@@ -115,7 +111,7 @@ describe('two sidecars with one file', () => {
     expect((await folder.start()).traffic.counts()).toMatchObject({ rpc: 1 });
   });
 
-  it('until the later one has gone', async () => {
+  it('go back to the older one after the later one has gone', async () => {
     const older = await folder.start();
     await older.keeper.save();
     const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
@@ -126,7 +122,7 @@ describe('two sidecars with one file', () => {
     expect(older.keeper.saves).toBe(2);
   });
 
-  it('and the one that started later replaces what the older one saves', async () => {
+  it("keep the later one's data: it replaces what the older one saves", async () => {
     const older = await folder.start();
     const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
     await older.keeper.save();
@@ -135,7 +131,7 @@ describe('two sidecars with one file', () => {
   });
 });
 
-/** Goes on by 1 ms whenever it is looked at: each slice then has a few steps only. */
+/** Advances by 1 ms at each reading, so that each slice has a few records only. */
 class RunningClock implements Clock {
   #ns = 0;
 
@@ -150,15 +146,15 @@ class RunningClock implements Clock {
 }
 
 describe('a save in slices', () => {
-  it('while calls go on has totals that are the sums of their names, and counts nothing that did not happen', async () => {
+  it('during traffic has totals that are the sums of their names, and counts nothing that did not happen', async () => {
     const life = await folder.start();
     const { traffic } = life;
     const names = Array.from({ length: 300 }, (_, i) => `${BASE}/d2/rpc/E.Demo/N${i}`);
     for (const name of names) traffic.send({ line: `POST ${name}`, user: 'ann' });
     const save = traffic.state.save.bind(traffic.state);
     let steps = 0;
-    traffic.state.save = function* (out: ArchiveWriter) {
-      for (const step of save(out)) {
+    traffic.state.save = function* () {
+      for (const step of save()) {
         steps += 1;
         // Between two steps the traffic goes on.
         if (steps % 3 === 0) traffic.send({ line: `POST ${names[steps % names.length]}`, user: 'ann' });
@@ -178,7 +174,7 @@ describe('a save in slices', () => {
     expect(rpc).toBeGreaterThanOrEqual(300);
   });
 
-  it('lets the event loop turn in between', async () => {
+  it('lets the event loop turn between slices', async () => {
     const { writeInSlices } = await import('../../src/state/sliced-write.ts');
     let turns = 0;
     let isDone = false;
@@ -196,13 +192,8 @@ describe('a save in slices', () => {
         return Promise.resolve({ bytesWritten });
       },
     };
-    const steps = function* (out: ArchiveWriter) {
-      for (let i = 0; i < 400; i += 1) {
-        out.text('x'.repeat(100));
-        yield;
-      }
-    };
-    const { bytes, longestSliceNs } = await writeInSlices(file as never, steps, { clock: new RunningClock() });
+    const records = Array.from({ length: 400 }, () => ({ text: 'x'.repeat(100) }));
+    const { bytes, longestSliceNs } = await writeInSlices(file as never, records, { clock: new RunningClock() });
     isDone = true;
     expect(turns).toBeGreaterThan(90);
     expect(longestSliceNs).toBeLessThanOrEqual(4 * NS_PER_MS);

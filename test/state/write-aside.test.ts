@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it('there is the old file until the new one is whole', async () => {
+it('the old file stays until the new one is whole', async () => {
   const seen: string[] = [];
   await writeAside(file, async (handle) => {
     await handle.write('ne');
@@ -25,7 +25,7 @@ it('there is the old file until the new one is whole', async () => {
   expect([...seen, readFileSync(file, 'utf8')]).toEqual(['old', 'new']);
 });
 
-it('what fails leaves the old file and nothing else', async () => {
+it('a failed write leaves the old file and nothing else', async () => {
   const failure = Object.assign(new Error('full'), { code: 'ENOSPC' });
   await expect(
     writeAside(file, async (handle) => {
@@ -37,11 +37,11 @@ it('what fails leaves the old file and nothing else', async () => {
   expect(existsSync(`${file}.saving`)).toBe(false);
 });
 
-it('of two at the same time, no half of one gets the name', async () => {
+it('two writers at the same time never put half a file in place', async () => {
   await expect(
     writeAside(file, async (handle) => {
       await handle.write('mine');
-      // Another process begins: it removes what it takes for the rest of a crash, and has written a half of its own.
+      // Another process removes this file, which it takes for the rest of a crash, and writes half of its own.
       rmSync(`${file}.saving`);
       writeFileSync(`${file}.saving`, 'half of its o');
     }),

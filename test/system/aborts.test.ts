@@ -20,13 +20,13 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-/** An upstream that answers nothing, and emits `request <id>` for each request that has come. */
+/** An upstream that never answers, and emits `request <id>` for each received request. */
 async function silentUpstream(): Promise<{ port: number; server: net.Server }> {
   const server = net.createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (bytes) => server.emit(`request ${/X-Id: (\d+)/.exec(bytes.toString('latin1'))?.[1]}`));
   });
-  // `once` below listens for errors as well, once for each client.
+  // `once` below listens for errors as well, once per client.
   server.setMaxListeners(0);
   cleanUps.push(() => server.close());
   server.listen(0, '127.0.0.1');
@@ -34,7 +34,7 @@ async function silentUpstream(): Promise<{ port: number; server: net.Server }> {
   return { port: (server.address() as net.AddressInfo).port, server };
 }
 
-/** Makes `count` clients that send a request, and leave when the upstream has it: half of them in order, half by a reset. */
+/** Opens `count` clients that send a request and leave once the upstream has it: half close, half reset. */
 async function abort(port: number, upstream: net.Server, count: number): Promise<void> {
   let begun = 0;
   const one = async (id: number) => {
@@ -57,7 +57,7 @@ async function abort(port: number, upstream: net.Server, count: number): Promise
 }
 
 it.each(['auto', 'gateway'] as const)(
-  '10,000 aborted requests leave nothing behind (dataPath %s)',
+  '10,000 aborted requests are all accounted for and leave nothing open (dataPath %s)',
   { timeout: 120_000 },
   async (dataPath) => {
     const { port, server } = await silentUpstream();
@@ -80,7 +80,7 @@ it.each(['auto', 'gateway'] as const)(
   },
 );
 
-it('10,000 aborted requests leave no socket and no memory in the process', { timeout: 120_000 }, async () => {
+it('10,000 aborted requests leak no socket and no memory', { timeout: 120_000 }, async () => {
   const { port, server } = await silentUpstream();
   const sidecar: SidecarProcess = await startSidecarProcess([
     '--upstream',
@@ -93,8 +93,8 @@ it('10,000 aborted requests leave no socket and no memory in the process', { tim
   cleanUps.push(() => sidecar.stop());
   const listen = Number(sidecar.listen.split(':')[1]);
   const socketsBefore = openSockets(sidecar.pid);
-  // Rounds at first fill what grows once: compiled code, pools, the heap's generations. A leak grows in every round: by over
-  // 100 MB if connections were kept, by over 5 MB if one closure were kept for each.
+  // The first rounds fill what grows once: compiled code, pools, the heap's generations. A leak grows in every round: by over
+  // 100 MB if connections were kept, by over 5 MB for one closure per connection.
   let growth = Number.POSITIVE_INFINITY;
   for (let round = 0; round < MOST_ROUNDS && growth >= ROUND_GROWTH_BYTES; round += 1) {
     const before = residentBytes(sidecar.pid);

@@ -1,4 +1,4 @@
-/** The access log of a real sidecar: a line for each call, whatever becomes of its file. */
+/** The access log of a real sidecar: one line per call, whatever happens to its file. */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -82,7 +82,7 @@ async function start(env: Readonly<Record<string, string>>): Promise<SidecarProc
   return sidecar;
 }
 
-/** Resolves to the status; 0 where there was none. */
+/** Resolves to the status; 0 without an answer. */
 function send(listen: string, target: string, body = '[]', fields: http.OutgoingHttpHeaders = {}): Promise<number> {
   const [host, port] = listen.split(':');
   return new Promise((resolve) => {
@@ -122,8 +122,8 @@ function linesOf(...names: string[]): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-describe.each(['auto', 'gateway'])('with dataPath %s', (dataPath) => {
-  it('has one line for each call, and its numbers are those of /metrics', { timeout: 60_000 }, async () => {
+describe.each(['auto', 'gateway'])('the access log, with dataPath %s', (dataPath) => {
+  it('has one line for each call, with the numbers of /metrics', { timeout: 60_000 }, async () => {
     const user = { authorization: `Basic ${Buffer.from('anna:s3cr3t').toString('base64')}` };
     const { listen, ...process } = await start({
       D2_SIDECAR_ACCESS_LOG_FILE: at('access.log'),
@@ -160,7 +160,7 @@ describe.each(['auto', 'gateway'])('with dataPath %s', (dataPath) => {
         sumOf(metrics, 'd2_calls_unanswered_total', `kind="${kind}"`),
       );
       expect(of(() => true)).toBe(150 + (kind === 'rpc' ? 3 : 0));
-      // Each is rounded to the microsecond.
+      // Each value is rounded to the microsecond.
       const answered = lines.filter((line) => line.kind === kind && line.outcome === 'answered');
       const seconds = answered.reduce((sum, { duration }) => sum + Number(duration), 0);
       const counts = sumOf(metrics, 'd2_call_duration_seconds_sum', `kind="${kind}"`);
@@ -190,7 +190,7 @@ async function comet(listen: string): Promise<void> {
   await send(listen, COMET, JSON.stringify(calls));
 }
 
-/** A client that leaves when the upstream has its call. */
+/** A client that leaves once the upstream has its call. */
 async function abortOne(listen: string): Promise<void> {
   const isHeld = once(upstream, 'held');
   const socket = net.connect(Number(listen.split(':')[1]), '127.0.0.1');
@@ -203,7 +203,7 @@ async function abortOne(listen: string): Promise<void> {
   }, WAIT);
 }
 
-it('loses no line when it is moved away and SIGHUP is sent, also where the configuration cannot be used', {
+it('the access log loses no line when it is rotated by SIGHUP, even if the configuration is then refused', {
   timeout: 60_000,
 }, async () => {
   const config = at('sidecar.yaml');
@@ -248,7 +248,9 @@ it('loses no line when it is moved away and SIGHUP is sent, also where the confi
   );
 });
 
-it('on a full disk calls go on, and what is lost is told and counted', { timeout: 60_000 }, async () => {
+it('calls continue when the access log is on a full disk, and the lost lines are logged and counted', {
+  timeout: 60_000,
+}, async () => {
   const process = await start({ D2_SIDECAR_ACCESS_LOG_FILE: '/dev/full' });
   for (let i = 0; i < 20; i += 1) expect(await send(process.listen, `${REST}/rpc/E.Demo/S200`)).toBe(200);
   await vi.waitFor(async () => {
@@ -262,7 +264,7 @@ it('on a full disk calls go on, and what is lost is told and counted', { timeout
   expect(told).toEqual([expect.objectContaining({ level: 'warn', file: '/dev/full', reason: 'ENOSPC' })]);
 });
 
-it('in a folder that is not there keeps nothing from starting and serving', { timeout: 60_000 }, async () => {
+it('a sidecar starts and serves when the folder of the access log is missing', { timeout: 60_000 }, async () => {
   const process = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('later/access.log') });
   expect(await send(process.listen, `${REST}/rpc/E.Demo/S200`)).toBe(200);
   execFileSync('mkdir', [at('later')]);
@@ -270,11 +272,11 @@ it('in a folder that is not there keeps nothing from starting and serving', { ti
   expect(process.logs.filter(({ code }) => code === 'D2S_ERR_ACCESS_LOG')).toHaveLength(1);
 });
 
-it('a FIFO that is not read holds neither calls nor the end', { timeout: 60_000 }, async () => {
+it('an access log in a FIFO that is not read delays neither calls nor the end', { timeout: 60_000 }, async () => {
   execFileSync('mkfifo', [at('fifo')]);
   const reader = await open(at('fifo'), constants.O_RDONLY | constants.O_NONBLOCK);
   const process = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('fifo') });
-  // More than the 64 KiB that the kernel keeps.
+  // More than the 64 KiB of a pipe buffer.
   for (let i = 0; i < 300; i += 1) expect(await send(process.listen, `${REST}/rpc/E.Demo/S200`)).toBe(200);
   await vi.waitFor(async () => {
     expect((await metricsOf(process)).get('d2_sidecar_access_log_waiting_bytes')).toBeGreaterThan(10_000);
@@ -284,7 +286,9 @@ it('a FIFO that is not read holds neither calls nor the end', { timeout: 60_000 
   await reader.close();
 });
 
-it('on standard error that is a pipe, as in a container, comes in whole lines', { timeout: 60_000 }, async () => {
+it('an access log on standard error that is a pipe, as in a container, has whole lines', {
+  timeout: 60_000,
+}, async () => {
   const { port } = upstream.address() as AddressInfo;
   const places = [
     '--upstream',
@@ -294,7 +298,7 @@ it('on standard error that is a pipe, as in a container, comes in whole lines', 
     '--monitor',
     '127.0.0.1:0',
   ];
-  // What Node gives its children are sockets.
+  // Node gives its children sockets.
   const child = spawn('bash', ['-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath, MAIN_PATH, ...places], {
     env: {
       ...process.env,
@@ -321,7 +325,7 @@ it('on standard error that is a pipe, as in a container, comes in whole lines', 
   expect(lines.map((line) => (JSON.parse(line) as Line).name)).toEqual(Array(50).fill('E.Demo.S200'));
 });
 
-it('on standard output, which has the program’s own log, is refused', async () => {
+it('an access log on standard output, where the program’s own log goes, is refused', async () => {
   const started = run(process.execPath, [MAIN_PATH, 'check', '--upstream', 'http://h/a'], {
     env: { ...process.env, D2_SIDECAR_ACCESS_LOG_FILE: '-' },
   });

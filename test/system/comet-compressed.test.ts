@@ -1,4 +1,4 @@
-/** The real `cometd` client where what it sends and gets is compressed: the sidecar counts what the peers count. */
+/** The real `cometd` client with compression in both directions: the sidecar counts what the peers count. */
 import { expect } from 'vitest';
 import type { PerMessageDeflateOptions } from 'ws';
 import { CometdPeer } from '../comet/cometd-peer.ts';
@@ -12,7 +12,7 @@ const OBJECTS = {
   service: ['H.Kotolňa.Výkon', 'S.100%', 'S.a b/c?d', 'S.{name}', 'S.1', 'S.2'],
 };
 
-/** An endless round of the list's items. */
+/** Repeats the list's items without end. */
 function taking<T>(...list: readonly T[]): () => T {
   let taken = 0;
   return () => {
@@ -21,7 +21,7 @@ function taking<T>(...list: readonly T[]): () => T {
   };
 }
 
-// What clients ask for; the server agrees to all of it, and compresses everything where it is agreed.
+// Extensions that clients offer; the server accepts all, and compresses everything once agreed.
 const nextDeflate = taking<PerMessageDeflateOptions | false>(
   { threshold: 0 },
   { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
@@ -36,7 +36,7 @@ compare('cometd over compressed WebSocket', {
     new CometdPeer(origin, browser, { transport: 'websocket', webSocket: { perMessageDeflate: nextDeflate() } }),
   objects: OBJECTS,
   connectionType: 'COMET_WEBSOCKET',
-  // WebSockets pass through the gateway in any case.
+  // WebSockets always take the gateway.
   ways: ['auto'],
   onArrival: ({ extensions }) => {
     expect([...extensions].sort()).toEqual([

@@ -1,4 +1,4 @@
-/** Who only listens is not active: what the server pushes is no activity of the client, nor is the heartbeat. */
+/** A client that only listens is idle: neither values from the server nor heartbeats count as activity. */
 import { afterEach, expect, it } from 'vitest';
 import { logIn } from '../comet/browsers.ts';
 import { startCometSidecar } from '../comet/comet-sidecar.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
 it.each<[CometdPeerOptions['transport'], () => Promise<Plant>]>([
   ['long-polling', () => startCometdPlant()],
   ['websocket', () => startWebSocketPlant({ deflate: {} })],
-])('%s: a session ends after the idle time, though heartbeats and values go on', async (transport, startPlant) => {
+])('%s: a session ends after the idle time, although heartbeats and values continue', async (transport, startPlant) => {
   const plant = await startPlant();
   const sidecar = await startCometSidecar(plant.port, { sessions: { idle: '2s', cometGone: '1m' } });
   const browser: Browser = { userName: 'anna', cookies: new Map(), fields: {}, ext: undefined };
@@ -39,7 +39,7 @@ it.each<[CometdPeerOptions['transport'], () => Promise<Plant>]>([
   await expect.poll(() => reader.sessions(), { timeout: 8_000, interval: 50 }).toEqual([]);
   const { totals } = await reader.statistics();
   expect([totals.monitored, totals.subscriptions]).toEqual([0, 0]);
-  // It had been connected all the time, and got values.
+  // It was connected all the time, and received values.
   const received = peer.tally.valueCount;
   expect(received).toBeGreaterThan(10);
   await expect.poll(() => peer.tally.valueCount, { timeout: 4_000 }).toBeGreaterThan(received);

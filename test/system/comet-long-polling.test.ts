@@ -10,7 +10,7 @@ compare('cometd over long-polling', {
   createPeer: (origin, browser) => new CometdPeer(origin, browser, { transport: 'long-polling' }),
   objects: {
     channel: [...CHANNELS, 'U.Sum(1)', 'U.a-b_c~d!e$f@g'],
-    // Names that no channel of this client can have.
+    // Names that cannot be channels of this client.
     service: [
       'H.Kotolňa.Výkon',
       'S.100%',

@@ -1,6 +1,6 @@
 /**
- * Comet traffic that is broken in every way passes as it is: WebSocket streams and bodies, mutated at random, are the same bytes
- * at both ends with the reading on. Seeded; MUTATED_STREAMS sets how many.
+ * Broken Comet traffic passes unchanged: randomly mutated WebSocket streams and bodies are the same bytes at both ends,
+ * with reading enabled. Seeded; MUTATED_STREAMS sets how many.
  */
 import { once } from 'node:events';
 import type net from 'node:net';
@@ -30,7 +30,7 @@ const MESSAGES = [
   [{ channel: '/service/d2/rpc', id: '4', data: 1 }],
 ].map((messages) => JSON.stringify(messages));
 
-/** A stream of frames, of which some bytes are changed, doubled, cut or made up. */
+/** A stream of frames, in which some bytes are changed, doubled, cut or made up. */
 function mutatedStream(random: Random, from: 'client' | 'upstream'): Buffer {
   const frames = Array.from({ length: FRAMES }, () => {
     const message = random.pick(MESSAGES);
@@ -49,7 +49,7 @@ function mutated(random: Random, bytes: Buffer): Buffer {
   return copy;
 }
 
-/** Writes in pieces of any size, and waits until the other side has all of it. */
+/** Writes in pieces of any size, and waits until the other side has all bytes. */
 async function pass(random: Random, from: net.Socket, to: net.Socket, bytes: Buffer): Promise<Buffer> {
   const received: Buffer[] = [];
   let length = 0;
@@ -81,7 +81,7 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
 
   afterAll(() => stand.close());
 
-  it('passes over WebSocket as the bytes it is, both ways', async () => {
+  it('passes over WebSocket unchanged, in both directions', async () => {
     const random = new Random(20_261_121);
     for (let i = 0; i < STREAMS; i += 1) {
       const [{ socket: client, until }, upstream] = await openTunnel(stand, random.chance(0.7));
@@ -102,7 +102,7 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
     expect(stand.sidecar.reporter.observerErrors).toBe(0);
   });
 
-  it('passes by long-polling as the bytes it is, both ways', async () => {
+  it('passes by long-polling unchanged, in both directions', async () => {
     const random = new Random(7);
     const codings = [
       ['gzip', gzipSync],

@@ -1,4 +1,4 @@
-/** Users in front of their screens do not notice a restart: the real CometD client goes on with its clientId, and is known. */
+/** Users do not notice a restart: the real CometD client continues with its clientId, which the new process recognises. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import type { Browser } from '../comet/peer.ts';
 import { StatisticsReader } from '../comet/statistics.ts';
 import { startSidecarProcess } from './sidecar-process.ts';
 
-/** How long the server keeps a client that stays away: longer than any start takes on a busy machine. */
+/** How long the server keeps an absent client: longer than a start on a busy machine. */
 const KEPT_MS = 60_000;
 
 const cleanUps: (() => Promise<unknown> | unknown)[] = [];
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 it.each(['SIGTERM', 'SIGKILL'] as const)(
-  '%s: session, name, monitorings and counts are there again, without a new login or handshake',
+  '%s: after a restart the session, its name, subscriptions and counts are back, without a new login or handshake',
   async (signal) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'd2-sidecar-comet-restart-'));
     const plant = await startCometdPlant(undefined, KEPT_MS);
@@ -54,7 +54,7 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
       const text = await (await fetch(`http://${monitor}/metrics`)).text();
       return Number(/^d2_sidecar_state_saves_total (\d+)$/m.exec(text)?.[1] ?? 0);
     };
-    // The second one from now on has begun after all this.
+    // The second poll from now on begins after the restart.
     const before = await saves();
     await expect.poll(saves, { timeout: 10_000 }).toBeGreaterThan(before + 1);
     const { clientId, handshakes, connects } = peer;

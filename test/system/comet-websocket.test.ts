@@ -10,7 +10,7 @@ compare('faye over WebSocket', {
   createPeer: (origin, browser) => new FayePeer(origin, browser),
   objects: {
     channel: [...CHANNELS, 'Sum(1)', 'a-b_c~d!e$f@g'],
-    // Names that no channel of this server can have.
+    // Names that cannot be channels of this server.
     service: ['H.Kotolňa.Výkon', 'S.100%', 'S.a b/c?d', 'S."quoted"', 'S.{name}', 'S.1'],
   },
   connectionType: 'COMET_WEBSOCKET',

@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Nothing of the surrounding environment that configures a sidecar, and a temporary directory of its own. */
+/** Without variables that configure a sidecar, and with a temporary directory of its own. */
 function toEnv(env: Record<string, string> = {}): Record<string, string> {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
   return { ...(Object.fromEntries(others) as Record<string, string>), TMPDIR: folder, ...env };
@@ -62,7 +62,7 @@ function write(name: string, text: string): string {
   return file;
 }
 
-/** An upstream that holds every request until it is told to answer. */
+/** An upstream that holds every request until `answer` is called. */
 async function startHoldingUpstream() {
   const held: http.ServerResponse[] = [];
   const server = http.createServer((_, response) => void held.push(response));
@@ -84,13 +84,13 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 describe('the command line', () => {
-  it('prints its help and ends with 0', async () => {
+  it('prints its help and exits with 0', async () => {
     const { code, stdout, stderr } = await run(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
   });
 
-  it.each(['--version', '-v'])('prints its version and ends with 0: %s', async (flag) => {
+  it.each(['--version', '-v'])('prints its version and exits with 0: %s', async (flag) => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const { code, stdout, stderr } = await run([flag]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -99,7 +99,7 @@ describe('the command line', () => {
     expect(build).toMatch(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/);
   });
 
-  it.each([[[]], [['check']]])('says of a file that is not YAML where that is and what to do: %j', async (command) => {
+  it.each([[[]], [['check']]])('says where a file is not YAML, and what to do: %j', async (command) => {
     const file = write('sidecar.yaml', 'listen:\n  port: 1\n  port: 2\n');
     const { code, stdout, stderr } = await run([...command, '--config', file]);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
@@ -110,7 +110,7 @@ describe('the command line', () => {
     ]);
   });
 
-  it('says in the first line of its log what it is, as --version and /metrics do', async () => {
+  it('logs the same name and version in its first line as --version and /metrics show', async () => {
     const sidecar = await start();
     const { stdout } = await run(['--version']);
     const { msg, version, build, node } = sidecar.logs[0] ?? {};
@@ -126,26 +126,26 @@ describe('the command line', () => {
     ['an unknown command', ['chek'], '"chek": unknown command, did you mean check?'],
     ['a bad address', ['--upstream', UPSTREAM, '--listen', 'nowhere'], '--listen: got "nowhere", expected host:port'],
     ['an open monitor', ['--upstream', UPSTREAM, '--monitor', '0.0.0.0:0'], 'monitor.host: 0.0.0.0 can be reached'],
-  ])('ends with 64 and a plain line on standard error: %s', async (_, args, line) => {
+  ])('exits with 64 and a plain line on standard error: %s', async (_, args, line) => {
     const { code, stdout, stderr } = await run(args);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr.split('\n')[0]).toContain(`d2-sidecar: ${line}`);
   });
 
-  it('ends with 64 for a file that is not YAML, and names the line', async () => {
+  it('exits with 64 for a file that is not YAML, and names the line', async () => {
     const file = write('bad.yaml', 'listen:\n\tport: 1\n');
     const { code, stderr } = await run(['--config', file]);
     expect(code).toBe(64);
     expect(stderr).toContain(`${file}:2:1: not YAML: a tab as indentation`);
   });
 
-  it('ends with 1 for a file that cannot be read', async () => {
+  it('exits with 1 for a file that cannot be read', async () => {
     const { code, stderr } = await run(['--upstream', UPSTREAM, '--config', path.join(folder, 'absent.yaml')]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/D2S_ERR_CONFIG_FILE: .*absent\.yaml cannot be read: ENOENT/);
   });
 
-  it.each(['--listen', '--monitor'])('ends with 1 when the port of %s is in use, and names it', async (flag) => {
+  it.each(['--listen', '--monitor'])('exits with 1 when the port of %s is in use, and names it', async (flag) => {
     const taken = net.createServer();
     servers.push(taken);
     taken.listen(0, '127.0.0.1');
@@ -160,8 +160,8 @@ describe('the command line', () => {
   });
 });
 
-describe('check', () => {
-  it('prints the effective configuration and ends with 0', async () => {
+describe('d2-sidecar check', () => {
+  it('prints the effective configuration and exits with 0', async () => {
     const file = write(
       'good.yaml',
       `upstream: { url: '${UPSTREAM}' }\nsessions: { apiKeys: [{ user: reports, key: s3cr3t }] }\n`,
@@ -180,17 +180,17 @@ describe('check', () => {
     });
   });
 
-  it('prints what can be checked again', async () => {
+  it('prints a configuration that it accepts again', async () => {
     const first = await run(['check', '--upstream', UPSTREAM]);
     const second = await run(['check', '--config', write('effective.yaml', first.stdout)]);
     expect(second).toEqual(first);
   });
 
-  it('takes the file that is shipped', async () => {
+  it('accepts the example that is shipped', async () => {
     expect((await run(['check', '--config', path.join(ROOT, 'config/sidecar.yaml')])).code).toBe(0);
   });
 
-  it('ends with 64 for what a start would refuse, without the secrets in it', async () => {
+  it('exits with 64 for a configuration that a start would refuse, without its secrets', async () => {
     const file = write('bad.yaml', "upstream: { url: 'http://alice:s3cr3t@plant' }\nlisten: { prot: 1 }\n");
     const { code, stdout, stderr } = await run(['check', '--config', file]);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
@@ -199,11 +199,11 @@ describe('check', () => {
     expect(stderr).not.toContain('s3cr3t');
   });
 
-  it('ends with 1 for a file that cannot be read', async () => {
+  it('exits with 1 for a file that cannot be read', async () => {
     expect((await run(['check', '--config', folder])).code).toBe(1);
   });
 
-  it('warns of variables that are no keys, by name', async () => {
+  it('warns of variables that are not keys, by name', async () => {
     const { code, stderr } = await run(['check', '--upstream', UPSTREAM], { D2_SIDECAR_LISTEN_PROT: 's3cr3t' });
     expect(code).toBe(0);
     expect(stderr).toBe(
@@ -213,7 +213,7 @@ describe('check', () => {
 });
 
 describe('a running sidecar', () => {
-  it('logs the addresses really bound, starts without its upstream, and logs JSON lines only', async () => {
+  it('logs its real addresses, starts without its upstream, and logs JSON lines only', async () => {
     const sidecar = await start();
     expect(sidecar.listen).toMatch(/^127\.0\.0\.1:[1-9]\d*$/);
     expect(sidecar.monitor).toMatch(/^127\.0\.0\.1:[1-9]\d*$/);
@@ -224,7 +224,7 @@ describe('a running sidecar', () => {
     expect(sidecar.stderr()).toBe('');
   });
 
-  it('logs variables that Kubernetes put over a key as a warning', async () => {
+  it('logs a warning for variables that Kubernetes sets over a key', async () => {
     const sidecar = await start(undefined, { D2_SIDECAR_MONITOR_PORT: 'tcp://10.0.0.1:9280' });
     expect(sidecar.logs[1]).toMatchObject({
       level: 'warn',
@@ -232,7 +232,7 @@ describe('a running sidecar', () => {
     });
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s and leaves no socket behind', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 on %s and closes all sockets', async (signal) => {
     const sidecar = await start();
     const sockets = path.join(folder, `d2-sidecar-${process.getuid?.()}`);
     expect(readdirSync(sockets)).toEqual([`${sidecar.pid}.sock`]);
@@ -241,7 +241,7 @@ describe('a running sidecar', () => {
     expect(readdirSync(sockets)).toEqual([]);
   });
 
-  it('lets a running exchange end at SIGTERM, then ends with 0', async () => {
+  it('finishes a running exchange after SIGTERM, then exits with 0', async () => {
     const upstream = await startHoldingUpstream();
     const sidecar = await start(['--upstream', upstream.url, ...FREE]);
     const request = statusOf(`http://${sidecar.listen}/smartWeb/x`);
@@ -253,7 +253,7 @@ describe('a running sidecar', () => {
     expect(await sidecar.exited).toBe(0);
   });
 
-  it('cuts what still runs at a second signal, and ends with 0 at once', async () => {
+  it('cuts running exchanges on a second signal, and exits with 0 at once', async () => {
     const upstream = await startHoldingUpstream();
     const sidecar = await start(['--upstream', upstream.url, ...FREE]);
     const request = fetch(`http://${sidecar.listen}/smartWeb/x`).then(
@@ -269,7 +269,7 @@ describe('a running sidecar', () => {
     expect(await request).toBe('cut');
   });
 
-  it('stops when it is asked to, although nobody reads its log any more', async () => {
+  it('stops on request even if its log is not read any more', async () => {
     const args = [MAIN_PATH, '--upstream', UPSTREAM, ...FREE];
     const child = spawn(process.execPath, args, { env: toEnv(), stdio: ['ignore', 'pipe', 'inherit'] });
     try {
@@ -282,22 +282,22 @@ describe('a running sidecar', () => {
     }
   });
 
-  it('refuses to start when control.socket cannot be made', async () => {
+  it('refuses to start when control.socket cannot be created', async () => {
     const socket = write('not-a-socket', '');
     const { code, stderr } = await run(['--upstream', UPSTREAM, ...FREE], { D2_SIDECAR_CONTROL_SOCKET: socket });
     expect(code).toBe(1);
-    expect(stderr).toContain(`D2S_ERR_CONTROL: control.socket: ${socket} is there and is not a socket`);
+    expect(stderr).toContain(`D2S_ERR_CONTROL: control.socket: ${socket} exists and is not a socket`);
     expect(existsSync(socket)).toBe(true);
   });
 
-  it('starts with a warning when there is no place for its own control socket', async () => {
+  it('starts with a warning when there is no place for its default control socket', async () => {
     const sidecar = await start(undefined, { TMPDIR: path.join(folder, 'absent') });
     expect(sidecar.logs[1]).toMatchObject({ level: 'warn', msg: expect.stringContaining('no control socket') });
   });
 });
 
 describe('drain and shutdown', () => {
-  it('turn readiness off and serve on, then wait for the last exchange, then stop it', async () => {
+  it('turn readiness off and serve on, then wait for the last exchange, then stop the sidecar', async () => {
     const upstream = await startHoldingUpstream();
     const sidecar = await start(['--upstream', upstream.url, ...FREE]);
     expect(await statusOf(`http://${sidecar.monitor}/readyz`)).toBe(200);
@@ -321,7 +321,7 @@ describe('drain and shutdown', () => {
     expect(await sidecar.exited).toBe(0);
   });
 
-  it('ask which sidecar when several run, and take --pid', async () => {
+  it('ask which sidecar is meant when several run, and accept --pid', async () => {
     const [one, other] = [await start(), await start()];
     const { code, stderr } = await run(['drain']);
     expect(code).toBe(64);
@@ -344,7 +344,7 @@ describe('drain and shutdown', () => {
   });
 
   it.each(['drain', 'shutdown', 'drain --pid 1', 'shutdown --control /nowhere/x.sock'])(
-    'end with 1 when there is no sidecar: %s',
+    'exit with 1 when no sidecar runs: %s',
     async (line) => {
       const { code, stderr } = await run(line.split(' '));
       expect(code).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * The dashboard and the rules against a real Prometheus that scrapes real sidecars with all kinds of traffic: every query has to
- * return data, every rule has to evaluate, on series that there are. Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1
+ * The dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query must
+ * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1
  * makes its absence a failure.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,24 +16,27 @@ import { isPrometheusInstalled, type PrometheusServer, startPrometheus } from '.
 import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
-/** As Grafana sets them: four scrape intervals, and the time that is shown. */
+/** As Grafana sets them: four scrape intervals, and the displayed time range. */
 const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate_interval: '4s', __range: '30s' };
-/** What only a day of data has; test/prometheus/rules/week.yml gives it one. */
+/** Rules that need a day of data; test/prometheus/rules/week.yml provides it. */
 const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
 
 const isInstalled = isPrometheusInstalled();
 if (!isInstalled) console.warn('SKIPPED: the dashboard on a real Prometheus; it needs the Debian package prometheus');
 
-it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')('has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
+  'this machine has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
 
 /** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
 function selectorsOf(expr: string): string[] {
   return [...expr.matchAll(/\b(?:up|(?:d2|jvm|process)_\w+|\w+:\w+(?::\w+)?)\b(?:\{.*?\})?/g)].map(([text]) => text);
 }
 
-describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () => {
+describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () => {
   const folder = new Folder();
   const certificates = new CertificateFolder();
   const { line, token } = tokenLine('prometheus', 'metrics');
@@ -65,7 +68,7 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
         traces: { enabled: true, sampleRatio: 0.1 },
       },
     });
-    // Without traffic, for the series of TLS only.
+    // Without traffic, for the TLS series only.
     const own = certificates.signed(certificates.authority(), { name: 'plant' });
     const second = await startSidecar('second', { jvm: { source: 'none' }, listen: { tls: own } });
     const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
@@ -95,13 +98,13 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
     return counts.flatMap(([promql, count]) => (count === 0 ? [promql] : []));
   }
 
-  it('every query of the dashboard returns data', async () => {
+  it('returns data for every query of the dashboard', async () => {
     const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
     expect(queries.length).toBeGreaterThan(60);
     await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
   }, 40_000);
 
-  it('every variable of the dashboard has values to choose from', async () => {
+  it('returns values for every variable of the dashboard', async () => {
     const asked = readDashboard().templating.list.flatMap((variable) =>
       variable.type === 'query' ? [[variable.name, variable.query.query] as const] : [],
     );
@@ -116,7 +119,7 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
     ]);
   });
 
-  it('every series that a rule reads is there', async () => {
+  it('has every series that a rule reads', async () => {
     const selectors = [...new Set(readRules().flatMap(({ expr }) => selectorsOf(expr)))];
     expect(selectors.length).toBeGreaterThan(40);
     await expect.poll(() => withoutData(selectors), WAIT).toEqual([NEEDS_A_DAY]);
@@ -126,26 +129,26 @@ describe.runIf(isInstalled)('with a real Prometheus before real sidecars', () =>
     'd2_sidecar_comet_unread_total{reason="malformed"}',
     'd2_sidecar_connections_handed_over_total{reason="framing"}',
     'd2_sidecar_limit_hits_total{limit="limits.fields"}',
-  ])('has a counter at zero before its first event, or increase() would not see it: %s', async (promql) => {
+  ])('has a counter at zero before its first event, so that increase() sees it: %s', async (promql) => {
     expect((await prometheus.query(promql)).map(({ value }) => value)).toEqual([0, 0]);
   });
 
-  it('every rule evaluates without an error', async () => {
+  it('evaluates every rule without an error', async () => {
     const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
     await expect.poll(unwell, WAIT).toEqual([]);
     expect(await prometheus.rules()).toHaveLength(readRules().length);
   }, 40_000);
 
-  it('no alert is on the way while nothing is wrong but calls that fail', async () => {
+  it('has no pending alert while only calls fail', async () => {
     const active = async () => {
       const onTheWay = (await prometheus.rules()).filter(({ state }) => state === 'pending' || state === 'firing');
-      // These two speak of the machine, which somebody else may keep busy.
+      // These two alerts concern the machine, which other programs may keep busy.
       return onTheWay.map(({ name }) => name).filter((name) => !/^D2Sidecar(Slow|Busy)$/.test(name));
     };
     await expect.poll(active, WAIT).toEqual(['D2CallsFail']);
   }, 40_000);
 
-  it('an application server that is gone is on its way to an alert', async () => {
+  it('has a pending alert when the application server is gone', async () => {
     await users.stop();
     await plant.close();
     const { listen } = sidecars[0] as SidecarProcess;

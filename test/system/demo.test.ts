@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
-/** Resolves when the demo has printed its guide to the end. */
+/** Resolves when the demo has printed its whole guide. */
 async function startDemo(env: NodeJS.ProcessEnv = process.env): Promise<Demo> {
   const child = spawn(process.execPath, [MAIN_PATH, 'demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = exitOf(child);
@@ -40,13 +40,13 @@ async function startDemo(env: NodeJS.ProcessEnv = process.env): Promise<Demo> {
 /** An environment without any java. */
 const WITHOUT_JAVA = { PATH: '/nonexistent' };
 
-/** The JVM that the demo has started. */
+/** The JVM that the demo started. */
 function jvmOf(demo: Demo): number {
   const isChild = (pid: string) => {
     try {
       return new RegExp(`\\) \\S ${demo.pid} `).test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
     } catch {
-      // It has ended since.
+      // The process has ended meanwhile.
       return false;
     }
   };
@@ -55,7 +55,7 @@ function jvmOf(demo: Demo): number {
   return Number(children[0]);
 }
 
-/** Resolves when the process is gone, or waits only to be reaped by a parent that is not ours. */
+/** Resolves when the process is gone, or is a zombie whose parent is not ours. */
 async function gone(pid: number): Promise<void> {
   const isThere = () => {
     try {
@@ -67,7 +67,7 @@ async function gone(pid: number): Promise<void> {
   while (isThere()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Every address that stands alone on its line. */
+/** Every address on a line of its own. */
 function addressesOf(demo: Demo): string[] {
   return (demo.output.match(/^ +http:\S+$/gm) ?? []).map((line) => line.trim());
 }
@@ -80,7 +80,7 @@ async function json(address: string | undefined): Promise<unknown> {
   return (await request(address ?? '', { headers: { 'content-type': 'application/json' } })).body.json();
 }
 
-/** Takes a port of 127.0.0.1; somebody else having it serves as well. */
+/** Takes a port of 127.0.0.1; it is fine if another program has it. */
 async function take(port: number): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1');
   cleanups.push(async () => server.close());
@@ -90,7 +90,7 @@ async function take(port: number): Promise<void> {
 const hasJava = spawnSync('java', ['-version']).status === 0;
 
 describe('d2-sidecar demo', () => {
-  it('prints addresses that all answer, with what the users did', async () => {
+  it('prints addresses that all answer, with the calls of its users', async () => {
     const demo = await startDemo();
     const addresses = addressesOf(demo);
     expect(addresses).toHaveLength(hasJava ? 11 : 10);
@@ -132,18 +132,21 @@ describe('d2-sidecar demo', () => {
     }
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('ends all of it within a second on %s, with exit code 0', async (signal) => {
-    const demo = await startDemo();
-    const clientUrl = clientUrlOf(demo);
-    expect((await request(clientUrl)).statusCode).toBe(404);
-    const began = performance.now();
-    demo.kill(signal);
-    expect(await demo.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(1_000);
-    await expect(request(clientUrl)).rejects.toThrow('ECONNREFUSED');
-  });
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'stops everything within a second on %s, with exit code 0',
+    async (signal) => {
+      const demo = await startDemo();
+      const clientUrl = clientUrlOf(demo);
+      expect((await request(clientUrl)).statusCode).toBe(404);
+      const began = performance.now();
+      demo.kill(signal);
+      expect(await demo.exited).toBe(0);
+      expect(performance.now() - began).toBeLessThan(1_000);
+      await expect(request(clientUrl)).rejects.toThrow('ECONNREFUSED');
+    },
+  );
 
-  it('takes free ports where its own are taken, and says so', async () => {
+  it('picks free ports when its own are in use, and says so', async () => {
     await take(8081);
     await take(9280);
     const demo = await startDemo();
@@ -165,7 +168,7 @@ describe('d2-sidecar demo', () => {
     expect(flags.filter((flag) => flag.startsWith('-javaagent'))).toEqual([]);
   });
 
-  it.runIf(hasJava).each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('takes its JVM along on %s', async (signal) => {
+  it.runIf(hasJava).each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('stops its JVM on %s', async (signal) => {
     const demo = await startDemo();
     const jvm = jvmOf(demo);
     demo.kill(signal);
@@ -173,9 +176,9 @@ describe('d2-sidecar demo', () => {
     await gone(jvm);
   });
 
-  it('says without java that there is no JVM to look at, and what there would be with it', async () => {
+  it('says, without java, that there is no JVM to read, and what it would show', async () => {
     const demo = await startDemo(WITHOUT_JAVA);
-    expect(demo.output).toContain('There is no JVM to look at: no java was found, neither in JAVA_HOME nor in PATH.');
+    expect(demo.output).toContain('No JVM is shown: no java was found, neither in JAVA_HOME nor in PATH.');
     expect(demo.output).toMatch(/^Where java is installed, the demo starts a small JVM/m);
     expect(addressesOf(demo)).toHaveLength(10);
   });

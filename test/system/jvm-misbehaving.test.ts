@@ -1,6 +1,6 @@
 /**
- * A source of the JVM's condition that hangs, and one that answers 100 MB of nonsense, before a running sidecar: `metrics/jvm`
- * and all below it say 503 with the reason and since when, the proxied traffic does not notice, and memory stays as it was.
+ * A JVM source that hangs, and one that answers 100 MB of nonsense, on a running sidecar: `metrics/jvm` and its parts answer
+ * 503 with the reason and since when, the proxied traffic is undisturbed, and memory stays the same.
  */
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -20,11 +20,11 @@ const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];
 
 const MB = 1_000_000;
 const NONSENSE_BYTES = 100 * MB;
-/** No line is one of a source's, and no end of a line comes at all: what is read has to be held until its bound. */
+/** Contains no valid line and no end of line: the reader has to buffer it up to its bound. */
 const NONSENSE = Buffer.alloc(65_536, '{"jvm_memory_used_bytes{<html>');
-/** What may be on its way when the sidecar closes the connection: buffers of the server and of the kernel. */
+/** Bytes in flight when the sidecar closes the connection: buffers of the server and of the kernel. */
 const MAX_TAKEN_BYTES = 20 * MB;
-/** Of all that Node has: far less than one such answer. */
+/** All memory of Node: far less than one such answer. */
 const MAX_PEAK_BYTES = 50 * MB;
 const MAX_GROWTH_BYTES = 4 * MB;
 const MAX_LATENCY_MS = 1_000;
@@ -41,10 +41,10 @@ interface Answer {
   readonly since: string;
 }
 
-/** Accepts what it is asked, and says nothing. */
+/** Accepts requests and never answers. */
 const hang: Script = () => undefined;
 
-/** Begins its answer well, and never ends it. */
+/** Starts a good answer, and never ends it. */
 const hangHalfWay: Script = (_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json' });
   response.write(WELL.slice(0, WELL.length / 2));
@@ -54,7 +54,7 @@ const answerWell: Script = (_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json' }).end(WELL);
 };
 
-/** As fast as they are taken, with or without saying how many there will be. */
+/** As fast as the reader accepts, with or without Content-Length. */
 function answerNonsense(response: ServerResponse, isAnnounced: boolean): void {
   response.writeHead(200, {
     'content-type': 'text/plain; version=0.0.4',
@@ -83,7 +83,7 @@ afterEach(async () => {
 interface Setup {
   readonly stand: Stand;
   readonly server: ScriptedServer;
-  /** All connections that the source has taken. */
+  /** All accepted connections of the source. */
   readonly taken: readonly Socket[];
 }
 
@@ -125,7 +125,7 @@ async function until(isDone: () => boolean | Promise<boolean>, what: string): Pr
   }
 }
 
-/** Calls through the sidecar, one behind the other on two connections, until `stop`. */
+/** Calls through the sidecar, in sequence on two connections, until `stop`. */
 function startTraffic({ port }: Stand): {
   calls(): number;
   stop(): Promise<{ statuses: Set<number>; slowestMs: number }>;
@@ -162,7 +162,7 @@ async function expectUndisturbed(traffic: ReturnType<typeof startTraffic>): Prom
   expect(slowestMs).toBeLessThan(MAX_LATENCY_MS);
 }
 
-/** Since its start, as it has never been read. */
+/** Unavailable since the start, as it was never read. */
 function expectUnavailable(answers: readonly Answer[], startedMs: number, reason: RegExp): void {
   for (const { status, headers, detail, since } of answers) {
     expect(status).toBe(503);
@@ -178,37 +178,37 @@ const nowMs = () => performance.timeOrigin + performance.now();
 
 describe.each(KINDS)('a source of the kind %s', (kind) => {
   it.each([
-    ['says nothing', hang],
+    ['does not answer', hang],
     ['stops in the middle of its answer', hangHalfWay],
-  ])('that %s is given up each time, and harms nothing', async (_, script) => {
+  ])('that %s is given up each time and does no harm', async (_, script) => {
     const startedMs = nowMs();
     const { stand, server, taken } = await start(kind, script, { timeoutMs: 60, staleAfterMs: 100 });
     const traffic = startTraffic(stand);
     await until(() => taken.length > READS && traffic.calls() > CALLS, 'readings and calls');
     expectUnavailable(await askAll(stand), startedMs, /did not answer (?:in time|within 60 ms) \(jvm\.timeout\)/);
-    // Each is given up before the next one begins, so that connections do not add up.
+    // Each reading is given up before the next one begins, so connections do not pile up.
     expect(server.sockets.size).toBeLessThanOrEqual(2);
     await expectUndisturbed(traffic);
   });
 
   it.each([
     ['announced', true],
-    ['without an end in sight', false],
-  ])('that answers 100 MB of nonsense, %s, is given up each time, and harms nothing', async (_, isAnnounced) => {
+    ['of unknown length', false],
+  ])('that answers 100 MB of nonsense, %s, is given up each time and does no harm', async (_, isAnnounced) => {
     const startedMs = nowMs();
     const answer: Script = (_request, response) => answerNonsense(response, isAnnounced);
     const { stand, server, taken } = await start(kind, answer, { timeoutMs: 5_000 });
     const traffic = startTraffic(stand);
     await until(() => taken.length > READS && traffic.calls() > CALLS, 'readings and calls');
-    expectUnavailable(await askAll(stand), startedMs, /answered more than a source of this kind does/);
+    expectUnavailable(await askAll(stand), startedMs, /sent an answer that is too large/);
     expect(server.sockets.size).toBeLessThanOrEqual(2);
     for (const socket of taken) expect(socket.bytesWritten).toBeLessThan(MAX_TAKEN_BYTES);
     await expectUndisturbed(traffic);
   });
 });
 
-describe('a source that was well', () => {
-  it('is shown until it is stale once it hangs, then no more, and again when it answers again', async () => {
+describe('a source that hangs after good readings', () => {
+  it('is shown until it is stale, then hidden, and shown again once it answers', async () => {
     let script = answerWell;
     const jvm = { timeoutMs: 60, staleAfterMs: 400 };
     const { stand } = await start('jolokia', (seen, response) => script(seen, response), jvm);
@@ -222,7 +222,7 @@ describe('a source that was well', () => {
     expect(nowMs() - hungMs).toBeGreaterThan(jvm.staleAfterMs - jvm.timeoutMs - 100);
     for (const { detail, since } of await askAll(stand)) {
       expect(detail).toContain('jvm.timeout');
-      // The last good reading, which may have been under way.
+      // The last good reading, which may have been in progress.
       expect(Math.abs(Date.parse(since) - hungMs)).toBeLessThan(jvm.timeoutMs + 100);
     }
     script = answerWell;
@@ -231,8 +231,8 @@ describe('a source that was well', () => {
   });
 });
 
-describe('100 MB of nonsense at each of many readings', () => {
-  it('take no memory: neither at once nor in the long run', async () => {
+describe('repeated readings of 100 MB of nonsense', () => {
+  it('take no memory, neither at once nor in the long run', async () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as () => void;
     const inUse = () => {
@@ -241,7 +241,7 @@ describe('100 MB of nonsense at each of many readings', () => {
     };
     const answer: Script = (_request, response) => answerNonsense(response, false);
     const { taken } = await start('prometheus', answer, { timeoutMs: 5_000 });
-    /** The least during some readings: a moment in which no answer is on its way. */
+    /** The minimum during some readings: a moment without an answer in flight. */
     const atRest = async () => {
       let least = Number.POSITIVE_INFINITY;
       const readings = taken.length + 20;

@@ -1,6 +1,6 @@
 /**
- * The sidecar as a process of its own before a real JVM: `metrics/jvm` against the MXBeans, and what becomes of them and
- * of the traffic when the JVM stands still, is killed, and is started again on its port. Needs a JDK; D2S_REQUIRE_JAVA=1 makes
+ * The built sidecar on a real JVM: `metrics/jvm` against the MXBeans, and what happens to them and to the traffic
+ * when the JVM is stopped, killed, and started again on its port. Needs a JDK; D2S_REQUIRE_JAVA=1 makes
  * its absence a failure.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,13 +12,13 @@ import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 const isInstalled = isCompilerInstalled();
 if (!isInstalled) console.warn('SKIPPED: the sidecar before a real JVM; it needs a JDK in /usr/lib/jvm');
 
-it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
+it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('this machine has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
   expect(isInstalled).toBe(true);
 });
 
 const INTERVAL_MS = 1_000;
 const STALE_AFTER_MS = 3_000;
-/** For the machine, which runs other tests, too. */
+/** Tolerance for a machine that runs other tests, too. */
 const SLACK_MS = 1_500;
 
 interface Answer {
@@ -28,7 +28,7 @@ interface Answer {
   readonly detail: string | undefined;
 }
 
-describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', (jvm) => {
+describe.runIf(isInstalled).each(installedJvms())('the sidecar of a JVM of JDK $major', (jvm) => {
   let compiled: Awaited<ReturnType<typeof compileTruth>>;
   let truth: Truth;
   let sidecar: SidecarProcess;
@@ -63,7 +63,6 @@ describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', 
     return response.statusCode;
   }
 
-  /** How long it took. */
   async function untilStatus(status: number, withinMs: number): Promise<number> {
     const startedAtMs = performance.now();
     while ((await ask('jvm')).status !== status) {
@@ -74,7 +73,7 @@ describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', 
     return performance.now() - startedAtMs;
   }
 
-  it('shows what its MXBeans say, each with its age and source', async () => {
+  it('shows the values of its MXBeans, each with age and source', async () => {
     await truth.gc();
     await delay(INTERVAL_MS + SLACK_MS);
     const before = await truth.beans();
@@ -93,7 +92,7 @@ describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', 
 
   it('answers endpoint 13 with exactly the union of 10, 11 and 12', async () => {
     await untilStatus(200, INTERVAL_MS + SLACK_MS);
-    // A refresh between two answers would make them two readings.
+    // A refresh between two answers would split the reading.
     for (let tries = 0; ; tries += 1) {
       const [classloader, memory, collectors, all] = await Promise.all(
         ['jvm/classloader', 'jvm/memory', 'jvm/garbagecollector', 'jvm'].map(ask),
@@ -107,7 +106,7 @@ describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', 
     }
   });
 
-  it('says 503 with the reason while the JVM stands still, and shows it again when it goes on', async () => {
+  it('says 503 with the reason while the JVM is stopped, and shows it again when it continues', async () => {
     await untilStatus(200, INTERVAL_MS + SLACK_MS);
     await truth.kill('SIGSTOP');
     await untilStatus(503, STALE_AFTER_MS + SLACK_MS);
@@ -117,7 +116,7 @@ describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', 
     expect(await proxied()).toBe(200);
   });
 
-  it('outlives the JVM: traffic and endpoints are back with the next one on its port', async () => {
+  it('survives the JVM: traffic and endpoints recover with the next JVM on its port', async () => {
     await untilStatus(200, INTERVAL_MS + SLACK_MS);
     const statuses = new Set<number>();
     let isOver = false;
@@ -132,14 +131,14 @@ describe.runIf(isInstalled).each(installedJvms())('before a JVM of JDK $major', 
     const diedAtMs = performance.now();
     truth = await start(truth.port);
     await untilStatus(200, INTERVAL_MS + SLACK_MS);
-    // Not that of the dead one, whose reading may be shown until it is stale.
+    // Not the dead one, whose reading may be shown until it is stale.
     while (Number((await ask('jvm')).gauges['jvm.classloader.loaded']?.value) >= 2_000) {
       expect(performance.now() - diedAtMs).toBeLessThan(STALE_AFTER_MS + SLACK_MS);
       await delay(50);
     }
     isOver = true;
     await traffic;
-    // Nobody listened for a moment, which is the upstream's doing; nothing else happened.
+    // The port was closed for a moment, which counts against the upstream; nothing else happened.
     expect([...statuses].filter((status) => status !== 200 && status !== 502)).toEqual([]);
     expect(await Promise.all(Array.from({ length: 20 }, proxied))).toEqual(Array.from({ length: 20 }, () => 200));
     expect(sidecar.stderr()).toBe('');

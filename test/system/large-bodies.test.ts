@@ -7,8 +7,8 @@ import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 const GIGABYTE = 1024 ** 3;
 const PIECE = Buffer.alloc(256 * 1024, 'd2');
 /**
- * The sidecar holds at most what its sockets' buffers hold, some 100 KB. The rest is garbage between two collections: V8 lets
- * about 64 MB of buffers come together before it collects, however much passes.
+ * The sidecar holds at most what its socket buffers hold, some 100 KB. The rest is garbage between two collections: V8 lets
+ * about 64 MB of buffers accumulate before it collects, however much passes.
  */
 const MAX_GROWTH_BYTES = 100 * 1024 * 1024;
 
@@ -18,14 +18,14 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-/** Writes `bytes` bytes as fast as the other side takes them. */
+/** Writes `bytes` bytes as fast as the other side accepts them. */
 async function pour(socket: net.Socket, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; left -= PIECE.length) {
     if (!socket.write(PIECE.subarray(0, Math.min(left, PIECE.length)))) await once(socket, 'drain');
   }
 }
 
-/** Reads until `bytes` bytes have come. */
+/** Reads until `bytes` bytes have arrived. */
 async function drink(socket: net.Socket, bytes: number): Promise<void> {
   let read = 0;
   for await (const piece of socket.iterator({ destroyOnReturn: false })) {
@@ -35,7 +35,7 @@ async function drink(socket: net.Socket, bytes: number): Promise<void> {
   throw new Error(`only ${read} of ${bytes} bytes have come`);
 }
 
-/** A sidecar process between the two ends of one exchange, whose heads have passed. */
+/** A sidecar process in the middle of one exchange, whose heads have passed. */
 async function exchange(
   request: string,
   response: string,
@@ -70,7 +70,7 @@ async function exchange(
   return { client, upstream, sidecar };
 }
 
-/** Largest growth of the process while `work` goes on. */
+/** Largest growth of the process during `work`. */
 async function growthDuring(pid: number, work: Promise<unknown>): Promise<number> {
   const before = residentBytes(pid);
   let most = before;
@@ -100,7 +100,7 @@ it('a request of 1 GB passes in constant memory', { timeout: 120_000 }, async ()
   expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
 });
 
-it('a client that does not read makes the upstream wait, and gets everything when it does', {
+it('a client that does not read pauses the upstream, and gets everything once it reads', {
   timeout: 60_000,
 }, async () => {
   const { client, upstream, sidecar } = await exchange(
@@ -112,12 +112,12 @@ it('a client that does not read makes the upstream wait, and gets everything whe
   const poured = (async () => {
     for (; written < GIGABYTE / 4; written += PIECE.length) if (!upstream.write(PIECE)) await once(upstream, 'drain');
   })();
-  // The kernel's buffers fill up, and then nothing moves.
+  // Transfer stops once the kernel's buffers are full.
   let last = -1;
   const stands = () => {
-    const isStanding = last === written;
+    const isStalled = last === written;
     last = written;
-    return isStanding;
+    return isStalled;
   };
   const growth = await growthDuring(sidecar.pid, expect.poll(stands, { interval: 200, timeout: 20_000 }).toBe(true));
   expect(written).toBeLessThan(GIGABYTE / 8);

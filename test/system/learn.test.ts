@@ -1,4 +1,4 @@
-/** `d2-sidecar learn` before a real CometD server whose channels no rule knows, and what its rules make of them once they are filled in. */
+/** `d2-sidecar learn` on a real CometD server with unknown channels, and the effect of its rules once they are filled in. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -36,7 +36,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A plant that speaks another dialect than the built-in rules. */
+/** A plant whose dialect differs from the built-in rules. */
 async function startWerk() {
   const server = cometdServer.createCometDServer({ timeout: 1_000, sweepPeriod: 100 });
   const watching = new Map<string, ServerSession>();
@@ -77,7 +77,7 @@ async function startWerk() {
   };
 }
 
-/** One user's work: monitors by channels and by messages, gets values, calls, and ends a part of the monitorings. */
+/** One user's work: monitors by channels and by messages, receives values, calls, and stops some of the monitoring. */
 async function work(origin: string, push: (value: number) => void): Promise<void> {
   const client = new CometD();
   client.configure({ url: `${origin}${COMET_PATH}`, logLevel: 'warn' });
@@ -135,7 +135,7 @@ function runLearn(args: readonly string[]) {
   return { child, output, exited: exitOf(child) };
 }
 
-/** What an operator fills in, by the channel; null: deletes. */
+/** The operator's edits, by channel; null deletes the rule. */
 const FILLED_IN: Readonly<Record<string, object | null>> = {
   '/service/werk/beobachte': { kind: 'object', action: 'subscribe', name: '{/tag}' },
   '/service/werk/lassen': { kind: 'object', action: 'unsubscribe', name: '{/tag}' },
@@ -170,7 +170,7 @@ async function addressOf({ stderr }: { stderr: string }): Promise<string> {
   return `http://${(JSON.parse(line ?? '') as { listen: string }).listen}`;
 }
 
-it('prints rules with which a sidecar counts what it did not count, once they are filled in', {
+it('learn prints rules which, once filled in, make a sidecar count what it did not count before', {
   timeout: 60_000,
 }, async () => {
   const werk = await startWerk();
@@ -179,7 +179,7 @@ it('prints rules with which a sidecar counts what it did not count, once they ar
   await work(await addressOf(output), werk.push);
   child.kill('SIGINT');
   await expect.poll(() => output.stdout, { timeout: 5_000 }).toContain('rules:');
-  // Who asks twice does not wait for the poll that the server holds.
+  // A second client does not wait for the poll that the server holds.
   child.kill('SIGINT');
   expect(await exited).toBe(0);
 
@@ -230,7 +230,7 @@ it('prints rules with which a sidecar counts what it did not count, once they ar
     });
 });
 
-it('ends by itself when the time is over, with a document also when nobody came', { timeout: 30_000 }, async () => {
+it('learn ends when its time is over, with a document even without any traffic', { timeout: 30_000 }, async () => {
   const { output, exited } = runLearn(['--upstream', 'http://127.0.0.1:1/smartWeb', ...FREE, '--minutes', '0.01']);
   expect(await exited).toBe(0);
   expect(parse(output.stdout)).toEqual({ comet: { rules: [] } });
@@ -239,7 +239,7 @@ it('ends by itself when the time is over, with a document also when nobody came'
   expect(output.stderr).not.toContain('SIGTERM');
 });
 
-it('is refused where Comet is not read', { timeout: 30_000 }, async () => {
+it('learn refuses to run when reading of Comet is disabled', { timeout: 30_000 }, async () => {
   const file = path.join(folder, 'off.yaml');
   writeFileSync(file, 'comet: { enabled: false }\n');
   const { output, exited } = runLearn(['--upstream', 'http://127.0.0.1:1/smartWeb', ...FREE, '--config', file]);

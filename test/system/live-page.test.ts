@@ -1,6 +1,6 @@
-/** The live page as a build brings it: found beside the program, whole, small, and loadable under the policy that it is served with. */
+/** The live page as built: found beside the program, complete, small, and loadable under its policy. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SECURITY_FIELDS } from '../../src/monitor/security-fields.ts';
+import { SECURITY_FIELDS } from '../../src/monitor/send.ts';
 import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
 let sidecar: SidecarProcess;
@@ -17,14 +17,14 @@ function ask(path: string, headers: Readonly<Record<string, string>> = {}): Prom
   return fetch(new URL(path, `http://${sidecar.monitor}/`), { headers });
 }
 
-/** What the page refers to, e.g. `page/page.js`. */
+/** Files that the page refers to, e.g. `page/page.js`. */
 async function references(): Promise<readonly string[]> {
   const html = await (await ask('/')).text();
   return [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1] as string);
 }
 
 describe('the built page', () => {
-  it('is at the root, under its policy', async () => {
+  it('is served at the root, with its policy', async () => {
     const response = await ask('/');
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -37,7 +37,7 @@ describe('the built page', () => {
     await response.text();
   });
 
-  it('refers to files that are there, and to nothing elsewhere', async () => {
+  it('refers only to its own files, all of which exist', async () => {
     const files = await references();
     expect(files).toEqual(expect.arrayContaining(['page/page.js', 'page/page.css', 'page/icon.svg']));
     for (const file of files) {

@@ -1,6 +1,6 @@
 /**
- * What trusts loopback in a real Tomcat, behind a sidecar on its machine: what clients of another address reach, and what the remedies
- * of docs/tomcat.md make of it. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ * Applications of a real Tomcat that trust loopback, with a sidecar on the same machine: what clients of another address can reach,
+ * and the effect of the remedies in docs/tomcat.md. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
  */
 import { readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,9 +16,12 @@ import { type Application, isTomcatInstalled, startTomcat, type Tomcat } from '.
 
 const isInstalled = isTomcatInstalled() && OUTSIDE_ADDRESS !== undefined;
 if (!isInstalled) console.warn('SKIPPED: loopback trust; it needs tomcat10 and an address that is not loopback');
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the Tomcat and the address that it needs', () => {
-  expect(isInstalled).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
+  'this machine has the Tomcat and the second address that D2S_REQUIRE_TOMCAT=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
 
 const WEBAPP = fileURLToPath(new URL('tomcat/loopback-webapp', import.meta.url));
 const TOMCAT_GUIDE = readFileSync(new URL('../../docs/tomcat.md', import.meta.url), 'utf8');
@@ -31,7 +34,7 @@ let sidecar: SidecarProcess | undefined;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'd2s-loopback-'));
-  // Without the valve of the two others, so that everybody gets an answer.
+  // Without the valve of the two others, so that every client gets an answer.
   const open = join(folder, 'open');
   await cp(join(WEBAPP, 'WEB-INF'), join(open, 'WEB-INF'), { recursive: true });
   const trusting = ['manager', 'host-manager'].map((context) => ({ webapp: WEBAPP, context }));
@@ -42,7 +45,7 @@ afterEach(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Behind which clients of this machine's other address are clients of another machine. */
+/** Clients of this machine's other address count as clients of another machine. */
 async function startOpen(tomcat: Tomcat, config: object): Promise<SidecarProcess> {
   const file = join(folder, 'sidecar.yaml');
   const upstream = { url: `http://127.0.0.1:${tomcat.port}/smartWeb` };
@@ -56,7 +59,7 @@ function portOf({ listen }: SidecarProcess): number {
   return Number(listen.slice(listen.lastIndexOf(':') + 1));
 }
 
-/** Status, who answered, and the answer's text. */
+/** Status, answering application, and text of the answer. */
 interface Answer {
   readonly status: number;
   readonly isOfSidecar: boolean;
@@ -135,7 +138,7 @@ describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => 
   });
   afterAll(() => tomcat.stop());
 
-  it('lets everybody through behind a sidecar on its machine, which says so once', async () => {
+  it('is open to every client through a sidecar on its machine, which warns of it once', async () => {
     const { logs } = await startOpen(tomcat, {});
     expect(reached(await askFromOutside('/manager/html'))).toBe('/manager');
     const lines = () => logs.filter(({ msg }) => String(msg).includes('rest.deny'));
@@ -145,7 +148,7 @@ describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => 
   });
 
   for (const dataPath of ['auto', 'gateway']) {
-    it(`keeps whatever reaches them from clients of another address, by rest.deny (${dataPath})`, async () => {
+    it(`is closed by rest.deny to clients of another address (${dataPath})`, async () => {
       const { logs } = await startOpen(tomcat, { dataPath, rest: { deny: ['/manager', '/host-manager'] } });
       expect(logs.filter(({ level }) => level === 'warn')).toEqual([]);
       const random = new Random(20261123);
@@ -183,7 +186,7 @@ describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md',
   afterAll(() => tomcat.stop());
 
   for (const forwarded of ['append', 'replace']) {
-    it(`knows its clients, whatever they write, with forwarded: ${forwarded}`, async () => {
+    it(`sees the real client despite forged fields, with forwarded: ${forwarded}`, async () => {
       await startOpen(tomcat, { forwarded });
       expect(await askFromOutside('/manager/html')).toMatchObject({ status: 403, isOfSidecar: false });
       expect(await askFromOutside('/manager/html', SPOOFED)).toMatchObject({ status: 403, isOfSidecar: false });
@@ -191,7 +194,7 @@ describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md',
     });
   }
 
-  it('takes the address that the sidecar appended for a client in a private network, too', async () => {
+  it('uses the address that the sidecar appended for a client in a private network, too', async () => {
     for (const client of ['10.0.0.7', '192.168.1.7', '172.16.0.7', 'fd00::7']) {
       const appended = `${SPOOFED}X-Forwarded-For: ${client}\r\n`;
       expect((await ask(tomcat.port, '/manager/html', appended)).status).toBe(403);
@@ -199,7 +202,7 @@ describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md',
     }
   });
 
-  it('would be fooled by such a client without internalProxies', async () => {
+  it('is fooled by such a client without internalProxies', async () => {
     const plain = await startTomcat(applications, '<Valve className="org.apache.catalina.valves.RemoteIpValve" />');
     try {
       const [own, other] = ['10.0.0.7', '192.0.2.7'].map((client) => `${SPOOFED}X-Forwarded-For: ${client}\r\n`);

@@ -1,4 +1,4 @@
-/** Nothing that concerns only the monitoring side keeps a real sidecar from passing calls: it starts, and says what is wrong. */
+/** No fault of the monitoring side keeps a real sidecar from passing calls: it starts, and says what is wrong. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -16,7 +16,7 @@ const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');
 const METRICS = '/metrics';
 const IS_ROOT = process.getuid?.() === 0;
-/** Root may read everything, unless it gives that up. */
+/** Root may read everything, unless it drops that capability. */
 const COMMAND = [...(IS_ROOT ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : []), process.execPath];
 const OTHER_UID = 4_711;
 
@@ -56,7 +56,7 @@ function file(name: string, text: string, mode = 0o600): string {
   return at(name);
 }
 
-/** What another user has closed to all others. */
+/** A file of another user, closed to all others. */
 function shut(name: string): string {
   if (IS_ROOT) chownSync(at(name), OTHER_UID, OTHER_UID);
   else chmodSync(at(name), 0);
@@ -90,7 +90,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** As a probe of Kubernetes, without looking at the certificate. */
+/** Like a Kubernetes probe, without verifying the certificate. */
 function get(address: string, target: string, isSecure = false, token = READER.token): Promise<Answer> {
   const [host, port] = address.split(':');
   const options = { host, port, path: target, agent: false, headers: { authorization: `Bearer ${token}` } };
@@ -122,15 +122,15 @@ const tlsOf = ({ certFile, keyFile }: Pair) => `tls: { certFile: ${certFile}, ke
 const tokens = (name: string) => `monitor: { auth: { tokensFile: ${at(name)} } }`;
 const users = (name: string) => `monitor: { auth: { usersFile: ${at(name)} } }`;
 
-/** In place of an endpoint. */
+/** Stands for the log, in place of an endpoint. */
 const LOG = 'log';
 const JVM = '/smartWeb/api/rest/v0/admin/metrics/jvm';
 
-/** What is wrong, the configuration (made when the folder is there), and what the answers to all but probes say. */
+/** What is wrong, the configuration (created once the folder exists), and the detail of every answer except to probes. */
 const CLOSED: readonly (readonly [name: string, yaml: () => string, reason: RegExp])[] = [
-  ['a file of tokens that is not there', () => tokens('none'), /^monitor\.auth\.tokensFile cannot be used \(ENOENT\)/],
+  ['a missing tokens file', () => tokens('none'), /^monitor\.auth\.tokensFile cannot be used \(ENOENT\)/],
   [
-    'a file of tokens that another user has made',
+    'a tokens file of another user',
     () => {
       shutFile('tokens', READER.line);
       return tokens('tokens');
@@ -138,7 +138,7 @@ const CLOSED: readonly (readonly [name: string, yaml: () => string, reason: RegE
     /^monitor\.auth\.tokensFile cannot be used \(EACCES\)/,
   ],
   [
-    'a file of tokens that is open to everybody',
+    'a tokens file that everyone can read',
     () => {
       file('tokens', READER.line, 0o644);
       return tokens('tokens');
@@ -146,7 +146,7 @@ const CLOSED: readonly (readonly [name: string, yaml: () => string, reason: RegE
     /^monitor\.auth\.tokensFile cannot be used \(D2S_ERR_ACCESS_FILE\)/,
   ],
   [
-    'a file of tokens with a line that is none',
+    'a tokens file with a malformed line',
     () => {
       file('tokens', `${READER.line}\nsomebody:metrics:s3cr3t\n`);
       return tokens('tokens');
@@ -154,7 +154,7 @@ const CLOSED: readonly (readonly [name: string, yaml: () => string, reason: RegE
     /^monitor\.auth\.tokensFile cannot be used \(D2S_ERR_CONFIG\)/,
   ],
   [
-    'a file of users with nobody in it',
+    'an empty users file',
     () => {
       file('users', '# nobody yet\n');
       return users('users');
@@ -162,12 +162,12 @@ const CLOSED: readonly (readonly [name: string, yaml: () => string, reason: RegE
     /^monitor\.auth cannot be used \(D2S_ERR_CONFIG\)/,
   ],
   [
-    'a key of monitor.tls that is not there',
+    'a missing key of monitor.tls',
     () => `monitor: { ${tlsOf({ certFile: own.certFile, keyFile: at('none') })} }`,
     /^monitor\.tls\.keyFile cannot be used \(ENOENT\)/,
   ],
   [
-    'a key of monitor.tls that another user has made',
+    'a key of monitor.tls of another user',
     () =>
       `monitor: { ${tlsOf({ certFile: own.certFile, keyFile: shutFile('key', readFileSync(own.keyFile, 'utf8')) })} }`,
     /^monitor\.tls\.keyFile cannot be used \(EACCES\)/,
@@ -178,15 +178,15 @@ const CLOSED: readonly (readonly [name: string, yaml: () => string, reason: RegE
     /^monitor\.tls\.keyFile cannot be used \(D2S_ERR_CONFIG\)/,
   ],
   [
-    'an authority of monitor.tls that is not there',
+    'a missing authority of monitor.tls',
     () =>
       `monitor: { tls: { certFile: ${own.certFile}, keyFile: ${own.keyFile}, clientCaFile: ${at('none')}, clientAuth: request } }`,
     /^monitor\.tls\.clientCaFile cannot be used \(ENOENT\)/,
   ],
 ];
 
-describe('a start with monitoring credentials that cannot be used', () => {
-  it.each(CLOSED)('passes calls, and refuses everybody but probes: %s', async (_name, yaml, reason) => {
+describe('a start with unusable monitoring credentials', () => {
+  it.each(CLOSED)('passes calls, and answers 503 to everything but probes: %s', async (_name, yaml, reason) => {
     const text = yaml();
     const isSecure = text.includes('tls:');
     const running = await start(text);
@@ -208,7 +208,7 @@ describe('a start with monitoring credentials that cannot be used', () => {
     expect(await running.stop()).toBe(0);
   });
 
-  it('takes a file of tokens over as soon as it can be read', async () => {
+  it('uses a tokens file as soon as it can be read', async () => {
     const running = await start(tokens('tokens'));
     expect((await get(running.monitor, METRICS)).status).toBe(503);
     file('tokens', READER.line);
@@ -219,7 +219,7 @@ describe('a start with monitoring credentials that cannot be used', () => {
     expect(body).toContain('d2_sidecar_files_replaced_total{section="monitor.auth"} 1\n');
   });
 
-  it('takes a certificate of the monitoring port over as soon as it can be read', async () => {
+  it('uses a certificate of the monitoring port as soon as it can be read', async () => {
     const running = await start(`monitor: { ${tlsOf({ certFile: own.certFile, keyFile: at('key') })} }`);
     expect((await get(running.monitor, METRICS, true)).status).toBe(503);
     file('key', readFileSync(own.keyFile, 'utf8'));
@@ -227,10 +227,10 @@ describe('a start with monitoring credentials that cannot be used', () => {
   });
 });
 
-/** What is wrong, the configuration, and what the log, or the answer of an endpoint, says. */
+/** What is wrong, the configuration, and the text in the log or in the answer of an endpoint. */
 const SERVING: readonly (readonly [name: string, yaml: () => string, said: RegExp, target: string])[] = [
   [
-    'an access log whose folder is not there',
+    'an access log in a missing folder',
     () => `accessLog: { file: ${at('none/access.log')} }`,
     /"code":"D2S_ERR_ACCESS_LOG".*"reason":"ENOENT"/,
     LOG,
@@ -245,25 +245,25 @@ const SERVING: readonly (readonly [name: string, yaml: () => string, said: RegEx
     LOG,
   ],
   [
-    'an access log whose folder cannot be written',
+    'an access log in an unwritable folder',
     () => `accessLog: { file: ${shutFolder('log')}/access.log }`,
     /"code":"D2S_ERR_ACCESS_LOG".*"reason":"EACCES"/,
     LOG,
   ],
   [
-    'a state whose folder cannot be written',
+    'a state file in an unwritable folder',
     () => `state: { file: ${shutFolder('state')}/state }`,
     /"code":"D2S_ERR_STATE_FILE".*EACCES/,
     LOG,
   ],
   [
-    'a state whose folder is not there',
+    'a state file in a missing folder',
     () => `state: { file: ${at('none/state')} }`,
     /"code":"D2S_ERR_STATE_FILE".*does not exist/,
     LOG,
   ],
   [
-    'a state that is none',
+    'a malformed state file',
     () => `state: { file: ${file('state', 'no state')} }`,
     /"code":"D2S_ERR_STATE_FILE".*the state file is refused/,
     LOG,
@@ -275,21 +275,21 @@ const SERVING: readonly (readonly [name: string, yaml: () => string, said: RegEx
     LOG,
   ],
   [
-    'fields and authorities for OTLP that are not there',
+    'missing files for OTLP',
     () =>
       `otlp: { endpoint: 'https://127.0.0.1:1', headersFile: ${at('none')}, caFile: ${at('none')}, timeout: 1s, metrics: { interval: 1s } }`,
     /"code":"D2S_ERR_OTLP".*none/,
     LOG,
   ],
   [
-    'a password of the JVM that is not there',
+    'a missing password file of the JVM',
     () =>
       `jvm: { interval: 1s, http: { kind: jolokia, url: 'http://127.0.0.1:1/', username: a, passwordFile: ${at('none')} } }`,
     /cannot be read \(ENOENT\); create it/,
     JVM,
   ],
   [
-    'authorities of the JVM that are not there',
+    'a missing authority of the JVM',
     () => `jvm: { interval: 1s, http: { kind: jolokia, url: 'https://127.0.0.1:1/', caFile: ${at('none')} } }`,
     /none|ENOENT/,
     JVM,
@@ -302,8 +302,8 @@ const SERVING: readonly (readonly [name: string, yaml: () => string, said: RegEx
   ],
 ];
 
-describe('a start with anything else of the monitoring side that cannot be used', () => {
-  it.each(SERVING)('passes calls, and says so: %s', async (_name, yaml, said, target) => {
+describe('a start with another unusable part of the monitoring side', () => {
+  it.each(SERVING)('passes calls, and says what is wrong: %s', async (_name, yaml, said, target) => {
     const running = await start(yaml());
     await expectCallPasses(running);
     const told = async () =>
@@ -316,7 +316,7 @@ describe('a start with anything else of the monitoring side that cannot be used'
   });
 });
 
-describe.runIf(IS_ROOT)('check by root', () => {
+describe.runIf(IS_ROOT)('check, run by root', () => {
   const NOBODY = 65_534;
 
   function run(...args: string[]): { code: number | null; stderr: string } {
@@ -324,7 +324,7 @@ describe.runIf(IS_ROOT)('check by root', () => {
     return { code: status, stderr };
   }
 
-  it('says what a user cannot read; what passwd makes in a folder of that user’s group can be read', () => {
+  it('reports files that the user cannot read; a file made by passwd in a folder of the user’s group is readable', () => {
     chownSync(folder, 0, NOBODY);
     chmodSync(folder, 0o750);
     const config = file('sidecar.yaml', `upstream: { url: 'http://127.0.0.1:1' }\n${tokens('tokens')}\n`, 0o644);
@@ -343,7 +343,7 @@ describe.runIf(IS_ROOT)('check by root', () => {
     expect(check().stderr).toContain(`D2S_ERR_CONFIG_FILE: ${config} cannot be read: EACCES\n`);
   });
 
-  it('names what is wrong with --as', () => {
+  it('reports a bad --as', () => {
     const upstreamOf = ['--upstream', 'http://127.0.0.1:1'];
     const { code, stderr } = run('check', '--as', 'no-such-user', ...upstreamOf);
     expect([code, stderr.split('\n')[0]]).toEqual([

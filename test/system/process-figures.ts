@@ -13,7 +13,7 @@ export function openSockets(pid: number): number {
     try {
       return readlinkSync(`${folder}/${fd}`).startsWith('socket:');
     } catch {
-      // Closed since the folder was read.
+      // Closed since the folder was listed.
       return false;
     }
   }).length;

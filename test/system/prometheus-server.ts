@@ -1,4 +1,4 @@
-/** A real Prometheus of Debian's package `prometheus`, on a port of its own, that scrapes what a test tells it to. */
+/** A real Prometheus of Debian's package `prometheus`, on a port of its own, with targets that the test chooses. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const PROMETHEUS = '/usr/bin/prometheus';
 const PROMTOOL = '/usr/bin/promtool';
 const READY_TIMEOUT_MS = 30_000;
 
-/** What one query returned: a value for each series. */
+/** The result of one query: a value for each series. */
 export interface QueriedSeries {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -19,15 +19,15 @@ export interface QueriedSeries {
 export interface PrometheusServer {
   /** An instant query, e.g. `sum(d2_calls_total)`. */
   query(promql: string): Promise<readonly QueriedSeries[]>;
-  /** The one value of a query; NaN for no series, or several. */
+  /** The single value of a query; NaN for no series, or several. */
   value(promql: string): Promise<number>;
   /** All values of a label, e.g. `job`, among the series of `match`. */
   labelValues(label: string, match: string): Promise<readonly string[]>;
-  /** Every rule with how its last evaluation went, and of alerts whether they are `inactive`, `pending` or `firing`. */
+  /** Every rule with the health of its last evaluation; for alerts also `inactive`, `pending` or `firing`. */
   rules(): Promise<readonly EvaluatedRule[]>;
   /** The type that a family was scraped with, e.g. `counter`. */
   typeOf(family: string): Promise<string | undefined>;
-  /** What went wrong with the last scrape; empty if nothing. */
+  /** The error of the last scrape; empty if none. */
   lastError(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -51,13 +51,13 @@ export function isPrometheusInstalled(): boolean {
   return existsSync(PROMETHEUS) && existsSync(PROMTOOL);
 }
 
-/** What `promtool check metrics` has to say of a text; empty if nothing. */
+/** The complaints of `promtool check metrics` about a text; empty if none. */
 export function promtoolComplaints(text: string): string {
   const { status, stdout, stderr } = spawnSync(PROMTOOL, ['check', 'metrics'], { input: text, encoding: 'utf8' });
   return status === 0 ? `${stdout}${stderr}` : `exit code ${status}: ${stdout}${stderr}`;
 }
 
-/** Scrapes `http://<target>/metrics` each second; with `token` by that Bearer token. */
+/** Scrapes `http://<target>/metrics` each second; with `token` as Bearer token. */
 export async function startPrometheus(
   target: string,
   token: string,

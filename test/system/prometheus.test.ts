@@ -1,14 +1,14 @@
 /**
- * A real Prometheus before a real sidecar: what its queries return must equal what the clients sent. Needs Debian's
+ * A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's
  * `prometheus`; D2S_REQUIRE_PROMETHEUS=1 makes its absence a failure.
  */
 import { once } from 'node:events';
 import net from 'node:net';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { initMetrics } from '../../src/metrics/histogram-pool.ts';
 import { basic, Folder, tokenLine } from '../monitor/access/access-files.ts';
-import { createPlant, MS, samplesOf } from '../monitor/prometheus/plant.ts';
+import { createPlant, MS } from '../monitor/prometheus/plant.ts';
+import { samplesOf } from '../monitor/prometheus/samples.ts';
 import {
   isPrometheusInstalled,
   type PrometheusServer,
@@ -19,16 +19,19 @@ import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0/d2';
 const SLOW_MS = 130;
-/** Everything that would need care in one of the formats. */
+/** Characters that need escaping in one of the formats. */
 const ODD = `E.Größe/1 "€" 😀, {x='y'}\\n \n\r\t\u0000`;
 const WAIT = { timeout: 15_000, interval: 250 };
 
 const isInstalled = isPrometheusInstalled();
 if (!isInstalled) console.warn('SKIPPED: the tests on a real Prometheus; they need the Debian package prometheus');
 
-it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')('has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
+  'this machine has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
 
 function respond(socket: net.Socket, path: string): void {
   const status = path.includes('Fail') ? '500 Oops' : path.includes('Missing') ? '404 Not Found' : '200 OK';
@@ -92,7 +95,7 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
     for (const name of ['H.Level', 'H.Level', 'H.Temp']) await call(at, `/object/${name}`);
   }
 
-  it('scrapes without an error, by the role metrics', async () => {
+  it('scrapes without an error, with the role metrics', async () => {
     expect(await prometheus.lastError()).toBe('');
     expect(await prometheus.value('scrape_samples_scraped')).toBeGreaterThan(100);
     expect((await request(`http://${sidecar.monitor}/metrics`)).statusCode).toBe(401);
@@ -101,22 +104,22 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
   it.each([
     ['calls', 'sum by (kind) (d2_calls_total{kind="rpc"})', 9],
     ['answered calls', 'sum(d2_call_duration_seconds_count{kind="rpc"})', 9],
-    ['successful ones', 'sum(d2_calls_total{kind="rpc", outcome="ok"})', 7],
-    ['failed ones', 'd2_calls_total{name="E.Demo.Fail", outcome="error"}', 1],
+    ['successful calls', 'sum(d2_calls_total{kind="rpc", outcome="ok"})', 7],
+    ['failed calls', 'd2_calls_total{name="E.Demo.Fail", outcome="error"}', 1],
     ['calls without a name', 'sum(d2_calls_total{kind="rpc", name="", outcome="client_error"})', 1],
     ['received values', 'd2_object_values_total{application="smartWeb", name="H.Level"}', 2],
     ['received values of all', 'sum(d2_object_values_total)', 3],
     ['sessions', 'd2_sessions{connection_type="REST"}', 2],
-    ['sessions begun', 'd2_sessions_created_total', 2],
-    ['durations of beginning one', 'd2_session_creation_duration_seconds_count', 2],
+    ['sessions created', 'd2_sessions_created_total', 2],
+    ['durations of creating a session', 'd2_session_creation_duration_seconds_count', 2],
     ['exchanges by the relay', 'd2_sidecar_exchanges_total{path="relay", ending="completed"}', 13],
-    ['one request in 17 by what the relay adds', 'd2_sidecar_added_seconds_count{direction="request"}', 1],
-    ['and one response', 'd2_sidecar_added_seconds_count{direction="response"}', 1],
+    ['time added to requests, sampled one in 17', 'd2_sidecar_added_seconds_count{direction="request"}', 1],
+    ['time added to responses, sampled one in 17', 'd2_sidecar_added_seconds_count{direction="response"}', 1],
     ['slow calls below their bound', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="0.1"}', 0],
     ['slow calls', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="+Inf"}', 4],
-    ['whether the upstream is there', 'd2_upstream_reachable', 1],
-    ['no JVM where none is to be read', 'count({__name__=~"jvm_.*|d2_sidecar_jvm_.*"}) or vector(0)', 0],
-  ])('returns what the clients sent: %s', async (_what, promql, expected) => {
+    ['whether the upstream is reachable', 'd2_upstream_reachable', 1],
+    ['no JVM metrics without a JVM', 'count({__name__=~"jvm_.*|d2_sidecar_jvm_.*"}) or vector(0)', 0],
+  ])('returns the calls that the clients sent: %s', async (_what, promql, expected) => {
     expect([await prometheus.value(promql), await prometheus.lastError()]).toEqual([expected, '']);
   });
 
@@ -131,19 +134,19 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
     expect(median).toBeLessThan(10);
   });
 
-  it('has every name as the client sent it, but for control characters', async () => {
+  it('has every name as the client sent it, except for control characters', async () => {
     const series = await prometheus.query('d2_calls_total{kind="sba", outcome="ok", name!=""}');
     expect(series.map(({ labels, value }) => [labels.name, value])).toEqual([
       [`E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`, 1],
     ]);
   });
 
-  it('was given OpenMetrics, which alone has a word for an info', async () => {
+  it('negotiated OpenMetrics, the only format with the type info', async () => {
     expect(await prometheus.typeOf('d2_sidecar_build')).toBe('info');
     expect(await prometheus.typeOf('d2_calls')).toBe('counter');
   });
 
-  it('knows the process', async () => {
+  it('has the metrics of the process', async () => {
     const [info] = await prometheus.query('d2_sidecar_build_info');
     expect(info?.labels).toMatchObject({
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
@@ -158,12 +161,12 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
     expect(ageSeconds).toBeLessThan(120);
   });
 
-  it('sees counters go on', async () => {
+  it('sees counters grow', async () => {
     await call(sidecar.listen, '/rpc/E.Demo/Quick');
     await expect.poll(() => prometheus.value('d2_calls_total{name="E.Demo.Quick", outcome="ok"}'), WAIT).toBe(4);
   });
 
-  it('gets from a sidecar what promtool has nothing to say against', async () => {
+  it('gets an exposition that promtool accepts', async () => {
     const headers = { authorization: `Bearer ${metricsToken.token}` };
     const { body, headers: fields } = await request(`http://${sidecar.monitor}/metrics`, { headers });
     expect(fields['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -174,17 +177,16 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
 });
 
 describe.runIf(isInstalled)('promtool', () => {
-  it('has nothing to say against anything that can be shown, odd names included', async () => {
-    await initMetrics();
-    const { statistics, text } = createPlant();
+  it('accepts everything that can be shown, odd names included', async () => {
+    const { statistics, text } = await createPlant();
     for (const name of [ODD, 'line\nend\r', '\u0000', '\ud83d', '😀', '(other)', ' ', 'a,b=c']) {
       statistics.rpc.recordAnswered(name, 200, MS);
       statistics.object.recordValue(name);
     }
-    expect(promtoolComplaints(await text())).toBe('');
+    expect(promtoolComplaints(text())).toBe('');
   });
 
-  it('would have something to say', () => {
+  it('rejects a malformed exposition', () => {
     expect(promtoolComplaints('# TYPE a counter\na 1\n')).toContain('_total');
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Somebody else's name beside an accepted login, on a real Tomcat that keeps principals in its sessions: it takes the login
- * cookie and does not look at the password. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ * Another user's name beside an accepted login, on a real Tomcat that caches principals in its sessions: it accepts the login
+ * cookie and ignores the password. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,9 +16,12 @@ import { isTomcatInstalled, startTomcat, type Tomcat } from './tomcat/tomcat.ts'
 const isInstalled = isTomcatInstalled();
 if (!isInstalled) console.warn('SKIPPED: the proof of names on a real Tomcat; it needs the Debian package tomcat10');
 
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
+  'this machine has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
 
 const WEBAPP = fileURLToPath(new URL('tomcat/cached-webapp', import.meta.url));
 const BASE = '/smartWeb/api/rest/v0';
@@ -32,7 +35,7 @@ type DataPath = 'relay' | 'gateway';
 
 interface Answer {
   readonly status: number;
-  /** For whom Tomcat has accepted it. */
+  /** The user that Tomcat has authenticated. */
   readonly user: string | undefined;
   readonly cookie: string | undefined;
 }
@@ -59,17 +62,17 @@ const ANNA = basic('anna', 'word of anna');
 const WRONG = basic('anna', 'wrong');
 const BELA = basic('bela', 'word:of:bela');
 
-describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
+describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principals', () => {
   let tomcat: Tomcat;
   let sidecar: SidecarProcess;
   let folder: string;
-  /** Values of the login cookies that Tomcat has set. */
+  /** Login cookies set by Tomcat. */
   let ofAnna = '';
   let ofBela = '';
-  /** Each test has an address of its own, so that none uses up what another one's may begin in a minute. */
+  /** Each test has an address of its own, since the number of sessions begun by an address in a minute is limited. */
   let hostOfTest = 1;
 
-  /** The gateway takes a target in absolute-form, the relay all others. */
+  /** The gateway handles absolute-form targets, the relay all others. */
   async function send(path: DataPath, line: string, fields: Fields, body = ''): Promise<Answer> {
     const [method = '', target = ''] = line.split(' ');
     const [host, port] = sidecar.listen.split(':');
@@ -100,7 +103,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
     return (await sessions()).filter(({ connectionType, verified }) => connectionType === 'REST' && verified === false);
   }
 
-  /** The sessions of anna's that are hers, each with its counts. */
+  /** Anna's sessions, each with its counts. */
   async function annas(): Promise<readonly AnnasSession[]> {
     const list = (await sessions()).filter(({ userName, verified }) => userName === 'anna' && verified === undefined);
     return Promise.all(
@@ -116,7 +119,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
 
   async function expectUntouched(before: readonly AnnasSession[]): Promise<void> {
     await settled();
-    // The wall clock of a moment is made of the monotonic one when it is shown: its last digit varies.
+    // The displayed wall clock time is computed from the monotonic clock: its last digit varies.
     const expected = before.map((each) => ({
       ...each,
       activeMs: expect.toSatisfy((ms) => Math.abs(ms - each.activeMs) < 5),
@@ -124,7 +127,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
     expect(await annas()).toEqual(expected);
   }
 
-  /** A call is counted when its last byte has passed, which its client may see first; calls after it are counted after it. */
+  /** A call is counted when its last byte has passed, which its client may see first; later calls are counted later. */
   async function settled(): Promise<void> {
     const name = 'rpc.E.Demo.Settle';
     const counted = async () => {
@@ -163,7 +166,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
 
-  /** Ways to bring béla's login, all of which Tomcat takes. */
+  /** Ways to present béla's login, all of which Tomcat accepts. */
   const logins: [string, (line: string) => readonly [line: string, fields: Fields]][] = [
     ['a cookie', (line) => [line, ['Cookie', `JSESSIONID=${ofBela}`]]],
     ['a quoted cookie', (line) => [line, ['Cookie', `JSESSIONID="${ofBela}"`]]],
@@ -173,7 +176,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
   ];
   const credentials: [string, Fields][] = [
     ['a wrong password of anna’s', WRONG],
-    ['a key that nobody has', ['X-API-Key', 'random']],
+    ['an unknown key', ['X-API-Key', 'random']],
     ['both', [...WRONG, 'X-API-Key', 'random']],
     ['nothing', []],
   ];
@@ -188,7 +191,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
   for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
     for (const [how, login] of logins) {
       for (const [what, credential] of credentials) {
-        it(`${path}: béla’s login by ${how} with ${what} leaves anna’s sessions and numbers as they are`, async () => {
+        it(`${path}: béla’s login by ${how} with ${what} does not change anna’s sessions and numbers`, async () => {
           const before = await annas();
           expect(before).toHaveLength(2);
           const calls = async (...lines: (readonly [line: string, body?: string])[]) => {
@@ -214,7 +217,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
       }
     }
 
-    it(`${path}: somebody’s key with a wrong password of anna’s leaves them as they are`, async () => {
+    it(`${path}: another user’s key with anna’s name and a wrong password does not change them`, async () => {
       const before = await annas();
       for (const line of [RPC, LOGOUT]) {
         const answer = await send(path, line, [...WRONG, 'X-API-Key', 'key-of-dana']);
@@ -223,7 +226,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
       await expectUntouched(before);
     });
 
-    it(`${path}: a wrong password or key alone is refused, and leaves them as they are`, async () => {
+    it(`${path}: a wrong password or key alone is refused, and does not change them`, async () => {
       const before = await annas();
       for (const credential of [WRONG, ['X-API-Key', 'random']]) {
         expect((await send(path, RPC, credential)).status).toBe(401);
@@ -231,7 +234,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
       await expectUntouched(before);
     });
 
-    it(`${path}: anna’s own password counts on her session, whosever cookie comes with it`, async () => {
+    it(`${path}: anna’s own password counts on her session, whichever cookie comes with it`, async () => {
       const requests = async () => (await sessions()).find(({ userName }) => userName === 'anna')?.requests ?? 0;
       const before = await requests();
       for (const cookie of [[], ['Cookie', `JSESSIONID=${ofAnna}`], ['Cookie', `JSESSIONID=${ofBela}`]]) {
@@ -242,7 +245,7 @@ describe.runIf(isInstalled)('before a Tomcat with cached principals', () => {
     });
   }
 
-  it('random keys with one login leave room for others', async () => {
+  it('random keys on one login leave room for other sessions', async () => {
     for (let i = 0; i < 3 * MAX_SESSIONS; i += 1) {
       const answer = await send('relay', RPC, ['Cookie', `JSESSIONID=${ofBela}`, 'X-API-Key', `random-${i}`]);
       expect(answer.status).toBe(200);

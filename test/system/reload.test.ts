@@ -33,7 +33,7 @@ class Application {
     });
   });
   readonly #sockets = new WebSocketServer({ server: this.server });
-  /** Bytes of bodies, of all requests. */
+  /** Body bytes of all requests. */
   received = 0;
   port = 0;
 
@@ -83,7 +83,7 @@ function write(config: Record<string, unknown>): void {
     stop: { delay: 0, window: 0, deadline: 2 },
     ...rest,
   };
-  // JSON is YAML. Renamed, so that nobody reads half of it.
+  // JSON is YAML. Renamed, so that no reader sees half of it.
   writeFileSync(`${file()}.new`, JSON.stringify(whole));
   renameSync(`${file()}.new`, file());
 }
@@ -94,7 +94,7 @@ async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
   return sidecar;
 }
 
-/** Looks again and again, for 15 s at most. */
+/** Polls for 15 s at most. */
 async function until<T>(find: () => T | undefined, what: string): Promise<Exclude<T, false>> {
   for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
     const found = find();
@@ -106,7 +106,7 @@ async function until<T>(find: () => T | undefined, what: string): Promise<Exclud
 
 const RELOADED = /configuration was (?:not )?reloaded/;
 
-/** SIGHUP, and the line that says what became of it. */
+/** Sends SIGHUP and returns the log line with its result. */
 async function hangUp({ pid, logs }: SidecarProcess) {
   const seen = logs.length;
   process.kill(pid, 'SIGHUP');
@@ -133,7 +133,7 @@ async function metric(running: SidecarProcess, name: string): Promise<number | u
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
 }
 
-/** A connection on which what comes can be waited for. */
+/** A connection whose received text can be awaited. */
 async function connect({ listen }: SidecarProcess) {
   const socket = net.connect(portOf(listen), '127.0.0.1');
   open.push(socket);
@@ -162,7 +162,7 @@ function head(method: string, target: string, fields = ''): string {
 }
 
 describe('SIGHUP', () => {
-  it('touches nothing that is under way: a held poll, a WebSocket, half a head, half an upload; what holds is new', async () => {
+  it('interrupts nothing in progress: a held poll, a WebSocket, half a head, half an upload; new traffic gets the new settings', async () => {
     const running = await start({});
     const caller = await connect(running);
     caller.socket.write(head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 0\r\n'));
@@ -226,7 +226,7 @@ describe('SIGHUP', () => {
     expect(await metric(running, 'd2_sidecar_connections')).toBeGreaterThan(1);
   });
 
-  it('with a file that cannot be used changes nothing, and says in one line what a start would say, without secrets', async () => {
+  it('with an unusable file changes nothing, and logs in one line what a start would say, without secrets', async () => {
     const running = await start({});
     const good = await metric(running, 'd2_sidecar_config_last_reload_success_timestamp_seconds');
     write({
@@ -240,7 +240,7 @@ describe('SIGHUP', () => {
     expect(line).toMatchObject({ level: 'error', code: 'D2S_ERR_CONFIG', reason: 'SIGHUP' });
     expect(problems).toHaveLength(2);
     expect(err).toBe(
-      `${problems.map((one) => `d2-sidecar: ${one}\n`).join('')}d2-sidecar --help tells what can be set.\n`,
+      `${problems.map((one) => `d2-sidecar: ${one}\n`).join('')}d2-sidecar --help lists what can be set.\n`,
     );
     expect(running.logs.filter(({ level }) => level === 'error')).toHaveLength(1);
     expect(await metric(running, 'd2_sidecar_config_reloads_total{result="refused"}')).toBe(1);
@@ -259,7 +259,7 @@ describe('SIGHUP', () => {
     expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(1);
   });
 
-  it('many at once, with traffic and a file that changes, end with what was written last', async () => {
+  it('sent many times, under traffic and while the file changes, ends with the last content', async () => {
     const running = await start({});
     const answers = Promise.all(Array.from({ length: 200 }, () => get(portOf(running.listen), `${REST}/a`)));
     for (let level = 1; level <= 30; level += 1) {
@@ -278,7 +278,7 @@ describe('SIGHUP', () => {
 });
 
 describe('d2-sidecar reload', () => {
-  it('says which keys hold and which wait; with 64 what cannot be used, with 1 what cannot be read', async () => {
+  it('says which keys apply and which need a restart; exits with 64 for an invalid file, with 1 for an unreadable one', async () => {
     const running = await start({});
     write({ log: { level: 'debug' }, jvm: { source: 'none' } });
     const reload = () => run('reload', '--control', socketPath());
@@ -290,7 +290,7 @@ describe('d2-sidecar reload', () => {
     const refused = await reload();
     expect([refused.code, refused.out]).toEqual([64, '']);
     expect(refused.err).toMatch(
-      /^d2-sidecar: log\.level: got "loud", expected one of .*\nd2-sidecar: nothing has changed in \d+/,
+      /^d2-sidecar: log\.level: got "loud", expected one of .*\nd2-sidecar: \d+ keeps its configuration/,
     );
     write({ monitor: { auth: { usersFile: path.join(folder, 'none') } } });
     const unreadable = await reload();
@@ -307,14 +307,14 @@ describe('certificates and credentials', () => {
   const [first, second] = ['first', 'second'].map((name) => certificates.signed(authority, { name })) as [Pair, Pair];
   afterAll(() => certificates.remove());
 
-  it('are others after a reload, for connections and requests that come then', async () => {
+  it('are replaced by a reload, for new connections and requests', async () => {
     const tls = ({ certFile, keyFile }: Pair) => ({ listen: { tls: { certFile, keyFile } } });
     const running = await start(tls(first));
     const port = portOf(running.listen);
-    const standing = await connected(port, authority);
-    open.push(standing);
+    const established = await connected(port, authority);
+    open.push(established);
     const nameOf = (socket: Awaited<ReturnType<typeof connected>>) => String(socket.getPeerCertificate().subject.CN);
-    expect(nameOf(standing)).toBe('first');
+    expect(nameOf(established)).toBe('first');
     expect((await get(portOf(running.monitor), `${ADMIN}/d2/sessions`)).status).toBe(200);
 
     const { line, token } = tokenLine('prometheus', 'sessions');
@@ -325,8 +325,8 @@ describe('certificates and credentials', () => {
     const next = await connected(port, authority);
     open.push(next);
     expect(nameOf(next)).toBe('second');
-    standing.write(head('GET', 'a'));
-    const [answer] = (await once(standing, 'data')) as [Buffer];
+    established.write(head('GET', 'a'));
+    const [answer] = (await once(established, 'data')) as [Buffer];
     expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
     const status = async (credential?: string) => {
       const headers: Record<string, string> = credential === undefined ? {} : { authorization: `Bearer ${credential}` };

@@ -57,7 +57,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** As somebody would on a command line, with sockets where those of this test are. */
+/** Like a user on a command line, with sockets in the folder of this test. */
 function run(...args: string[]): Promise<Ended> {
   return started(process.execPath, [MAIN_PATH, 'report', ...args]);
 }
@@ -78,7 +78,7 @@ function started(program: string, args: readonly string[]): Promise<Ended> {
 }
 
 describe('d2-sidecar report', { timeout: 60_000 }, () => {
-  it('prints how the only sidecar is, without users, keys and addresses', async () => {
+  it('prints the condition of the only sidecar, without users, keys and addresses', async () => {
     const { code, stdout, stderr } = await run();
     expect([code, stderr]).toEqual([0, '']);
     const report = JSON.parse(stdout) as Report;
@@ -95,7 +95,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     expect(stdout).not.toMatch(/anna|key-user|s3cr3t|remoteAddress/);
   });
 
-  it('names users where that is asked for, in a new file that is closed to others', async () => {
+  it('names users on request, in a new file that is closed to others', async () => {
     const file = path.join(folder, 'report.json');
     const { code, stdout } = await run('--with-users', '--out', file);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`is reported in ${file}`)]);
@@ -112,9 +112,9 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     expect(await run('--out', nowhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_REPORT') });
   });
 
-  it('leaves no half of a file behind where the disk is full', async () => {
+  it('leaves no partial file on a full disk', async () => {
     const file = path.join(folder, 'cut.json');
-    // A kilobyte in place of a full disk: of both, a write tells when it is made.
+    // A limit of a kilobyte in place of a full disk: in both cases the write fails.
     const limited = 'ulimit -f 1; exec "$0" "$@"';
     const args = ['-c', limited, process.execPath, MAIN_PATH, 'report', '--out', file];
     const { code, stderr } = await started('bash', args);
@@ -123,11 +123,9 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     expect(await run('--out', file)).toMatchObject({ code: 0 });
   });
 
-  it('says what to do where no sidecar runs', async () => {
+  it('says what to do when no sidecar runs', async () => {
     const { code, stdout, stderr } = await run('--pid', '1');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(
-      /^d2-sidecar: D2S_ERR_CONTROL: no running sidecar .* run this as its user, and in its container\n$/,
-    );
+    expect(stderr).toMatch(/^d2-sidecar: D2S_ERR_CONTROL: no running sidecar of this user has the process id 1 .*\n$/);
   });
 });

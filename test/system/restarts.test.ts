@@ -1,6 +1,6 @@
 /**
- * A real sidecar with a state file that is killed at random moments, under load: what the next one counts never exceeds what has
- * happened, and lacks no more than the interval and the save that was under way. `D2_KILLS=100` for the long form.
+ * A real sidecar with a state file is killed at random moments, under load: the next process never counts more than has
+ * happened, and lacks no more than the interval and the save in progress. `D2_KILLS=100` for the long form.
  */
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 const KILLS = Number(process.env.D2_KILLS ?? 20);
 const SEED = 20_260_301;
 const INTERVAL_MS = 200;
-/** For the save itself, with everything that a busy machine does meanwhile. */
+/** For the save itself, on a busy machine. */
 const SLACK_MS = 3_000;
 const CLIENTS = 8;
 const RPCS = ['TestIn', 'TestOut', 'TestInOut'];
@@ -31,9 +31,9 @@ interface Answered {
 let folder: string;
 let file: string;
 let upstream: Server;
-/** Of one life: calls that clients have begun, by RPC. Nobody may count more. */
+/** Calls that clients have begun in one life, by RPC: an upper bound. */
 const begun = new Map<string, number>();
-/** Calls whose answers clients have to the end. */
+/** Calls that clients have complete answers for. */
 const answered: Answered[] = [];
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ function start(): Promise<SidecarProcess> {
   });
 }
 
-/** One call by one of three users; resolves to false when the sidecar is not there (any more). */
+/** One call by one of three users; resolves to false when the sidecar is down. */
 function call(address: string, rpc: string, user: string): Promise<boolean> {
   begun.set(rpc, (begun.get(rpc) ?? 0) + 1);
   return new Promise((resolve) => {
@@ -119,7 +119,7 @@ async function shownBy(sidecar: SidecarProcess): Promise<Shown> {
   };
 }
 
-/** When the last save that is known of began, in ms since 1970; asked for again and again until the sidecar is gone. */
+/** When the last known save began, in ms since 1970; polled until the sidecar is gone. */
 async function watchSaves(sidecar: SidecarProcess): Promise<number> {
   let lastMs = 0;
   for (;;) {
@@ -133,7 +133,7 @@ async function watchSaves(sidecar: SidecarProcess): Promise<number> {
   }
 }
 
-/** How often each RPC was called, to the end, before `beforeMs`. */
+/** Completed calls of each RPC before `beforeMs`. */
 function countsOf(calls: readonly Answered[], beforeMs = Number.POSITIVE_INFINITY): Record<string, number> {
   return Object.fromEntries(
     RPCS.map((name) => [name, calls.filter((c) => c.rpc === name && c.atMs < beforeMs).length]),
@@ -142,7 +142,7 @@ function countsOf(calls: readonly Answered[], beforeMs = Number.POSITIVE_INFINIT
 
 describe('a sidecar that is killed', () => {
   it(
-    `${KILLS} times at random moments counts on: never too much, and too little by the interval at most`,
+    `${KILLS} times at random moments continues its counts: never too high, and too low by at most the interval`,
     async () => {
       const random = new Random(SEED);
       let base: Shown | undefined;
@@ -163,7 +163,7 @@ describe('a sidecar that is killed', () => {
         try {
           const shown = await shownBy(next);
           const where = `kill ${kill} of seed ${SEED}`;
-          // Every call that a client had the answer of before the last save began is in it.
+          // Includes every call whose answer had arrived before the last save began.
           const saved = countsOf(answered, lastSaveMs);
           for (const rpc of RPCS) {
             const before = base?.counts[rpc] ?? 0;
@@ -174,7 +174,7 @@ describe('a sidecar that is killed', () => {
           const sum = Object.values(shown.counts).reduce((all, count) => all + count, 0);
           expect([shown.total, shown.byOutcome], where).toEqual([sum, sum]);
           expect(shown.sessions.length, where).toBeLessThanOrEqual(3);
-          // Whoever was saved once keeps his session.
+          // A saved session survives.
           const ids = (of: Shown | undefined) => (of?.sessions ?? []).map(({ id }) => id);
           expect(ids(shown), where).toEqual(expect.arrayContaining(ids(base)));
           expect(next.logs.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
@@ -187,13 +187,13 @@ describe('a sidecar that is killed', () => {
       }
       process.stdout.write(`${KILLS} kills: ${counted} calls counted, ${lacking} answered and lost\n`);
       expect(counted).toBeGreaterThan(lacking);
-      // One file, and at most one that a kill has left half written.
+      // One file, and at most one that a kill left half written.
       expect((await readdir(folder)).filter((name) => name !== 'state' && name !== 'state.saving')).toEqual([]);
     },
     60_000 + KILLS * 10_000,
   );
 
-  it('loses nothing when it is asked to stop', async () => {
+  it('loses nothing when it is stopped in order', async () => {
     const sidecar = await start();
     const before = await shownBy(sidecar);
     for (let i = 0; i < 30; i += 1) await call(sidecar.listen, 'TestIn', 'user0');
@@ -211,7 +211,7 @@ describe('a sidecar that is killed', () => {
     }
   });
 
-  it('serves on where the state cannot be saved, and says so', async () => {
+  it('continues to serve when the state cannot be saved, and says so', async () => {
     const { port } = upstream.address() as AddressInfo;
     const sidecar = await startSidecarProcess(
       ['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],

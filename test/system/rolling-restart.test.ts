@@ -1,4 +1,4 @@
-/** A restart on the same port under load, as clients see it: what fails, what they may repeat, and how often they have to. */
+/** A restart on the same port under load, as clients see it: what fails, what they may retry, and how often they have to. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -17,7 +17,7 @@ import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from './s
 const REST_CLIENTS: readonly (RestClientOptions & { readonly count: number })[] = [
   { count: 12, method: 'POST', keepsAlive: true, pauseMs: 5 },
   { count: 6, method: 'POST', keepsAlive: true, pauseMs: 333 },
-  // Pauses for longer than what counts as quiet, and for less than the drain takes.
+  // Pauses longer than the quiet time, and shorter than the drain.
   { count: 6, method: 'POST', keepsAlive: true, pauseMs: 1_250 },
   { count: 6, method: 'POST', keepsAlive: false, pauseMs: 10 },
   { count: 4, method: 'GET', keepsAlive: true, pauseMs: 7 },
@@ -56,7 +56,7 @@ async function drain(control: string, wait: string): Promise<{ code: number; tex
   return { code: await exitOf(child), text };
 }
 
-/** Asks for liveness and readiness again and again; notes each answer and when the monitoring port was gone. */
+/** Polls liveness and readiness; records each answer and when the monitoring port was gone. */
 class Prober {
   readonly live = new Map<string, number>();
   readonly ready: string[] = [];
@@ -87,7 +87,7 @@ function probe(port: number, target: string): Promise<string> {
   });
 }
 
-/** When it logged that, in milliseconds. */
+/** When it logged the message, in milliseconds. */
 function timeOf({ logs }: SidecarProcess, message: string): number {
   return Date.parse(String(logs.find(({ msg }) => msg === message)?.time));
 }
@@ -106,7 +106,7 @@ async function startPollers(port: number): Promise<readonly CometdPeer[]> {
   return peers;
 }
 
-it('a rolling restart under load fails no request, logs nobody in again, and closes WebSockets in order', {
+it('a rolling restart under load fails no request, forces no new login, and closes WebSockets in order', {
   timeout: 120_000,
 }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-rolling-'));
@@ -139,7 +139,7 @@ it('a rolling restart under load fails no request, logs nobody in again, and clo
     const before = meetings.announced;
     const draining = await drain(control, '2500ms');
     expect(draining.code).toBe(0);
-    expect(draining.text).toMatch(/not ready any more.*\n.*WebSockets? open, waiting/s);
+    expect(draining.text).toMatch(/no longer ready.*\n.*WebSockets? open, waiting/s);
     // New connections were served during the drain: clients that open one for each call got their answers.
     expect(meetings.announced - before).toBeGreaterThan(20);
     expect(prober.ready).toEqual(['200', '503']);
@@ -147,7 +147,7 @@ it('a rolling restart under load fails no request, logs nobody in again, and clo
     expect([code, sidecar.logs.at(-1)?.msg]).toEqual([0, 'stopped']);
     prober.stop();
     await probing;
-    // Alive to the last moment, and then gone.
+    // Alive until the end, and then gone.
     expect([...prober.live.keys()].filter((answer) => answer !== 'ECONNREFUSED' && answer !== 'ECONNRESET')).toEqual([
       '200',
     ]);
@@ -171,9 +171,9 @@ it('a rolling restart under load fails no request, logs nobody in again, and clo
   const socketsRefused = sockets.reduce((sum, { refused }) => sum + refused, 0);
   const { answered, refused, reset, reused, failures } = meetings;
   process.stdout.write(
-    `${ROUNDS} restarts: ${answered} calls answered, ${failures.length} failed; repeated: ${refused} whose connection was ` +
-      `refused, ${reset} whose connection was reset before it stood, ${reused} GETs on a connection that had just been closed; ${closes.length} WebSockets closed with ` +
-      `${[...new Set(closes)].join(', ')}, ${socketsRefused} refused when they came again; nobody accepted for ` +
+    `${ROUNDS} restarts: ${answered} calls answered, ${failures.length} failed; retried: ${refused} whose connection was ` +
+      `refused, ${reset} whose connection was reset before it was established, ${reused} GETs on a connection that had just been closed; ${closes.length} WebSockets closed with ` +
+      `${[...new Set(closes)].join(', ')}, ${socketsRefused} refused on reconnect; port closed for ` +
       `${absences.join(', ')} ms\n`,
   );
   expect(failures).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * A secret in every place where a client, a reader, an application server, a JVM or a configuration can put one; and a search for
- * them in all that comes out of the sidecar. What merely passes through it, from a client to the upstream and back, is not looked at.
+ * Puts a secret in every place where a client, a reader, an application server, a JVM or a configuration can have one, and searches
+ * all output of the sidecar for them. Traffic that merely passes, from a client to the upstream and back, is not searched.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,9 +18,9 @@ import { type Program, runProgram, startProgram } from './secrets/programs.ts';
 import { say } from './secrets/raw.ts';
 import { askControl, askOddly, readAll, readFiles } from './secrets/readers.ts';
 
-/** Few enough rounds that a test can wait for them; what is looked for does not depend on it. */
+/** Few scrypt rounds, so that tests are fast; the search does not depend on it. */
 const SCRYPT = { N: 16_384, r: 8, p: 1 };
-/** A hostile server of the JVM's condition has so many answers. */
+/** Number of answers of a hostile server of the JVM's condition. */
 const JVM_ANSWERS = 5;
 
 const markers = new Markers();
@@ -46,7 +46,7 @@ function write(name: string, text: string, mode = 0o600): string {
   return file;
 }
 
-/** A folder for what a sidecar writes. */
+/** A folder for the files of a sidecar. */
 function tmpOf(name: string): string {
   const tmp = path.join(folder, `${name}-tmp`);
   mkdirSync(tmp);
@@ -87,24 +87,24 @@ function jvmOf(kind: string, password: string): string {
   return `jvm: { http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
 }
 
-/** Metrics and a span of each call, to a receiver that wants a credential. */
+/** Metrics and a span of each call, to a receiver that requires a credential. */
 function otlpOf(headersFile: string): string {
   const metrics = '{ interval: 1s }';
   const traces = '{ enabled: true, sampleRatio: 1 }';
   return `otlp: { endpoint: "${receiver.endpoint}", timeout: 900ms, headersFile: "${headersFile}", metrics: ${metrics}, traces: ${traces} }\n`;
 }
 
-/** With a line for everything that is proxied. */
+/** With a line for every proxied exchange. */
 function accessLogOf(name: string): string {
   return `accessLog: { file: "${path.join(folder, name)}-access.log", others: true }\n`;
 }
 
-/** What it has got by the end. */
+/** Its content at the end. */
 function readAccessLog(name: string): string[] {
   return [readFileSync(path.join(folder, `${name}-access.log`), 'utf8')];
 }
 
-/** Without and with users, who may be named then. */
+/** Without and with users; the latter may name them. */
 async function readReports({ control }: Started): Promise<string[]> {
   const asked = ['report', '--control', control];
   return await Promise.all([[], ['--with-users']].map(async (more) => (await runProgram([...asked, ...more])).output));
@@ -120,7 +120,7 @@ async function finish({ program }: Started): Promise<string> {
   return program.output();
 }
 
-/** Outputs in which there is a secret, with what it is. */
+/** Outputs that contain a secret, with its place. */
 function leaksOf(outputs: Readonly<Record<string, readonly string[]>>): string[] {
   return Object.entries(outputs).flatMap(([name, texts]) =>
     markers.leaksIn(texts.join('\n')).map((leak) => `${name}: ${leak}`),
@@ -131,11 +131,11 @@ async function untilJvmAnswered(kind: string): Promise<void> {
   await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 30_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
 }
 
-/** For machines that have much else to do. */
+/** For busy machines. */
 const LONG = { concurrent: true, timeout: 180_000 };
 
-describe('no secret comes out', LONG, () => {
-  it('of a sidecar that relays, with readers who log in', async ({ expect }) => {
+describe('no secret leaks', LONG, () => {
+  it('from a sidecar that relays, with readers who log in', async ({ expect }) => {
     const [password, apiKey, receiverToken, token] = [
       markers.at('configuration: password of a reader'),
       markers.at('configuration: key of a user'),
@@ -176,10 +176,10 @@ describe('no secret comes out', LONG, () => {
     outputs.files = readFiles(path.join(folder, 'relay-tmp'));
     outputs.logs = [await finish(sidecar)];
     outputs.accessLog = readAccessLog('relay');
-    // Strings are in it as they are.
+    // Strings are in it unescaped.
     outputs.pushed = receiver.received.map(({ body }) => body.toString('latin1'));
     expect(leaksOf(outputs)).toEqual([]);
-    // It is that traffic, and that sidecar, that all of this is about.
+    // Proves that the traffic was read: names of calls are in the output.
     const monitoring = outputs.monitoring?.join('\n') ?? '';
     for (const name of [...Object.values(SHOWN), 'key-user', 'COMET_WEBSOCKET']) expect(monitoring).toContain(name);
     expect(refusals.length).toBeGreaterThanOrEqual(20);
@@ -196,7 +196,7 @@ describe('no secret comes out', LONG, () => {
     for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) {
       expect([report, reportWithUsers].map((text) => text.includes(name))).toEqual([false, true]);
     }
-    // The credential of the receiver reaches it, and nobody's name does.
+    // The credential of the receiver reaches it, but no user name does.
     expect(receiver.received.map(({ headers }) => headers['x-receiver-token'])).toContain(receiverToken);
     expect(receiver.spans.map(({ name }) => name)).toEqual(
       expect.arrayContaining([`rpc ${SHOWN.rpc}`, `rpc ${SHOWN.cometRpc}`]),
@@ -208,7 +208,7 @@ describe('no secret comes out', LONG, () => {
     }
   });
 
-  it('of the gateway', async ({ expect }) => {
+  it('from the gateway', async ({ expect }) => {
     const apiKey = markers.at('environment: key of a user');
     const env = {
       D2_SIDECAR_DATA_PATH: 'gateway',
@@ -232,7 +232,7 @@ describe('no secret comes out', LONG, () => {
     expect(refusals.length).toBeGreaterThanOrEqual(20);
   });
 
-  it('of learn', async ({ expect }) => {
+  it('from learn', async ({ expect }) => {
     const password = `passwordFile: "${write('learn-password', markers.at('learn: content of jvm.http.passwordFile'))}"`;
     const apiKey = markers.at('learn: key of a user');
     const yaml = `sessions: { apiKeys: ${keysOf(apiKey)} }\n${jvmOf('prometheus', password)}`;
@@ -245,7 +245,7 @@ describe('no secret comes out', LONG, () => {
     expect(report).toContain('/service/d2/rpc');
   });
 
-  it.each(['tomcat-status', 'wildfly'])('of readings over HTTP: %s', async (kind) => {
+  it.each(['tomcat-status', 'wildfly'])('from readings over HTTP: %s', async (kind) => {
     const file = write(`${kind}-password`, markers.at(`${kind}: content of jvm.http.passwordFile`));
     const sidecar = await start(kind, { yaml: jvmOf(kind, `passwordFile: "${file}"`) });
     await untilJvmAnswered(kind);
@@ -254,7 +254,7 @@ describe('no secret comes out', LONG, () => {
     expect(monitoring.join('')).toContain('503 Service Unavailable');
   });
 
-  it('of refused configurations', async ({ expect }) => {
+  it('from refused configurations', async ({ expect }) => {
     for (const [index, { yaml, env = {}, args = [], named }] of createBadConfigurations(markers).entries()) {
       const file = yaml === undefined ? [] : ['--config', write(`bad-${index}.yaml`, yaml)];
       for (const command of index === 0 ? [['check'], []] : [['check']]) {
@@ -266,10 +266,10 @@ describe('no secret comes out', LONG, () => {
     }
   });
 
-  it('of files of users and tokens that cannot be used', async ({ expect }) => {
+  it('from unusable files of users and tokens', async ({ expect }) => {
     const bad = (place: string) => markers.at(`users or tokens file: ${place}`);
     const files = {
-      usersFile: `reader:sessions:${bad('password in place of its hash')}\n${bad('line that is none')}\na:metrics:scrypt$16384$8$1$${bad('salt')}$${bad('hash')}\n`,
+      usersFile: `reader:sessions:${bad('password in place of its hash')}\n${bad('malformed line')}\na:metrics:scrypt$16384$8$1$${bad('salt')}$${bad('hash')}\n`,
       tokensFile: `${bad('token in place of its line')}\nscraper:${bad('token in place of a role')}:x\n`,
     };
     for (const [key, text] of Object.entries(files)) {
@@ -286,7 +286,7 @@ describe('no secret comes out', LONG, () => {
     }
   });
 
-  it('of certificates and keys that cannot be used', async ({ expect }) => {
+  it('from unusable certificates and keys', async ({ expect }) => {
     const pem = (name: string, kind: string) => {
       const text = Buffer.from(markers.at(`${name}: content`)).toString('base64');
       return write(name, `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----\n`);
@@ -299,7 +299,7 @@ describe('no secret comes out', LONG, () => {
     expect(code).toBe(64);
   });
 
-  it('of passwd', async ({ expect }) => {
+  it('from passwd', async ({ expect }) => {
     const password = markers.at('standard input of passwd: the password');
     const file = path.join(folder, 'passwd');
     const outputs = [
@@ -312,8 +312,8 @@ describe('no secret comes out', LONG, () => {
   });
 });
 
-describe('no secret comes out of a program that ends by a mistake', LONG, () => {
-  /** A mistake in whatever handles a client's first bytes; `chunk` is what they are. */
+describe('no secret leaks when a program ends with an unexpected error', LONG, () => {
+  /** A bug in the handler of a client's first bytes, which are `chunk`. */
   const MISTAKES: Readonly<Record<string, string>> = {
     'a thrown error': `const cause = new Error('cause ' + chunk);
       throw Object.assign(new TypeError('cannot take ' + chunk + '\\n    at ' + chunk.slice(-24) + ' (file:///a.js:1:1)', { cause }),
@@ -346,8 +346,8 @@ describe('no secret comes out of a program that ends by a mistake', LONG, () => 
     await say(listen, `${markers.at(`crash: ${name}`)} is what it was given\n\n`);
     expect(await program.exited).toBe(1);
     expect(leaksOf({ crash: [program.output()] })).toEqual([]);
-    expect(program.output()).toContain('d2-sidecar: ended by an error that nobody expected: ');
-    // Where it was is told.
+    expect(program.output()).toContain('d2-sidecar: ended by an unexpected error: ');
+    // The stack says where it was.
     if (!name.includes('text')) expect(program.output()).toMatch(/^ {4}at (?:\S+ )*\(?(?:file|node):\S+:\d+:\d+\)?$/m);
     if (name.includes('warning')) expect(program.output()).toContain('warning: Warning DEP_OF_A_LIBRARY');
   });
@@ -357,7 +357,7 @@ describe('no secret comes out of a program that ends by a mistake', LONG, () => 
     const env = preload('command', `process.stdout.write = () => { throw new Error('${secret}'); };`);
     const { code, output } = await runProgram(['--help'], { env });
     expect(leaksOf({ crash: [output] })).toEqual([]);
-    expect(output).toContain('ended by an error that nobody expected: Error\n    at ');
+    expect(output).toContain('ended by an unexpected error: Error\n    at ');
     expect(code).toBe(1);
   });
 });
@@ -384,7 +384,7 @@ it.each<[string, (secret: string) => string]>([
   expect(own.leaksIn('xAbC+/')).toEqual(['known (as it is)']);
 });
 
-it('there were secrets in more than 250 places, and those that pass have reached the application server', () => {
+it('secrets were placed in more than 250 places, and those meant for the application server have reached it', () => {
   expect(markers.places.length).toBeGreaterThan(250);
   const reached = new Set(markers.leaksIn(upstream.received()).map((leak) => leak.replace(/ \([^(]*\)$/, '')));
   for (const name of ['relay', 'gateway', 'learn']) {

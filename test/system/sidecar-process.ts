@@ -1,5 +1,5 @@
 /**
- * A real sidecar for system tests: `dist/main.js` in a process of its own, known only by what it prints and answers.
+ * A real sidecar for system tests: `dist/main.js` as a process, known only by its output and answers.
  * `npm test` builds dist/ before the tests run.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ export interface SidecarProcess {
   readonly pid: number;
   /** All JSON lines printed so far; grows while the process runs. */
   readonly logs: readonly LogLine[];
-  /** What came on standard error so far. */
+  /** Standard error so far. */
   stderr(): string;
   /** Exit code, or 128 when a signal ended the process. */
   readonly exited: Promise<number>;
@@ -45,7 +45,7 @@ export async function startSidecarProcess(
   if (!existsSync(MAIN_PATH)) throw new Error('dist/main.js is missing: `npm run build` first');
   const [program = process.execPath, ...before] = command;
   const child = spawn(program, [...before, MAIN_PATH, ...args], {
-    // Nobody has to learn that it is not ready any more, so it need not wait for that at each end of a test.
+    // Tests have no load balancer, so no delay before the drain is needed.
     env: { ...process.env, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -98,7 +98,7 @@ function listeningLine(child: ChildProcess, logs: LogLine[], exited: Promise<num
       reject(new Error(`ended with exit code ${code}`));
     }, reject);
     if (child.stdout === null) return;
-    // The reader stays on for the life of the process: an unread pipe would stop it once it is full.
+    // Reads for the life of the process: a full pipe would stop it.
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = toLogLine(text);
       logs.push(line);
@@ -113,7 +113,7 @@ function toLogLine(text: string): LogLine {
   try {
     return JSON.parse(text) as LogLine;
   } catch {
-    // Not JSON: kept as it is, so that a test that demands JSON lines can find it.
+    // Not JSON: kept, so that a test that requires JSON lines finds it.
     return { msg: undefined, notJson: text };
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Request smuggling: what is ambiguous never reaches a server in two readings, and no server ever sees a request that the
- * client did not send. The corpus goes through both data paths to real servers; a tap between takes down every byte. Needs
+ * Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the
+ * client did not send. The corpus goes through both data paths to real servers; a tap in between records every byte. Needs
  * Debian's `tomcat10`, `nginx` and `haproxy`; D2S_REQUIRE_TOMCAT=1 and D2S_REQUIRE_PROXIES=1 make their absence a failure.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import {
   startNode,
   startTomcatServer,
 } from './smuggling/servers.ts';
-import { type CountedExchange, type Played, SmugglingStand } from './smuggling/smuggling-stand.ts';
+import { type CountedExchange, type Played, SmugglingHarness } from './smuggling/smuggling-stand.ts';
 import { readTolerantly } from './smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER, type Outcome, type Verdict } from './smuggling/verdict.ts';
 import { isTomcatInstalled } from './tomcat/tomcat.ts';
@@ -25,7 +25,7 @@ const hasNginx = isInstalled('nginx');
 const hasHaproxy = isInstalled('haproxy');
 
 /** Connections at a time. */
-const STANDS = 4;
+const HARNESSES = 4;
 const LIMIT_MS = 60_000;
 
 const servers = [
@@ -39,25 +39,28 @@ for (const { name } of servers.filter(({ isThere }) => !isThere)) {
   console.warn(`SKIPPED: ambiguous messages to ${name}; Debian's package of it is not installed`);
 }
 
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands', () => {
-  expect(hasTomcat).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
+  'this machine has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands',
+  () => {
+    expect(hasTomcat).toBe(true);
+  },
+);
 
 it.runIf(process.env.D2S_REQUIRE_PROXIES === '1')(
-  'has the nginx and haproxy that D2S_REQUIRE_PROXIES=1 demands',
+  'this machine has the nginx and haproxy that D2S_REQUIRE_PROXIES=1 demands',
   () => {
     expect({ hasNginx, hasHaproxy }).toEqual({ hasNginx: true, hasHaproxy: true });
   },
 );
 
-it('has at least 200 messages, all of them different, with names that tell them apart', () => {
+it('the corpus has at least 200 distinct messages with distinct names', () => {
   expect(ambiguousMessages.length).toBeGreaterThan(200);
   expect(new Set(ambiguousMessages.map(({ name }) => name)).size).toBe(ambiguousMessages.length);
   const all = ambiguousMessages.map(({ bytes }) => bytes);
   expect(ambiguousMessages.filter(({ bytes }, i) => all.indexOf(bytes) !== i).map(({ name }) => name)).toEqual([]);
 });
 
-describe('what is judged', () => {
+describe('the judge', () => {
   const content = 'GET /smuggled HTTP/1.1\r\nHost: app.example\r\n\r\n';
   const message = `POST /m HTTP/1.1\r\nHost: app.example\r\nContent-Length: ${content.length}\r\n\r\n`;
   const sent = readTolerantly(message + content + MARKER);
@@ -83,24 +86,27 @@ describe('what is judged', () => {
     ],
     ['a server that reads other content', { upstream: [{ ...good.upstream[0]!, fromServer: smuggled + get }] }],
     ['a request that was not sent', { upstream: [{ toServer: content, fromServer: smuggled }] }],
-    ['what has two readings', { upstream: [{ toServer: message.replace('Length:', 'Length :'), fromServer: '' }] }],
+    [
+      'a message with two readings',
+      { upstream: [{ toServer: message.replace('Length:', 'Length :'), fromServer: '' }] },
+    ],
     ['half a head', { upstream: [{ toServer: message.slice(0, -2), fromServer: '' }] }],
     ['a request that is not counted', { exchanges: exchanges.slice(0, 1), received: post }],
     ['a request that is counted twice', { exchanges: [...exchanges, ...exchanges] }],
     ['content that is measured wrongly', { exchanges: [{ ...exchanges[0]!, body: '' }, exchanges[1]!] }],
-    ['an answer too many', { received: post + get + get }],
-    ['an answer too few', { received: post }],
+    ['one answer too many', { received: post + get + get }],
+    ['one answer too few', { received: post }],
   ];
 
-  it('has nothing against one reading', () => {
+  it('accepts a single reading', () => {
     expect(judge(sent, good, 'append')).toEqual({ faults: [], outcome: 'served', read: 2, refusedByServer: 0 });
   });
 
-  it.each(bad)('finds %s', (_what, change) => {
+  it.each(bad)('reports %s', (_what, change) => {
     expect(judge(sent, { ...good, ...change }, 'append').faults).not.toEqual([]);
   });
 
-  it('finds a forwarded field that is the client’s', () => {
+  it('reports a forwarded field that the client has set', () => {
     expect(judge(sent, good, 'replace').faults).not.toEqual([]);
   });
 });
@@ -117,19 +123,19 @@ const settings: readonly Setting[] = [
   { dataPath: 'gateway', forwarded: 'replace' },
 ];
 
-/** Plays the whole corpus; what was wrong, and how the messages were taken. */
+/** Plays the whole corpus; returns the faults, and the verdict on each message. */
 async function playAll(server: RealServer, setting: Setting): Promise<{ faults: string[]; verdicts: Verdict[] }> {
   const faults: string[] = [];
   const verdicts: Verdict[] = [];
   const left = [...ambiguousMessages];
   const work = async () => {
-    const stand = await SmugglingStand.start({ ...setting, server: server.address });
+    const harness = await SmugglingHarness.start({ ...setting, server: server.address });
     try {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const { name, bytes, taken } = next;
         const sent = readTolerantly(bytes + MARKER);
         const isHalfClosed = taken.includes('open') || (!endsByItself(sent) && !taken.includes('refused'));
-        const played = await stand.play([Buffer.from(bytes + MARKER, 'latin1')], isHalfClosed);
+        const played = await harness.play([Buffer.from(bytes + MARKER, 'latin1')], isHalfClosed);
         const verdict = judge(sent, played, setting.forwarded);
         verdicts.push(verdict);
         faults.push(...verdict.faults.map((fault) => `${name}: ${fault}`));
@@ -138,15 +144,15 @@ async function playAll(server: RealServer, setting: Setting): Promise<{ faults: 
           faults.push(`${name}: ${verdict.outcome}, not ${taken.join(' or ')}`);
       }
     } finally {
-      stand.close();
+      harness.close();
     }
   };
-  await Promise.all(Array.from({ length: STANDS }, work));
+  await Promise.all(Array.from({ length: HARNESSES }, work));
   return { faults, verdicts };
 }
 
 for (const { name, start, isThere } of servers) {
-  describe.runIf(isThere)(`before ${name}`, () => {
+  describe.runIf(isThere)(`a sidecar in front of ${name}`, () => {
     let server: RealServer;
     beforeAll(async () => {
       server = await start();
@@ -154,11 +160,11 @@ for (const { name, start, isThere } of servers) {
     afterAll(() => server?.stop());
 
     for (const setting of settings) {
-      const title = `dataPath ${setting.dataPath}, forwarded ${setting.forwarded}: one reading of each message, and nothing that was not sent`;
+      const title = `dataPath ${setting.dataPath}, forwarded ${setting.forwarded}: gives each message one reading, and the server nothing that was not sent`;
       it(title, { timeout: LIMIT_MS }, async () => {
         const { faults, verdicts } = await playAll(server, setting);
         expect(faults).toEqual([]);
-        // The comparison means something only if all that may become of a message does, and the server reads much of it.
+        // The comparison is valid only if all outcomes occur, and the server reads much of the corpus.
         const count = (wanted: Outcome) => verdicts.filter(({ outcome }) => outcome === wanted).length;
         expect(count('served')).toBeGreaterThan(120);
         expect(count('refused')).toBeGreaterThan(500);

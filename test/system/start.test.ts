@@ -1,16 +1,16 @@
-/** What a start costs must not come back unseen: milliseconds cannot be tested on a busy machine, what is loaded can. */
+/** The cost of a start must not grow unnoticed: milliseconds cannot be tested on a busy machine, loaded modules can. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
-/** Prints the parts of Node that were loaded by the end. */
+/** Prints the parts of Node that were loaded. */
 const TELL = `process.on('exit', () => process.stderr.write(JSON.stringify(process.moduleLoadList)))`;
 const PARTS = path.join(path.dirname(MAIN_PATH), 'parts');
 const CODE = readdirSync(PARTS).map((file) => readFileSync(path.join(PARTS, file), 'utf8'));
 
-/** Node itself may load it as soon as somebody imports `http`: 26 does, 20 does not. */
+/** Node itself may load it when `http` is imported: 26 does, 20 does not. */
 function loadedWithHttp(): string[] {
   const script = `import 'node:http'; console.log(JSON.stringify(process.moduleLoadList))`;
   return JSON.parse(
@@ -25,11 +25,11 @@ function partsOfFetch(loaded: readonly string[]): string[] {
 let sidecar: SidecarProcess | undefined;
 afterEach(() => sidecar?.stop('SIGKILL'));
 
-it('starts, and answers with statistics, without loading more of fetch than Node does for http', async () => {
+it('a sidecar starts and answers with statistics without loading more of fetch than Node does for http', async () => {
   sidecar = await startSidecarProcess(
     ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
     {
-      // Beside what every process of the tests is started with.
+      // In addition to the options of every test process.
       NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`,
       D2_SIDECAR_JVM_SOURCE: 'none',
     },
@@ -42,9 +42,9 @@ it('starts, and answers with statistics, without loading more of fetch than Node
   expect(partsOfFetch(loaded)).toEqual(partsOfFetch(loadedWithHttp()));
 });
 
-it('has no part that Fastify, hdr-histogram-js and their packages would only need for what is not used', () => {
+it('the bundle has no part of Fastify, hdr-histogram-js and their packages that is not used', () => {
   const holds = (text: string) => CODE.some((part) => part.includes(text));
-  // What is there, by a text of its own, so that the absence of the others means something.
+  // A text that must be present proves that the search works.
   expect(holds('FST_ERR_ASYNC_CONSTRAINT')).toBe(true);
   for (const [name, text] of Object.entries({
     ajv: 'strict mode: ',
@@ -57,6 +57,6 @@ it('has no part that Fastify, hdr-histogram-js and their packages would only nee
   }
 });
 
-it('keeps the names of functions, of which proxy/gateway/proxy.ts looks for one', () => {
+it('the bundle keeps the names of functions, one of which proxy/gateway/proxy.ts looks for', () => {
   expect(CODE.filter((part) => part.includes('function deleteLength('))).toHaveLength(1);
 });

@@ -63,7 +63,7 @@ describe('d2-sidecar with TLS everywhere', () => {
     }
   });
 
-  it.each([[[]], [['check']]])('ends with 64 where a key belongs to another certificate: %j', async (command) => {
+  it.each([[[]], [['check']]])('exits with 64 when a key does not match its certificate: %j', async (command) => {
     const { code, stderr } = await run(command, configOf({ certFile: own.certFile, keyFile: other.keyFile }));
     expect(code).toBe(64);
     expect(stderr).toContain(
@@ -73,7 +73,7 @@ describe('d2-sidecar with TLS everywhere', () => {
       expect(stderr).not.toContain(line);
   });
 
-  it.each([[[]], [['check']]])('ends with 1 where a file is not there: %j', async (command) => {
+  it.each([[[]], [['check']]])('exits with 1 when a file is missing: %j', async (command) => {
     const none = path.join(folder.folder, 'none.pem');
     const { code, stderr } = await run(command, configOf({ certFile: none, keyFile: own.keyFile }));
     expect(code).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * The sidecar before a real Tomcat, with real clients: everything it counted must equal what the clients sent, and its
- * durations what they saw. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ * The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its
+ * durations what they experienced. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,18 +16,18 @@ import { isTomcatInstalled, startTomcat, type Tomcat } from './tomcat/tomcat.ts'
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const TOLERANCE_S = 0.005;
-/** Of the contract, as a share of the value. */
+/** Error of percentiles by the contract, as a share of the value. */
 const PERCENTILE_ERROR = 0.01;
 
 const isInstalled = isTomcatInstalled() && isCurlInstalled();
 const isRequired = process.env.D2S_REQUIRE_TOMCAT === '1';
 if (!isInstalled) console.warn('SKIPPED: the tests on a real Tomcat; they need the Debian packages tomcat10 and curl');
 
-it.runIf(isRequired)('has the Tomcat and the curl that D2S_REQUIRE_TOMCAT=1 demands', () => {
+it.runIf(isRequired)('this machine has the Tomcat and the curl that D2S_REQUIRE_TOMCAT=1 demands', () => {
   expect(isInstalled).toBe(true);
 });
 
-/** The part of a metrics answer that is compared. */
+/** The compared part of a metrics answer. */
 interface MetricsAnswer {
   readonly gauges: Record<string, { value: number }>;
   readonly counters: Record<string, { count: number }>;
@@ -45,14 +45,14 @@ interface ListedSession {
   readonly requests: number;
 }
 
-describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five users', () => {
+describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
   let tomcat: Tomcat;
   let sidecar: SidecarProcess;
   let clients: Clients;
   let folder: string;
   const answered: AnsweredCall[] = [];
   const expected = new ExpectedCounts();
-  /** Taken while all five users were there. */
+  /** Read while all five users had a session. */
   const sessions = new Map<
     User,
     { listed: ListedSession; requests: number; counts: Counts; answers: SessionAnswers }
@@ -132,7 +132,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
 
-  it('has passed every call on to the status that Tomcat gives it', () => {
+  it('has passed every call on, with the status of Tomcat', () => {
     expect(answered).toHaveLength(TOTAL);
     expect(answered.filter((call) => call.client === 'curl').length).toBeGreaterThanOrEqual(50);
     for (const call of answered) expect([call.path, call.status]).toEqual([call.path, statusOf(call)]);
@@ -146,7 +146,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     }
   });
 
-  it('counted globally what the clients sent (endpoint 2)', async () => {
+  it('has counted what the clients sent, in total (endpoint 2)', async () => {
     expect(toCounts(await metrics(''))).toEqual(expected.global);
   });
 
@@ -155,7 +155,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     [4, '/rpc', ['rpc']],
     [5, '/sba', ['sba']],
     [8, '/object', ['object']],
-  ] as const)('counted globally what the clients sent (endpoint %i)', async (_number, path, prefixes) => {
+  ] as const)('has counted what the clients sent, in total (endpoint %i)', async (_number, path, prefixes) => {
     expect(toCounts(await metrics(path))).toEqual(below(expected.global, ...prefixes));
   });
 
@@ -170,12 +170,12 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     }
   });
 
-  it('knows no name that was only asked for in vain', async () => {
+  it('lists no name whose calls were all refused', async () => {
     expect((await read('metrics/d2/rpc/E.Demo.NoSuchMethod')).status).toBe(404);
     expect((await read('metrics/d2/object/nothing')).status).toBe(404);
   });
 
-  it('counted for each session what its user sent (endpoints 2, 4 to 9 with ?session=)', () => {
+  it('has counted for each session what its user sent (endpoints 2, 4 to 9 with ?session=)', () => {
     expect(sessions.size).toBe(ALL_USERS.length);
     for (const { counts, answers } of sessions.values()) {
       expect(toCounts(answers.all)).toEqual(counts);
@@ -195,7 +195,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     expect(left.map((session) => session.userName)).toEqual(['anna', 'žofia', null, 'bela']);
   });
 
-  it.each(STEADY)('measured $name within 5 ms of what the clients saw, at the median', async ({ kind, name }) => {
+  it.each(STEADY)('has measured $name within 5 ms of what the clients saw, at the median', async ({ kind, name }) => {
     const seen = answered.filter((call) => call.name === name && call.status === 200).map((call) => call.seconds);
     expect(seen.length).toBeGreaterThanOrEqual(60);
     const timer = (await metrics(`/rpc/${name}`)).timers[`${kind}.${name}`]!;
@@ -203,8 +203,8 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     expect(Math.abs(median(seen) - timer.p50)).toBeLessThan(TOLERANCE_S);
   });
 
-  it('measured no call of the crowd shorter than the server took, nor longer than its client waited', async () => {
-    // In a crowd on few cores clients wait for the processor too, which nobody but they can see: bounds, no tolerance.
+  it('has measured no call of the crowd as shorter than the server took, or longer than its client waited', async () => {
+    // With many clients on few cores, clients also wait for the processor, which only they can see: so bounds, no tolerance.
     const seen = answered.filter((call) => call.name === BUSY.name).map((call) => call.seconds);
     expect(seen.length).toBeGreaterThan(150);
     const timer = (await metrics(`/rpc/${encodeURIComponent(BUSY.name)}`)).timers[`rpc.${BUSY.name}`]!;
@@ -228,7 +228,7 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
       parts: (await Promise.all(['/classloader', '/memory', '/garbagecollector'].map(ask))).flat(),
       all: await ask(''),
     });
-    // A refresh may come between two of the four answers, so once in 5 s.
+    // A refresh may fall between two of the four answers, at most once in 5 s.
     await expect
       .poll(async () => {
         const { parts, all } = await take();
@@ -240,21 +240,21 @@ describe.runIf(isInstalled)('before a real Tomcat, after 1,000 calls of five use
     expect(gauges['jvm.memory.heap.used']?.value).toBeGreaterThan(1_000_000);
   });
 
-  it('ends with exit code 0 on SIGTERM, having logged no warning', async () => {
+  it('exits with 0 on SIGTERM, without having logged a warning', async () => {
     expect(await sidecar.stop('SIGTERM')).toBe(0);
     expect(sidecar.logs.filter((line) => line.level !== 'info')).toEqual([]);
     expect(sidecar.stderr()).toBe('');
   });
 });
 
-/** What the web application answers. */
+/** The answers of the web application. */
 function statusOf(call: AnsweredCall): number {
   if (call.hasWrongSecret) return call.user.credentials.kind === 'basic' ? 401 : 404;
   if (call.name.endsWith('.Fail') || call.name === 'H.Broken') return 500;
   return call.name.endsWith('.NoSuchMethod') || call.name === 'nothing' ? 404 : 200;
 }
 
-/** Every number that counts something, by its name. */
+/** Every count, by its name. */
 function toCounts(answer: MetricsAnswer): Counts {
   const counts: Record<string, number> = {};
   for (const [name, gauge] of Object.entries(answer.gauges)) counts[name] = gauge.value;

@@ -66,7 +66,7 @@ async function requestOn(socket: TLSSocket, path: string): Promise<string> {
 }
 
 describe('the port for clients', () => {
-  it('tells the upstream that the client speaks TLS, on both data paths', async () => {
+  it('reports the client’s TLS to the upstream, on both data paths', async () => {
     await start(listenWith());
     const relayed = await get(stand.port, '/a', { ca: authority });
     expect(JSON.parse(relayed.body)).toMatchObject({ proto: 'https' });
@@ -86,7 +86,7 @@ describe('the port for clients', () => {
     });
   });
 
-  it('serves a replaced certificate within five seconds, and lets a connection that stands go on', async () => {
+  it('serves a replaced certificate within five seconds, and keeps open connections', async () => {
     const live: Pair = {
       certFile: folder.file('live.pem', textOf(own.certFile)),
       keyFile: folder.file('live.key', textOf(own.keyFile)),
@@ -117,7 +117,7 @@ describe('the port for clients', () => {
     expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ replaced: 1, unusable: 0, failed: 0 });
   });
 
-  it('ends a handshake that takes too long, counts it, and says so at debug only', async () => {
+  it('ends a slow handshake, counts it, and logs it at debug only', async () => {
     await start((base) => ({ ...listenWith()(base), timeouts: { ...base.timeouts, headMs: 60 } }));
     const silent = net.connect({ host: '127.0.0.1', port: stand.port });
     await new Promise((resolve) => silent.on('close', resolve));
@@ -131,7 +131,7 @@ describe('the port for clients', () => {
     ]);
   });
 
-  it('does not give more time to a handshake that comes byte by byte', async () => {
+  it('gives no more time to a handshake that arrives byte by byte', async () => {
     await start((base) => ({ ...listenWith()(base), timeouts: { ...base.timeouts, headMs: 300 } }));
     const slow = net.connect({ host: '127.0.0.1', port: stand.port, noDelay: true });
     slow.on('error', () => undefined);
@@ -167,7 +167,7 @@ describe('the port for clients', () => {
       .toBe(200);
   });
 
-  it('closes who speaks plain HTTP to it, and goes on', async () => {
+  it('closes a plain HTTP connection and keeps serving', async () => {
     await start((base) => ({ ...listenWith()(base), monitor: { ...base.monitor, tls: listenerTls(own) } }));
     await expect(get(stand.port, '/a')).rejects.toThrow();
     await expect(get(stand.monitorPort, '/livez')).rejects.toThrow();
@@ -178,7 +178,7 @@ describe('the port for clients', () => {
     }
   });
 
-  it('does not keep a stopping sidecar waiting for a handshake', async () => {
+  it('does not delay a stop by a pending handshake', async () => {
     await start(listenWith());
     const silent = net.connect({ host: '127.0.0.1', port: stand.port });
     const closed = new Promise((resolve) => silent.on('close', resolve));
@@ -192,12 +192,12 @@ describe('the port for clients', () => {
 describe('certificates of clients, on the port for clients', () => {
   const CALL = '/smartWeb/api/rest/v0/d2/sba/E.Demo/Test';
   const sessions = () =>
-    stand.sidecar.recorder.applications
-      .get('smartWeb')
-      ?.sessions.list()
-      .map(({ userName, connectionType, requests }) => ({ userName, connectionType, requests }));
+    Array.from(
+      stand.sidecar.recorder.applications.get('smartWeb')?.sessions.entries() ?? [],
+      ({ userName, connectionType, requests }) => ({ userName, connectionType, requests }),
+    );
 
-  it('that are verified name the user of a REST session, one for all of his connections', async () => {
+  it('that are verified name the user of one REST session for all connections', async () => {
     await start(listenWith(asks('request')));
     await get(stand.port, CALL, { ca: authority, own: ann });
     await get(stand.port, CALL, { ca: authority, own: ann });
@@ -205,14 +205,14 @@ describe('certificates of clients, on the port for clients', () => {
     expect(sessions()).toEqual([{ userName: 'ann', connectionType: 'REST', requests: 3 }]);
   });
 
-  it('with another subject are of another user, also with the same common name', async () => {
+  it('with another subject belong to another user, even with the same common name', async () => {
     await start(listenWith(asks('request')));
     await get(stand.port, CALL, { ca: authority, own: ann });
     await get(stand.port, CALL, { ca: authority, own: client('ann', '/O=other') });
     expect(sessions()?.map(({ requests }) => requests)).toEqual([1, 1]);
   });
 
-  it('count after what a request brings itself', async () => {
+  it('count less than a request’s own credentials', async () => {
     await start(listenWith(asks('request')));
     await get(stand.port, CALL, { ca: authority, own: ann, headers: { authorization: basic('bob', 'x') } });
     await get(stand.port, CALL, { ca: authority, own: ann, headers: { cookie: 'JSESSIONID=abc' } });
@@ -227,21 +227,22 @@ describe('certificates of clients, on the port for clients', () => {
     ['of another authority', () => strangers],
     ['without a common name that is one', () => client('ann', '/CN=bob')],
     ['with a common name that is empty', () => client('', '/O=x')],
-  ])('%s name nobody', async (_what, make) => {
+  ])('%s name no user', async (_what, make) => {
     await start(listenWith(asks('request')));
     expect((await get(stand.port, CALL, { ca: authority, own: make() })).status).toBe(200);
     expect(sessions()).toEqual([]);
   });
 
   it.each([
-    ['of another authority', () => strangers],
-    ['that have expired', () => client('ann', '', { days: -1 })],
-    ['that are for servers', () => client('ann', '', { usage: 'serverAuth' })],
-  ])('%s are let in where they are requested only, counted, and known by no name', async (_what, make) => {
+    ['of another authority', () => strangers, 'its authority is unknown'],
+    ['that have expired', () => client('ann', '', { days: -1 }), 'it has expired'],
+    ['that are for servers', () => client('ann', '', { usage: 'serverAuth' }), 'it is not for clients'],
+  ])('%s are admitted without a name and counted if only requested', async (_what, make, why) => {
     await start(listenWith(asks('request')));
     expect((await get(stand.port, CALL, { ca: authority, own: make() })).status).toBe(200);
     expect(sessions()).toEqual([]);
     expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ unverified: 1, failed: 0 });
+    expect(stand.logged.map(({ message }) => message)).toContain(`a client certificate was not verified: ${why}`);
   });
 
   it.each([
@@ -249,7 +250,7 @@ describe('certificates of clients, on the port for clients', () => {
     ['one of another authority', () => strangers],
     ['one that has expired', () => client('ann', '', { days: -1 })],
     ['one that is for servers', () => client('ann', '', { usage: 'serverAuth' })],
-  ])('are required: %s is refused, counted, and reaches nobody', async (_what, make) => {
+  ])('are required: %s is refused and counted, and no request gets through', async (_what, make) => {
     await start(listenWith(asks('require')));
     const pair = make();
     await expect(get(stand.port, CALL, { ca: authority, ...(pair && { own: pair }) })).rejects.toThrow();
@@ -258,7 +259,7 @@ describe('certificates of clients, on the port for clients', () => {
     expect((await get(stand.port, CALL, { ca: authority, own: ann })).status).toBe(200);
   });
 
-  it('name a resumed session by the certificate that it began with, and one without by nobody', async () => {
+  it('name a resumed session by its first certificate, and no user without one', async () => {
     await start(listenWith(asks('request')));
     for (const [own, expected] of [
       [{ cert: textOf(ann.certFile), key: textOf(ann.keyFile) }, 1],
@@ -277,8 +278,8 @@ describe('certificates of clients, on the port for clients', () => {
   });
 });
 
-describe('an authority of clients that is taken out of the file', () => {
-  it('is not trusted any more, not even by a session that began before', async () => {
+describe('a client authority that is removed from the file', () => {
+  it('is no longer trusted, not even for an earlier session', async () => {
     const caFile = folder.file('clients-ca.pem', textOf(clientAuthority.certFile));
     await start(listenWith({ clientCaFile: caFile, clientAuth: 'request' }));
     const own = { cert: textOf(ann.certFile), key: textOf(ann.keyFile) };
@@ -286,11 +287,11 @@ describe('an authority of clients that is taken out of the file', () => {
     const session = await new Promise<Buffer>((resolve) => first.once('session', resolve));
     first.end();
     writeFileSync(caFile, textOf(authority.certFile));
-    await stand.sidecar.tls.listen?.poll();
+    await stand.sidecar.tls.listen?.files.poll();
     const again = await connected(stand.port, authority, { session, ...own });
     expect(again.isSessionReused()).toBe(false);
     await requestOn(again, '/smartWeb/api/rest/v0/d2/sba/E.Demo/Test');
-    expect(stand.sidecar.recorder.applications.get('smartWeb')?.sessions.list()).toEqual([]);
+    expect(stand.sidecar.recorder.applications.get('smartWeb')?.sessions.size).toBe(0);
     expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ unverified: 1, replaced: 1 });
     again.destroy();
   });
@@ -324,7 +325,7 @@ describe('certificates of clients, on the monitoring port', () => {
     expect([await statusOf(METRICS, ann), await statusOf(SESSIONS, ann)]).toEqual([200, 200]);
   });
 
-  it('let nobody in who is not listed, not verified, or has none; the health paths are open to all', async () => {
+  it('admit only listed and verified ones, except to the health paths', async () => {
     await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
     for (const pair of [undefined, client('bob'), strangers]) {
       expect([await statusOf(METRICS, pair), await statusOf(SESSIONS, pair)]).toEqual([401, 401]);
@@ -332,21 +333,21 @@ describe('certificates of clients, on the monitoring port', () => {
     }
   });
 
-  it('count after what a request brings itself, right or wrong', async () => {
+  it('count less than a request’s own credentials, right or wrong', async () => {
     await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
     expect(await statusOf(SESSIONS, ann, { authorization: `Bearer ${token.token}` })).toBe(403);
     expect(await statusOf(SESSIONS, ann, { authorization: 'Bearer d2s_wrong' })).toBe(401);
     expect(await statusOf(SESSIONS, ann, { authorization: 'Negotiate abc' })).toBe(200);
   });
 
-  it('may be all there is: then whoever has none is refused without a challenge', async () => {
+  it('may be the only credentials: a request without one is refused without a challenge', async () => {
     await start(monitorWith({ usersFile: undefined, tokensFile: undefined, certificates }));
     const { status, headers } = await get(stand.monitorPort, METRICS, { ca: authority });
     expect([status, headers['www-authenticate']]).toEqual([403, undefined]);
     expect(await statusOf(METRICS, prometheus)).toBe(200);
   });
 
-  it('are required: without one no path is reached', async () => {
+  it('are required: no path is reachable without one', async () => {
     await start(monitorWith({ usersFile: undefined, tokensFile, certificates }, 'require'));
     await expect(statusOf('/livez')).rejects.toThrow();
     expect(await statusOf('/livez', ann)).toBe(200);

@@ -20,13 +20,13 @@ const OLD = ['-tls1', '-tls1_1'] as const;
 
 afterAll(() => folder.remove());
 
-it('offers much that is weak', () => {
+it('offers many weak ciphers', () => {
   expect(WEAK.length).toBeGreaterThan(30);
   expect(WEAK).toContain('ECDHE-RSA-AES128-SHA256');
   expect(WEAK).toContain('AES128-GCM-SHA256');
 });
 
-it('would find what is weak at a server that takes it', async () => {
+it('finds weak ciphers at a server that accepts them', async () => {
   const { certFile, keyFile } = pairs.RSA;
   const lax = tls.createServer({ cert: textOf(certFile), key: textOf(keyFile), minVersion: 'TLSv1', ciphers: ALL });
   lax.on('tlsClientError', () => undefined);
@@ -58,7 +58,7 @@ for (const [kind, pair] of Object.entries(pairs)) {
         expect(text).toMatch(/alert protocol version/);
       });
 
-      it(`${name} takes none of the weak ciphers`, async () => {
+      it(`${name} accepts no weak cipher`, async () => {
         const { cipher, text } = await sClient(stand[listener], '-tls1_2', '-cipher', `${WEAK.join(':')}:@SECLEVEL=0`);
         expect(cipher).toBeUndefined();
         expect(text).toMatch(/handshake failure/);
@@ -75,7 +75,7 @@ for (const [kind, pair] of Object.entries(pairs)) {
         expect((await sClient(stand[listener], '-tls1_3', '-ciphersuites', wanted)).cipher).toBe(wanted);
       });
 
-      it(`${name} speaks http/1.1 and refuses who only speaks HTTP/2`, async () => {
+      it(`${name} speaks http/1.1 and refuses clients with only HTTP/2`, async () => {
         const socket = await connected(stand[listener], authority, { ALPNProtocols: ['h2', 'http/1.1'] });
         expect(socket.alpnProtocol).toBe('http/1.1');
         socket.destroy();
@@ -95,7 +95,7 @@ for (const [kind, pair] of Object.entries(pairs)) {
       });
     }
 
-    it('resumes sessions, on the listener that they are of', async () => {
+    it('resumes sessions only on their own listener', async () => {
       const session = await new Promise<Buffer>((resolve, reject) => {
         const socket = tls.connect({ host: '127.0.0.1', port: stand.port, ca: textOf(authority.certFile) });
         socket.on('error', reject);

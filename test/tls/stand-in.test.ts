@@ -24,8 +24,8 @@ beforeEach(() => {
 const note = (level: string) => (details: unknown, message?: unknown) => void lines.push([level, details, message]);
 const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
 
-describe('a certificate that stands in', () => {
-  it('is self-signed, valid now, with a key of its own, and another one each time', () => {
+describe('a stand-in certificate', () => {
+  it('is self-signed, valid now, and new with its own key each time', () => {
     const { cert, key } = createStandIn(systemClock);
     const parsed = new X509Certificate(cert);
     expect(parsed.subject).toBe('CN=d2-sidecar without its certificate');
@@ -37,24 +37,24 @@ describe('a certificate that stands in', () => {
     expect(new X509Certificate(createStandIn(systemClock).cert).serialNumber).not.toBe(parsed.serialNumber);
   });
 
-  it('trusts no client, tells its reason once, shows no end of a certificate, and goes when the files can be used', async () => {
+  it('trusts no client, logs its reason once, has no expiry, and goes when the files can be used', async () => {
     const keyFile = path.join(folder, 'key');
     const config = { certFile: own.certFile, keyFile, clientCaFile: undefined, clientAuth: 'request' } as const;
     const tls = await ListenerTls.openOrStandIn('monitor.tls', config, { clock: systemClock, logger });
     const { cert, ca } = tls.serverOptions(1_000);
     expect(ca).toBe(cert);
-    expect(tls.trouble?.message).toBe(`monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`);
+    expect(tls.files.trouble?.message).toBe(`monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`);
     expect(tls.numbers).toMatchObject({ notAfterEpochMs: undefined, unusable: 1, replaced: 0 });
-    for (let look = 0; look < 3; look += 1) await tls.poll();
+    for (let look = 0; look < 3; look += 1) await tls.files.poll();
     expect(lines.map(([level, details]) => [level, details])).toEqual([
-      ['error', { section: 'monitor.tls', code: 'D2S_ERR_TLS_FILE', reason: tls.trouble?.message }],
+      ['error', { section: 'monitor.tls', code: 'D2S_ERR_TLS_FILE', reason: tls.files.trouble?.message }],
     ]);
     writeFileSync(keyFile, 'no key', { mode: 0o600 });
-    await tls.poll();
-    expect(tls.trouble?.code).toBe('D2S_ERR_CONFIG');
+    await tls.files.poll();
+    expect(tls.files.trouble?.code).toBe('D2S_ERR_CONFIG');
     writeFileSync(keyFile, readFileSync(own.keyFile));
-    await tls.poll();
-    expect(tls.trouble).toBeUndefined();
+    await tls.files.poll();
+    expect(tls.files.trouble).toBeUndefined();
     expect(tls.serverOptions(1_000).cert).toBe(textOf(own.certFile));
     expect(tls.numbers).toMatchObject({ notAfterEpochMs: expect.any(Number), replaced: 1 });
   });

@@ -29,7 +29,7 @@ async function errorOf(files: Partial<TlsFiles>): Promise<SidecarError> {
 }
 
 describe('files that can be used', () => {
-  it('give what a server is made of, without a warning', async () => {
+  it('become a server’s options without a warning', async () => {
     const material = await load({ caFile: authority.certFile });
     expect(material.options).toMatchObject({
       cert: textOf(own.certFile),
@@ -41,19 +41,19 @@ describe('files that can be used', () => {
     expect((material.notAfterEpochMs ?? 0) / 86_400_000).toBeCloseTo(Date.now() / 86_400_000 + 30, 0);
   });
 
-  it('may be a chain, and authorities of which there are several', async () => {
+  it('may contain a chain and several authorities', async () => {
     const chain = folder.file('chain.pem', textOf(own.certFile) + textOf(authority.certFile));
     const authorities = folder.file('cas.pem', `# ours\n${textOf(authority.certFile)}${textOf(other.certFile)}`);
     await expect(load({ certFile: chain, caFile: authorities })).resolves.toBeDefined();
   });
 
-  it('are told of when the certificate has expired, and used all the same', async () => {
+  it('cause a warning when the certificate has expired, but are used', async () => {
     const expired = folder.signed(authority, { name: 'plant', days: -1 });
     const { warnings } = await load(expired);
     expect(warnings).toEqual([expect.stringContaining(`listen.tls.certFile: ${expired.certFile} has expired`)]);
   });
 
-  it('are told of when everybody may read the key', async () => {
+  it('cause a warning when every user can read the key', async () => {
     const open = folder.signed(authority, { name: 'plant' });
     chmodSync(open.keyFile, 0o644);
     const { warnings } = await load(open);
@@ -111,7 +111,7 @@ describe('files that are wrong', () => {
       `belongs to certificate 2 of ${swapped}, expected that one to be the first`,
     ],
     ['authorities without one', { caFile: folder.file('no-ca', 's3cr3t') }, 'holds no certificate'],
-  ])('name key, file and what is wrong: %s', async (_what, files, expected) => {
+  ])('are reported with key, file and reason: %s', async (_what, files, expected) => {
     const { code, message } = await errorOf(files);
     expect(code).toBe('D2S_ERR_CONFIG');
     expect(message).toContain(expected);

@@ -219,7 +219,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' });
     });
 
-    it('that is not there is refused, as without TLS', async () => {
+    it('that is absent is reported as refused, as without TLS', async () => {
       await start(1, {}, { dataPath });
       expect(JSON.parse((await get(stand!.port, '/a')).body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_REFUSED' });
     });
@@ -238,7 +238,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       expect(names).toEqual(['localhost']);
     });
 
-    it('is not verified where that is switched off, which is a warning', async () => {
+    it('is not verified if verification is off, with a warning', async () => {
       const port = await secureUpstream(own);
       await start(port, { caFile: another.certFile, serverName: 'other', verify: false }, { dataPath });
       expect((await get(stand!.port, '/a')).body).toBe('ok');
@@ -247,7 +247,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       ]);
     });
 
-    it('that asks for a certificate is shown ours', async () => {
+    it('that asks for a certificate gets ours', async () => {
       const port = await secureUpstream(own, {
         requestCert: true,
         rejectUnauthorized: true,
@@ -263,11 +263,11 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       await start(port, { caFile }, { dataPath });
       expect((await get(stand!.port, '/a')).status).toBe(502);
       writeFileSync(caFile, textOf(authority.certFile));
-      await stand?.sidecar.tls.upstream?.poll();
+      await stand?.sidecar.tls.upstream?.files.poll();
       expect((await get(stand!.port, '/a')).status).toBe(200);
     });
 
-    it('is verified by another name, or no longer, where the configuration says so from then on', async () => {
+    it('is verified by a changed configuration from then on', async () => {
       const port = await secureUpstream(folder.signed(authority, { name: 'x', alternatives: 'DNS:smartweb.plant' }));
       await start(port, { serverName: 'smartweb.plant' }, { dataPath });
       const tls = { caFile: authority.certFile, certFile: undefined, keyFile: undefined };
@@ -297,7 +297,7 @@ describe('whether the upstream is ready', () => {
     expect(await ready()).toBe(200);
   });
 
-  it('is no where its certificate is refused', async () => {
+  it('is false if its certificate is refused', async () => {
     await start(await secureUpstream(own), { caFile: another.certFile }, { monitor });
     expect(await ready()).toBe(503);
   });

@@ -60,7 +60,7 @@ async function open(pair: Pair) {
 }
 
 describe('watched certificate files', () => {
-  it('are looked at every two seconds between watch and close', async () => {
+  it('are polled every two seconds between watch and close', async () => {
     const { watched, timers, stopped } = await open(copies());
     expect(timers).toEqual([]);
     watched.watch();
@@ -70,7 +70,7 @@ describe('watched certificate files', () => {
     expect(stopped()).toBe(1);
   });
 
-  it('that stay the same are given to nobody', async () => {
+  it('that stay the same cause no call', async () => {
     const pair = copies();
     const { watched, given } = await open(pair);
     put(pair, first);
@@ -88,7 +88,7 @@ describe('watched certificate files', () => {
     expect(watched.numbers).toMatchObject({ replaced: 1, unusable: 0 });
   });
 
-  it('are followed through a link that turns, as Kubernetes does it', async () => {
+  it('are followed through a changing link, as in Kubernetes', async () => {
     const data = path.join(folder.folder, 'kubernetes');
     mkdirSync(data);
     for (const [name, source] of [
@@ -111,7 +111,7 @@ describe('watched certificate files', () => {
     expect(given).toEqual([textOf(second.certFile)]);
   });
 
-  it('that do not fit each other for one look are no matter', async () => {
+  it('that mismatch in one poll cause no error', async () => {
     const pair = copies();
     const { watched, given } = await open(pair);
     writeFileSync(pair.certFile, textOf(second.certFile));
@@ -154,7 +154,7 @@ describe('watched certificate files', () => {
 describe('other certificate files', () => {
   const named = (pair: Pair) => ({ section: 'listen.tls', ...pair, caFile: undefined, caKey: 'clientCaFile' }) as const;
 
-  it('are used, and watched, from the moment on at which they are taken over', async () => {
+  it('are used and watched from the takeover on', async () => {
     const { watched, given } = await open(copies());
     const next = copies();
     put(next, second);
@@ -167,7 +167,7 @@ describe('other certificate files', () => {
     expect(given).toEqual([textOf(second.certFile), textOf(first.certFile)]);
   });
 
-  it('are not undone by a look at the ones before that is still under way', async () => {
+  it('are not undone by a running poll of the earlier files', async () => {
     const pair = copies();
     const { watched, given } = await open(pair);
     const next = copies();
@@ -185,7 +185,7 @@ describe('other certificate files', () => {
     ]);
   });
 
-  it('that cannot be used are told at once, and change nothing', async () => {
+  it('that cannot be used are reported at once and change nothing', async () => {
     const { watched, given } = await open(copies());
     await expect(watched.prepare(named({ ...second, keyFile: first.keyFile }))).rejects.toThrow(/does not belong to/);
     await expect(watched.prepare(named({ ...second, keyFile: '/none' }))).rejects.toMatchObject({
@@ -194,7 +194,7 @@ describe('other certificate files', () => {
     expect([given, watched.options.cert]).toEqual([[], textOf(first.certFile)]);
   });
 
-  it('that hold the same are no change', async () => {
+  it('with the same content are no change', async () => {
     const { watched, given } = await open(copies());
     (await watched.prepare(named(copies())))();
     expect([given, watched.numbers.replaced, lines]).toEqual([[], 0, []]);

@@ -133,7 +133,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       expect(one?.order).toBe('bQhre');
     });
 
-    it('an answer of the sidecar’s own is none of the upstream’s', async () => {
+    it('the sidecar’s own answer is not reported as a response', async () => {
       const [one] = await play(async (client) => {
         await client.send(request('GET /calls/1'));
         await client.finals(1);
@@ -142,7 +142,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       expect(one?.order).toBe('bQe');
     });
 
-    it('nothing is observed of a request behind its early response', async () => {
+    it('nothing is observed of a request after its early response', async () => {
       const seen = await play(
         async (client, run) => {
           await client.send(`${request('POST /calls/1', 'Content-Length: 6')}abc`);
@@ -178,7 +178,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       expect([one?.request.describe(), one?.response.describe()]).toEqual(['abcdef', 'fine']);
     });
 
-    it('a head tells its fields as they came, and an interim one is not asked about', async () => {
+    it('a head has its fields as they came, and interim heads are not reported', async () => {
       const [one] = await play(
         async (client) => {
           await client.send(request('GET /a'));

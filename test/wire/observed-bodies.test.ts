@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => upstream.close());
 
 for (const path of paths) {
-  describe(`observers of the ${path.name} are told all, once and in order, and nobody notices:`, () => {
+  describe(`observers of the ${path.name} are told everything once and in order, and no case changes:`, () => {
     const observer = new RecordingObserver();
     const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
     let plane: ObservedPlane;

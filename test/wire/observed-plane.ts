@@ -47,8 +47,10 @@ export class ObservedPlane {
     };
     const host = '127.0.0.1';
     const upstream = new Upstream({ host, port, connectTimeoutMs: 5_000 }, systemClock);
+    const memory = new RequestMemory(new MemoryBudget());
+    const stalled = new StalledWrites(memory.budget, systemClock);
     const gateway = new Gateway(
-      { ...limits, upstreamHost: host, upstreamPort: port, connectTimeoutMs: 5_000 },
+      { ...limits, memory, stalled, upstreamHost: host, upstreamPort: port, connectTimeoutMs: 5_000 },
       this.reporter,
       systemClock,
       logger,
@@ -60,8 +62,8 @@ export class ObservedPlane {
       writes: new WriteBatch(),
       silence: new SilenceWatch(),
       buffers: new ReadBuffers(),
-      memory: new RequestMemory(new MemoryBudget()),
-      stalled: new StalledWrites(new MemoryBudget(), systemClock),
+      memory,
+      stalled,
     };
     this.#dispatcher = new Dispatcher(
       { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },

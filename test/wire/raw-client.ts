@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import { resetConnection } from '../../src/tls/reset.ts';
+import { resetConnection } from '../../src/tls/connection-end.ts';
 import type { CaseRun, EndingSeen } from './case-run.ts';
 import { isInterim, type Message, MessageReader, methodOf } from './message-reader.ts';
 import { SplitWriter } from './split-writer.ts';

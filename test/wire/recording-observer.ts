@@ -54,6 +54,7 @@ export class ExchangeSeen {
 /** Observes all of every exchange, and keeps it by the token of the run (`X-Case`). */
 export class RecordingObserver implements ExchangeObserver {
   readonly #seen = new Map<string, ExchangeSeen[]>();
+  readonly #seenOf = new WeakMap<Exchange, ExchangeSeen>();
   readonly #tellNext: (moment: Moment, exchange: Exchange) => void;
 
   /** `tellNext` is called behind each moment taken down, and may throw. */
@@ -80,14 +81,14 @@ export class RecordingObserver implements ExchangeObserver {
     const seen = new ExchangeSeen(exchange);
     const token = exchange.request.field('x-case') ?? '';
     this.#seen.set(token, [...this.seenOf(token), seen]);
-    exchange.note = seen;
+    this.#seenOf.set(exchange, seen);
     exchange.wantsResponse = true;
     exchange.requestObserver = this.#reader(exchange, seen.request, 'requestBytes', 'requestEnd');
     this.#note(exchange, 'begin');
   }
 
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
-    const seen = exchange.note as ExchangeSeen;
+    const seen = this.#find(exchange);
     seen.head = response;
     if (response.status === 101) exchange.tunnelObserver = this.#tunnelReader(exchange, seen);
     else exchange.responseObserver = this.#reader(exchange, seen.response, 'responseBytes', 'responseEnd');
@@ -95,8 +96,12 @@ export class RecordingObserver implements ExchangeObserver {
   }
 
   onEnd(exchange: Exchange, ending: Ending): void {
-    (exchange.note as ExchangeSeen).ending = ending;
+    this.#find(exchange).ending = ending;
     this.#note(exchange, 'end');
+  }
+
+  #find(exchange: Exchange): ExchangeSeen {
+    return this.#seenOf.get(exchange) as ExchangeSeen;
   }
 
   #reader(exchange: Exchange, body: BodySeen, onBytes: Moment, onEnd: Moment): BodyObserver {
@@ -116,13 +121,13 @@ export class RecordingObserver implements ExchangeObserver {
 
   #onBytes(exchange: Exchange, body: BodySeen, moment: Moment, bytes: Buffer): void {
     // An empty piece would be a moment of its own in `order`, and none is ever given.
-    if (bytes.length === 0) (exchange.note as ExchangeSeen).order += '?';
+    if (bytes.length === 0) this.#find(exchange).order += '?';
     body.add(bytes);
     this.#note(exchange, moment);
   }
 
   #note(exchange: Exchange, moment: Moment): void {
-    (exchange.note as ExchangeSeen).note(moment);
+    this.#find(exchange).note(moment);
     this.#tellNext(moment, exchange);
   }
 }

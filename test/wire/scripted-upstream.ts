@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
-import { resetConnection } from '../../src/tls/reset.ts';
+import { resetConnection } from '../../src/tls/connection-end.ts';
 import type { CaseRun, EndingSeen } from './case-run.ts';
 import { fieldOf, type Message, MessageReader } from './message-reader.ts';
 import { SplitWriter } from './split-writer.ts';

@@ -1,20 +1,28 @@
 /** The client's side of the control socket: sends one command, reads one answer. */
 import net from 'node:net';
-import { SidecarError } from '../../base/errors.ts';
+import { isErrno, toErrno } from '../../base/errors.ts';
 import {
   type ControlCommand,
+  ControlError,
   type ControlStatus,
   MAX_ANSWER_BYTES,
   MAX_REPORT_BYTES,
   parseAnswer,
   type ReloadAnswer,
 } from './protocol.ts';
-import { isErrno, toErrno } from './socket-folder.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
-
 const RELOAD_TIMEOUT_MS = 60_000;
+
+interface Conversation {
+  readonly socket: net.Socket;
+  readonly status: ControlStatus;
+  readonly reload?: ReloadAnswer | undefined;
+  readonly isReady?: boolean | undefined;
+  /** What has already arrived after the answer. */
+  readonly rest: Buffer;
+}
 
 /** Sends one command. Throws D2S_ERR_CONTROL if nothing listens there, it is not a sidecar, or it refuses. */
 export async function sendCommand(socketPath: string, command: ControlCommand): Promise<ControlStatus> {
@@ -23,13 +31,12 @@ export async function sendCommand(socketPath: string, command: ControlCommand): 
   return status;
 }
 
-/** Makes the sidecar read its configuration again. Throws like `sendCommand`. */
 export async function requestReload(
   socketPath: string,
 ): Promise<{ readonly status: ControlStatus; readonly reload: ReloadAnswer }> {
   const { socket, status, reload } = await converse(socketPath, 'reload', RELOAD_TIMEOUT_MS);
   socket.destroy();
-  if (reload === undefined) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath}: not the answer of a sidecar`);
+  if (reload === undefined) throw notASidecar(socketPath);
   return { status, reload };
 }
 
@@ -39,7 +46,7 @@ export async function requestHealth(
 ): Promise<{ readonly status: ControlStatus; readonly isReady: boolean }> {
   const { socket, status, isReady } = await converse(socketPath, 'health');
   socket.destroy();
-  if (isReady === undefined) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath}: not the answer of a sidecar`);
+  if (isReady === undefined) throw notASidecar(socketPath);
   return { status, isReady };
 }
 
@@ -48,22 +55,24 @@ export async function requestReport(
   socketPath: string,
   hasUsers: boolean,
 ): Promise<{ readonly status: ControlStatus; readonly text: string }> {
-  const { socket, status, behind } = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
-  const fail = (reason: string) => new SidecarError('D2S_ERR_CONTROL', `${socketPath}: ${reason}`);
-  const chunks = [behind];
-  let chars = 0;
+  const { socket, status, rest } = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
+  const chunks = [rest];
+  let bytes = rest.length;
   try {
     // The timeout applies to each chunk: the sidecar writes the report beside its traffic.
-    for await (const chunk of socket as AsyncIterable<string>) {
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
       chunks.push(chunk);
-      chars += chunk.length;
-      if (chars > MAX_REPORT_BYTES) throw fail(`the report is larger than ${MAX_REPORT_BYTES} bytes`);
+      bytes += chunk.length;
+      if (bytes > MAX_REPORT_BYTES)
+        throw new ControlError(`${socketPath}: the report is larger than ${MAX_REPORT_BYTES} bytes`);
     }
   } catch (cause) {
-    throw cause instanceof SidecarError ? cause : fail(`the report was broken off: ${toErrno(cause)}`);
+    throw cause instanceof ControlError
+      ? cause
+      : new ControlError(`${socketPath}: the report was broken off: ${toErrno(cause)}`);
   }
-  const text = chunks.join('');
-  if (!text.endsWith('\n')) throw fail('the report was broken off');
+  const text = Buffer.concat(chunks).toString('utf8');
+  if (!text.endsWith('\n')) throw new ControlError(`${socketPath}: the report was broken off`);
   return { status, text };
 }
 
@@ -100,48 +109,42 @@ export async function isListening(socketPath: string): Promise<boolean> {
   });
 }
 
-async function converse(
+function converse(
   socketPath: string,
   command: ControlCommand,
   timeoutMs: number = ANSWER_TIMEOUT_MS,
-): Promise<{
-  readonly socket: net.Socket;
-  readonly status: ControlStatus;
-  readonly reload?: ReloadAnswer | undefined;
-  readonly isReady?: boolean | undefined;
-  /** Text that has already arrived after the answer. */
-  readonly behind: string;
-}> {
-  return await new Promise((resolve, reject) => {
+): Promise<Conversation> {
+  return new Promise((resolve, reject) => {
     const socket = net.connect(socketPath);
-    const fail = (reason: string, cause?: unknown) => {
+    const fail = (error: ControlError) => {
       socket.destroy();
-      reject(new SidecarError('D2S_ERR_CONTROL', `${socketPath}: ${reason}`, { cause }));
+      reject(error);
     };
-    let text = '';
-    socket.setEncoding('utf8');
-    socket.setTimeout(timeoutMs, () => fail('no answer'));
-    socket.on('error', (error) => fail(`cannot be reached: ${toErrno(error)}`, error));
-    socket.once('close', () => fail('closed without an answer'));
-    const onData = (chunk: string) => {
-      text += chunk;
-      const end = text.indexOf('\n');
+    let received = Buffer.alloc(0);
+    socket.setTimeout(timeoutMs, () => fail(new ControlError(`${socketPath}: no answer`)));
+    socket.on('error', (cause) => fail(new ControlError(`${socketPath}: cannot be reached: ${toErrno(cause)}`, cause)));
+    socket.once('close', () => fail(new ControlError(`${socketPath}: closed without an answer`)));
+    const onData = (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      const end = received.indexOf('\n');
       if (end < 0) {
-        if (text.length > MAX_ANSWER_BYTES) fail('not the answer of a sidecar');
+        if (received.length > MAX_ANSWER_BYTES) fail(notASidecar(socketPath));
         return;
       }
-      const answer = parseAnswer(text.slice(0, end));
-      if (answer === undefined) fail('not the answer of a sidecar');
-      else if (answer.kind === 'refused') fail(answer.reason);
-      else {
-        socket.off('data', onData);
-        // The rest waits in the socket until the caller reads it; after other commands only the end follows.
-        if (command.startsWith('report')) socket.pause();
-        const { status, reload, isReady } = answer;
-        resolve({ socket, status, reload, isReady, behind: text.slice(end + 1) });
-      }
+      const answer = parseAnswer(received.toString('utf8', 0, end));
+      if (answer === undefined) return fail(notASidecar(socketPath));
+      if (answer.kind === 'refused') return fail(new ControlError(`${socketPath}: ${answer.reason}`));
+      socket.off('data', onData);
+      // The rest waits in the socket until the caller reads it; after other commands only the end follows.
+      if (command.startsWith('report')) socket.pause();
+      const { status, reload, isReady } = answer;
+      resolve({ socket, status, reload, isReady, rest: received.subarray(end + 1) });
     };
     socket.on('data', onData);
     socket.write(`${command}\n`);
   });
+}
+
+function notASidecar(socketPath: string): ControlError {
+  return new ControlError(`${socketPath}: not the answer of a sidecar`);
 }

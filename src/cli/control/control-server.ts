@@ -7,17 +7,18 @@ import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { pipeline, type Readable } from 'node:stream';
-import { SidecarError } from '../../base/errors.ts';
+import { isErrno, toErrno } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { isListening } from './control-client.ts';
 import {
   type ControlAnswer,
+  ControlError,
   type ControlStatus,
   isControlCommand,
   MAX_COMMAND_BYTES,
   type ReloadAnswer,
 } from './protocol.ts';
-import { isErrno, makePrivateFolder, toErrno } from './socket-folder.ts';
+import { makePrivateFolder } from './socket-folder.ts';
 
 export interface ControlTarget {
   status(): ControlStatus;
@@ -61,10 +62,7 @@ export class ControlServer {
     idleTimeoutMs: number = IDLE_TIMEOUT_MS,
   ): Promise<ControlServer> {
     if (Buffer.byteLength(socketPath, 'utf8') > MAX_PATH_BYTES) {
-      throw new SidecarError(
-        'D2S_ERR_CONTROL',
-        `${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`,
-      );
+      throw new ControlError(`${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`);
     }
     makePrivateFolder(path.dirname(path.resolve(socketPath)));
     await removeStale(socketPath);
@@ -83,7 +81,7 @@ export class ControlServer {
     this.#server.on('drop', () => {
       this.#turnedAway += 1;
       // Log this once: a client that keeps connecting must not fill the log.
-      if (this.#turnedAway === 1) this.#logger.warn({ clients: MAX_CLIENTS }, 'control socket turns clients away');
+      if (this.#turnedAway === 1) this.#logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients');
     });
   }
 
@@ -96,7 +94,6 @@ export class ControlServer {
     this.#server.close();
   }
 
-  /** Also disconnects those clients; for tests, where the process goes on. */
   destroy(): void {
     this.close();
     for (const client of this.#clients) client.destroy();
@@ -118,12 +115,11 @@ export class ControlServer {
       chmodSync(this.path, SOCKET_MODE);
     } catch (cause) {
       this.#server.close();
-      throw new SidecarError('D2S_ERR_CONTROL', `${this.path} cannot be opened: ${toErrno(cause)}`, { cause });
+      throw new ControlError(`${this.path} cannot be opened: ${toErrno(cause)}`, cause);
     } finally {
       process.umask(umask);
     }
     this.#server.on('error', (error) => this.#logger.warn({ reason: toErrno(error) }, 'control socket failed'));
-    // The control socket must not keep the process alive.
     this.#server.unref();
   }
 
@@ -183,32 +179,35 @@ export class ControlServer {
   }
 
   #obey(command: string, socket: net.Socket): void {
+    const target = this.#target;
     if (!isControlCommand(command)) {
-      socket.end(toLine({ kind: 'refused', reason: 'not a command that this sidecar knows' }));
+      socket.end(toLine({ kind: 'refused', reason: 'unknown command' }));
       return;
     }
-    if (command === 'reload') {
-      void this.#reload(socket);
-      return;
+    switch (command) {
+      case 'reload':
+        void this.#reload(socket);
+        return;
+      case 'health':
+        void this.#tellHealth(socket);
+        return;
+      case 'report':
+      case 'report-with-users':
+        void this.#report(socket, command === 'report-with-users');
+        return;
+      case 'status':
+        socket.end(toLine({ kind: 'ok', status: target.status() }));
+        return;
+      case 'drain':
+        target.drain();
+        socket.end(toLine({ kind: 'ok', status: target.status() }));
+        return;
+      case 'shutdown':
+        // The connection stays open until the process ends: its closing tells the client that the sidecar has gone.
+        socket.setTimeout(0);
+        socket.write(toLine({ kind: 'ok', status: target.status() }));
+        target.shutdown();
     }
-    if (command === 'health') {
-      void this.#tellHealth(socket);
-      return;
-    }
-    if (command === 'report' || command === 'report-with-users') {
-      void this.#report(socket, command === 'report-with-users');
-      return;
-    }
-    if (command === 'drain') this.#target.drain();
-    const answer = toLine({ kind: 'ok', status: this.#target.status() });
-    if (command !== 'shutdown') {
-      socket.end(answer);
-      return;
-    }
-    // The connection stays open until the process ends: its closing tells the client that the sidecar has gone.
-    socket.setTimeout(0);
-    socket.write(answer);
-    this.#target.shutdown();
   }
 }
 
@@ -222,7 +221,7 @@ function shortened(answer: ReloadAnswer): ReloadAnswer {
     if (left >= 0) problems.push(problem);
   }
   const more = answer.problems.length - problems.length;
-  if (more > 0) problems.push(`${more} more, which the log of the sidecar tells`);
+  if (more > 0) problems.push(`${more} more, which the log of the sidecar lists`);
   return { ...answer, problems };
 }
 
@@ -233,11 +232,10 @@ async function removeStale(socketPath: string): Promise<void> {
     isSocket = lstatSync(socketPath).isSocket();
   } catch (cause) {
     if (isErrno(cause, 'ENOENT')) return;
-    throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} cannot be looked at: ${toErrno(cause)}`, { cause });
+    throw new ControlError(`${socketPath} cannot be inspected: ${toErrno(cause)}`, cause);
   }
-  if (!isSocket) throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is there and is not a socket`);
-  if (await isListening(socketPath))
-    throw new SidecarError('D2S_ERR_CONTROL', `${socketPath} is in use by another process`);
+  if (!isSocket) throw new ControlError(`${socketPath} exists and is not a socket`);
+  if (await isListening(socketPath)) throw new ControlError(`${socketPath} is in use by another process`);
   rmSync(socketPath, { force: true });
 }
 

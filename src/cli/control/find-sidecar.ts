@@ -1,12 +1,12 @@
 /** Finds the one among this user's sidecars that a command is for. */
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, SidecarError } from '../../base/errors.ts';
+import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
 import { isListening, sendCommand } from './control-client.ts';
-import type { ControlStatus } from './protocol.ts';
-import { checkPrivateFolder, defaultFolder, defaultSocketPath, isErrno } from './socket-folder.ts';
+import { ControlError, type ControlStatus } from './protocol.ts';
+import { checkPrivateFolder, defaultFolder, defaultSocketPath } from './socket-folder.ts';
 
-export interface Wanted {
+interface Wanted {
   readonly socket?: string | undefined;
   readonly pid?: number | undefined;
   /** The folder of sockets without a configured path. */
@@ -26,23 +26,21 @@ export async function findSidecar({ socket, pid, folder = defaultFolder() }: Wan
   if (pid !== undefined) {
     const wanted = defaultSocketPath(pid, folder);
     if (live.some((one) => one.path === wanted)) return wanted;
-    throw new SidecarError(
-      'D2S_ERR_CONTROL',
-      `no running sidecar of this user has the process id ${pid} (looked in ${folder})`,
+    throw new ControlError(
+      `no running sidecar of this user has the process id ${pid} (looked in ${folder}); run this as its user, and in its container`,
     );
   }
   const [only, ...others] = live;
   if (only === undefined) {
-    throw new SidecarError(
-      'D2S_ERR_CONTROL',
-      `no running sidecar of this user found in ${folder}; --control names its socket`,
+    throw new ControlError(
+      `no running sidecar of this user found in ${folder}; run this as its user, and in its container, or name its socket by --control`,
     );
   }
   if (others.length === 0) return only.path;
   const list = live.map(
     ({ status }) => `  --pid ${status.pid}  listens on ${status.listen}, monitor on ${status.monitor}`,
   );
-  throw new ConfigError([`${live.length} sidecars are running, expected --pid to say which one:`, ...list].join('\n'));
+  throw new ConfigError([`${live.length} sidecars are running, expected --pid to choose one:`, ...list].join('\n'));
 }
 
 interface Live {

@@ -5,7 +5,8 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { SidecarError } from '../../base/errors.ts';
+import { isErrno, toErrno } from '../../base/errors.ts';
+import { ControlError } from './protocol.ts';
 
 const PRIVATE_FOLDER_MODE = 0o700;
 const GROUP_OR_OTHERS_WRITE = 0o022;
@@ -15,7 +16,6 @@ export function defaultFolder(): string {
   return path.join(tmpdir(), `d2-sidecar-${userId() ?? 'user'}`);
 }
 
-/** `/tmp/d2-sidecar-1000/4711.sock` */
 export function defaultSocketPath(pid: number, folder: string = defaultFolder()): string {
   return path.join(folder, `${pid}.sock`);
 }
@@ -26,7 +26,7 @@ export function makePrivateFolder(folder: string): void {
     mkdirSync(folder, { mode: PRIVATE_FOLDER_MODE });
   } catch (cause) {
     if (!isErrno(cause, 'EEXIST')) {
-      throw new SidecarError('D2S_ERR_CONTROL', `${folder} cannot be made: ${toErrno(cause)}`, { cause });
+      throw new ControlError(`${folder} cannot be created: ${toErrno(cause)}`, cause);
     }
   }
   checkPrivateFolder(folder);
@@ -39,25 +39,15 @@ export function checkPrivateFolder(folder: string): void {
     // lstat: the owner of a link, even of one to a folder of ours, could point it elsewhere later.
     found = lstatSync(folder);
   } catch (cause) {
-    throw new SidecarError('D2S_ERR_CONTROL', `${folder} cannot be looked at: ${toErrno(cause)}`, { cause });
+    throw new ControlError(`${folder} cannot be inspected: ${toErrno(cause)}`, cause);
   }
   const owner = userId();
-  if (!found.isDirectory())
-    throw new SidecarError('D2S_ERR_CONTROL', `${folder} is not a folder (links are not followed)`);
+  if (!found.isDirectory()) throw new ControlError(`${folder} is not a folder (links are not followed)`);
   const isOurs = owner === undefined || found.uid === owner;
   if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
-  throw new SidecarError(
-    'D2S_ERR_CONTROL',
-    `${folder} has to belong to user ${owner} and be closed to others (mode 0700); a folder that is absent is made so`,
+  throw new ControlError(
+    `${folder} must belong to user ${owner} and be closed to others (mode 0700); a missing folder is created so`,
   );
-}
-
-export function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
-}
-
-export function toErrno(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
 function userId(): number | undefined {

@@ -1,5 +1,5 @@
 /** The channels of a survey. Channels that differ only in segments that look like data become one template. */
-import type { CometWhen } from '../../measure/classify/comet-rule-compiler.ts';
+import type { CometWhen } from '../../config/rules/comet-rules.ts';
 import { type Bounds, MAX_CHANNELS, MAX_SEGMENTS } from './bounds.ts';
 import { looksLikeWord } from './looks.ts';
 import { NameNode, VARIABLE } from './name-node.ts';

@@ -6,7 +6,6 @@ import { toShownText } from '../../base/shown-text.ts';
 import { SKIPPED_WORDS } from './bounds.ts';
 import type { ChannelEvent, HeardChannel } from './heard-channels.ts';
 import { toRuleLines } from './rule-lines.ts';
-import { toFields } from './shown-field.ts';
 import type { Findings } from './survey.ts';
 import type { Tally } from './tally.ts';
 
@@ -59,7 +58,7 @@ function toChannelLines({ pattern, record }: HeardChannel): string[] {
 }
 
 function toShapeLines(tally: Tally): string[] {
-  const fields = toFields(tally);
+  const { fields } = tally;
   const width = Math.min(MAX_WIDTH, Math.max(0, ...fields.map(({ pointer }) => pointer.length)));
   const lines = fields.slice(0, MAX_FIELDS_SHOWN).map(({ pointer, types, isAlways, isName }) => {
     const often = `${isAlways ? 'always' : 'sometimes'}${isName ? ', a name by its key' : ''}`;

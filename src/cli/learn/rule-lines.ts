@@ -1,6 +1,5 @@
 import { isService } from '../../protocol/bayeux/channel.ts';
 import type { HeardChannel } from './heard-channels.ts';
-import { toFields } from './shown-field.ts';
 import type { Tally } from './tally.ts';
 
 /**
@@ -48,8 +47,8 @@ export function toRuleLines({ pattern, captures, record }: HeardChannel): string
 
 /** `, such as {/task}, {/procedure}` */
 function toExamples(captures: readonly string[], tally: Tally | undefined): string {
-  const fields = tally === undefined ? [] : toFields(tally).filter(({ isName }) => isName);
-  const names = [...captures, ...fields.slice(0, MAX_EXAMPLES).map(({ pointer }) => pointer)];
+  const fields = (tally?.fields ?? []).filter(({ isName }) => isName).slice(0, MAX_EXAMPLES);
+  const names = [...captures, ...fields.map(({ pointer }) => pointer)];
   return names.length === 0 ? '' : `, such as ${names.map((name) => `{${name}}`).join(', ')}`;
 }
 

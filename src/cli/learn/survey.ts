@@ -5,8 +5,8 @@
  * This folder is pure: messages in, a report out. Only `d2-sidecar learn` uses it, never a serving sidecar.
  */
 import { createHash } from 'node:crypto';
+import type { CometWhen } from '../../config/rules/comet-rules.ts';
 import { CometClassifier, type CometClassifierConfig } from '../../measure/classify/comet-classifier.ts';
-import type { CometWhen } from '../../measure/classify/comet-rule-compiler.ts';
 import { isMeta, META_HANDSHAKE, META_SUBSCRIBE, META_UNSUBSCRIBE } from '../../protocol/bayeux/channel.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { Bounds, MAX_KNOWN_DATA, MAX_QUESTIONS } from './bounds.ts';
@@ -37,7 +37,7 @@ export class Survey {
   #clients = 0;
   #failures = 0;
 
-  /** `config`: the rules in force. Throws `D2S_ERR_CONFIG` for an unusable rule. */
+  /** `config`: the rules in force. */
   constructor(config: CometClassifierConfig) {
     this.#rules = new CometClassifier(config);
     this.#replyChannels = new Set(config.rules.map(({ reply }) => reply?.channel));

@@ -16,6 +16,16 @@ export class Field {
   }
 }
 
+export interface ShownField {
+  /** JSON Pointer into data; `{}` is any key, `{n}` any entry of a list. */
+  readonly pointer: string;
+  readonly types: readonly DataType[];
+  /** The field is there whenever its object is. */
+  readonly isAlways: boolean;
+  /** Its key suggests the name of a call or of an object. */
+  readonly isName: boolean;
+}
+
 export class Tally {
   count = 0;
   /** How many of these a rule reads, built-in or configured. */
@@ -50,6 +60,13 @@ export class Tally {
     visit(data, this.root, 0);
   }
 
+  /** The fields in document order. Data that is always an object is no field itself. */
+  get fields(): readonly ShownField[] {
+    return toFields(this.root, '', this.count).filter(
+      ({ pointer, types }) => pointer !== '' || types.join() !== 'object',
+    );
+  }
+
   add(other: Tally): void {
     this.count += other.count;
     this.read += other.read;
@@ -62,6 +79,17 @@ export class Tally {
     node.fold(MAX_KEYS, (key) => isAny || isKnownData(key));
     for (const child of node.children.values()) this.settle(isKnownData, child);
   }
+}
+
+function toFields({ value, children }: NameNode<Field>, pointer: string, most: number): ShownField[] {
+  if (value === undefined) return [];
+  const types = [...value.types].sort();
+  const isText = types.includes('text') && types.every((type) => type === 'text' || type === 'null');
+  const isName = isText && !pointer.includes('{') && NAME_KEY.test(pointer);
+  return [
+    { pointer, types, isAlways: value.times >= most, isName },
+    ...[...children].flatMap(([key, child]) => toFields(child, `${pointer}/${child.name ?? key}`, value.times)),
+  ];
 }
 
 /** Whether an object's keys are data: several keys, each in few messages, all of one shape: `{ "smith": {…} }`. */
@@ -83,3 +111,5 @@ function typeOf(value: unknown): DataType {
 
 const ITEM = '{n}';
 const MIN_MAP_KEYS = 3;
+const NAME_KEY =
+  /(?:name|rpc|method|function|procedure|operation|command|action|event|interface|iface|module|component|service|task|object|tag|item|point|signal|topic)(?:_?id)?$/i;

@@ -1,21 +1,11 @@
+import { withoutMapping } from '../../base/address.ts';
+import { NS_PER_S } from '../../base/clock.ts';
 import type { CallSession, EndedCall } from '../../measure/record/call-observer.ts';
 
 /** Longer names are cut. */
 const MAX_NAME_CHARS = 512;
-const NS_PER_S = 1e9;
 /** Any other method is logged as `(other)`: the client chooses that text, and it may hold a secret. */
-const METHODS: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'DELETE',
-  'PATCH',
-  'OPTIONS',
-  'CONNECT',
-  'TRACE',
-]);
-const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
+const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT DELETE PATCH OPTIONS CONNECT TRACE'.split(' '));
 const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
 /**
@@ -41,7 +31,7 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
 
 function toPersonal({ remoteAddress }: EndedCall, session: CallSession | undefined): string {
   const user = session?.userName ?? null;
-  const address = remoteAddress.replace(MAPPED_IPV4, '');
+  const address = withoutMapping(remoteAddress);
   const verified = session === undefined || user === null ? 'null' : `${session.isVerified}`;
   return `"user":${user === null ? 'null' : JSON.stringify(user)},"verified":${verified},"remoteAddress":${JSON.stringify(address)},`;
 }

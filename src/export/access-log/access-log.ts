@@ -6,9 +6,9 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
-import { type CallObserver, type EndedCall, toEpochMs } from '../../measure/record/call-observer.ts';
+import { type CallObserver, type EndedCall, isError, toEpochMs } from '../../measure/record/call-observer.ts';
 import { TimeText, toAccessLine } from './access-line.ts';
-import { type LineCounts, LineFile, type LineFileOptions } from './line-file.ts';
+import { type LineCounts, LineFile } from './line-file.ts';
 
 /** The `accessLog` section when its `file` is set. */
 export type AccessLogOptions = Config['accessLog'] & { readonly file: string };
@@ -23,9 +23,9 @@ export interface AccessLogParts {
 
 export class AccessLog implements CallObserver {
   readonly wantsBytes = true;
+  readonly file: LineFile;
   readonly #clock: Clock;
   readonly #random: () => number;
-  readonly #file: LineFile;
   readonly #times = new TimeText();
   #options: AccessLogOptions;
 
@@ -33,37 +33,23 @@ export class AccessLog implements CallObserver {
     this.#options = options;
     this.#clock = clock;
     this.#random = random;
-    this.#file = new LineFile(toFileOptions(options), counts, logger);
+    this.file = new LineFile(options, counts, logger);
   }
 
   get wantsOthers(): boolean {
     return this.#options.others;
   }
 
-  get waitingBytes(): number {
-    return this.#file.waitingBytes;
-  }
-
   callEnded(call: EndedCall): void {
     if (this.#isWanted(call)) {
-      this.#file.write(toAccessLine(call, this.#times.of(toEpochMs(this.#clock, call.endedNs)), this.#options.users));
+      this.file.write(toAccessLine(call, this.#times.of(toEpochMs(this.#clock, call.endedNs)), this.#options.users));
     }
-  }
-
-  /** See `LineFile.reopen`. */
-  reopen(): void {
-    this.#file.reopen();
   }
 
   /** The caller has to read `wantsOthers` again. */
   reconfigure(options: AccessLogOptions): void {
     this.#options = options;
-    this.#file.reconfigure(toFileOptions(options));
-  }
-
-  /** See `LineFile.close`. */
-  async close(limitMs: number): Promise<void> {
-    await this.#file.close(limitMs);
+    this.file.reconfigure(options);
   }
 
   #isWanted(call: EndedCall): boolean {
@@ -72,13 +58,4 @@ export class AccessLog implements CallObserver {
     if (slowerThanMs > 0 && call.endedNs - call.beganNs <= slowerThanMs * NS_PER_MS) return false;
     return sample >= 1 || this.#random() < sample;
   }
-}
-
-/** The same definition as in the statistics: status 500 and above, or no answer. */
-function isError({ outcome, status }: EndedCall): boolean {
-  return outcome === 'failed' || (outcome === 'answered' && status >= 500);
-}
-
-function toFileOptions({ file, maxBytes, keep }: AccessLogOptions): LineFileOptions {
-  return { path: file, maxBytes, keep };
 }

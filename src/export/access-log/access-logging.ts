@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { Config } from '../../config/config.ts';
 import type { CallObservers } from '../../measure/record/call-observer.ts';
 import type { AccessLog, AccessLogOptions } from './access-log.ts';
@@ -36,18 +37,18 @@ export class AccessLogging {
   }
 
   get waitingBytes(): number {
-    return this.#log?.waitingBytes ?? 0;
+    return this.#log?.file.waitingBytes ?? 0;
   }
 
   /** Call it after the file has been moved away, e.g. by logrotate. */
   reopen(): void {
-    this.#log?.reopen();
+    this.#log?.file.reopen();
   }
 
   /** Returns a function that applies the new configuration. */
   async prepare(config: Config['accessLog']): Promise<() => void> {
     const { file } = config;
-    if (file === undefined) return () => this.#turnOff();
+    if (file === undefined) return () => void this.close();
     const options = { ...config, file };
     const { AccessLog: Loaded } = await import('./access-log.ts');
     return () => this.#use(options, Loaded);
@@ -59,7 +60,7 @@ export class AccessLogging {
     if (log === undefined) return;
     this.#parts.observers.remove(log);
     this.#log = undefined;
-    await log.close(CLOSE_MS);
+    await log.file.close(CLOSE_MS);
   }
 
   #use(options: AccessLogOptions, Loaded: typeof AccessLog): void {
@@ -70,8 +71,29 @@ export class AccessLogging {
     observers.remove(this.#log);
     observers.add(this.#log);
   }
-
-  #turnOff(): void {
-    void this.close();
-  }
 }
+
+/** Read only while the access log is on. */
+export const ACCESS_LOG_METRICS: readonly MetricDescription<Pick<AccessLogging, 'counts' | 'waitingBytes'>>[] = [
+  counter('d2_sidecar_access_log_lines_total', 'Lines that the access log has got.', ({ counts }) => counts.written),
+  counter(
+    'd2_sidecar_access_log_lost_lines_total',
+    'Lines of the access log that were lost: its file could not be written, or its reader was too slow.',
+    ({ counts }) => counts.lost,
+  ),
+  counter(
+    'd2_sidecar_access_log_failures_total',
+    'Times that the file of the access log could not be opened, written or set aside.',
+    ({ counts }) => counts.failures,
+  ),
+  counter(
+    'd2_sidecar_access_log_rotations_total',
+    'Times that the file of the access log was set aside for its size.',
+    ({ counts }) => counts.rotations,
+  ),
+  gauge(
+    'd2_sidecar_access_log_waiting_bytes',
+    'Bytes that wait to be written to the access log.',
+    ({ waitingBytes }) => waitingBytes,
+  ),
+];

@@ -29,8 +29,6 @@ import { shiftFiles } from './shift-files.ts';
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Size of one write. Under heavy traffic a batch is written as soon as it is full. */
 const BATCH_BYTES = 64 * 1024;
-/** The most UTF-8 bytes that one UTF-16 unit can take. */
-const MOST_BYTES = 3;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
 /** Retry interval for a full FIFO: nothing signals that its reader has read. */
@@ -43,10 +41,10 @@ const LINE_FEED = 0x0a;
 const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
 export interface LineFileOptions {
-  readonly path: string;
+  readonly file: string;
   /** The file is rotated from this size on; 0: never. Only for regular files. */
   readonly maxBytes: number;
-  /** Number of rotated files that are kept: `path.1` is the youngest. */
+  /** Number of rotated files that are kept: `file.1` is the youngest. */
   readonly keep: number;
 }
 
@@ -58,10 +56,6 @@ export interface LineCounts {
   failures: number;
   /** Rotations because of the size. */
   rotations: number;
-}
-
-export function createLineCounts(): LineCounts {
-  return { written: 0, lost: 0, failures: 0, rotations: 0 };
 }
 
 /** Overrides for tests: the retry interval and the size of the queue. */
@@ -81,11 +75,9 @@ export class LineFile {
   #bytes = 0;
   #rotateAtBytes = Number.POSITIVE_INFINITY;
   #isReopenDue = false;
-  /** Full batches, and the one being filled. As bytes, since concatenated strings cost more the longer they live. */
-  #full: Buffer[] = [];
-  #fullBytes = 0;
-  #batch: Buffer | undefined;
-  #batchBytes = 0;
+  /** As bytes, since concatenated strings cost more the longer they live. */
+  #lines: Buffer[] = [];
+  #lineBytes = 0;
   /** The unwritten part of a batch, and whether its first line has been written in part. */
   #rest: Buffer | undefined;
   #isTorn = false;
@@ -112,7 +104,7 @@ export class LineFile {
   }
 
   get waitingBytes(): number {
-    return this.#fullBytes + this.#batchBytes + (this.#rest?.length ?? 0);
+    return this.#lineBytes + (this.#rest?.length ?? 0);
   }
 
   /** Never throws and never waits. `line` ends with its line feed. */
@@ -121,26 +113,13 @@ export class LineFile {
       this.#lose(1);
       return;
     }
-    this.#append(line);
+    const bytes = Buffer.from(line);
+    this.#lines.push(bytes);
+    this.#lineBytes += bytes.length;
     if (this.#work !== undefined) return;
     if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
     // Sooner under heavy traffic, but not before a retry is due.
-    else if (this.#full.length > 0 && !this.#isRetryDue) this.#begin();
-  }
-
-  #append(line: string): void {
-    const mostBytes = line.length * MOST_BYTES;
-    if (this.#batchBytes + mostBytes > BATCH_BYTES) this.#endBatch();
-    this.#batch ??= Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, mostBytes));
-    this.#batchBytes += this.#batch.write(line, this.#batchBytes, 'utf8');
-  }
-
-  #endBatch(): void {
-    if (this.#batch === undefined || this.#batchBytes === 0) return;
-    this.#full.push(this.#batch.subarray(0, this.#batchBytes));
-    this.#fullBytes += this.#batchBytes;
-    this.#batch = undefined;
-    this.#batchBytes = 0;
+    else if (this.#lineBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
   }
 
   /** Call it after the file has been moved away: the next batch goes to a new file. No line is lost. */
@@ -151,7 +130,7 @@ export class LineFile {
 
   /** The new path and size apply from the next batch on. */
   reconfigure(options: LineFileOptions): void {
-    const isElsewhere = options.path !== this.#options.path;
+    const isElsewhere = options.file !== this.#options.file;
     this.#options = options;
     this.#planRotation();
     if (isElsewhere) this.reopen();
@@ -165,15 +144,12 @@ export class LineFile {
     await Promise.race([this.#finish(), isLate]);
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#endBatch();
-    for (const bytes of [...this.#full, this.#rest]) this.#lose(countLines(bytes));
-    this.#full = [];
-    this.#fullBytes = 0;
+    this.#lose(this.#lines.length + countLines(this.#rest));
+    this.#lines = [];
+    this.#lineBytes = 0;
     this.#rest = undefined;
-    const handle = this.#handle;
-    this.#handle = undefined;
     // Closing can block for the same reasons as writing.
-    await Promise.race([handle?.close().catch(() => undefined), isLate]);
+    await Promise.race([this.#letGo(), isLate]);
   }
 
   async #finish(): Promise<void> {
@@ -224,7 +200,7 @@ export class LineFile {
     let handle: FileHandle | undefined;
     this.#isReopenDue = false;
     try {
-      const opened = await openTrusted(this.#options.path, OPEN_FLAGS, FILE_MODE);
+      const opened = await openTrusted(this.#options.file, OPEN_FLAGS, FILE_MODE);
       handle = opened.handle;
       const [stats, before] = await Promise.all([handle.stat(), old?.stat()]);
       const isSame = before !== undefined && before.ino === stats.ino && before.dev === stats.dev;
@@ -256,7 +232,7 @@ export class LineFile {
 
   /** Rotates the file and opens a new one; false as in `#open`. After a failure it may grow by `maxBytes` more. */
   async #rotate(): Promise<boolean> {
-    const { path, maxBytes, keep } = this.#options;
+    const { file, maxBytes, keep } = this.#options;
     try {
       const { size } = (await this.#handle?.stat()) ?? { size: 0 };
       if (size < maxBytes) {
@@ -264,10 +240,10 @@ export class LineFile {
         this.#bytes = size;
         return true;
       }
-      await shiftFiles(path, keep);
+      await shiftFiles(file, keep);
     } catch (cause) {
       this.#rotateAtBytes = this.#bytes + maxBytes;
-      this.#failed(toErrno(cause));
+      this.#failed(toFileReason(cause));
       return true;
     }
     this.#counts.rotations += 1;
@@ -276,10 +252,16 @@ export class LineFile {
   }
 
   #takeBatch(): Buffer | undefined {
-    if (this.#full.length === 0) this.#endBatch();
-    const bytes = this.#full.shift();
-    this.#fullBytes -= bytes?.length ?? 0;
-    return bytes;
+    if (this.#lines.length === 0) return undefined;
+    let count = 0;
+    let bytes = 0;
+    for (const line of this.#lines) {
+      if (count > 0 && bytes + line.length > BATCH_BYTES) break;
+      count += 1;
+      bytes += line.length;
+    }
+    this.#lineBytes -= bytes;
+    return Buffer.concat(this.#lines.splice(0, count), bytes);
   }
 
   /** Writes as much of `bytes` as it can. `bytes` is all of `#rest`. Returns the error code, or undefined. */
@@ -292,7 +274,7 @@ export class LineFile {
       }
     } catch (cause) {
       this.#wrote(bytes, at);
-      const code = toErrno(cause);
+      const code = toFileReason(cause);
       // A slow reader is no failure as long as the queue has room.
       if (code !== 'EAGAIN') this.#failed(code);
       if (!PASSING.has(code)) {
@@ -340,7 +322,7 @@ export class LineFile {
   /** Logs the first failure only, until writing has recovered. */
   #tell(reason: string): void {
     this.#isTroubled = true;
-    const fields = { code: 'D2S_ERR_ACCESS_LOG', file: this.#options.path, reason };
+    const fields = { code: 'D2S_ERR_ACCESS_LOG', file: this.#options.file, reason };
     this.#logger.warn(fields, 'the access log cannot be written: what does not fit into memory is lost');
   }
 
@@ -349,7 +331,7 @@ export class LineFile {
     this.#isTroubled = false;
     const lost = this.#counts.lost - this.#toldLost;
     this.#toldLost = this.#counts.lost;
-    this.#logger.info({ file: this.#options.path, lost }, 'the access log is written again');
+    this.#logger.info({ file: this.#options.file, lost }, 'the access log is written again');
   }
 }
 
@@ -373,8 +355,4 @@ function countLines(bytes: Buffer | undefined): number {
   if (bytes === undefined) return count;
   for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1;
   return count;
-}
-
-function toErrno(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

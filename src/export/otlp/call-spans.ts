@@ -11,10 +11,9 @@ import { parseTraceParent } from '@opentelemetry/core';
 import type { Resource } from '@opentelemetry/resources';
 import { RandomIdGenerator, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
-import { type CallObserver, type EndedCall, toEpochMs } from '../../measure/record/call-observer.ts';
+import { type CallObserver, type EndedCall, isError, toEpochMs } from '../../measure/record/call-observer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { toHrTime } from './hr-time.ts';
-import { toWellFormed } from './metric-data.ts';
+import { toHrTime, toWellFormed } from './metric-data.ts';
 
 export interface CallSpansParts {
   readonly resource: Resource;
@@ -33,7 +32,6 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', '
 const MAX_NAME_CHARS = 256;
 /** Version 00 has 55 characters; later versions may be longer. */
 const MAX_TRACEPARENT_CHARS = 256;
-const FIRST_SERVER_ERROR = 500;
 
 export class CallSpans implements CallObserver {
   readonly wantsBytes = false;
@@ -90,10 +88,6 @@ function toParent(traceparent: string | undefined): SpanContext | undefined {
 
 function isSampledBy({ traceFlags }: SpanContext): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0;
-}
-
-function isError({ outcome, status }: EndedCall): boolean {
-  return outcome === 'failed' || (outcome === 'answered' && status >= FIRST_SERVER_ERROR);
 }
 
 function toName({ name }: EndedCall): string {

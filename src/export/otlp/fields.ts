@@ -3,10 +3,10 @@ import { SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
 
-export type Fields = Readonly<Record<string, string>>;
+export type HeaderFields = Readonly<Record<string, string>>;
 
 /** Rejects with OtlpFileError. */
-export type FieldsReader = () => Promise<Fields>;
+export type FieldsReader = () => Promise<HeaderFields>;
 
 /** An unusable file or variable. The message names the key and the place, but never its content. */
 export class OtlpFileError extends SidecarError {
@@ -54,7 +54,7 @@ export function createFieldsReader({ headersFile, headersEnv, env, logger }: Fie
 }
 
 /** E.g. `{ authorization: 'Bearer abc' }` from `Authorization: Bearer abc`; ignores blank lines and `#` comments. */
-export function parseFields(text: string, where: string): Fields {
+export function parseFields(text: string, where: string): HeaderFields {
   const fields: Record<string, string> = {};
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;

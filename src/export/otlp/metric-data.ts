@@ -1,8 +1,9 @@
 /** Converts the tables of `/metrics` to OpenTelemetry's metrics, with the same names, labels and values. Pure. */
+
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { AggregationTemporality, type DataPoint, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
-import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
-import type { Family, Sample, Table } from '../../monitor/prometheus/table.ts';
+import { NS_PER_MS } from '../../base/clock.ts';
+import type { DurationBucketsReading, Family, Sample, Table } from '../../base/metric-description.ts';
 
 /** Times as seconds since 1970 and nanoseconds. */
 export interface CollectionTimes {
@@ -117,4 +118,11 @@ const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc0
 /** Escapes a lone surrogate, which has no UTF-8, as `/metrics` does, so that different names stay different. */
 export function toWellFormed(text: string): string {
   return text.replace(HALF_PAIR, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+}
+
+/** OpenTelemetry's time as seconds and nanoseconds, e.g. `[1, 500250000]` for 1500.25 ms; since 1970, or a duration. */
+export function toHrTime(ms: number): HrTime {
+  const seconds = Math.floor(ms / 1_000);
+  // Capped, since rounding up to a whole second would need a carry.
+  return [seconds, Math.min(999_999_999, Math.round((ms - seconds * 1_000) * NS_PER_MS))];
 }

@@ -16,18 +16,16 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { Clock } from '../../base/clock.ts';
+import type { Family } from '../../base/metric-description.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
-import type { Family } from '../../monitor/prometheus/table.ts';
-import { toTables } from '../../monitor/prometheus/tables.ts';
 import { type NextTurn, Turns } from '../../monitor/turns.ts';
 import { CountedExporter } from './counted-exporter.ts';
-import { toHrTime } from './hr-time.ts';
-import { collectMetrics } from './metric-data.ts';
+import { collectMetrics, toHrTime } from './metric-data.ts';
 import type { Receiver } from './receiver.ts';
 import type { SignalNumbers } from './signal-numbers.ts';
 
 export interface MetricPushParts {
-  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>;
+  readonly monitored: Pick<Monitored, 'sidecar' | 'toTables'>;
   readonly resource: Resource;
   readonly scope: { readonly name: string; readonly version: string };
   readonly receiver: Receiver;
@@ -131,7 +129,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
     const processStart = toHrTime(process.startTimeSeconds * 1e3);
     const startOf = (table: Family) => (hasUnknownStart(table, monitored) ? UNKNOWN_START : processStart);
     const metrics: MetricData[] = [];
-    const steps = collectMetrics(toTables(monitored, process), { startOf, end: toHrTime(clock.epochMs()) }, metrics);
+    const steps = collectMetrics(monitored.toTables(process), { startOf, end: toHrTime(clock.epochMs()) }, metrics);
     await this.#inTurns(steps);
     return metrics;
   }
@@ -162,5 +160,5 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
  * start of the process the receiver would date all of their values after it.
  */
 function hasUnknownStart({ name }: Family, { sidecar }: MetricPushParts['monitored']): boolean {
-  return name.startsWith('jvm_') || (name.startsWith('d2_') && sidecar.state?.restored === 'restored');
+  return name.startsWith('jvm_') || (name.startsWith('d2_') && sidecar.isRestored);
 }

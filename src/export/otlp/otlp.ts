@@ -12,17 +12,17 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import type { CallObservers } from '../../measure/record/call-observer.ts';
-import type { Monitored, MonitoredOtlp } from '../../monitor/monitored.ts';
+import type { Monitored } from '../../monitor/monitored.ts';
 import type { NextTurn } from '../../monitor/turns.ts';
 import { CallSpans } from './call-spans.ts';
 import { MetricPush } from './metric-push.ts';
 import { Receiver } from './receiver.ts';
-import { type Signal, SignalNumbers } from './signal-numbers.ts';
+import { type OtlpNumbers, type Signal, SignalNumbers } from './signal-numbers.ts';
 import { SpanPush } from './span-push.ts';
 
 export interface OtlpParts {
   readonly config: Pick<Config, 'listen' | 'otlp'>;
-  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>;
+  readonly monitored: Pick<Monitored, 'sidecar' | 'toTables'>;
   /** Reports ended calls. */
   readonly observers: Pick<CallObservers, 'add' | 'remove'>;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export interface OtlpParts {
 
 const NAME = 'd2-sidecar';
 
-export class Otlp implements MonitoredOtlp {
+export class Otlp implements OtlpNumbers {
   readonly signals = new Map<Signal, SignalNumbers>();
   readonly #parts: OtlpParts;
   readonly #metrics: MetricPush | undefined;

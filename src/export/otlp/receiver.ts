@@ -20,9 +20,9 @@ const MAX_SOCKETS = 2;
 export class Receiver {
   readonly url: string;
   readonly timeoutMs: number;
+  readonly agent: http.Agent | https.Agent;
   readonly #caFile: string | undefined;
   readonly #fields: FieldsReader;
-  #agent: http.Agent | https.Agent;
 
   constructor(signal: Signal, { config, env, logger }: ReceiverOptions) {
     const { endpoint, headersFile, headersEnv, caFile, timeoutMs } = config;
@@ -31,24 +31,20 @@ export class Receiver {
     this.#caFile = caFile;
     this.#fields = createFieldsReader({ headersFile, headersEnv, env, logger });
     const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
-    this.#agent = endpoint.startsWith('https:') ? new https.Agent(options) : new http.Agent(options);
-  }
-
-  get agent(): http.Agent | https.Agent {
-    return this.#agent;
+    this.agent = endpoint.startsWith('https:') ? new https.Agent(options) : new http.Agent(options);
   }
 
   /** Header fields of one request. Also reloads the certificate authorities. Rejects with OtlpFileError. */
   async headers(): Promise<Record<string, string>> {
-    if (this.#caFile !== undefined && this.#agent instanceof https.Agent) {
+    if (this.#caFile !== undefined && this.agent instanceof https.Agent) {
       // The agent pools connections by their authorities: after a change it uses none of the old ones.
-      this.#agent.options.ca = await readKeyFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
+      this.agent.options.ca = await readKeyFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
     }
     return { ...(await this.#fields()), 'content-type': 'application/x-protobuf' };
   }
 
   /** Closes all connections and aborts their requests. */
   disconnect(): void {
-    this.#agent.destroy();
+    this.agent.destroy();
   }
 }

@@ -1,7 +1,8 @@
 /** Outcomes of the exports of one signal: counted for `/metrics`, and logged when they change. */
+import { NS_PER_S } from '../../base/clock.ts';
 import { ERROR_CODES } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { MonitoredSignal } from '../../monitor/monitored.ts';
+import { counter, gauge, type MetricDescription, readEach } from '../../base/metric-description.ts';
 
 export type Signal = 'metrics' | 'traces';
 
@@ -35,7 +36,7 @@ export interface Failure {
 
 const HOW_TO_SAY: Readonly<Record<Signal, string>> = { metrics: 'metrics', traces: 'spans' };
 
-export class SignalNumbers implements MonitoredSignal {
+export class SignalNumbers {
   readonly #signal: Signal;
   readonly #logger: Logger;
   readonly exports = { ok: 0, failed: 0 };
@@ -98,3 +99,47 @@ export class SignalNumbers implements MonitoredSignal {
     return isNews;
   }
 }
+
+/** The signals that are pushed, and the spans that wait; undefined if no spans are made. */
+export interface OtlpNumbers {
+  readonly signals: ReadonlyMap<Signal, SignalNumbers>;
+  readonly waitingSpans: number | undefined;
+}
+
+/** Beside the counts, since the rest of this folder is loaded only if `otlp.endpoint` is set. */
+export const OTLP_METRICS: readonly MetricDescription<OtlpNumbers>[] = [
+  gauge(
+    'd2_sidecar_otlp_up',
+    'Whether the last request to the OTLP receiver succeeded.',
+    ({ signals }) => readEach(signals, ({ isUp }) => (isUp === undefined ? undefined : Number(isUp))),
+    'signal',
+  ),
+  counter(
+    'd2_sidecar_otlp_exports_total',
+    'Requests to the OTLP receiver.',
+    ({ signals }) => readEach(signals, ({ exports }) => exports),
+    'signal',
+    'outcome',
+  ),
+  counter(
+    'd2_sidecar_otlp_export_failures_total',
+    'Requests to the OTLP receiver that failed, by reason.',
+    ({ signals }) => readEach(signals, ({ failures }) => failures),
+    'signal',
+    'reason',
+  ),
+  counter(
+    'd2_sidecar_otlp_items_total',
+    'Data points and spans: accepted or rejected by the receiver, lost with a failure, dropped from a full queue.',
+    ({ signals }) => readEach(signals, ({ items }) => items),
+    'signal',
+    'outcome',
+  ),
+  gauge(
+    'd2_sidecar_otlp_longest_serialization_seconds',
+    'The longest that writing one request to the OTLP receiver kept the event loop.',
+    ({ signals }) => readEach(signals, ({ longestSerializationNs }) => longestSerializationNs / NS_PER_S),
+    'signal',
+  ),
+  gauge('d2_sidecar_otlp_spans_waiting', 'Spans that are not sent yet.', ({ waitingSpans }) => waitingSpans),
+];

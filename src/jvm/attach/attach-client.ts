@@ -4,6 +4,7 @@
  */
 import { strict as assert } from 'node:assert';
 import net from 'node:net';
+import { toErrno } from '../../base/errors.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 
 /** All commands that are ever sent, in jcmd's spelling. Frozen, so that nothing is added at run time. */
@@ -31,11 +32,8 @@ export function toRequest(command: AttachCommand): string {
 }
 
 /**
- * Returns the JVM's answer without its first line, the result code. Each command uses a new connection. Rejects with:
- * - D2S_ERR_JVM_GONE if nothing listens,
- * - D2S_ERR_JVM_ACCESS if the JVM refuses us,
- * - D2S_ERR_JVM_TIMEOUT when `signal` aborts,
- * - D2S_ERR_JVM_FORMAT for a result other than 0, a truncated answer, or more than `MAX_ANSWER_BYTES`.
+ * Returns the JVM's answer without its first line, the result code. Rejects with D2S_ERR_JVM_TIMEOUT when `signal`
+ * aborts, D2S_ERR_JVM_FORMAT for an answer that cannot be used, and with the codes of `FAILURES`.
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
   const request = toRequest(command);
@@ -110,21 +108,21 @@ function timedOut(): JvmSourceError {
 function tooLong(): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
-    `What listens on the attach socket answered more than ${MAX_ANSWER_BYTES} bytes.`,
+    `The answer on the attach socket is larger than ${MAX_ANSWER_BYTES} bytes.`,
   );
 }
 
 function toAttachError(cause: Error): JvmSourceError {
-  const errno = 'code' in cause ? String(cause.code) : cause.name;
+  const errno = toErrno(cause);
   const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
   return new JvmSourceError(code, `${text} (${errno}).`, cause);
 }
 
 const REFUSED =
-  'The JVM turns us away on its attach socket: run the sidecar with the same user and the same group as the JVM, or as root';
+  'The JVM refuses us on its attach socket: run the sidecar with the same user and the same group as the JVM, or as root';
 
 const FAILURES: ReadonlyMap<string, readonly [JvmErrorCode, string]> = new Map([
-  ['ECONNREFUSED', ['D2S_ERR_JVM_GONE', 'Nobody listens on the attach socket: its JVM has ended']],
+  ['ECONNREFUSED', ['D2S_ERR_JVM_GONE', 'Nothing listens on the attach socket: its JVM has ended']],
   ['ENOENT', ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket has just been removed']],
   ['EACCES', ['D2S_ERR_JVM_ACCESS', REFUSED]],
   ['EPERM', ['D2S_ERR_JVM_ACCESS', REFUSED]],

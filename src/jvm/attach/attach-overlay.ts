@@ -4,11 +4,13 @@
  * limit. This folder does not search for a JVM: it gets the one that `hsperfdata/` has found.
  */
 
+import { toErrno } from '../../base/errors.ts';
+import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { type AttachCommand, askJvm, isListening } from './attach-client.ts';
-import { type AttachSocket, openAttachSocket, toErrno } from './attach-socket.ts';
-import { type AttachSystem, type AttachTarget, createAttachSystem } from './attach-target.ts';
+import { type AttachSocket, openAttachSocket } from './attach-socket.ts';
+import { type AttachSystem, createAttachSystem } from './attach-system.ts';
 import { isHeapOf, type LiveValues, layOver } from './live-values.ts';
 import { AttachOpener } from './open-attach.ts';
 import { parseHeapInfo } from './parse-heap-info.ts';
@@ -38,10 +40,11 @@ export class AttachOverlay {
   readonly #timeoutMs: number;
   readonly #system: AttachSystem;
   readonly #opener: AttachOpener;
-  /** Constant for the lifetime of a JVM. */
   #flags: { readonly of: string; readonly flags: FlagsInfo } | undefined;
-  #isApplied = false;
-  #reason: string | undefined = 'not read yet';
+  /** Whether the last reading contains anything from the attach socket. */
+  isApplied = false;
+  /** Why the last reading lacks some or all values of the attach socket, for the log; undefined if it has all. */
+  reason: string | undefined = 'not read yet';
 
   constructor({ mayOpen, timeoutMs = TIMEOUT_MS, openTimeoutMs, system = createAttachSystem() }: AttachOverlayOptions) {
     this.#mayOpen = mayOpen;
@@ -50,25 +53,15 @@ export class AttachOverlay {
     this.#opener = new AttachOpener({ system, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) });
   }
 
-  /** Whether the last reading contains anything from the attach socket. */
-  get isApplied(): boolean {
-    return this.#isApplied;
-  }
-
-  /** Why the last reading lacks some or all values of the attach socket, for the log; undefined if it has all. */
-  get reason(): string | undefined {
-    return this.#reason;
-  }
-
   /** How often a JVM was sent SIGQUIT. */
   get signals(): number {
     return this.#opener.signals;
   }
 
   /** Returns `reading` itself if there is nothing to lay over it. Never rejects. Not for concurrent calls. */
-  async apply(reading: JvmReading, jvm: AttachTarget, signal: AbortSignal): Promise<JvmReading> {
-    this.#isApplied = false;
-    this.#reason = undefined;
+  async apply(reading: JvmReading, jvm: VisibleJvm, signal: AbortSignal): Promise<JvmReading> {
+    this.isApplied = false;
+    this.reason = undefined;
     const deadline = createDeadline(signal, this.#timeoutMs);
     let socket: AttachSocket | undefined;
     try {
@@ -76,10 +69,10 @@ export class AttachOverlay {
       if (socket === undefined) return reading;
       const live = await this.#ask(socket, reading, jvm, deadline.signal);
       const laid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
-      this.#isApplied = Object.values(live).some((value) => value !== undefined);
+      this.isApplied = Object.values(live).some((value) => value !== undefined);
       return laid;
     } catch (cause) {
-      this.#reason = toReason(cause);
+      this.reason = toReason(cause);
       return reading;
     } finally {
       deadline.clear();
@@ -88,7 +81,7 @@ export class AttachOverlay {
   }
 
   /** Whether the JVM is alive according to its attach socket; undefined if there is none, or it cannot be used. */
-  async isAlive(jvm: AttachTarget, signal: AbortSignal): Promise<boolean | undefined> {
+  async isAlive(jvm: VisibleJvm, signal: AbortSignal): Promise<boolean | undefined> {
     const deadline = createDeadline(signal, this.#timeoutMs);
     let socket: AttachSocket | undefined;
     try {
@@ -110,24 +103,24 @@ export class AttachOverlay {
     await this.#opener.close();
   }
 
-  async #socketOf(jvm: AttachTarget, deadline: AbortSignal): Promise<AttachSocket | undefined> {
+  async #socketOf(jvm: VisibleJvm, deadline: AbortSignal): Promise<AttachSocket | undefined> {
     const socket = await openAttachSocket(jvm, this.#system);
     if (socket !== undefined) return socket;
     if (!this.#mayOpen) {
-      this.#reason = NOT_OPENED;
+      this.reason = NOT_OPENED;
       return undefined;
     }
     // Only the first reading waits, until its deadline. Later ones do not wait and register no callback.
     if (this.#opener.isOpening(jvm)) {
-      this.#reason = STILL_OPENING;
+      this.reason = STILL_OPENING;
       return undefined;
     }
     const opened = await Promise.race([this.#opener.open(jvm), aborted(deadline)]);
-    if (opened === undefined) this.#reason = STILL_OPENING;
-    else if (opened.kind === 'closed') this.#reason = opened.reason;
+    if (opened === undefined) this.reason = STILL_OPENING;
+    else if (opened.kind === 'closed') this.reason = opened.reason;
     else {
       const itsSocket = await openAttachSocket(jvm, this.#system);
-      if (itsSocket === undefined) this.#reason = REMOVED_AGAIN;
+      if (itsSocket === undefined) this.reason = REMOVED_AGAIN;
       return itsSocket;
     }
     return undefined;
@@ -136,12 +129,12 @@ export class AttachOverlay {
   async #ask(
     { connectPath, identity }: AttachSocket,
     reading: JvmReading,
-    jvm: AttachTarget,
+    jvm: VisibleJvm,
     deadline: AbortSignal,
   ): Promise<LiveValues> {
     const ask = async <T>(command: AttachCommand, parse: (text: string) => T | undefined): Promise<T | undefined> => {
       const value = await answerOf(connectPath, command, parse, deadline);
-      if (value === undefined) this.#reason ??= `the JVM’s answer to ${command} cannot be read`;
+      if (value === undefined) this.reason ??= `the JVM’s answer to ${command} cannot be read`;
       return value;
     };
     if (this.#flags?.of !== identity) {
@@ -156,7 +149,7 @@ export class AttachOverlay {
     const asksHeap = !knowsHeap && jvm.collector !== 'unknown';
     const heap = asksHeap ? await ask('GC.heap_info', parseHeapInfo) : undefined;
     if (heap !== undefined && !isHeapOf(jvm, heap))
-      this.#reason ??= `the JVM’s answer to GC.heap_info is of another collector (${heap.kind}) than its counters (${jvm.collector})`;
+      this.reason ??= `the JVM’s answer to GC.heap_info is of another collector (${heap.kind}) than its counters (${jvm.collector})`;
     const metaspace = await ask('VM.metaspace basic scale=1', parseMetaspace);
     const codeHeaps = await ask('Compiler.codecache', parseCodeCache);
     return { heap, metaspace, codeHeaps, flags: this.#flags?.flags };
@@ -171,11 +164,11 @@ function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void 
   if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;
   throw new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
-    'The attach socket is another JVM’s than the counters file: its heap is smaller. Give each container a /tmp of its own.',
+    'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container a /tmp of its own.',
   );
 }
 
-function isOlder({ madeEpochMs }: AttachSocket, { startedEpochMs }: AttachTarget): boolean {
+function isOlder({ madeEpochMs }: AttachSocket, { startedEpochMs }: VisibleJvm): boolean {
   return startedEpochMs !== undefined && madeEpochMs < startedEpochMs - CLOCK_TOLERANCE_MS;
 }
 

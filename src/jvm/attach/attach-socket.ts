@@ -5,9 +5,11 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
+import { toErrno } from '../../base/errors.ts';
+import { readProcess } from '../hsperfdata/processes.ts';
+import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import { type AttachSystem, type AttachTarget, hasOurRoot, tmpPathOf } from './attach-target.ts';
-import { readProcessState } from './process-state.ts';
+import { type AttachSystem, hasOurRoot, tmpPathOf } from './attach-system.ts';
 
 /** Linux: opens the path, not the file. Node has no constant; the value is the same on x86-64 and arm64. */
 export const O_PATH = 0o10000000;
@@ -23,18 +25,17 @@ export interface AttachSocket {
 }
 
 /** Opens e.g. `/proc/812/root/tmp`. Rejects with the system's error, e.g. EACCES. */
-export async function openTmp(target: AttachTarget, system: AttachSystem): Promise<FileHandle> {
+export async function openTmp(target: VisibleJvm, system: AttachSystem): Promise<FileHandle> {
   // A link in another root would be resolved in our root, where the JVM's socket is not.
   const noFollow = hasOurRoot(target) ? 0 : constants.O_NOFOLLOW;
   return await open(tmpPathOf(target, system), O_PATH | constants.O_DIRECTORY | noFollow);
 }
 
-/** The path of `name` in an opened folder. */
 export function below(folder: FileHandle, name: string): string {
   return `/proc/self/fd/${folder.fd}/${name}`;
 }
 
-export function socketNameOf({ nspid }: AttachTarget): string {
+export function socketNameOf({ nspid }: VisibleJvm): string {
   return `.java_pid${nspid}`;
 }
 
@@ -42,7 +43,7 @@ export function socketNameOf({ nspid }: AttachTarget): string {
  * Undefined if there is no socket (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be inspected or is not the JVM's,
  * with D2S_ERR_JVM_GONE if the process used to reach it is no longer the JVM.
  */
-export async function openAttachSocket(target: AttachTarget, system: AttachSystem): Promise<AttachSocket | undefined> {
+export async function openAttachSocket(target: VisibleJvm, system: AttachSystem): Promise<AttachSocket | undefined> {
   const name = socketNameOf(target);
   const shownPath = path.join(tmpPathOf(target, system), name);
   const handle = await openSocketFile(target, system, shownPath);
@@ -67,7 +68,7 @@ export async function openAttachSocket(target: AttachTarget, system: AttachSyste
 }
 
 async function openSocketFile(
-  target: AttachTarget,
+  target: VisibleJvm,
   system: AttachSystem,
   shownPath: string,
 ): Promise<FileHandle | undefined> {
@@ -81,7 +82,7 @@ async function openSocketFile(
     if (errno === 'ENOENT' || errno === 'ESRCH') return undefined;
     throw new JvmSourceError(
       'D2S_ERR_JVM_ACCESS',
-      `The attach socket ${shownPath} cannot be looked at (${errno}): the sidecar needs the JVM’s user, its group, its /tmp and ` +
+      `The attach socket ${shownPath} cannot be inspected (${errno}): the sidecar needs the JVM’s user, its group, its /tmp and ` +
         'at least its capabilities.',
       cause,
     );
@@ -94,7 +95,7 @@ async function openSocketFile(
  * Why it cannot be the socket of that JVM, for messages. HotSpot's socket belongs to its user, is closed to others, and
  * has no second name: a second name may be a link that someone made to another program's socket.
  */
-export function whyNotOf(found: Stats, { uid }: AttachTarget): string | undefined {
+export function whyNotOf(found: Stats, { uid }: VisibleJvm): string | undefined {
   if (!found.isSocket()) return 'is not a socket (links are not followed)';
   if (found.uid !== uid) return `belongs to user ${found.uid}, not to the JVM’s user ${uid}`;
   if ((found.mode & 0o077) !== 0) return 'is open to other users';
@@ -102,13 +103,8 @@ export function whyNotOf(found: Stats, { uid }: AttachTarget): string | undefine
 }
 
 /** Since the JVM was found, its pid, and with it `/proc/<pid>/root`, may have passed to another process. */
-function checkProcess({ pid, startTicks }: AttachTarget, { procPath }: AttachSystem): void {
+function checkProcess({ pid, startTicks }: VisibleJvm, { procPath }: AttachSystem): void {
   if (pid === undefined || startTicks === undefined) return;
-  if (readProcessState(procPath, pid)?.startTicks === startTicks) return;
+  if (readProcess(procPath, pid)?.startTicks === startTicks) return;
   throw new JvmSourceError('D2S_ERR_JVM_GONE', `Process ${pid} is no longer the JVM that was found.`);
-}
-
-/** `EACCES`, or `unknown reason`. */
-export function toErrno(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

@@ -1,6 +1,7 @@
 /** Chooses which values of the attach socket replace those of the counters file, and adds up totals. */
+
+import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
-import type { AttachTarget } from './attach-target.ts';
 import type { HeapInfo } from './parse-heap-info.ts';
 import type { CodeHeapInfo, FlagsInfo, MetaspaceInfo } from './parse-non-heap.ts';
 
@@ -11,17 +12,13 @@ export interface LiveValues {
   readonly flags?: FlagsInfo | undefined;
 }
 
-export interface LiveJvm extends Pick<AttachTarget, 'collector' | 'jdkMajor'> {
-  /** Like `process.arch`. */
+interface LiveJvm extends Pick<VisibleJvm, 'collector' | 'jdkMajor'> {
   readonly architecture: string;
 }
-
-type Usage = { readonly [Key in keyof PoolUsage]: PoolUsage[Key] | undefined };
 
 const METASPACE = 'Metaspace';
 const CLASS_SPACE = 'Compressed Class Space';
 const SHENANDOAH = 'Shenandoah';
-/** The modes without generations. */
 const SHENANDOAH_MODES_OF_ONE_POOL = ['satb', 'iu', 'passive'];
 /** The newest JDK whose default mode is known to be one of them. */
 const SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK = 25;
@@ -30,7 +27,7 @@ const NO_LIMIT = -1;
 const INITIAL_CODE_HEAP_BYTES_X64 = 2_555_904;
 const PAGE_BYTES = 4096;
 
-const KINDS: Readonly<Record<NonNullable<AttachTarget['collector']>, HeapInfo['kind'] | undefined>> = {
+const KINDS: Readonly<Record<NonNullable<VisibleJvm['collector']>, HeapInfo['kind'] | undefined>> = {
   Serial: 'Serial',
   Parallel: 'Parallel',
   G1: 'G1',
@@ -47,7 +44,7 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
   const isUsedOurs = info !== undefined && heap !== reading.heap && heap.used === info.used && info.used !== undefined;
 
   const pools = new Map(reading.pools);
-  for (const [name, usage] of heapPoolsOf(info, reading)) lay(pools, name, usage);
+  for (const [name, usage] of Object.entries(heapPoolsOf(info, reading))) lay(pools, name, usage);
   if (jvm.collector === 'Shenandoah') layShenandoah(pools, heap, jvm, live.flags);
   const nonHeapPools = nonHeapPoolsOf(live, jvm);
   if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
@@ -59,7 +56,7 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
 }
 
 /** Two sources that disagree on the collector describe different JVMs. */
-export function isHeapOf({ collector }: Pick<AttachTarget, 'collector'>, info: HeapInfo | undefined): boolean {
+export function isHeapOf({ collector }: Pick<VisibleJvm, 'collector'>, info: HeapInfo | undefined): boolean {
   return collector === undefined || KINDS[collector] === info?.kind;
 }
 
@@ -98,27 +95,23 @@ function toMax(
   }
 }
 
-function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): readonly (readonly [string, Usage])[] {
+function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): Readonly<Record<string, PoolUsage>> {
   switch (info?.kind) {
     case 'Serial':
-      return [
-        ['Eden Space', info.eden],
-        ['Survivor Space', info.survivor],
-        ['Tenured Gen', info.old],
-      ];
+      return { 'Eden Space': info.eden, 'Survivor Space': info.survivor, 'Tenured Gen': info.old };
     case 'Parallel':
-      return [
-        ['PS Eden Space', info.eden],
-        ['PS Survivor Space', { ...info.survivor, max: info.survivor.committed }],
-        ['PS Old Gen', info.old],
-      ];
+      return {
+        'PS Eden Space': info.eden,
+        'PS Survivor Space': { ...info.survivor, max: info.survivor.committed },
+        'PS Old Gen': info.old,
+      };
     case 'Z':
       // Generational ZGC has other pools, and its text has only the whole heap.
-      return pools.has('ZHeap') ? [['ZHeap', { used: info.used, committed: info.committed }]] : [];
+      return pools.has('ZHeap') ? { ZHeap: { used: info.used, committed: info.committed } } : {};
     case 'G1':
     case 'Shenandoah':
     case undefined:
-      return [];
+      return {};
   }
 }
 
@@ -133,7 +126,6 @@ function layShenandoah(
   else pools.delete(SHENANDOAH);
 }
 
-/** Undefined if the flags do not say. */
 function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolean | undefined {
   const mode = flags?.shenandoahMode;
   if (mode === undefined) return undefined;
@@ -152,8 +144,7 @@ function nonHeapPoolsOf(
     if (classSpace !== undefined) pools.set(CLASS_SPACE, { init: 0, ...classSpace });
   }
   for (const { name, ...usage } of codeHeaps) {
-    const init = initialCodeHeapBytes(usage.max, flags, jvm);
-    pools.set(name, init === undefined ? usage : { init, ...usage });
+    pools.set(name, { init: initialCodeHeapBytes(usage.max, flags, jvm), ...usage });
   }
   return pools;
 }
@@ -176,24 +167,20 @@ function sumOf(pools: readonly MemoryUsage[]): MemoryUsage {
     if (key === 'max' && values.includes(NO_LIMIT)) return NO_LIMIT;
     return values.reduce((all, value) => (all === undefined || value === undefined ? undefined : all + value), 0);
   };
-  return toUsage({ init: sum('init'), used: sum('used'), committed: sum('committed'), max: sum('max') });
+  return { init: sum('init'), used: sum('used'), committed: sum('committed'), max: sum('max') };
 }
 
-function lay(pools: Map<string, PoolUsage>, name: string, usage: Usage): void {
+function lay(pools: Map<string, PoolUsage>, name: string, usage: PoolUsage): void {
   const base = pools.get(name) ?? {};
-  pools.set(name, toPossible(base, { ...base, ...toUsage(usage) }));
+  const known = Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined));
+  pools.set(name, toPossible(base, { ...base, ...known }));
 }
 
 /** The two sources are read at two moments: a result that contradicts itself is not shown. */
-function toPossible<U extends MemoryUsage>(base: U, usage: Usage): U | MemoryUsage {
+function toPossible<U extends MemoryUsage>(base: U, usage: U): U {
   const { used, committed, max } = usage;
   const limit = max === undefined || max === NO_LIMIT ? Number.POSITIVE_INFINITY : max;
   const isPossible =
     (used ?? 0) <= (committed ?? Number.POSITIVE_INFINITY) && Math.max(used ?? 0, committed ?? 0) <= limit;
-  return isPossible ? toUsage(usage) : base;
-}
-
-/** Omits undefined fields. */
-function toUsage(usage: Usage): PoolUsage {
-  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined));
+  return isPossible ? usage : base;
 }

@@ -3,17 +3,18 @@
  * the JVM print all its threads, many screens of them, to its standard output.
  */
 import { constants, lstatSync, type Stats, unlinkSync } from 'node:fs';
-import { type FileHandle, lstat, open, unlink } from 'node:fs/promises';
-import { below, O_PATH, openTmp, toErrno } from './attach-socket.ts';
-import type { AttachSystem, AttachTarget } from './attach-target.ts';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { toErrno } from '../../base/errors.ts';
+import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
+import { below, O_PATH, openTmp } from './attach-socket.ts';
+import type { AttachSystem } from './attach-system.ts';
 
 export interface Marker {
   /** Whether the file is still there; other users may be able to remove it. Check it right before the signal. */
   isInPlace(): boolean;
-  /** Never rejects. */
-  remove(): Promise<void>;
-  /** For a process about to exit, where asynchronous work would not run. `remove` is still needed after it. */
-  removeNow(): void;
+  /** Never throws. Synchronous, since the process may be about to exit. */
+  remove(): void;
+  close(): Promise<void>;
 }
 
 const OWNER_ONLY_MODE = 0o600;
@@ -22,7 +23,7 @@ const OWNER_ONLY_MODE = 0o600;
  * Creates `.attach_pid<nspid>` in the JVM's working directory, or else in its /tmp; HotSpot looks in this order.
  * Returns the reason, for messages, if neither works.
  */
-export async function placeMarker(pid: number, target: AttachTarget, system: AttachSystem): Promise<Marker | string> {
+export async function placeMarker(pid: number, target: VisibleJvm, system: AttachSystem): Promise<Marker | string> {
   const name = `.attach_pid${target.nspid}`;
   const folders = [
     ['the JVM’s working directory', () => open(`${system.procPath}/${pid}/cwd`, O_PATH | constants.O_DIRECTORY)],
@@ -68,21 +69,13 @@ function createMarker(folder: FileHandle, path: string, made: Stats): Marker {
   const isOurs = (found: Stats | undefined) => found?.ino === made.ino && found.dev === made.dev;
   return {
     isInPlace: () => isOurs(lstatSync(path, { throwIfNoEntry: false })),
-    remove: async () => {
-      try {
-        if (isOurs(await lstat(path))) await unlink(path);
-      } catch {
-        // Another program removed it first: nothing to do.
-      } finally {
-        await folder.close();
-      }
-    },
-    removeNow: () => {
+    remove: () => {
       try {
         if (isOurs(lstatSync(path, { throwIfNoEntry: false }))) unlinkSync(path);
       } catch {
-        // As above.
+        // Another program removed it first: nothing to do.
       }
     },
+    close: () => folder.close(),
   };
 }

@@ -6,8 +6,11 @@
 import { lstatSync, type Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { below, openTmp, socketNameOf, toErrno, whyNotOf } from './attach-socket.ts';
-import type { AttachSystem, AttachTarget } from './attach-target.ts';
+import { toErrno } from '../../base/errors.ts';
+import { isStopped, isZombie, type ProcessInfo, readProcess } from '../hsperfdata/processes.ts';
+import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
+import { below, openTmp, socketNameOf, whyNotOf } from './attach-socket.ts';
+import type { AttachSystem } from './attach-system.ts';
 import { type Marker, placeMarker } from './marker.ts';
 import {
   hasOwnUserNamespace,
@@ -16,13 +19,11 @@ import {
   isAttachDisabled,
   isHotSpot,
   isOwnProc,
-  type ProcessState,
-  readProcessState,
 } from './process-state.ts';
 
-export type OpenResult = { readonly kind: 'open' } | { readonly kind: 'closed'; readonly reason: string };
+type OpenResult = { readonly kind: 'open' } | { readonly kind: 'closed'; readonly reason: string };
 
-export interface AttachOpenerOptions {
+interface AttachOpenerOptions {
   readonly system: AttachSystem;
   /**
    * How long the JVM may take. Measured: 16 ms, but a collection may come first and take many seconds on a large heap.
@@ -39,7 +40,6 @@ const MAX_REMEMBERED = 64;
 /** A cleaner of /tmp may remove a socket now and then. If sockets keep disappearing, we give up after this many. */
 const MAX_OPENINGS_PER_JVM = 16;
 
-/** One start of one JVM. */
 interface History {
   openings: number;
   /** Set once and final, unless the socket opens. */
@@ -49,24 +49,20 @@ interface History {
 export class AttachOpener {
   readonly #system: AttachSystem;
   readonly #openTimeoutMs: number;
-  /** By pid and start time. */
   readonly #histories = new Map<string, History>();
   readonly #closing = new AbortController();
   #underWay: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
   #marker: Marker | undefined;
-  #signals = 0;
+  /** How often a JVM was sent SIGQUIT. */
+  signals = 0;
 
   constructor({ system, openTimeoutMs = OPEN_TIMEOUT_MS }: AttachOpenerOptions) {
     this.#system = system;
     this.#openTimeoutMs = openTimeoutMs;
   }
 
-  get signals(): number {
-    return this.#signals;
-  }
-
   /** Whether this JVM was asked, has not opened its socket, and still has time to. */
-  isOpening(target: AttachTarget): boolean {
+  isOpening(target: VisibleJvm): boolean {
     return this.#underWay?.key === keyOf(target);
   }
 
@@ -75,7 +71,7 @@ export class AttachOpener {
    * marker must stay until the JVM has seen it, even if no reading waits any more. A second call for the same JVM joins
    * the first; a call for another JVM is refused meanwhile.
    */
-  open(target: AttachTarget): Promise<OpenResult> {
+  open(target: VisibleJvm): Promise<OpenResult> {
     const key = keyOf(target);
     if (this.#underWay !== undefined && this.#underWay.key !== key)
       return Promise.resolve(
@@ -95,11 +91,11 @@ export class AttachOpener {
   /** Ends a wait in progress. Removes the marker before it returns: the process may exit at once. */
   close(): Promise<void> {
     this.#closing.abort();
-    this.#marker?.removeNow();
+    this.#marker?.remove();
     return this.#underWay?.result.then(() => undefined) ?? Promise.resolve();
   }
 
-  async #open(target: AttachTarget): Promise<OpenResult> {
+  async #open(target: VisibleJvm): Promise<OpenResult> {
     const { pid } = target;
     if (pid === undefined) {
       return closed(
@@ -107,7 +103,7 @@ export class AttachOpener {
           'JVM with -XX:+StartAttachListener',
       );
     }
-    const state = readProcessState(this.#system.procPath, pid);
+    const state = readProcess(this.#system.procPath, pid);
     const history = this.#historyOf(pid, state);
     const reason =
       history.refusal ??
@@ -129,12 +125,13 @@ export class AttachOpener {
       return refused ?? (await this.#awaitSocket(target, state, socketPath, history));
     } finally {
       this.#marker = undefined;
-      await marker.remove();
+      marker.remove();
+      await marker.close();
       await folder?.close();
     }
   }
 
-  #historyOf(pid: number, state: ProcessState | undefined): History {
+  #historyOf(pid: number, state: ProcessInfo | undefined): History {
     const key = `${pid}:${state?.startTicks}`;
     const history = this.#histories.get(key) ?? { openings: 0, refusal: undefined };
     if (state === undefined) return history;
@@ -146,10 +143,9 @@ export class AttachOpener {
     return history;
   }
 
-  /** Temporary reasons. */
-  #whyNotNow(target: AttachTarget, state: ProcessState | undefined): string | undefined {
+  #whyNotNow(target: VisibleJvm, state: ProcessInfo | undefined): string | undefined {
     const { uid, gid } = this.#system;
-    if (state === undefined || state.state === 'Z' || state.state === 'X') return GONE;
+    if (state === undefined || isZombie(state)) return GONE;
     const isFound = target.startTicks === undefined || target.startTicks === state.startTicks;
     if (state.nspid !== target.nspid || state.uid !== target.uid || !isFound)
       return `process ${target.pid} is not the JVM that was found`;
@@ -159,7 +155,7 @@ export class AttachOpener {
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
       return `the JVM lets only its own user and group attach (${state.uid}:${state.gid}), or root; the sidecar runs as ${uid}:${gid}`;
     }
-    if (state.state === 'T' || state.state === 't') return 'the JVM is stopped (SIGSTOP or a debugger)';
+    if (isStopped(state)) return 'the JVM is stopped (SIGSTOP or a debugger)';
     if (!state.catchesQuit)
       return 'SIGQUIT would kill the JVM: it is just starting, or runs with -Xrs; with -Xrs add -XX:+StartAttachListener';
     return undefined;
@@ -178,7 +174,7 @@ export class AttachOpener {
     return history.refusal;
   }
 
-  async #whyNotReady(pid: number, state: ProcessState | undefined, { openings }: History): Promise<string | undefined> {
+  async #whyNotReady(pid: number, state: ProcessInfo | undefined, { openings }: History): Promise<string | undefined> {
     const { procPath } = this.#system;
     if (state === undefined) return GONE;
     if (!(await hasSignalDispatcher(procPath, pid)))
@@ -194,10 +190,10 @@ export class AttachOpener {
   }
 
   /** Synchronous: nothing else runs between the last check of the process and the signal. */
-  #signal(target: AttachTarget, checked: ProcessState, history: History, socketPath: string): OpenResult | undefined {
+  #signal(target: VisibleJvm, checked: ProcessInfo, history: History, socketPath: string): OpenResult | undefined {
     const pid = target.pid as number;
     if (this.#closing.signal.aborted) return closed(STOPPING);
-    const now = readProcessState(this.#system.procPath, pid);
+    const now = readProcess(this.#system.procPath, pid);
     if (now?.startTicks !== checked.startTicks) return closed(GONE);
     const reason = this.#whyNotNow(target, now);
     if (reason !== undefined) return closed(reason);
@@ -215,13 +211,13 @@ export class AttachOpener {
       history.refusal = `the JVM may not be sent SIGQUIT (${toErrno(cause)}): run the sidecar as the JVM’s user, or as root with CAP_KILL`;
       return closed(history.refusal);
     }
-    this.#signals += 1;
+    this.signals += 1;
     return undefined;
   }
 
   async #awaitSocket(
-    target: AttachTarget,
-    checked: ProcessState,
+    target: VisibleJvm,
+    checked: ProcessInfo,
     socketPath: string,
     history: History,
   ): Promise<OpenResult> {
@@ -229,7 +225,6 @@ export class AttachOpener {
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;
     while (waitedMs < this.#openTimeoutMs && !signal.aborted) {
-      // Closing also ends the pause.
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       // Any other file of that name may be an attempt to have the marker removed before the JVM has seen it.
       if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), target)) {
@@ -237,11 +232,10 @@ export class AttachOpener {
         history.refusal = undefined;
         return { kind: 'open' };
       }
-      const now = readProcessState(this.#system.procPath, target.pid as number);
-      if (now?.startTicks !== checked.startTicks || now.state === 'Z' || now.state === 'X') return closed(GONE);
+      const now = readProcess(this.#system.procPath, target.pid as number);
+      if (now?.startTicks !== checked.startTicks || isZombie(now)) return closed(GONE);
       // A stopped JVM sees the signal when it continues, and must find the marker then: meanwhile no time counts.
-      const isStopped = now.state === 'T' || now.state === 't' || now.isQuitPending;
-      waitedMs = isStopped ? 0 : waitedMs + pauseMs;
+      waitedMs = isStopped(now) || now.isQuitPending ? 0 : waitedMs + pauseMs;
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     return closed(history.refusal ?? GONE);
@@ -252,7 +246,7 @@ const GONE = 'the JVM’s process has ended';
 const STOPPING = 'the sidecar stops';
 const OCCUPIED = 'something else has the name of the attach socket: see who made it, and remove it';
 
-function keyOf({ pid, startTicks }: AttachTarget): string {
+function keyOf({ pid, startTicks }: VisibleJvm): string {
   return `${pid}:${startTicks}`;
 }
 
@@ -260,6 +254,6 @@ function closed(reason: string): OpenResult {
   return { kind: 'closed', reason };
 }
 
-function isSocketOf(found: Stats | undefined, target: AttachTarget): boolean {
+function isSocketOf(found: Stats | undefined, target: VisibleJvm): boolean {
   return found !== undefined && whyNotOf(found, target) === undefined;
 }

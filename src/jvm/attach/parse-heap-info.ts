@@ -3,8 +3,7 @@
  * not match a known form exactly, or does not add up, is ignored: no number is better than a wrong one.
  */
 
-export interface SpaceInfo {
-  /** Bytes. */
+interface SpaceInfo {
   readonly used: number;
   readonly committed: number;
 }
@@ -26,17 +25,16 @@ export type HeapInfo =
        * them. Shenandoah: whole KiB, and absent where the text rounds to a larger unit.
        */
       readonly kind: 'G1' | 'Z' | 'Shenandoah';
-      readonly used?: number;
-      readonly committed?: number;
+      readonly used: number | undefined;
+      readonly committed: number | undefined;
       /** Only if exact. */
-      readonly max?: number;
+      readonly max: number | undefined;
     };
 
 const KIB = 1024;
 const MIB = 1_048_576;
 const ADDRESS = '(0x[0-9a-f]{8,16})';
 
-/** Undefined for text that is not understood. */
 export function parseHeapInfo(text: string): HeapInfo | undefined {
   if (/^\s*(?:def new generation|DefNew)\s/.test(text)) return parseGenerations(text, 'Serial');
   if (/^\s*PSYoungGen\s/.test(text)) return parseGenerations(text, 'Parallel');
@@ -141,12 +139,7 @@ function toHeap(kind: 'G1' | 'Z' | 'Shenandoah', { used, committed, max }: Sizes
   const isUpside = (small: number | undefined, large: number | undefined) =>
     small !== undefined && large !== undefined && small > large;
   if (isUpside(used, committed) || isUpside(committed, max) || isUpside(used, max)) return undefined;
-  return {
-    kind,
-    ...(used === undefined ? {} : { used }),
-    ...(committed === undefined ? {} : { committed }),
-    ...(max === undefined ? {} : { max }),
-  };
+  return { kind, used, committed, max };
 }
 
 function toBytes(digits: string | undefined, unit: number): number | undefined {

@@ -6,9 +6,9 @@ export interface MetaspaceInfo {
   readonly used: number;
   readonly committed: number;
   /** -1: unlimited. Absent if the text does not say. */
-  readonly max?: number;
+  readonly max: number | undefined;
   /** Absent without compressed class pointers. */
-  readonly classSpace?: { readonly used: number; readonly committed: number; readonly max?: number };
+  readonly classSpace?: { readonly used: number; readonly committed: number; readonly max: number | undefined };
 }
 
 export interface CodeHeapInfo {
@@ -21,13 +21,12 @@ export interface CodeHeapInfo {
 }
 
 export interface FlagsInfo {
-  /** Bytes. */
-  readonly initialHeapSize?: number;
-  readonly maxHeapSize?: number;
+  readonly initialHeapSize?: number | undefined;
+  readonly maxHeapSize?: number | undefined;
   /** Only if it differs from the platform's default. */
-  readonly initialCodeCacheSize?: number;
+  readonly initialCodeCacheSize?: number | undefined;
   /** E.g. `generational`, or `default` if no mode was set. Absent with other collectors. */
-  readonly shenandoahMode?: string;
+  readonly shenandoahMode?: string | undefined;
   /** Code heaps then grow by larger pages than usual. */
   readonly hasLargePages: boolean;
 }
@@ -65,8 +64,8 @@ export function parseMetaspace(text: string): MetaspaceInfo | undefined {
   return {
     used: both.used,
     committed: both.committed,
-    ...maxOf(text, both.committed),
-    classSpace: { used, committed, ...(max === undefined || !fits ? {} : { max }) },
+    max: maxOf(text, both.committed),
+    classSpace: { used, committed, max: fits ? max : undefined },
   };
 }
 
@@ -75,14 +74,13 @@ function parseWithoutClassSpace(text: string): MetaspaceInfo | undefined {
   const space = onlyMatch(text, '^ *(\\d{1,15}) bytes reserved, +(\\d{1,15}) bytes \\( *<?\\d{1,3}%\\) committed[.,]');
   if (used === undefined || space === undefined) return undefined;
   const [reserved, committed] = [Number(space[1]), Number(space[2])];
-  return isOrdered({ used, committed, reserved }) ? { used, committed, ...maxOf(text, committed) } : undefined;
+  return isOrdered({ used, committed, reserved }) ? { used, committed, max: maxOf(text, committed) } : undefined;
 }
 
-function maxOf(text: string, committed: number): { readonly max?: number } {
+function maxOf(text: string, committed: number): number | undefined {
   const value = onlyMatch(text, '^MaxMetaspaceSize: (unlimited|\\d{1,15} bytes)$')?.[1];
-  if (value === undefined) return {};
-  const max = value === 'unlimited' ? UNLIMITED : Number(value.split(' ')[0]);
-  return max === UNLIMITED || max >= committed ? { max } : {};
+  const max = value === 'unlimited' ? UNLIMITED : Number(value?.split(' ')[0]);
+  return max === UNLIMITED || max >= committed ? max : undefined;
 }
 
 function isOrdered(space: { readonly used: number; readonly committed: number; readonly reserved: number }): boolean {
@@ -150,21 +148,21 @@ export function parseFlags(text: string): FlagsInfo {
   const [initialHeapSize, maxHeapSize] = [bytes('InitialHeapSize'), bytes('MaxHeapSize')];
   const isPossible =
     initialHeapSize !== undefined && maxHeapSize !== undefined && initialHeapSize <= maxHeapSize && maxHeapSize > 0;
-  const initialCodeCacheSize = bytes('InitialCodeCacheSize');
   return {
-    ...(isPossible ? { initialHeapSize, maxHeapSize } : {}),
-    ...(initialCodeCacheSize === undefined ? {} : { initialCodeCacheSize }),
-    ...shenandoahModeIn(text),
+    initialHeapSize: isPossible ? initialHeapSize : undefined,
+    maxHeapSize: isPossible ? maxHeapSize : undefined,
+    initialCodeCacheSize: bytes('InitialCodeCacheSize'),
+    shenandoahMode: shenandoahModeIn(text),
     hasLargePages: /-XX:\+Use(?:LargePages|TransparentHugePages)(?=\s|$)/.test(text),
   };
 }
 
 /** Flags are sorted by name: if the collector's flag is there, its mode cannot have been cut off. */
-function shenandoahModeIn(text: string): { readonly shenandoahMode?: string } {
-  if (!/(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text)) return {};
+function shenandoahModeIn(text: string): string | undefined {
+  if (!/(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text)) return undefined;
   // Several modes are joined to a name that does not exist.
   const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
-  return { shenandoahMode: modes.length === 0 ? 'default' : modes.join(' ') };
+  return modes.length === 0 ? 'default' : modes.join(' ');
 }
 
 function numberIn(text: string, pattern: string): number | undefined {

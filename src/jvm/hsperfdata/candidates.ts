@@ -2,9 +2,15 @@
 import type { Counters } from './counters.ts';
 import { toKnownUsers } from './known-users.ts';
 import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
-import { fileNameOf, listPerfFiles, type PerfFile, type PerfFilePath } from './perf-file.ts';
+import {
+  fileNameOf,
+  listPerfFiles,
+  type PerfFile,
+  type PerfFilePath,
+  type ReadCountersResult,
+  readCounters,
+} from './perf-file.ts';
 import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
-import { type ReadCountersResult, readCounters } from './read-counters.ts';
 import type { SearchBounds } from './search-bounds.ts';
 
 export interface Candidate {
@@ -23,7 +29,6 @@ export interface Surroundings {
   readonly nowNs: () => number;
   readonly bounds: SearchBounds;
   readonly signal: AbortSignal;
-  /** `jvm.user`. */
   readonly user: string | undefined;
   /** Users that the JVM may belong to: our own, and those that listen on the upstream's port. */
   readonly uids: ReadonlySet<number>;

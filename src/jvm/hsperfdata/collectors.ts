@@ -12,9 +12,6 @@ const POLICIES: ReadonlyMap<string, Collector> = new Map([
   ['GarbageFirst', 'G1'],
 ]);
 
-/** The first JDK with an MXBean for G1's concurrent collections; the counter is older. */
-const G1_CONCURRENT_BEAN_JDK = 20;
-
 export function toCollector({ texts, numbers }: Counters): Collector {
   const policy = texts.get('sun.gc.policy.name');
   if (policy !== undefined) return POLICIES.get(policy) ?? 'unknown';
@@ -27,61 +24,39 @@ export function toCollector({ texts, numbers }: Counters): Collector {
 }
 
 /** MXBean names, each with the index of its counters. */
-function beansOf(collector: Collector, jdkMajor: number | undefined): readonly (readonly [string, number])[] {
-  switch (collector) {
-    case 'Serial':
-      return [
-        ['Copy', 0],
-        ['MarkSweepCompact', 1],
-      ];
-    case 'Parallel':
-      return [
-        ['PS Scavenge', 0],
-        ['PS MarkSweep', 1],
-      ];
-    case 'G1': {
-      const hasConcurrentBean = jdkMajor !== undefined && jdkMajor >= G1_CONCURRENT_BEAN_JDK;
-      const concurrent = hasConcurrentBean ? ([['G1 Concurrent GC', 2]] as const) : [];
-      return [['G1 Young Generation', 0], ['G1 Old Generation', 1], ...concurrent];
-    }
-    case 'ZGC':
-      return [['ZGC Pauses', 2]];
-    case 'GenerationalZGC':
-      return [
-        ['ZGC Minor Pauses', 0],
-        ['ZGC Major Pauses', 2],
-      ];
-    // Shenandoah's counters count every phase, 60 where the MXBean has 18 pauses, so they are not used.
-    case 'Shenandoah':
-    case 'unknown':
-      return [];
-  }
-}
+const BEANS: Readonly<Record<Exclude<Collector, 'unknown'>, Readonly<Record<string, number>>>> = {
+  Serial: { Copy: 0, MarkSweepCompact: 1 },
+  Parallel: { 'PS Scavenge': 0, 'PS MarkSweep': 1 },
+  G1: { 'G1 Young Generation': 0, 'G1 Old Generation': 1 },
+  ZGC: { 'ZGC Pauses': 2 },
+  GenerationalZGC: { 'ZGC Minor Pauses': 0, 'ZGC Major Pauses': 2 },
+  // Its counters count every phase, 60 where the MXBean has 18 pauses, so they are not used.
+  Shenandoah: {},
+};
+/** The first JDK with an MXBean for G1's concurrent collections; the counter is older. */
+const G1_CONCURRENT_BEAN_JDK = 20;
 
 /** By MXBean name; for an unknown collector by the file's. ZGC's cycles and Shenandoah have no usable counters. */
 export function toCollectors(counters: Counters, collector: Collector): ReadonlyMap<string, CollectorUsage> {
-  const beans = collector === 'unknown' ? rawBeans(counters) : beansOf(collector, counters.jdkMajor);
   const collectors = new Map<string, CollectorUsage>();
-  for (const [name, index] of beans) {
+  for (const [name, index] of beansOf(counters, collector)) {
     const count = countOf(counters, `sun.gc.collector.${index}.invocations`);
     const timeMs = millisecondsOf(counters, `sun.gc.collector.${index}.time`);
-    if (count === undefined && timeMs === undefined) continue;
-    collectors.set(name, {
-      ...(count === undefined ? {} : { count }),
-      ...(timeMs === undefined ? {} : { timeMs }),
-    });
+    if (count !== undefined || timeMs !== undefined) collectors.set(name, { count, timeMs });
   }
   return collectors;
 }
 
-function rawBeans({ texts }: Counters): readonly (readonly [string, number])[] {
-  const beans: [string, number][] = [];
+function beansOf({ texts, jdkMajor = 0 }: Counters, collector: Collector): Iterable<readonly [string, number]> {
+  const hasConcurrent = collector === 'G1' && jdkMajor >= G1_CONCURRENT_BEAN_JDK;
+  if (hasConcurrent) return Object.entries({ ...BEANS.G1, 'G1 Concurrent GC': 2 });
+  if (collector !== 'unknown') return Object.entries(BEANS[collector]);
+  const beans = new Map<string, number>();
   for (let index = 0; index < 8; index += 1) {
     const name = texts.get(`sun.gc.collector.${index}.name`);
     // The name becomes part of a gauge's name: allow only characters that HotSpot uses.
-    if (name === undefined || !/^[A-Za-z0-9][A-Za-z0-9 -]*$/.test(name) || beans.some((bean) => bean[0] === name))
-      continue;
-    beans.push([name, index]);
+    const isUsable = name !== undefined && /^[A-Za-z0-9][A-Za-z0-9 -]*$/.test(name);
+    if (isUsable && !beans.has(name)) beans.set(name, index);
   }
   return beans;
 }

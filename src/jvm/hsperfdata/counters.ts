@@ -2,7 +2,7 @@
  * Decodes the counters that this program needs from the bytes of HotSpot's counters file. The list is closed:
  * `java.rt.vmArgs` and other texts that may hold passwords are never decoded.
  */
-import { type Entry, toLayout } from './entries.ts';
+import { type Entry, toLayout, type Unusable } from './entries.ts';
 import { type JavaCommand, toJavaCommand } from './java-command.ts';
 
 export interface Counters {
@@ -19,10 +19,7 @@ export interface Counters {
   readonly startedEpochMs: number | undefined;
 }
 
-export type CountersResult =
-  | { readonly kind: 'counters'; readonly counters: Counters }
-  | { readonly kind: 'starting' }
-  | { readonly kind: 'invalid'; readonly reason: string };
+type CountersResult = { readonly kind: 'counters'; readonly counters: Counters } | Unusable;
 
 const NONE = 1;
 const BYTES = 2;
@@ -54,7 +51,6 @@ const COLLECTOR_NAME = /^sun\.gc\.collector\.[0-7]\.name$/;
 const SPECIFICATION = 'java.property.java.vm.specification.version';
 const COMMAND = 'sun.rt.javaCommand';
 
-/** Longest text that is kept, e.g. `ZGC major collection pauses`. */
 const MAX_TEXT_BYTES = 64;
 
 function isWantedText(name: string): boolean {

@@ -9,13 +9,11 @@ export interface Entry {
   readonly type: string;
   /** 1 none, 2 bytes, 3 ticks, 4 events, 5 string, 6 hertz. */
   readonly unit: number;
-  /** Offset of the value from the start of the file. */
   readonly dataOffset: number;
-  /** Size of the value: 8 for `J`. */
   readonly dataBytes: number;
 }
 
-export interface Layout {
+interface Layout {
   readonly isLittleEndian: boolean;
   /** Bytes of counters that did not fit. If greater than 0, an absent counter is unknown. */
   readonly overflowBytes: number;
@@ -23,16 +21,14 @@ export interface Layout {
 }
 
 /** `starting`: the JVM has not finished writing its counters; that takes 50 to 70 ms from its start. */
-export type LayoutResult =
-  | { readonly kind: 'layout'; readonly layout: Layout }
-  | { readonly kind: 'starting' }
-  | { readonly kind: 'invalid'; readonly reason: string };
+export type Unusable = { readonly kind: 'starting' } | { readonly kind: 'invalid'; readonly reason: string };
+
+type LayoutResult = { readonly kind: 'layout'; readonly layout: Layout } | Unusable;
 
 const HEADER_BYTES = 32;
 const ENTRY_HEAD_BYTES = 20;
 const MAGIC = 0xcafec0c0;
 
-/** Parses `bytes`, the file from its start, if it holds a complete and consistent list of counters. */
 export function toLayout(bytes: Buffer): LayoutResult {
   if (bytes.length < HEADER_BYTES)
     return invalid(`it has ${bytes.length} bytes, fewer than its header of ${HEADER_BYTES}`);

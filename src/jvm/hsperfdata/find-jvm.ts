@@ -16,9 +16,8 @@ import {
 import { toKnownUsers } from './known-users.ts';
 import { findListeners, type Listener } from './listeners.ts';
 import { TICKS_MOVE_WITHIN_MS, toLiveness } from './liveness.ts';
-import { listPerfFiles, type PerfFilePath, pathOf } from './perf-file.ts';
+import { listPerfFiles, type PerfFilePath, pathOf, readCounters } from './perf-file.ts';
 import { findHolders, looksLikeJvm, type ProcessInfo, readProcess, readProcesses } from './processes.ts';
-import { readCounters } from './read-counters.ts';
 import { ambiguous, denied, deniedToUser, noFile, type OwnRights, refused, toList, unreadable } from './refusals.ts';
 import type { SearchBounds } from './search-bounds.ts';
 
@@ -29,11 +28,8 @@ export interface FindJvmOptions {
   readonly user?: string | undefined;
   readonly upstreamHost?: string | undefined;
   readonly upstreamPort?: number | undefined;
-  /** Default `/proc`. */
   readonly procPath?: string | undefined;
-  /** Default `/tmp`. */
   readonly tmpPath?: string | undefined;
-  /** Monotonic. */
   readonly nowNs: () => number;
   /** Counts what the search skipped. */
   readonly bounds: SearchBounds;
@@ -141,7 +137,7 @@ async function findUnnamed(search: Search): Promise<Candidate> {
 function nobodyListens(port: number | undefined): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
-    `There is no JVM to be read: nothing listens on the upstream’s port ${port} of this machine. Is the application server running? ` +
+    `There is no JVM to read: nothing listens on the upstream’s port ${port} of this machine. Is the application server running? ` +
       'If its JVM is another process than the one that listens, set jvm.pid or jvm.user.',
   );
 }
@@ -209,7 +205,7 @@ function describePort({ upstreamHost, upstreamPort }: FindJvmOptions, listeners:
   if (upstreamPort === undefined) return 'no upstream port is known';
   if (listeners === undefined) return `the upstream’s host ${upstreamHost} is not this machine`;
   if (listeners.length === 0) return `nothing listens on the upstream’s port ${upstreamPort} here`;
-  return `what listens on the upstream’s port ${upstreamPort} is no visible JVM`;
+  return `the process on the upstream’s port ${upstreamPort} is not a visible JVM`;
 }
 
 /** Drops dead JVMs: for those in doubt, checks a moment later whether their ticks have moved. */

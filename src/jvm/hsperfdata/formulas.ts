@@ -9,7 +9,7 @@ import type { Counters } from './counters.ts';
 import { toHeap } from './heap-formulas.ts';
 import { bytesOf, countOf, sum, toPlausibleUsage } from './plausible.ts';
 
-export interface CountersReading {
+interface CountersReading {
   readonly reading: JvmReading;
   readonly collector: Collector;
 }
@@ -32,15 +32,8 @@ function toClasses(counters: Counters): JvmReading['classes'] {
     countOf(counters, 'java.cls.unloadedClasses'),
     countOf(counters, 'java.cls.sharedUnloadedClasses'),
   );
-  if (loaded !== undefined && unloaded !== undefined && unloaded > loaded) return {};
-  return {
-    ...(isCount(loaded) ? { loaded } : {}),
-    ...(isCount(unloaded) ? { unloaded } : {}),
-  };
-}
-
-function isCount(value: number | undefined): value is number {
-  return Number.isSafeInteger(value);
+  if ((unloaded ?? 0) > (loaded ?? Number.MAX_SAFE_INTEGER)) return {};
+  return { loaded, unloaded };
 }
 
 /** As of the last collection (Shenandoah: at most 100 ms old). Until the first one they are 0, an impossible value. */

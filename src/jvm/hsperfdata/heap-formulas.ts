@@ -5,9 +5,9 @@
 import type { MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import type { Collector } from './collectors.ts';
 import type { Counters } from './counters.ts';
-import { bytesOf, countOf, sum, toPlausibleUsage, type Usage } from './plausible.ts';
+import { bytesOf, countOf, sum, toPlausibleUsage } from './plausible.ts';
 
-export interface HeapReading {
+interface HeapReading {
   readonly heap: MemoryUsage;
   readonly pools: ReadonlyMap<string, PoolUsage>;
   /** `after-gc`: `used` is from the last collection. */
@@ -22,9 +22,9 @@ const SHENANDOAH_GENERATIONS_JDK = 24;
 export function toHeap(counters: Counters, collector: Collector): HeapReading {
   switch (collector) {
     case 'Serial':
-      return serial(counters);
+      return serialOrParallel(counters, SERIAL, false);
     case 'Parallel':
-      return parallel(counters);
+      return serialOrParallel(counters, PARALLEL, true);
     case 'G1':
       return g1(counters);
     case 'ZGC':
@@ -38,61 +38,50 @@ export function toHeap(counters: Counters, collector: Collector): HeapReading {
   }
 }
 
-function serial(counters: Counters): HeapReading {
-  const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
-  const { eden, from, s1, old } = spacesOf(counters);
-  const memory = sampledEvery50Ms(counters);
-  const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
-  const pools = toPools([
-    ['Eden Space', { used: eden.used, committed: eden.capacity, max: eden.maxCapacity }],
-    ['Survivor Space', { used: from?.used, committed: from?.capacity, max: from?.maxCapacity }],
-    ['Tenured Gen', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
-  ]);
-  // The MXBean counts one survivor space only. No heap.init: the counters have only an explicit -Xms.
-  return toReading(pools, memory, isUnknown, {
-    used: sumOf(pools, 'used'),
-    committed: sumOf(pools, 'committed'),
-    max: minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity),
-  });
-}
+const SERIAL = { eden: 'Eden Space', survivor: 'Survivor Space', old: 'Tenured Gen' };
+const PARALLEL = { eden: 'PS Eden Space', survivor: 'PS Survivor Space', old: 'PS Old Gen' };
 
-function parallel(counters: Counters): HeapReading {
+/** Parallel moves the borders between its spaces. No heap.init: the counters have only an explicit -Xms. */
+function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: boolean): HeapReading {
   const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
   const { eden, from, s1, s2, old } = spacesOf(counters);
   const memory = sampledEvery50Ms(counters);
   const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
-  const edenMax = minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity);
-  const pools = toPools([
-    ['PS Eden Space', { used: eden.used, committed: eden.capacity, max: edenMax }],
-    ['PS Survivor Space', { used: from?.used, committed: from?.capacity, max: from?.capacity }],
-    ['PS Old Gen', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
-  ]);
+  const edenMax = isParallel ? minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity) : eden.maxCapacity;
+  const survivorMax = isParallel ? from?.capacity : from?.maxCapacity;
+  const pools = toPools({
+    [names.eden]: { used: eden.used, committed: eden.capacity, max: edenMax },
+    [names.survivor]: { used: from?.used, committed: from?.capacity, max: survivorMax },
+    [names.old]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
+  });
   const committed = sumOf(pools, 'committed');
+  // The MXBean counts one survivor space only.
   const max = minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity);
+  // Parallel's MXBean never has a maximum below the committed size.
+  const parallelMax = max === undefined || committed === undefined ? undefined : Math.max(max, committed);
   return toReading(pools, memory, isUnknown, {
     used: sumOf(pools, 'used'),
     committed,
-    // The MXBean's maximum is never less than the committed size.
-    max: max === undefined || committed === undefined ? undefined : Math.max(max, committed),
+    max: isParallel ? parallelMax : max,
   });
 }
 
 /** Updated at each new region and collection. Before the first one, `used` lacks the class archive's regions (1 MB). */
 function g1(counters: Counters): HeapReading {
   const capacity = (name: string) => withoutPadding(bytesOf(counters, name));
-  const space = (prefix: string, max: number | undefined): Usage => ({
+  const space = (prefix: string, max: number | undefined): MemoryUsage => ({
     init: capacity(`${prefix}.initCapacity`),
     used: bytesOf(counters, `${prefix}.used`),
     committed: capacity(`${prefix}.capacity`),
     max,
   });
   const heapMax = capacity('sun.gc.generation.1.space.0.maxCapacity');
-  const pools = toPools([
-    ['G1 Eden Space', space('sun.gc.generation.0.space.0', NO_LIMIT)],
+  const pools = toPools({
+    'G1 Eden Space': space('sun.gc.generation.0.space.0', NO_LIMIT),
     // Space 1 exists, but is always empty.
-    ['G1 Survivor Space', space('sun.gc.generation.0.space.2', NO_LIMIT)],
-    ['G1 Old Gen', space('sun.gc.generation.1.space.0', heapMax)],
-  ]);
+    'G1 Survivor Space': space('sun.gc.generation.0.space.2', NO_LIMIT),
+    'G1 Old Gen': space('sun.gc.generation.1.space.0', heapMax),
+  });
   return toReading(pools, 'live', false, {
     init: sumOf(pools, 'init'),
     used: sumOf(pools, 'used'),
@@ -110,26 +99,23 @@ function zgc(counters: Counters): HeapReading {
   const { capacity, initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
   const isFixed = initCapacity !== undefined && initCapacity === maxCapacity;
   const isUnknown = hasNoCollectionYet(counters, [2]);
-  const usage: Usage = { used, committed: isUnknown && !isFixed ? undefined : capacity, max: maxCapacity };
-  const pools = toPools([['ZHeap', { ...usage, init: initCapacity }]]);
+  const usage: MemoryUsage = { used, committed: isUnknown && !isFixed ? undefined : capacity, max: maxCapacity };
+  const pools = toPools({ ZHeap: { ...usage, init: initCapacity } });
   return toReading(pools, 'after-gc', isUnknown, { ...usage, init: isFixed ? initCapacity : undefined });
 }
 
 function generationalZgc(counters: Counters): HeapReading {
   const [young, old] = [spaceOf(counters, 0, 0), spaceOf(counters, 1, 0)];
-  const pools = toPools([
-    [
-      'ZGC Young Generation',
-      {
-        // The MXBean's `init` is the heap's minimum. initCapacity is the whole heap's, 260 MB more without -Xms.
-        init: generationOf(counters, 0).minCapacity,
-        used: young.used,
-        committed: young.capacity,
-        max: young.maxCapacity,
-      },
-    ],
-    ['ZGC Old Generation', { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity }],
-  ]);
+  const pools = toPools({
+    'ZGC Young Generation': {
+      // The MXBean's `init` is the heap's minimum. initCapacity is the whole heap's, 260 MB more without -Xms.
+      init: generationOf(counters, 0).minCapacity,
+      used: young.used,
+      committed: young.capacity,
+      max: young.maxCapacity,
+    },
+    'ZGC Old Generation': { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
+  });
   return toReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
     init: sum(young.initCapacity, old.initCapacity),
     used: sumOf(pools, 'used'),
@@ -147,20 +133,15 @@ function shenandoah(counters: Counters): HeapReading {
   const { initCapacity, maxCapacity, used } = spaceOf(counters, 1, 0);
   // The space's own capacity is the maximum.
   const committed = generationOf(counters, 1).capacity;
-  const usage: Usage = { init: initCapacity, used, committed, max: maxCapacity };
+  const usage: MemoryUsage = { init: initCapacity, used, committed, max: maxCapacity };
   const { jdkMajor } = counters;
   const hasOneMode = jdkMajor !== undefined && jdkMajor < SHENANDOAH_GENERATIONS_JDK;
-  return toReading(toPools(hasOneMode ? [['Shenandoah', usage]] : []), 'live', false, usage);
+  return toReading(toPools(hasOneMode ? { Shenandoah: usage } : {}), 'live', false, usage);
 }
 
-interface Space {
-  readonly used: number | undefined;
-  readonly capacity: number | undefined;
-  readonly maxCapacity: number | undefined;
-  readonly initCapacity: number | undefined;
-}
+type Space = ReturnType<typeof spaceOf>;
 
-function spaceOf(counters: Counters, generation: 0 | 1, index: number): Space {
+function spaceOf(counters: Counters, generation: 0 | 1, index: number) {
   const prefix = `sun.gc.generation.${generation}.space.${index}`;
   return {
     used: bytesOf(counters, `${prefix}.used`),
@@ -215,8 +196,8 @@ function withoutPadding(capacity: number | undefined): number | undefined {
 const MIN_G1_REGION_BYTES = 1_048_576;
 const G1_PADDING_BYTES = 8;
 
-function toPools(pools: readonly (readonly [string, Usage])[]): ReadonlyMap<string, PoolUsage> {
-  return new Map(pools.map(([name, usage]) => [name, toPlausibleUsage(usage)]));
+function toPools(pools: Readonly<Record<string, MemoryUsage>>): ReadonlyMap<string, PoolUsage> {
+  return new Map(Object.entries(pools).map(([name, usage]) => [name, toPlausibleUsage(usage)]));
 }
 
 function sumOf(pools: ReadonlyMap<string, PoolUsage>, key: 'init' | 'used' | 'committed'): number | undefined {
@@ -231,17 +212,13 @@ function toReading(
   pools: ReadonlyMap<string, PoolUsage>,
   memory: HeapReading['memory'],
   isUsedUnknown: boolean,
-  heap: Usage,
+  heap: MemoryUsage,
 ): HeapReading {
   const plausible = toPlausibleUsage(heap);
   if (!isUsedUnknown) return { heap: plausible, pools, memory };
   return {
-    heap: withoutUsed(plausible),
-    pools: new Map([...pools].map(([name, pool]) => [name, withoutUsed(pool)])),
+    heap: { ...plausible, used: undefined },
+    pools: new Map([...pools].map(([name, pool]) => [name, { ...pool, used: undefined }])),
     memory,
   };
-}
-
-function withoutUsed({ used: _, ...rest }: MemoryUsage): MemoryUsage {
-  return rest;
 }

@@ -3,6 +3,7 @@
  * server, and reads only /proc and that file. This folder knows neither the attach socket nor the HTTP sources.
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { toFileReason } from '../../base/trusted-file.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import type { Candidate } from './candidates.ts';
@@ -10,10 +11,10 @@ import type { Collector } from './collectors.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { toReading } from './formulas.ts';
 import { type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
-import { type PerfFilePath, pathOf } from './perf-file.ts';
-import { readCounters } from './read-counters.ts';
+import { pathOf, readCounters } from './perf-file.ts';
 import { beyondBounds, refused, unreadable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
+import type { VisibleJvm } from './visible-jvm.ts';
 
 export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
   readonly clock?: Clock | undefined;
@@ -24,25 +25,6 @@ export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bound
   readonly isAnswering?: ((jvm: VisibleJvm, signal: AbortSignal) => Promise<boolean | undefined>) | undefined;
 }
 
-export interface VisibleJvm {
-  /** In our own pid namespace; undefined if the JVM's processes are not visible. */
-  readonly pid: number | undefined;
-  /** When that process started, in ticks since boot: distinguishes it from a later process with the same pid. */
-  readonly startTicks: number | undefined;
-  /** In the JVM's own pid namespace, as in the names of its files. */
-  readonly nspid: number;
-  readonly uid: number;
-  readonly gid: number;
-  /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
-  readonly rootPath: string;
-  /** The JVM's /tmp as we reach it, e.g. `/proc/812/root/tmp`. */
-  readonly tmpPath: string;
-  readonly collector: Collector;
-  readonly jdkMajor: number | undefined;
-  /** When the JVM started, in milliseconds since 1970. Another value means another JVM. */
-  readonly startedEpochMs: number | undefined;
-}
-
 /** Errors that a bound of the search may have caused. The others describe something that was found. */
 const BEYOND_BOUNDS: ReadonlySet<JvmErrorCode> = new Set<JvmErrorCode>([
   'D2S_ERR_JVM_NOT_FOUND',
@@ -50,13 +32,8 @@ const BEYOND_BOUNDS: ReadonlySet<JvmErrorCode> = new Set<JvmErrorCode>([
   'D2S_ERR_JVM_FORMAT',
 ]);
 
-interface Current {
-  readonly path: PerfFilePath;
-  readonly process: { readonly pid: number; readonly startTicks: number; readonly gid: number } | undefined;
-  readonly inode: bigint;
-  readonly device: bigint;
-  readonly startedEpochMs: number | undefined;
-  readonly listenerInodes: ReadonlySet<string>;
+/** The JVM that is read, and what its last reading has shown of its life. */
+interface Current extends FoundJvm {
   evidence: LivenessEvidence;
 }
 
@@ -92,8 +69,8 @@ export class HsperfdataSource implements JvmSource {
       if (cause instanceof JvmSourceError) throw cause;
       if (signal.aborted)
         throw new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'Finding and reading the JVM took too long.', cause);
-      const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-      throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', `The JVM’s counters cannot be read (${code}).`, cause);
+      const reason = toFileReason(cause);
+      throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', `The JVM’s counters cannot be read (${reason}).`, cause);
     }
   }
 
@@ -110,7 +87,8 @@ export class HsperfdataSource implements JvmSource {
       this.#lost = { jvm: this.#current, why: result };
     }
     this.#current = undefined;
-    this.#current = toCurrent(await this.#find(signal));
+    const found = await this.#find(signal);
+    this.#current = { ...found, evidence: found.candidate.evidence };
     const result = await this.#readCurrent(this.#current, signal);
     if (result instanceof JvmSourceError) {
       this.#lost = { jvm: this.#current, why: result };
@@ -134,7 +112,7 @@ export class HsperfdataSource implements JvmSource {
       throw hits === undefined ? why : beyondBounds(why, hits);
     }
     // A dead JVM's file looks like that of a living one without visible processes; but we saw this JVM end.
-    if (gone !== undefined && found.candidate.liveness === 'unknown' && isSameJvm(gone.jvm, found.candidate))
+    if (gone && found.candidate.liveness === 'unknown' && isSameJvm(gone.jvm.candidate, found.candidate))
       throw gone.why;
     return found;
   }
@@ -148,27 +126,27 @@ export class HsperfdataSource implements JvmSource {
 
   /** Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if it is gone. */
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
-    const { path, process } = current;
+    const { path, process } = current.candidate;
     const result = await readCounters(path, this.#bounds, signal);
-    if (result.kind === 'absent') return this.#gone(current, 'its counters file has been removed, as at its end');
+    if (result.kind === 'absent') return toGone(current.candidate, 'its counters file has been removed, as at its end');
     // /proc/<pid>/root closes when the JVM ends, and another user may now own the name.
-    if (result.kind === 'denied') return this.#gone(current, 'its counters file may no longer be read');
+    if (result.kind === 'denied') return toGone(current.candidate, 'its counters file may no longer be read');
     if (result.kind === 'refused') return refused(pathOf(path), result.reason);
     if (result.kind !== 'counters') return unreadable(pathOf(path), result);
     const { file, counters } = result;
-    if (!isSameJvm(current, result)) return this.#gone(current, 'another one has taken its place');
+    if (!isSameJvm(current.candidate, result)) return toGone(current.candidate, 'another one has taken its place');
     const { procPath = '/proc' } = this.#options;
     const previous = current.evidence;
     const nowNs = this.#clock.nowNs();
     const answer = await toLiveness({ procPath, process, file, counters, previous, nowNs, bounds: this.#bounds });
     current.evidence = answer.evidence;
     const { reading, collector } = toReading(counters);
-    const jvm = toVisible(current, file, counters, collector, procPath);
+    const jvm = toVisible(current.candidate, file, counters, collector, procPath);
     const liveness = await this.#ask(answer.liveness, jvm, signal);
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
-    if (liveness === 'stopped') throw this.#stopped(current);
+    if (liveness === 'stopped') throw toStopped(current.candidate);
     if (liveness === 'gone')
-      return this.#gone(current, 'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer');
+      return toGone(current.candidate, 'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer');
     this.#found = jvm;
     return reading;
   }
@@ -178,33 +156,29 @@ export class HsperfdataSource implements JvmSource {
     const isAnswering = await this.#options.isAnswering?.(jvm, signal);
     return isAnswering === false ? 'gone' : 'unknown';
   }
-
-  #gone({ path, process }: Current, why: string): JvmSourceError {
-    const pid = process?.pid ?? path.nspid;
-    const message = `The JVM with pid ${pid} (user ${path.user}) has ended: ${why}. No other has been found since; start the application server.`;
-    return new JvmSourceError('D2S_ERR_JVM_GONE', message);
-  }
-
-  #stopped({ path, process }: Current): JvmSourceError {
-    const pid = process?.pid ?? path.nspid;
-    const message = `The JVM with pid ${pid} (user ${path.user}) is stopped (SIGSTOP, a debugger or a frozen container): let it go on, e.g. kill -CONT ${pid}.`;
-    return new JvmSourceError('D2S_ERR_JVM_GONE', message);
-  }
 }
 
-function isSameJvm(known: Current, { file, counters }: Pick<Candidate, 'file' | 'counters'>): boolean {
-  const isSameFile = file.inode === known.inode && file.device === known.device;
-  return isSameFile && counters.startedEpochMs === known.startedEpochMs;
+function toGone({ path, process }: Candidate, why: string): JvmSourceError {
+  const pid = process?.pid ?? path.nspid;
+  const message = `The JVM with pid ${pid} (user ${path.user}) has ended: ${why}. No other has been found since; start the application server.`;
+  return new JvmSourceError('D2S_ERR_JVM_GONE', message);
 }
 
-function toCurrent({ candidate, listenerInodes }: FoundJvm): Current {
-  const { path, process, file, counters, evidence } = candidate;
-  const { inode, device } = file;
-  return { path, process, inode, device, startedEpochMs: counters.startedEpochMs, listenerInodes, evidence };
+function toStopped({ path, process }: Candidate): JvmSourceError {
+  const pid = process?.pid ?? path.nspid;
+  const message = `The JVM with pid ${pid} (user ${path.user}) is stopped (SIGSTOP, a debugger or a frozen container); continue it, e.g. with kill -CONT ${pid}.`;
+  return new JvmSourceError('D2S_ERR_JVM_GONE', message);
+}
+
+type Written = Pick<Candidate, 'file' | 'counters'>;
+
+function isSameJvm(one: Written, other: Written): boolean {
+  const isSameFile = one.file.inode === other.file.inode && one.file.device === other.file.device;
+  return isSameFile && one.counters.startedEpochMs === other.counters.startedEpochMs;
 }
 
 function toVisible(
-  { path, process }: Current,
+  { path, process }: Candidate,
   file: Candidate['file'],
   { jdkMajor, startedEpochMs }: Candidate['counters'],
   collector: Collector,

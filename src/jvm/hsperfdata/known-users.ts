@@ -5,7 +5,7 @@
 import { userInfo } from 'node:os';
 import { readSmall } from './processes.ts';
 
-export interface KnownUsersOptions {
+interface KnownUsersOptions {
   readonly procPath: string;
   /** `jvm.user`: a name, or a number. */
   readonly user: string | undefined;

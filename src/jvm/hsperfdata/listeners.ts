@@ -5,7 +5,6 @@ import { piecesAside } from './processes.ts';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface Listener {
-  /** Inode of the socket, e.g. `34512`. */
   readonly inode: string;
   readonly uid: number;
 }

@@ -4,7 +4,7 @@
  */
 import type { Counters } from './counters.ts';
 import type { PerfFile } from './perf-file.ts';
-import { readAside, readProcess } from './processes.ts';
+import { isStopped, isZombie, readAside, readProcess } from './processes.ts';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
@@ -12,14 +12,13 @@ export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
 export interface LivenessEvidence {
   readonly hadLock: boolean;
   readonly ticks: bigint | undefined;
-  /** Monotonic. */
   readonly atNs: number;
 }
 
 /** HotSpot updates `sun.os.hrt.ticks` every 50 ms, but only up to JDK 24. */
 export const TICKS_MOVE_WITHIN_MS = 150;
 
-export interface LivenessQuestion {
+interface LivenessQuestion {
   readonly procPath: string;
   /** In our pid namespace, if visible. */
   readonly process: { readonly pid: number; readonly startTicks: number } | undefined;
@@ -60,8 +59,8 @@ function ofProcess(procPath: string, expected: { pid: number; startTicks: number
   const process = readProcess(procPath, expected.pid);
   // Another process may have the same pid by now.
   if (process === undefined || process.startTicks !== expected.startTicks || process.uid !== uid) return 'gone';
-  if (process.state === 'Z' || process.state === 'X') return 'gone';
-  return process.state === 'T' || process.state === 't' ? 'stopped' : 'alive';
+  if (isZombie(process)) return 'gone';
+  return isStopped(process) ? 'stopped' : 'alive';
 }
 
 function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefined): Liveness {

@@ -1,12 +1,15 @@
 /** Lists and reads counters files. Any user may write to /tmp, so each file is checked before it is trusted. */
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { toFileReason } from '../../base/trusted-file.ts';
+import { type Counters, toCounters } from './counters.ts';
+import type { Unusable } from './entries.ts';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface PerfFilePath {
   /** The JVM's /tmp as we reach it, e.g. `/tmp` or `/proc/812/root/tmp`. */
   readonly tmp: string;
-  /** E.g. `tomcat`, from `hsperfdata_tomcat`. */
   readonly user: string;
   /** The JVM's pid in its own namespace. */
   readonly nspid: number;
@@ -21,13 +24,22 @@ export interface PerfFile {
 }
 
 /** `denied`: our rights do not suffice. `refused`: the file is not one that a JVM writes, so we do not trust it. */
-export type PerfFileResult =
-  | { readonly kind: 'read'; readonly file: PerfFile }
+type Unread =
   | { readonly kind: 'absent' }
   | { readonly kind: 'denied'; readonly uid: number | undefined }
   | { readonly kind: 'refused'; readonly reason: string };
 
+export type ReadCountersResult =
+  | { readonly kind: 'counters'; readonly file: PerfFile; readonly counters: Counters }
+  | Unread
+  | Unusable;
+
 const PREFIX = 'hsperfdata_';
+/** A JVM has written its counters 50 to 70 ms after its start. */
+const STARTING_RETRIES = 10;
+/** A counter that was just being added is complete at once. */
+const INVALID_RETRIES = 2;
+const RETRY_AFTER_MS = 20;
 /** Names to read between two turns of the event loop. */
 const NAMES_AT_ONCE = 256;
 /** O_NONBLOCK: otherwise opening a FIFO of that name would wait for a writer. */
@@ -37,14 +49,11 @@ export function pathOf({ tmp, user, nspid }: PerfFilePath): string {
   return `${tmp}/${PREFIX}${user}/${nspid}`;
 }
 
-/** E.g. `hsperfdata_tomcat/812`. */
 export function fileNameOf({ user, nspid }: PerfFilePath): string {
   return `${PREFIX}${user}/${nspid}`;
 }
 
-export type PerfFileList =
-  | { readonly kind: 'listed'; readonly paths: readonly PerfFilePath[] }
-  | { readonly kind: 'denied' };
+type PerfFileList = { readonly kind: 'listed'; readonly paths: readonly PerfFilePath[] } | { readonly kind: 'denied' };
 
 /**
  * Names of counters files below a /tmp. Those of `knownUsers` come first, and no bound on directories hides them.
@@ -73,10 +82,31 @@ function isNumber(name: string): boolean {
 }
 
 /**
+ * Reads and parses a counters file; retries if it may be valid a moment later. `mayRetry` says for which owners: others
+ * can leave any number of files that never become valid. Rejects only when `signal` aborts.
+ */
+export async function readCounters(
+  path: PerfFilePath,
+  bounds: SearchBounds,
+  signal: AbortSignal,
+  mayRetry: (uid: number) => boolean = () => true,
+): Promise<ReadCountersResult> {
+  for (let attempt = 0; ; attempt += 1) {
+    const read = readPerfFile(path, bounds);
+    if (read.kind !== 'read') return read;
+    const result = toCounters(read.file.bytes);
+    if (result.kind === 'counters') return { ...result, file: read.file };
+    if (!mayRetry(read.file.uid) || attempt >= (result.kind === 'starting' ? STARTING_RETRIES : INVALID_RETRIES))
+      return result;
+    await delay(RETRY_AFTER_MS, undefined, { signal });
+  }
+}
+
+/**
  * Reads a whole counters file. Never follows a symbolic link; accepts only a regular file in a directory of the same
  * owner that no other user may write to, as HotSpot itself demands.
  */
-export function readPerfFile(path: PerfFilePath, bounds: SearchBounds): PerfFileResult {
+function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read'; file: PerfFile } | Unread {
   const fullPath = pathOf(path);
   let directory: BigIntStats;
   let fd: number;
@@ -123,8 +153,8 @@ function readAll(fd: number, size: bigint, bounds: SearchBounds): Buffer {
   return buffer.subarray(0, length);
 }
 
-function toFailure(cause: unknown, path: string): PerfFileResult {
-  const code = codeOf(cause);
+function toFailure(cause: unknown, path: string): Unread {
+  const code = toFileReason(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return { kind: 'absent' };
   if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link' };
   if (code === 'EACCES' || code === 'EPERM') return { kind: 'denied', uid: ownerOf(path) };
@@ -166,12 +196,8 @@ async function list(
       names.push(name);
     }
   } catch (cause) {
-    const code = codeOf(cause);
+    const code = toFileReason(cause);
     return code === 'EACCES' || code === 'EPERM' ? 'denied' : names;
   }
   return names.sort();
-}
-
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown';
 }

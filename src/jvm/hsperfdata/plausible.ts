@@ -31,48 +31,28 @@ export function millisecondsOf({ numbers }: Counters, name: string): number | un
   return within((ticks * 1000n) / frequency, MAX_COUNT);
 }
 
-/** Undefined if any value is. */
+/** Undefined if any value is, or if the sum is beyond 2^53. */
 export function sum(...values: readonly (number | undefined)[]): number | undefined {
-  let total = 0;
-  for (const value of values) {
-    if (value === undefined) return undefined;
-    total += value;
-  }
-  return total;
+  const total = values.reduce<number>((all, value) => all + (value ?? Number.NaN), 0);
+  return Number.isSafeInteger(total) ? total : undefined;
 }
 
 /** The usage without the values that contradict each other; a `max` of -1 is no limit. */
-export function toPlausibleUsage(usage: Usage): MemoryUsage {
+export function toPlausibleUsage(usage: MemoryUsage): MemoryUsage {
   const { used, committed, max } = usage;
   const isUsedTooLarge = exceeds(used, committed);
   const isCommittedTooLarge = exceeds(committed, max);
   const isUsedBeyondMax = exceeds(used, max);
-  return withoutUndefined({
+  return {
     init: exceeds(usage.init, max) ? undefined : usage.init,
     used: isUsedTooLarge || isUsedBeyondMax ? undefined : used,
     committed: isUsedTooLarge || isCommittedTooLarge ? undefined : committed,
     max: isCommittedTooLarge || isUsedBeyondMax || exceeds(usage.init, max) ? undefined : max,
-  });
-}
-
-export interface Usage {
-  readonly init?: number | undefined;
-  readonly used?: number | undefined;
-  readonly committed?: number | undefined;
-  readonly max?: number | undefined;
+  };
 }
 
 function exceeds(value: number | undefined, limit: number | undefined): boolean {
   return value !== undefined && limit !== undefined && limit !== -1 && value > limit;
-}
-
-function withoutUndefined({ init, used, committed, max }: Usage): MemoryUsage {
-  return {
-    ...(init === undefined ? {} : { init }),
-    ...(used === undefined ? {} : { used }),
-    ...(committed === undefined ? {} : { committed }),
-    ...(max === undefined ? {} : { max }),
-  };
 }
 
 function within(value: bigint | undefined, limit: bigint): number | undefined {

@@ -8,11 +8,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
 
 export interface ProcessInfo {
-  /** In our own pid namespace. */
   readonly pid: number;
   /** In the process's own, innermost pid namespace: the name of its counters file. */
   readonly nspid: number;
-  /** Effective ids. */
   readonly uid: number;
   readonly gid: number;
   /** At most 15 characters, e.g. `java`. */
@@ -23,8 +21,12 @@ export interface ProcessInfo {
   readonly capabilities: bigint;
   /** Bits of CapEff. */
   readonly effectiveCapabilities: bigint;
-  /** Start time in hundredths of a second since boot; unique together with the pid. */
+  /** Start time in hundredths of a second since boot, whatever the kernel uses itself; unique together with the pid. */
   readonly startTicks: number;
+  /** Whether SIGQUIT has a handler. Without one it kills: a JVM with -Xrs, or one in the first moments of its start. */
+  readonly catchesQuit: boolean;
+  /** Whether a SIGQUIT is pending until the process runs again, as in a frozen container. */
+  readonly isQuitPending: boolean;
 }
 
 /** Processes to read between two turns of the event loop: about a third of a millisecond, like this many links. */
@@ -33,14 +35,18 @@ const LINKS_PER_TURN = 64;
 /** Most files here are smaller, and there are hundreds. With 64 KB each, 110 processes took 28 MB of buffers. */
 const PIECE_BYTES = 4_096;
 const MAX_SMALL_BYTES = 1_048_576;
+/** SIGQUIT is signal 3, so bit 2. */
+const QUIT_BIT = 0x4n;
 
-/** Undefined for a process that has ended or is not visible. */
+/**
+ * Undefined for a process that has ended or is not visible. Synchronous, so that a signal can follow at once: these two
+ * files take no lock of the process, so reading them cannot hang.
+ */
 export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo | undefined {
   const status = readSmall(`${procPath}/${pid}/status`);
   const stat = readSmall(`${procPath}/${pid}/stat`);
   if (status === undefined || stat === undefined) return undefined;
-  const fields = new Map(status.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line] as const));
-  const words = (name: string) => (fields.get(name)?.slice(name.length + 1) ?? '').trim().split(/\s+/);
+  const words = toWords(status);
   const ownPid = Number(words('Pid')[0]);
   const [, uid] = words('Uid').map(Number);
   const [, gid] = words('Gid').map(Number);
@@ -49,11 +55,34 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
   const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
   if (![ownPid, nspid, startTicks].every(Number.isSafeInteger) || uid === undefined || gid === undefined)
     return undefined;
-  const capabilities = BigInt(`0x${words('CapPrm')[0] || '0'}`);
-  const effectiveCapabilities = BigInt(`0x${words('CapEff')[0] || '0'}`);
-  const name = fields.get('Name')?.slice('Name:'.length).trim() ?? '';
-  const state = words('State')[0] ?? '';
-  return { pid: ownPid, nspid, uid, gid, name, state, capabilities, effectiveCapabilities, startTicks };
+  // A mask in an unknown form counts as empty: such a process gets no signal.
+  const bits = (name: string) => BigInt(`0x${/^[0-9a-f]{1,32}$/.exec(words(name)[0] ?? '')?.[0] ?? '0'}`);
+  const hasQuit = (name: string) => (bits(name) & QUIT_BIT) !== 0n;
+  return {
+    ...{ pid: ownPid, nspid, uid, gid, startTicks },
+    name: words('Name').join(' '),
+    state: words('State')[0] ?? '',
+    capabilities: bits('CapPrm'),
+    effectiveCapabilities: bits('CapEff'),
+    catchesQuit: hasQuit('SigCgt'),
+    isQuitPending: hasQuit('SigPnd') || hasQuit('ShdPnd'),
+  };
+}
+
+/** The words after a name in /proc/<pid>/status, e.g. `['1000', '1000', '1000', '1000']` for `Uid`. */
+export function toWords(status: string): (name: string) => readonly string[] {
+  const fields = new Map(status.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line] as const));
+  return (name) => (fields.get(name)?.slice(name.length + 1) ?? '').trim().split(/\s+/);
+}
+
+/** Whether the process has ended, and its parent has not read that yet. */
+export function isZombie({ state }: ProcessInfo): boolean {
+  return state === 'Z' || state === 'X';
+}
+
+/** By SIGSTOP or a debugger. */
+export function isStopped({ state }: ProcessInfo): boolean {
+  return state === 'T' || state === 't';
 }
 
 /** All visible processes, those that look like a JVM first. */
@@ -128,7 +157,6 @@ export async function hasMapped(
 /** When a process started, in milliseconds since 1970; exact to a second unless the clock was changed since. */
 export function startedEpochMsOf(procPath: string, { startTicks }: ProcessInfo): number | undefined {
   const [, bootSeconds] = /^btime (\d+)$/m.exec(readSmall(`${procPath}/stat`) ?? '') ?? [];
-  // Linux reports this field in 1/100 s to every program, whatever the kernel uses itself.
   return bootSeconds === undefined ? undefined : Number(bootSeconds) * 1000 + startTicks * 10;
 }
 
@@ -174,7 +202,11 @@ export function readSmall(path: string): string | undefined {
 }
 
 /** A file of /proc that the kernel produces slowly; undefined if it cannot be read. Otherwise like `piecesAside`. */
-export async function readAside(path: string, maxBytes: number, onCut: () => void): Promise<string | undefined> {
+export async function readAside(
+  path: string,
+  maxBytes: number = MAX_SMALL_BYTES,
+  onCut: () => void = () => undefined,
+): Promise<string | undefined> {
   let text = '';
   try {
     for await (const piece of piecesAside(path, maxBytes, onCut)) text += piece;

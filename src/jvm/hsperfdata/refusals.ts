@@ -3,13 +3,14 @@
  * line or the mount to change. They never quote an argument of a JVM.
  */
 import { JvmSourceError } from '../jvm-source.ts';
+import type { Unusable } from './entries.ts';
 import type { ProcessInfo } from './processes.ts';
 
 const MAX_NAMED = 8;
 
 export type OwnRights = Pick<ProcessInfo, 'uid' | 'gid' | 'effectiveCapabilities'>;
 
-export interface Named {
+interface Named {
   readonly pid: number;
   readonly user: string;
   /** E.g. `org.apache.catalina.startup.Bootstrap`. */
@@ -19,9 +20,9 @@ export interface Named {
 export function ambiguous(jvms: readonly Named[]): JvmSourceError {
   const isOneUser = new Set(jvms.map(({ user }) => user)).size === 1;
   const change = isOneUser
-    ? 'Set jvm.pid to the one that is meant (all run as the same user, so jvm.user cannot tell them apart).'
-    : 'Set jvm.pid, or jvm.user, to the one that is meant.';
-  return new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', `${jvms.length} JVMs could be meant: ${toList(jvms)}. ${change}`);
+    ? 'Set jvm.pid to the right one (all run as the same user, so jvm.user cannot distinguish them).'
+    : 'Set jvm.pid, or jvm.user, to the right one.';
+  return new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', `${jvms.length} JVMs are candidates: ${toList(jvms)}. ${change}`);
 }
 
 export function toList(jvms: readonly Named[]): string {
@@ -98,10 +99,7 @@ export function refused(path: string, reason: string): JvmSourceError {
   );
 }
 
-export function unreadable(
-  path: string,
-  result: { kind: 'starting' } | { kind: 'invalid'; reason: string },
-): JvmSourceError {
+export function unreadable(path: string, result: Unusable): JvmSourceError {
   if (result.kind === 'starting') {
     return new JvmSourceError(
       'D2S_ERR_JVM_NOT_FOUND',
@@ -125,39 +123,18 @@ export function beyondBounds(why: JvmSourceError, hits: string): JvmSourceError 
   );
 }
 
-export function access(message: string): JvmSourceError {
+function access(message: string): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
 }
 
-/** Capabilities that servers hold; others are shown by number. */
-const CAPABILITY_NAMES: ReadonlyMap<number, string> = new Map([
-  [0, 'CAP_CHOWN'],
-  [1, 'CAP_DAC_OVERRIDE'],
-  [2, 'CAP_DAC_READ_SEARCH'],
-  [3, 'CAP_FOWNER'],
-  [4, 'CAP_FSETID'],
-  [5, 'CAP_KILL'],
-  [6, 'CAP_SETGID'],
-  [7, 'CAP_SETUID'],
-  [8, 'CAP_SETPCAP'],
-  [10, 'CAP_NET_BIND_SERVICE'],
-  [12, 'CAP_NET_ADMIN'],
-  [13, 'CAP_NET_RAW'],
-  [14, 'CAP_IPC_LOCK'],
-  [18, 'CAP_SYS_CHROOT'],
-  [19, 'CAP_SYS_PTRACE'],
-  [21, 'CAP_SYS_ADMIN'],
-  [23, 'CAP_SYS_NICE'],
-  [24, 'CAP_SYS_RESOURCE'],
-  [27, 'CAP_MKNOD'],
-  [29, 'CAP_AUDIT_WRITE'],
-  [31, 'CAP_SETFCAP'],
-]);
+/** The names of capabilities(7) without their `CAP_`, in the order of their bits. */
+const CAPABILITIES = (
+  'CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE ' +
+  'NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN ' +
+  'SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE ' +
+  'MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE'
+).split(' ');
 
 function capabilityNames(bits: bigint): string[] {
-  const names: string[] = [];
-  for (let bit = 0; bit < 64; bit += 1) {
-    if ((bits & (1n << BigInt(bit))) !== 0n) names.push(CAPABILITY_NAMES.get(bit) ?? `capability ${bit}`);
-  }
-  return names;
+  return CAPABILITIES.filter((_, bit) => ((bits >> BigInt(bit)) & 1n) !== 0n).map((name) => `CAP_${name}`);
 }

@@ -1,5 +1,4 @@
 import { ConfigError } from '../../base/errors.ts';
-import { KEYS } from './keys.ts';
 
 /** The address of a source, fixed at start: no part of a request or an answer ever changes it. */
 export interface Address {
@@ -19,14 +18,14 @@ export interface Address {
 export function parseAddress(url: string, defaultPath: string, mayHaveQuery = false): Address {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:'))
-    throw new ConfigError(`${KEYS.url}: an address such as http://127.0.0.1:8080${defaultPath} is expected.`);
+    throw new ConfigError(`jvm.http.url: an address such as http://127.0.0.1:8080${defaultPath} is expected.`);
   if (parsed.username !== '' || parsed.password !== '')
     throw new ConfigError(
-      `${KEYS.url}: a user or password is not taken from the address; set ${KEYS.username}, and ${KEYS.passwordFile} or ${KEYS.passwordEnv}.`,
+      `jvm.http.url: a user or password is not taken from the address; set jvm.http.username, and jvm.http.passwordFile or jvm.http.passwordEnv.`,
     );
-  if (parsed.hash !== '') throw new ConfigError(`${KEYS.url}: the part after # has no meaning here; leave it out.`);
+  if (parsed.hash !== '') throw new ConfigError(`jvm.http.url: the part after # has no meaning here; leave it out.`);
   if (parsed.search !== '' && !mayHaveQuery)
-    throw new ConfigError(`${KEYS.url}: the part after ? has no meaning for this source; leave it out.`);
+    throw new ConfigError(`jvm.http.url: the part after ? has no meaning for this source; leave it out.`);
   const path = parsed.pathname === '/' ? defaultPath : parsed.pathname;
   return { origin: parsed.origin, basePath: path.replace(/\/+$/, ''), query: parsed.search };
 }

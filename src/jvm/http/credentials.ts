@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises';
 import type { Logger } from '../../base/logger.ts';
 import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import { KEYS } from './keys.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -20,7 +19,6 @@ export interface CredentialsOptions {
   readonly username?: string | undefined;
   /** A file with nothing but the password; one line end after it is ignored. Takes precedence over `passwordEnv`. */
   readonly passwordFile?: string | undefined;
-  /** The name of an environment variable that holds the password. */
   readonly passwordEnv?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logger: Pick<Logger, 'warn'>;
@@ -51,7 +49,7 @@ function createFileReader(username: string, file: string, logger: Pick<Logger, '
     credentials = toCredentials(username, await readPassword(file), file, 'passwordFile');
     version = found;
     if ((mode & READABLE_BY_ALL) !== 0)
-      logger.warn({ file }, `everybody on this machine may read the file of ${KEYS.passwordFile}: chmod 0400`);
+      logger.warn({ file }, `every user of this machine can read the file of jvm.http.passwordFile: chmod 0400`);
     return credentials;
   };
 }
@@ -60,9 +58,11 @@ function createFileReader(username: string, file: string, logger: Pick<Logger, '
 async function inspect(file: string): Promise<{ found: string; mode: number }> {
   try {
     const found = await stat(file, { bigint: true });
-    if (!found.isFile()) throw unusable(`${file} (${KEYS.passwordFile}) is not a regular file.`);
+    if (!found.isFile()) throw unusable(`${file} (jvm.http.passwordFile) is not a regular file.`);
     if (found.size > MAX_PASSWORD_BYTES)
-      throw unusable(`${file} (${KEYS.passwordFile}) is larger than ${MAX_PASSWORD_BYTES} bytes: that is no password.`);
+      throw unusable(
+        `${file} (jvm.http.passwordFile) is larger than ${MAX_PASSWORD_BYTES} bytes: that is no password.`,
+      );
     return { found: `${found.ino}:${found.ctimeNs}:${found.size}`, mode: Number(found.mode) };
   } catch (cause) {
     throw cause instanceof JvmSourceError ? cause : unreadable(file, cause);
@@ -84,10 +84,10 @@ function toCredentials(
   key: 'passwordFile' | 'passwordEnv',
 ): Credentials {
   if (password === undefined || password === '')
-    throw unusable(`There is no password in ${where} (${KEYS[key]}); put it there.`);
+    throw unusable(`There is no password in ${where} (jvm.http.${key}); put it there.`);
   // A control character could end the header line in HTTP.
   if (hasControls(username) || hasControls(password))
-    throw unusable(`The user (${KEYS.username}), or the password in ${where}, holds a control character.`);
+    throw unusable(`The user (jvm.http.username), or the password in ${where}, contains a control character.`);
   return { username, password };
 }
 
@@ -97,10 +97,10 @@ function hasControls(text: string): boolean {
 
 function unreadable(file: string, cause: unknown): JvmSourceError {
   if (cause instanceof UntrustedFileError)
-    return unusable(`The file ${file} (${KEYS.passwordFile}) cannot be used: ${cause.message}.`);
+    return unusable(`The file ${file} (jvm.http.passwordFile) cannot be used: ${cause.message}.`);
   const code = toFileReason(cause);
   const advice = code === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
-  return unusable(`The file ${file} (${KEYS.passwordFile}) cannot be read (${code}); ${advice}.`);
+  return unusable(`The file ${file} (jvm.http.passwordFile) cannot be read (${code}); ${advice}.`);
 }
 
 function unusable(message: string): JvmSourceError {

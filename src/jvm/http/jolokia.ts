@@ -1,11 +1,8 @@
 /** Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request. */
 import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
-import { parseAddress } from './address.ts';
-import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import type { HttpKind } from './http-source.ts';
 import { entriesOf, fieldOf, parseJson } from './json.ts';
-import { KEYS } from './keys.ts';
-import { BasicLogin } from './login.ts';
 import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
 
 const REQUESTS = [
@@ -15,40 +12,20 @@ const REQUESTS = [
   { mbean: 'java.lang:type=GarbageCollector,name=*', attribute: ['Name', 'CollectionCount', 'CollectionTime'] },
 ] as const;
 
-const READ: ReadOperation = {
-  method: 'POST',
+export const JOLOKIA: HttpKind = {
+  name: 'jolokia',
+  defaultPath: '/jolokia',
   // Without the slash, the root of a web application answers with a redirect.
   path: '/',
   accept: 'application/json, text/plain',
   body: JSON.stringify(REQUESTS.map((request) => ({ type: 'read', ...request }))),
+  advice: {
+    forbidden:
+      'Its policy (jolokia-access.xml) must allow the sidecar’s address, the method POST and the command read of java.lang:*, and the user needs the role jolokia where the web application asks for it.',
+    notFound: 'Does Jolokia answer at another path? jvm.http.url must name it, e.g. http://127.0.0.1:8778/jolokia.',
+  },
+  parse: parseJolokia,
 };
-
-export class JolokiaSource implements JvmSource {
-  readonly name = 'jolokia';
-  readonly #client: HttpClient;
-
-  /** `url` is Jolokia's own, e.g. `http://127.0.0.1:8778/jolokia`; by default `/jolokia` of the host. */
-  constructor(options: HttpSourceOptions) {
-    this.#client = new HttpClient({
-      ...options,
-      address: parseAddress(options.url, '/jolokia'),
-      login: new BasicLogin(),
-      advice: {
-        forbidden:
-          'Its policy (jolokia-access.xml) must allow the sidecar’s address, the method POST and the command read of java.lang:*, and the user needs the role jolokia where the web application asks for it.',
-        notFound: `Does Jolokia answer at another path? ${KEYS.url} is to hold it, e.g. http://127.0.0.1:8778/jolokia.`,
-      },
-    });
-  }
-
-  async read(signal: AbortSignal): Promise<JvmReading> {
-    return parseJolokia(await this.#client.read(READ, signal));
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-}
 
 /**
  * Parses the bulk answer: one element for each request, in the same order, each with its own `status`. A failed element
@@ -59,7 +36,7 @@ export function parseJolokia(text: string): JvmReading {
   if (!Array.isArray(answer) || answer.length !== REQUESTS.length)
     throw new JvmSourceError(
       'D2S_ERR_JVM_FORMAT',
-      `What answered a bulk request is not what Jolokia answers to one (${describeStatus(fieldOf(answer, 'status'))}). ${KEYS.url} should be Jolokia's own address.`,
+      `The answer to a bulk request is not Jolokia’s (${describeStatus(fieldOf(answer, 'status'))}). jvm.http.url should be Jolokia's own address.`,
     );
   const statuses = answer.map((element) => fieldOf(element, 'status'));
   // By index: Jolokia 2 may omit the request, and each version orders the names of its answer differently.

@@ -1,6 +1,5 @@
 /** Reads fields of a server's JSON without trusting its shape, and without recursion: a missing field is undefined. */
 import { JvmSourceError } from '../jvm-source.ts';
-import { KEYS } from './keys.ts';
 
 /** Throws `D2S_ERR_JVM_FORMAT`. `what` is the subject of the message, e.g. `Jolokia's answer`. */
 export function parseJson(text: string, what: string): unknown {
@@ -8,7 +7,7 @@ export function parseJson(text: string, what: string): unknown {
     return JSON.parse(text);
   } catch {
     // The message of the cause quotes the text.
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${what} is not JSON; does ${KEYS.url} name the right server?`);
+    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${what} is not JSON; does jvm.http.url name the right server?`);
   }
 }
 

@@ -1,13 +1,12 @@
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { type Credentials, isSame } from './credentials.ts';
-import { KEYS } from './keys.ts';
 
 /** 60 s, 120, 240, ...: three tries in the five minutes in which Tomcat's LockOutRealm allows five. */
 const FIRST_WAIT_S = 60;
 const LONGEST_WAIT_S = 15 * 60;
 
-interface Refusal {
+interface LoginRefusal {
   readonly credentials: Credentials | undefined;
   readonly waitS: number;
   readonly notBeforeNs: number;
@@ -20,7 +19,7 @@ interface Refusal {
  */
 export class LoginBackOff {
   readonly #clock: Clock;
-  #last: Refusal | undefined;
+  #last: LoginRefusal | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -42,7 +41,7 @@ export class LoginBackOff {
     const until = new Date(this.#clock.epochMs() + (waitS * NS_PER_S) / NS_PER_MS).toISOString();
     const error = new JvmSourceError(
       'D2S_ERR_JVM_ACCESS',
-      `${reason} So that the server does not lock the user out, the same is not tried again before ${until}; another content of ${KEYS.passwordFile} is tried at once.`,
+      `${reason} To avoid a lockout, the same credentials are not tried again before ${until}; a changed jvm.http.passwordFile is tried at once.`,
     );
     this.#last = { credentials, waitS, notBeforeNs: this.#clock.nowNs() + waitS * NS_PER_S, error };
     return error;

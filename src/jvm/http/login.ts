@@ -2,17 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { type Credentials, isSame } from './credentials.ts';
 import { answerChallenge, type DigestChallenge, type DigestRequest, selectChallenge } from './digest.ts';
 
-export type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
+type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
 
 /** Result of a 401: `retry` with a new `authorize`, the credentials were refused, or no challenge can be answered. */
-export type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
+type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
 
 /** How a source logs in. Keeps state from one exchange for the next. */
 export interface Login {
   /** The value of `Authorization`, or undefined to send none. */
   authorize(request: LoginRequest, credentials: Credentials | undefined): string | undefined;
   challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome;
-  accepted(credentials: Credentials | undefined): void;
+  accepted?(credentials: Credentials | undefined): void;
 }
 
 /** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
@@ -25,10 +25,6 @@ export class BasicLogin implements Login {
 
   challenged(): LoginOutcome {
     return 'refused';
-  }
-
-  accepted(): void {
-    // Nothing to keep.
   }
 }
 

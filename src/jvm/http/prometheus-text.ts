@@ -1,6 +1,5 @@
 /** Parses the parts needed here of Prometheus's text format (version 0.0.4; OpenMetrics does not differ in them). */
 import { JvmSourceError } from '../jvm-source.ts';
-import { KEYS } from './keys.ts';
 
 /** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`. */
 export interface Sample {
@@ -23,14 +22,14 @@ export function parsePrometheusText(text: string, isWanted: (name: string) => bo
   const samples = new Map<string, Sample[]>();
   const seen = new Set<string>();
   // A truncated body ends in the middle of a line, and a truncated number is a wrong one.
-  if (!text.endsWith('\n')) throw unreadable('it does not end with the end of a line');
+  if (!text.endsWith('\n')) throw unreadable('its last line has no line feed');
   for (const line of text.split('\n')) {
     // A name, `{` before a quoted name (Prometheus 3), a comment, or blank.
-    if (!/^[a-zA-Z_:{#\s]|^$/.test(line)) throw unreadable('a line begins with what cannot begin one');
+    if (!/^[a-zA-Z_:{#\s]|^$/.test(line)) throw unreadable('a line has an invalid first character');
     const name = /^[a-zA-Z_:][a-zA-Z0-9_:]*/.exec(line)?.[0];
     if (name === undefined || !isWanted(name)) continue;
     const series = line.slice(0, line.lastIndexOf('}') + 1) || name;
-    if (seen.has(series)) throw unreadable(`${name} is there twice with the same labels`);
+    if (seen.has(series)) throw unreadable(`${name} appears twice with the same labels`);
     if (seen.size === MAX_SAMPLES) throw unreadable(`there are more than ${MAX_SAMPLES} lines on the JVM`);
     seen.add(series);
     const list = samples.get(name) ?? [];
@@ -76,6 +75,6 @@ function unescapeLabel(value: string): string {
 function unreadable(why: string): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
-    `What answered is not Prometheus text: ${why}. ${KEYS.url} should be that of a metrics page, e.g. http://127.0.0.1:9404/metrics.`,
+    `The answer is not Prometheus text: ${why}. jvm.http.url should be that of a metrics page, e.g. http://127.0.0.1:9404/metrics.`,
   );
 }

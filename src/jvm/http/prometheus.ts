@@ -1,39 +1,176 @@
-/** Reads the metrics page of an exporter inside or beside the JVM, in the text format of Prometheus. */
+/**
+ * Converts the metrics of a JVM exporter to a reading. It knows the names of simpleclient (jmx_exporter 0.x),
+ * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and of jmx_exporter's default rules for MXBeans.
+ */
 import type { JvmReading } from '../jvm-reading.ts';
-import type { JvmSource } from '../jvm-source.ts';
-import { parseAddress } from './address.ts';
-import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
-import { KEYS } from './keys.ts';
-import { BasicLogin } from './login.ts';
-import { parsePrometheusJvm } from './prometheus-jvm.ts';
+import type { HttpKind } from './http-source.ts';
+import { addUp, type NamedUsage } from './pool-sums.ts';
+import { parsePrometheusText, type Sample, type Samples } from './prometheus-text.ts';
+import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
-const READ: ReadOperation = { method: 'GET', path: '', accept: 'text/plain;version=0.0.4' };
+const KEYS_OF_USAGE = ['init', 'used', 'committed', 'max'] as const;
+const WANTED =
+  /^(?:jvm_(?:classes|memory|gc)_|java_lang_(?:ClassLoading|Memory|MemoryPool|GarbageCollector)_|jmx_exporter_build_info$)/i;
+const BEANS = /^java_lang_(?:classloading|memory|memorypool|garbagecollector)_/;
 
-export class PrometheusSource implements JvmSource {
-  readonly name = 'prometheus';
-  readonly #client: HttpClient;
+export const PROMETHEUS: HttpKind = {
+  name: 'prometheus',
+  defaultPath: '/metrics',
+  // A large page can be cut by a query, e.g. `?includedNames=jvm_memory_used_bytes`.
+  mayHaveQuery: true,
+  path: '',
+  accept: 'text/plain;version=0.0.4',
+  advice: {
+    forbidden: 'The user (jvm.http.username) needs the right to read the metrics page.',
+    notFound:
+      'Is the metrics page at another path? jvm.http.url must name it, e.g. http://127.0.0.1:8080/actuator/prometheus.',
+  },
+  parse: parsePrometheusJvm,
+};
 
-  /**
-   * `url` is the page's own, e.g. `http://127.0.0.1:9404/metrics` (by default `/metrics` of the host). If the page is
-   * too large, add a query, e.g. `?includedNames=jvm_memory_used_bytes`.
-   */
-  constructor(options: HttpSourceOptions) {
-    this.#client = new HttpClient({
-      ...options,
-      address: parseAddress(options.url, '/metrics', true),
-      login: new BasicLogin(),
-      advice: {
-        forbidden: `The user (${KEYS.username}) may not read the metrics page; let it.`,
-        notFound: `Is the metrics page at another path? ${KEYS.url} is to hold it, e.g. http://127.0.0.1:8080/actuator/prometheus.`,
-      },
-    });
+/** Throws `D2S_ERR_JVM_FORMAT`. */
+export function parsePrometheusJvm(text: string): JvmReading {
+  const samples = lowerCased(parsePrometheusText(text, (name) => WANTED.test(name)));
+  const builder = new ReadingBuilder();
+  readInto(builder, samples);
+  return builder.build(
+    'D2S_ERR_JVM_FORMAT',
+    isStandalone(samples)
+      ? 'The metrics of the standalone jmx_exporter have no java_lang_* lines of Memory, MemoryPool, ClassLoading and GarbageCollector; let its rules and includeObjectNames pass them.'
+      : 'The metrics hold neither jvm_memory_*, jvm_classes_* and jvm_gc_* nor java_lang_*. Is the metrics page that of the JVM, and does excludeJvmMetrics hide them?',
+  );
+}
+
+function readInto(builder: ReadingBuilder, samples: Samples): void {
+  const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
+  // A standalone exporter's own jvm_* describe itself, not the JVM that it watches. An agent's describe its JVM.
+  if (isStandalone(samples) || (hasBeans && !isAgent(samples))) readBeans(builder, samples);
+  else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))
+    readMicrometer(builder, samples);
+  else readClientJava(builder, samples);
+}
+
+/** The exporter's kind, from `jmx_exporter_build_info{name="jmx_prometheus_javaagent"}`. */
+function buildName(samples: Samples): string {
+  return samples.get('jmx_exporter_build_info')?.[0]?.labels.get('name') ?? '';
+}
+
+function isStandalone(samples: Samples): boolean {
+  return /httpserver|standalone/.test(buildName(samples));
+}
+
+function isAgent(samples: Samples): boolean {
+  return buildName(samples).includes('javaagent') && hasOwnJvm(samples);
+}
+
+/** False if `excludeJvmMetrics` hides the agent's own metrics. */
+function hasOwnJvm(samples: Samples): boolean {
+  return samples.has('jvm_memory_bytes_used') || samples.has('jvm_memory_used_bytes');
+}
+
+/** 0.x writes `jvm_memory_bytes_used`, 1.x `jvm_memory_used_bytes`; the rest is the same. */
+function readClientJava(builder: ReadingBuilder, samples: Samples): void {
+  const isOld = samples.has('jvm_memory_bytes_used');
+  const nameOf = (prefix: string, key: string) => (isOld ? `${prefix}_bytes_${key}` : `${prefix}_${key}_bytes`);
+  const usage = (prefix: string, label: string, value: string) =>
+    usageFrom((key) => sampleOf(samples, nameOf(prefix, key), label, value));
+  builder.setClasses(sampleOf(samples, 'jvm_classes_loaded_total'), sampleOf(samples, 'jvm_classes_unloaded_total'));
+  builder.setHeap(usage('jvm_memory', 'area', 'heap'));
+  builder.setNonHeap(usage('jvm_memory', 'area', 'nonheap'));
+  for (const pool of labelsOf(samples, nameOf('jvm_memory_pool', 'used'), 'pool')) {
+    const usedAfterGc = sampleOf(samples, 'jvm_memory_pool_collection_used_bytes', 'pool', pool);
+    builder.addPool(pool, usage('jvm_memory_pool', 'pool', pool), usedAfterGc);
   }
-
-  async read(signal: AbortSignal): Promise<JvmReading> {
-    return parsePrometheusJvm(await this.#client.read(READ, signal));
+  for (const gc of labelsOf(samples, 'jvm_gc_collection_seconds_count', 'gc')) {
+    const seconds = sampleOf(samples, 'jvm_gc_collection_seconds_sum', 'gc', gc);
+    builder.addCollector(gc, sampleOf(samples, 'jvm_gc_collection_seconds_count', 'gc', gc), toMs(seconds));
   }
+}
 
-  close(): void {
-    this.#client.close();
+/**
+ * Micrometer has only pools, and counts pauses since it was bound: an approximation of the MXBeans' counts. Pauses
+ * without the label `gc` (before 1.11) mix all collectors, so they are left out.
+ */
+function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
+  const unloaded = sampleOf(samples, 'jvm_classes_unloaded_classes_total');
+  // Up to 1.15 only the current number exists. The total is that plus the unloaded classes, by the MXBean's definition.
+  const current =
+    sampleOf(samples, 'jvm_classes_loaded_count_classes') ?? sampleOf(samples, 'jvm_classes_loaded_classes');
+  const derived = current === undefined || unloaded === undefined ? undefined : current + unloaded;
+  builder.setClasses(sampleOf(samples, 'jvm_classes_loaded_classes_total') ?? derived, unloaded);
+  for (const area of ['heap', 'nonheap'] as const) {
+    const pools = micrometerPools(samples, area);
+    for (const pool of pools) builder.addPool(pool.name, pool);
+    const sum = { ...addUp(pools, area === 'heap' ? 'heap' : 'non-heap'), init: undefined };
+    if (area === 'heap') builder.setHeap(sum);
+    else builder.setNonHeap(sum);
   }
+  for (const gc of labelsOf(samples, 'jvm_gc_pause_seconds_count', 'gc'))
+    builder.addCollector(
+      gc,
+      sumOf(samples, 'jvm_gc_pause_seconds_count', gc),
+      toMs(sumOf(samples, 'jvm_gc_pause_seconds_sum', gc)),
+    );
+}
+
+function micrometerPools(samples: Samples, area: string): NamedUsage[] {
+  const isOfArea = ({ labels }: Sample) => labels.get('area') === area;
+  const ids = (samples.get('jvm_memory_used_bytes') ?? []).filter(isOfArea).map(({ labels }) => labels.get('id'));
+  return ids.map((id) => ({
+    name: id,
+    ...usageFrom((key) => sampleOf(samples, `jvm_memory_${key}_bytes`, 'id', id)),
+  }));
+}
+
+/** `java_lang_MemoryPool_Usage_used{name="G1 Old Gen"}`; exporters can be configured to other letter cases. */
+function readBeans(builder: ReadingBuilder, samples: Samples): void {
+  const usage = (prefix: string, label?: string, value?: string) =>
+    usageFrom((key) => sampleOf(samples, `java_lang_${prefix}_${key}`, label, value));
+  builder.setClasses(
+    sampleOf(samples, 'java_lang_classloading_totalloadedclasscount'),
+    sampleOf(samples, 'java_lang_classloading_unloadedclasscount'),
+  );
+  builder.setHeap(usage('memory_heapmemoryusage'));
+  builder.setNonHeap(usage('memory_nonheapmemoryusage'));
+  for (const pool of labelsOf(samples, 'java_lang_memorypool_usage_used', 'name')) {
+    const usedAfterGc = sampleOf(samples, 'java_lang_memorypool_collectionusage_used', 'name', pool);
+    builder.addPool(pool, usage('memorypool_usage', 'name', pool), usedAfterGc);
+  }
+  // Milliseconds, as in the MXBean.
+  for (const gc of labelsOf(samples, 'java_lang_garbagecollector_collectioncount', 'name'))
+    builder.addCollector(
+      gc,
+      sampleOf(samples, 'java_lang_garbagecollector_collectioncount', 'name', gc),
+      sampleOf(samples, 'java_lang_garbagecollector_collectiontime', 'name', gc),
+    );
+}
+
+function lowerCased(samples: Samples): Samples {
+  return new Map([...samples].map(([name, list]) => [name.toLowerCase(), list]));
+}
+
+function usageFrom(read: (key: (typeof KEYS_OF_USAGE)[number]) => number | undefined): RawUsage {
+  return { init: read('init'), used: read('used'), committed: read('committed'), max: read('max') };
+}
+
+/** The value of the sample with that label; without a label, of the only sample. */
+function sampleOf(samples: Samples, name: string, label?: string, value?: string): number | undefined {
+  const list = samples.get(name) ?? [];
+  if (label === undefined) return list.length === 1 ? list[0]?.value : undefined;
+  return list.find(({ labels }) => labels.get(label) === value)?.value;
+}
+
+function sumOf(samples: Samples, name: string, gc: string): number | undefined {
+  const values = (samples.get(name) ?? []).filter(({ labels }) => labels.get('gc') === gc).map(({ value }) => value);
+  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
+}
+
+function labelsOf(samples: Samples, name: string, label: string): readonly string[] {
+  const values = (samples.get(name) ?? []).map(({ labels }) => labels.get(label));
+  return [...new Set(values.filter((value) => value !== undefined))];
+}
+
+/** Rounded: as doubles, 1.001 s are 1000.9999999999999 ms. */
+function toMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1000);
 }

@@ -18,12 +18,8 @@ export class ReadingBuilder {
   #heap: MemoryUsage = {};
   #nonHeap: MemoryUsage = {};
 
-  get pools(): ReadonlyMap<string, PoolUsage> {
-    return this.#pools;
-  }
-
   setClasses(loaded: unknown, unloaded: unknown): void {
-    this.#classes = withoutGaps({ loaded: toCount(loaded), unloaded: toCount(unloaded) });
+    this.#classes = { loaded: toCount(loaded), unloaded: toCount(unloaded) };
   }
 
   setHeap(usage: RawUsage): void {
@@ -37,34 +33,27 @@ export class ReadingBuilder {
   /** `usedAfterGc` for heap pools only: other pools have no collections. */
   addPool(name: unknown, usage: RawUsage, usedAfterGc?: unknown): void {
     if (!isName(name)) return;
-    const pool = withoutGaps({ ...toUsage(usage), usedAfterGc: toCount(usedAfterGc) });
+    const pool = { ...toUsage(usage), usedAfterGc: toCount(usedAfterGc) };
     this.#add(this.#pools, name, pool, 'memory pools');
   }
 
   addCollector(name: unknown, count: unknown, timeMs: unknown): void {
     if (!isName(name)) return;
-    const collector = withoutGaps({ count: toCount(count), timeMs: toCount(timeMs) });
+    const collector = { count: toCount(count), timeMs: toCount(timeMs) };
     this.#add(this.#collectors, name, collector, 'collectors');
   }
 
   /** Throws a `JvmSourceError` with this code and message if the reading is empty. */
   build(code: JvmErrorCode, message: string): JvmReading {
-    const reading: JvmReading = {
-      classes: this.#classes,
-      heap: this.#heap,
-      nonHeap: this.#nonHeap,
-      pools: this.#pools,
-      collectors: this.#collectors,
-      memory: 'live',
-    };
-    const { classes, heap, nonHeap, pools, collectors } = reading;
+    const [classes, heap, nonHeap] = [this.#classes, this.#heap, this.#nonHeap];
+    const [pools, collectors] = [this.#pools, this.#collectors];
     const found = [classes, heap, nonHeap, ...pools.values(), ...collectors.values()];
-    if (found.every((group) => Object.keys(group).length === 0)) throw new JvmSourceError(code, message);
-    return reading;
+    if (!found.some(hasValue)) throw new JvmSourceError(code, message);
+    return { classes, heap, nonHeap, pools, collectors, memory: 'live' };
   }
 
   #add<Usage extends object>(to: Map<string, Usage>, name: string, usage: Usage, what: string): void {
-    if (Object.keys(usage).length === 0) return;
+    if (!hasValue(usage)) return;
     if (to.size === MAX_BEANS && !to.has(name))
       throw new JvmSourceError(
         'D2S_ERR_JVM_FORMAT',
@@ -84,8 +73,7 @@ export function usageOf(usage: unknown): RawUsage {
   };
 }
 
-/** A whole number from 0 to 2^53 - 1, or undefined. */
-export function toCount(value: unknown): number | undefined {
+function toCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
@@ -95,21 +83,13 @@ function toLimit(value: unknown): number | undefined {
 }
 
 function toUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
-  return withoutGaps({
-    init: toLimit(init),
-    used: toCount(used),
-    committed: toCount(committed),
-    max: toLimit(max),
-  });
+  return { init: toLimit(init), used: toCount(used), committed: toCount(committed), max: toLimit(max) };
 }
 
 function isName(name: unknown): name is string {
   return typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS && toShownText(name) === name;
 }
 
-type WithoutGaps<Type> = { [Key in keyof Type]?: Exclude<Type[Key], undefined> };
-
-/** A missing value stays a missing key, not a key with `undefined`: missing is not zero. */
-function withoutGaps<Type extends object>(value: Type): WithoutGaps<Type> {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as WithoutGaps<Type>;
+function hasValue(group: object): boolean {
+  return Object.values(group).some((value) => value !== undefined);
 }

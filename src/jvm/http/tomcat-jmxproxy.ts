@@ -1,47 +1,20 @@
 /** Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads the four kinds of MXBeans in one request. */
 import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
-import { parseAddress } from './address.ts';
-import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
-import { KEYS } from './keys.ts';
-import { BasicLogin } from './login.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import { adviceForManager } from './http-errors.ts';
+import type { HttpKind } from './http-source.ts';
 import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
-/**
- * `java.lang:type=*o*,*` matches ClassLoading, Memory, MemoryPool and GarbageCollector (also Compilation and
- * MemoryManager), but not Runtime, whose system properties may hold passwords.
- */
-const READ: ReadOperation = {
-  method: 'GET',
+export const TOMCAT_JMXPROXY: HttpKind = {
+  name: 'tomcat-jmxproxy',
+  defaultPath: '/manager',
+  // Matches ClassLoading, Memory, MemoryPool and GarbageCollector (also Compilation and MemoryManager), but not Runtime,
+  // whose system properties may hold passwords.
   path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=*o*,*')}`,
   accept: 'text/plain',
+  advice: adviceForManager('manager-jmx'),
+  parse: parseJmxProxy,
 };
-
-export class TomcatJmxProxySource implements JvmSource {
-  readonly name = 'tomcat-jmxproxy';
-  readonly #client: HttpClient;
-
-  /** `url` is that of the manager web application, by default `/manager` of the host. */
-  constructor(options: HttpSourceOptions) {
-    this.#client = new HttpClient({
-      ...options,
-      address: parseAddress(options.url, '/manager'),
-      login: new BasicLogin(),
-      advice: {
-        forbidden: `The user (${KEYS.username}) needs the role manager-jmx, and the manager's context.xml must allow the sidecar's address (RemoteCIDRValve: by default only loopback).`,
-        notFound: 'Is the manager web application deployed there (Debian: the package tomcat10-admin)?',
-      },
-    });
-  }
-
-  async read(signal: AbortSignal): Promise<JvmReading> {
-    return parseJmxProxy(await this.#client.read(READ, signal));
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-}
 
 interface Bean {
   readonly type: string;
@@ -88,7 +61,7 @@ function refuseFailure(text: string): void {
   if (results === null)
     throw new JvmSourceError(
       'D2S_ERR_JVM_FORMAT',
-      `What answered is not Tomcat's JMX proxy. ${KEYS.url} should be that of the manager web application, e.g. http://127.0.0.1:8080/manager.`,
+      `The answer is not from Tomcat's JMX proxy. jvm.http.url should be that of the manager web application, e.g. http://127.0.0.1:8080/manager.`,
     );
   if (Number(results[1]) === 0)
     throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', "Tomcat's JMX proxy does not show the beans of java.lang.");

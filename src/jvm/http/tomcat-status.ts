@@ -3,54 +3,33 @@
  * read-only. It has only memory; classes and collectors must come from another source.
  */
 import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
-import { parseAddress } from './address.ts';
-import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import { adviceForManager } from './http-errors.ts';
+import type { HttpKind } from './http-source.ts';
 import { fieldOf, parseJson } from './json.ts';
-import { KEYS } from './keys.ts';
-import { BasicLogin } from './login.ts';
 import { addUp, type NamedUsage } from './pool-sums.ts';
 import { MAX_BEANS, ReadingBuilder } from './reading-builder.ts';
 
-const READ: ReadOperation = { method: 'GET', path: '/status?JSON=true', accept: 'application/json' };
-
-export class TomcatStatusSource implements JvmSource {
-  readonly name = 'tomcat-status';
-  readonly #client: HttpClient;
-
-  /** `url` is that of the manager web application, by default `/manager` of the host. */
-  constructor(options: HttpSourceOptions) {
-    this.#client = new HttpClient({
-      ...options,
-      address: parseAddress(options.url, '/manager'),
-      login: new BasicLogin(),
-      advice: {
-        forbidden: `The user (${KEYS.username}) needs the role manager-status, and the manager's context.xml must allow the sidecar's address (RemoteCIDRValve: by default only loopback).`,
-        notFound: 'Is the manager web application deployed there (Debian: the package tomcat10-admin)?',
-      },
-    });
-  }
-
-  async read(signal: AbortSignal): Promise<JvmReading> {
-    return readTomcatStatus(await this.#client.read(READ, signal));
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-}
+export const TOMCAT_STATUS: HttpKind = {
+  name: 'tomcat-status',
+  defaultPath: '/manager',
+  path: '/status?JSON=true',
+  accept: 'application/json',
+  advice: adviceForManager('manager-status'),
+  parse: parseTomcatStatus,
+};
 
 /**
  * Parses `{"tomcat":{"jvm":{"memory":{"free","total","max"},"memorypool":[{"name","type","usageInit",...}]}}}`. Classes
  * and collectors stay empty. Throws `D2S_ERR_JVM_FORMAT`.
  */
-export function readTomcatStatus(text: string): JvmReading {
+export function parseTomcatStatus(text: string): JvmReading {
   const jvm = fieldOf(parseJson(text, 'Tomcat’s status page'), 'tomcat', 'jvm');
   const listed = fieldOf(jvm, 'memorypool');
   if (!Array.isArray(listed))
     throw new JvmSourceError(
       'D2S_ERR_JVM_FORMAT',
-      `What answered is not Tomcat's status page as JSON. ${KEYS.url} should be that of the manager web application of a Tomcat that has one, e.g. http://127.0.0.1:8080/manager.`,
+      `The answer is not Tomcat's status page as JSON. jvm.http.url should be that of the manager web application of a Tomcat that has one, e.g. http://127.0.0.1:8080/manager.`,
     );
   const builder = new ReadingBuilder();
   const heap: NamedUsage[] = [];

@@ -1,18 +1,16 @@
 /** The management API of WildFly and JBoss EAP over HTTP (standalone servers): one composite read of the MXBeans. */
 import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
-import { parseAddress } from './address.ts';
-import { HttpClient, type HttpSourceOptions, type ReadOperation } from './http-client.ts';
+import { JvmSourceError } from '../jvm-source.ts';
+import type { HttpKind } from './http-source.ts';
 import { entriesOf, fieldOf, parseJson } from './json.ts';
-import { KEYS } from './keys.ts';
-import { DigestLogin } from './login.ts';
 import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
 
 /** Without `runtime`: its system properties may hold passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
 
-const READ: ReadOperation = {
-  method: 'POST',
+export const WILDFLY: HttpKind = {
+  name: 'wildfly',
+  defaultPath: '/management',
   path: '',
   accept: 'application/json',
   body: JSON.stringify({
@@ -25,33 +23,13 @@ const READ: ReadOperation = {
       'include-runtime': true,
     })),
   }),
+  advice: {
+    forbidden: 'The user (jvm.http.username), made by add-user in the realm ManagementRealm, needs the role Monitor.',
+    notFound: 'jvm.http.url should be the management interface of a standalone server, e.g. http://127.0.0.1:9990.',
+  },
+  hasDigest: true,
+  parse: parseWildFly,
 };
-
-export class WildFlySource implements JvmSource {
-  readonly name = 'wildfly';
-  readonly #client: HttpClient;
-
-  /** `url` is the management interface, e.g. `http://127.0.0.1:9990`, by default its `/management`. */
-  constructor(options: HttpSourceOptions) {
-    this.#client = new HttpClient({
-      ...options,
-      address: parseAddress(options.url, '/management'),
-      login: new DigestLogin(),
-      advice: {
-        forbidden: `The user (${KEYS.username}), made by add-user in the realm ManagementRealm, needs the role Monitor.`,
-        notFound: `${KEYS.url} should be the management interface of a standalone server, e.g. http://127.0.0.1:9990.`,
-      },
-    });
-  }
-
-  async read(signal: AbortSignal): Promise<JvmReading> {
-    return parseWildFly(await this.#client.read(READ, signal));
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-}
 
 /**
  * Parses `{"outcome":"success","result":{"step-1":{"outcome":"success","result":{...}}, ...}}`. A failed step leaves
@@ -83,7 +61,7 @@ export function parseWildFly(text: string): JvmReading {
       fieldOf(collector, 'collection-count'),
       fieldOf(collector, 'collection-time'),
     );
-  return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface told nothing of the platform's beans.");
+  return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface returned none of the platform's beans.");
 }
 
 /** `G1 Eden Space` for `G1_Eden_Space`: a name in an address cannot contain spaces. */

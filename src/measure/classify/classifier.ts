@@ -1,18 +1,20 @@
 /**
  * Classifies requests and Comet messages. This file maps a request line to its call:
  * `POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1` is the call `E.Demo.Test` of kind `rpc` in the application
- * `smartWeb`. Rules are data (`rules.ts`). This folder must not know sockets, sessions or metrics.
+ * `smartWeb`. Rules are data (`default-rest-rules.ts`); config/rules/ compiles and matches them. This folder must not
+ * know sockets, sessions or metrics.
  */
 
 import { toShownText } from '../../base/shown-text.ts';
-import type { Config, RestRule } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
+import { matchPattern } from '../../config/rules/pattern.ts';
+import { type CompiledRestRule, compileRestRule, type RestRule } from '../../config/rules/rest-rules.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { CallCache } from './call-cache.ts';
+import { DEFAULT_REST_RULES } from './default-rest-rules.ts';
 import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
-import { type CallKind, type CompiledRule, compileRules } from './rule-compiler.ts';
-import { DEFAULT_REST_RULES } from './rules.ts';
 
-export type { CallKind } from './rule-compiler.ts';
+export type CallKind = Exclude<RestRule['kind'], 'none'>;
 
 export interface Call {
   /** As in the configuration, e.g. `smartWeb`; `''` is the root context. */
@@ -23,8 +25,6 @@ export interface Call {
    * U+FFFD (`toShownText`), so the name is safe to display. A copy: it keeps no request head in memory.
    */
   readonly name: string;
-  /** Scratch field for the code that counts calls. A cached path gives the same `Call`, and so the same value here. */
-  countedOn: object | undefined;
 }
 
 export type ClassifierConfig = Pick<Config, 'applications'> & { readonly rest: Omit<Config['rest'], 'deny'> };
@@ -35,18 +35,13 @@ export const CACHED_PATHS = 8_192;
 /** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
-/** Throws `D2S_ERR_CONFIG` for the first unusable configured rule and names its key: `rest.rules[0].name`. */
-export function checkRestRules(rules: readonly RestRule[]): void {
-  compileRules(rules, 'rest.rules');
-}
-
 interface Context {
   readonly application: string;
   readonly segments: readonly string[];
 }
 
 interface MethodRules {
-  readonly rules: CompiledRule[];
+  readonly rules: CompiledRestRule[];
   readonly cache: CallCache<Call>;
 }
 
@@ -64,8 +59,8 @@ export class Classifier {
       .sort((a, b) => b.segments.length - a.segments.length);
     this.#prefix = toConfigSegments(config.rest.prefix);
     this.#regularStarts = this.#contexts.map(({ segments }) => `/${[...segments, ...this.#prefix, ''].join('/')}`);
-    const defaults = config.rest.defaultRules ? compileRules(DEFAULT_REST_RULES, 'default rules') : [];
-    for (const rule of [...compileRules(config.rest.rules, 'rest.rules'), ...defaults]) this.#add(rule);
+    const defaults = config.rest.defaultRules ? DEFAULT_REST_RULES : [];
+    for (const rule of [...config.rest.rules, ...defaults]) this.#add(compileRestRule(rule));
   }
 
   /** Cached paths of all methods; each method has up to 2 * `CACHED_PATHS`. */
@@ -92,18 +87,17 @@ export class Classifier {
     return call;
   }
 
-  #add(rule: CompiledRule): void {
-    for (const method of methodsOf(rule)) {
-      let rules = this.#methods.get(method);
-      if (rules === undefined) {
-        rules = { rules: [], cache: new CallCache(CACHED_PATHS, CACHED_PATH_CHARS) };
-        this.#methods.set(method, rules);
-      }
-      rules.rules.push(rule);
+  #add(rule: CompiledRestRule): void {
+    // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET takes it as well.
+    const methods = rule.methods.includes('GET') ? [...rule.methods, 'HEAD'] : rule.methods;
+    for (const method of new Set(methods)) {
+      const known = this.#methods.get(method) ?? { rules: [], cache: new CallCache(CACHED_PATHS, CACHED_PATH_CHARS) };
+      this.#methods.set(method, known);
+      known.rules.push(rule);
     }
   }
 
-  #read(rules: readonly CompiledRule[], path: string): Call | undefined {
+  #read(rules: readonly CompiledRestRule[], path: string): Call | undefined {
     // Most requests that are not calls are for pages, scripts and images. This check spares them the parsing below.
     if (!isIrregularPath(path) && !this.#regularStarts.some((start) => path.startsWith(start))) return undefined;
     const segments = toSegments(path);
@@ -111,28 +105,21 @@ export class Classifier {
     const context = this.#contexts.find((candidate) => startsWith(segments, candidate.segments, 0));
     if (context === undefined || !startsWith(segments, this.#prefix, context.segments.length)) return undefined;
     const offset = context.segments.length + this.#prefix.length;
-    const rule = rules.find((candidate) => matches(candidate.segments, segments, offset));
-    if (rule === undefined || rule.kind === 'none') return undefined;
-    const name = toName(rule.name, segments, offset);
-    return { application: context.application, kind: rule.kind, name, countedOn: undefined };
+    for (const { pattern, kind, name } of rules) {
+      const captured = matchPattern(pattern, segments, offset);
+      if (captured === undefined) continue;
+      if (kind === 'none') return undefined;
+      return { application: context.application, kind, name: toName(name, captured) };
+    }
+    return undefined;
   }
-}
-
-/** Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET takes it as well. */
-function methodsOf({ methods }: CompiledRule): ReadonlySet<string> {
-  return new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods);
 }
 
 function startsWith(segments: readonly string[], wanted: readonly string[], offset: number): boolean {
   return wanted.every((segment, index) => segments[offset + index] === segment);
 }
 
-function matches(wanted: readonly (string | null)[], segments: readonly string[], offset: number): boolean {
-  if (wanted.length !== segments.length - offset) return false;
-  return wanted.every((segment, index) => segment === null || segment === segments[offset + index]);
-}
-
-function toName(parts: readonly (string | number)[], segments: readonly string[], offset: number): string {
-  const name = parts.map((part) => (typeof part === 'number' ? segments[offset + part] : part)).join('');
+function toName(parts: readonly (string | number)[], captured: readonly string[]): string {
+  const name = parts.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
   return detached(toShownText(name));
 }

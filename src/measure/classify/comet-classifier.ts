@@ -1,57 +1,39 @@
 /**
  * Classifies Comet messages: a delivery on `/d2/object/H.Demo` is a received value of the object `H.Demo`. Rules are
- * data (`comet-rules.ts`). Like the whole folder, this must not know sockets, sessions or metrics.
+ * data (`default-comet-rules.ts`). Like the whole folder, this must not know sockets, sessions or metrics.
  */
 
 import { toShownText } from '../../base/shown-text.ts';
-import type { CometRule } from '../../config/config.ts';
-import { matchChannel } from '../../protocol/bayeux/channel.ts';
+import type { Config } from '../../config/config.ts';
+import {
+  type CometTarget,
+  type CometWhen,
+  type CompiledCometRule,
+  compileCometRule,
+  type NamePart,
+  type ReplyRule,
+} from '../../config/rules/comet-rules.ts';
+import { resolvePointer } from '../../config/rules/json-pointer.ts';
+import { decodeText, matchPattern } from '../../config/rules/pattern.ts';
+import { toId } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { CallCache } from './call-cache.ts';
-import { toCometName } from './comet-name.ts';
-import type { ReplyRule } from './comet-reply.ts';
-import { type CometTarget, type CometWhen, type CompiledCometRule, compileCometRules } from './comet-rule-compiler.ts';
-import { DEFAULT_COMET_RULES } from './comet-rules.ts';
-
-export type { CometWhen } from './comet-rule-compiler.ts';
+import { DEFAULT_COMET_RULES } from './default-comet-rules.ts';
 
 /**
  * `name` is e.g. `E.Demo.Test` or `H.Demo`, of any length. Hidden characters are replaced by U+FFFD. It is a copy and
- * keeps no message in memory.
+ * keeps no message in memory. `reply` says how to find the answer; it only matters for calls.
  */
-export type CometMeaning =
-  | { readonly kind: 'rpc' | 'sba'; readonly action: 'call'; readonly name: string }
-  | { readonly kind: 'object'; readonly action: 'subscribe' | 'unsubscribe' | 'value'; readonly name: string };
+export type ClassifiedMessage = CometTarget & { readonly name: string; readonly reply: ReplyRule };
 
-/** `reply` says how to find the answer; it only matters for calls. */
-export type ClassifiedMessage = CometMeaning & { readonly reply: ReplyRule };
-
-export interface CometClassifierConfig {
-  /** Rules from the configuration, tried before the built-in ones. */
-  readonly rules: readonly CometRule[];
-  readonly defaultRules: boolean;
-}
-
-/** Channels in one generation of the cache: somewhat more than the default of `metrics.maxNames.object`. */
-export const CACHED_CHANNELS = 10_240;
-
-/** Longest cached channel, in UTF-16 code units. Together with `CACHED_CHANNELS` it bounds the cache. */
-export const CACHED_CHANNEL_CHARS = 256;
-
-/** Throws `D2S_ERR_CONFIG` for the first unusable configured rule and names its key: `comet.rules[0].name`. */
-export function checkCometRules(rules: readonly CometRule[]): void {
-  compileCometRules(rules, 'comet.rules');
-}
-
-type ChannelMeanings = Partial<Record<CometWhen, ClassifiedMessage>>;
+export type CometClassifierConfig = Pick<Config['comet'], 'rules' | 'defaultRules'>;
 
 export class CometClassifier {
   readonly #rules: Readonly<Record<CometWhen, readonly CompiledCometRule[]>>;
-  readonly #channels = new CallCache<ChannelMeanings>(CACHED_CHANNELS, CACHED_CHANNEL_CHARS);
+  /** Segments of the longest pattern. */
+  readonly #deepest: number;
 
   constructor(config: CometClassifierConfig) {
-    const defaults = config.defaultRules ? compileCometRules(DEFAULT_COMET_RULES, 'default rules') : [];
-    const rules = [...compileCometRules(config.rules, 'comet.rules'), ...defaults];
+    const rules = [...config.rules, ...(config.defaultRules ? DEFAULT_COMET_RULES : [])].map(compileCometRule);
     const rulesFor = (when: CometWhen): CompiledCometRule[] => rules.filter((rule) => rule.whens.includes(when));
     this.#rules = {
       subscribe: rulesFor('subscribe'),
@@ -59,49 +41,52 @@ export class CometClassifier {
       publish: rulesFor('publish'),
       delivery: rulesFor('delivery'),
     };
-  }
-
-  get cachedChannels(): number {
-    return this.#channels.size;
+    this.#deepest = Math.max(0, ...rules.map(({ pattern }) => pattern.segments.length));
   }
 
   /**
    * Returns the meaning, or undefined when no rule matches. `channel` is the message's channel, or one channel of a
-   * subscription or unsubscription; `data` is the message's. A meaning that does not depend on `data` is cached: it is
-   * the same object each time and costs about 0.1 µs. Others cost about 0.6 µs (test/bench/comet.bench.ts).
+   * subscription or unsubscription; `data` is the message's. About 1 µs (test/bench/comet.bench.ts): a cache of
+   * thousands of channels took longer.
    */
   classify(when: CometWhen, channel: string, data: unknown): ClassifiedMessage | undefined {
-    return this.#channels.get(channel)?.[when] ?? this.#read(when, channel, data);
-  }
-
-  #read(when: CometWhen, channel: string, data: unknown): ClassifiedMessage | undefined {
-    let isSteady = true;
-    for (const rule of this.#rules[when]) {
-      const captured = matchChannel(rule.pattern, channel);
+    if (!channel.startsWith('/')) return undefined;
+    // The empty text before the first slash, and one segment too many to match: a hostile channel may have thousands.
+    const segments = channel.split('/', this.#deepest + 2);
+    for (const { pattern, target, name: parts, reply } of this.#rules[when]) {
+      const captured = matchPattern(pattern, segments, 1);
       if (captured === undefined) continue;
-      if (rule.target.kind === 'none') return undefined;
-      if (rule.name.needsData) isSteady = false;
-      const name = toCometName(rule.name, captured, data);
+      if (target === undefined) return undefined;
+      const name = toName(parts, captured, data);
       // A rule whose name is missing from the data does not match; a later rule for the same channel may.
-      if (name === undefined) continue;
-      const meaning = toMeaning(rule.target, detached(toShownText(name)), rule.reply);
-      if (isSteady) this.#remember(when, channel, meaning);
-      return meaning;
+      if (name) return toMeaning(target, detached(toShownText(name)), reply);
     }
     return undefined;
   }
-
-  /** Only meanings are cached, so that a scan of channels without any cannot evict them. */
-  #remember(when: CometWhen, channel: string, meaning: ClassifiedMessage): void {
-    const meanings = this.#channels.get(channel);
-    if (meanings !== undefined) meanings[when] = meaning;
-    else this.#channels.set(channel, { [when]: meaning });
-  }
 }
 
-/** Copies field by field: spreading the target took 2.6 µs, ten times all the rest (test/bench/comet.bench.ts). */
-function toMeaning(target: Exclude<CometTarget, { kind: 'none' }>, name: string, reply: ReplyRule): ClassifiedMessage {
+/** Copies field by field: spreading the target took 2.6 µs, more than all the rest (test/bench/comet.bench.ts). */
+function toMeaning(target: CometTarget, name: string, reply: ReplyRule): ClassifiedMessage {
   return target.kind === 'object'
     ? { kind: target.kind, action: target.action, name, reply }
     : { kind: target.kind, action: target.action, name, reply };
+}
+
+/** Undefined when a pointer outside of optional parts finds neither text nor number. */
+function toName(parts: readonly NamePart[], captured: readonly string[], data: unknown): string | undefined {
+  let name = '';
+  for (const part of parts) {
+    const text = toText(part, captured, data);
+    if (text === undefined) return undefined;
+    name += text;
+  }
+  return name;
+}
+
+function toText(part: NamePart, captured: readonly string[], data: unknown): string | undefined {
+  if (typeof part === 'string') return part;
+  if (typeof part === 'number') return decodeText(captured[part] ?? '');
+  if ('optional' in part) return toName(part.optional, captured, data) ?? '';
+  // An empty text counts as missing: `E.Demo.` would name a call that does not exist.
+  return toId(resolvePointer(data, part.pointer)) || undefined;
 }

@@ -1,15 +1,6 @@
-import { type JsonPointer, resolvePointer } from '../../protocol/bayeux/json-pointer.ts';
+import type { ReplyRule } from '../../config/rules/comet-rules.ts';
+import { resolvePointer } from '../../config/rules/json-pointer.ts';
 import { type BayeuxMessage, toId } from '../../protocol/bayeux/message.ts';
-
-/** A rule's `reply`, compiled: how to find the answer to a call, and whether it failed. One object for each rule. */
-export interface ReplyRule {
-  /** Channel of the answer; undefined: the channel of the call. */
-  readonly channel: string | undefined;
-  /** Points to the correlation id, in the call and in the answer. */
-  readonly id: JsonPointer;
-  /** Points to the error in the answer; undefined when the rule gives none. */
-  readonly error: JsonPointer | undefined;
-}
 
 /** The id that correlates call and answer; undefined when the message has neither a text nor a number there. */
 export function toReplyId(reply: ReplyRule, message: BayeuxMessage): string | undefined {

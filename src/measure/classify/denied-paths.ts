@@ -3,7 +3,10 @@
  * target is therefore denied if any reading of it lies at or below a denied path: escapes, path parameters, empty and
  * dot segments, backslashes, absolute form.
  */
-import { decodeText, toRawPath } from './path.ts';
+
+import { withoutMapping } from '../../base/address.ts';
+import { decodeText } from '../../config/rules/pattern.ts';
+import { toRawPath } from './path.ts';
 
 export class DeniedPaths {
   /** As on the wire, in latin1: `['/manager']`. */
@@ -27,7 +30,7 @@ export class DeniedPaths {
 
   /** `target` as sent, in latin1; `remoteAddress` is the socket's. */
   denies(target: string, remoteAddress: string): boolean {
-    if (LOOPBACK.test(remoteAddress)) return false;
+    if (LOOPBACK.test(withoutMapping(remoteAddress))) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
     if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);
@@ -131,7 +134,7 @@ const SEMICOLON = 0x3b;
 const PERCENT = 0x25;
 /** Equals no segment. */
 const TOO_LONG = '/';
-const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/i;
+const LOOPBACK = /^127\.|^::1$/;
 /** A path that begins with a slash and has none of these reads the same everywhere. */
 const IRREGULAR = /[%;\\]|\/[/.]/;
 /** `..`, and separators that some servers decode and others do not. */

@@ -3,6 +3,8 @@
  * here; otherwise a call could hide with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): cut path
  * parameters from the raw path, decode the segments, resolve dot segments, including escaped ones.
  */
+import { isUtf8 } from 'node:buffer';
+import { decodeText } from '../../config/rules/pattern.ts';
 
 /**
  * The raw path of a request-target, without scheme, authority, query and path parameters:
@@ -13,14 +15,10 @@
 export function toRawPath(target: string): string | undefined {
   const queryAt = target.indexOf('?');
   const raw = queryAt < 0 ? target : target.slice(0, queryAt);
-  const path = raw.charCodeAt(0) === SLASH ? raw : toOriginForm(raw);
-  return path === undefined || !path.includes(';') ? path : path.replace(PARAMETERS, '');
-}
-
-function toOriginForm(raw: string): string | undefined {
-  const authority = SCHEME_AND_AUTHORITY.exec(raw)?.[0];
+  const authority = raw.charCodeAt(0) === SLASH ? '' : SCHEME_AND_AUTHORITY.exec(raw)?.[0];
   if (authority === undefined) return undefined;
-  return raw.slice(authority.length);
+  const path = raw.slice(authority.length);
+  return path.includes(';') ? path.replace(PARAMETERS, '') : path;
 }
 
 /** Whether the path has escapes, bytes outside ASCII, or empty or dot segments. Other paths need no decoding. */
@@ -49,21 +47,10 @@ export function toSegments(path: string): string[] | undefined {
  */
 export function decodeSegment(segment: string): string {
   if (!ENCODED.test(segment)) return segment;
-  try {
-    // Raw bytes are escaped first, so that one strict UTF-8 decoder handles both.
-    return decodeURIComponent(segment.replace(RAW_BYTES, escapeByte));
-  } catch {
-    return segment;
-  }
-}
-
-/** Decodes a segment of a path from the configuration or a rule. It is text, not bytes, but may hold escapes. */
-export function decodeText(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
+  if (BAD_ESCAPE.test(segment)) return segment;
+  const bytes = Buffer.from(segment.replace(ESCAPE, toByte), 'latin1');
+  // decodeURIComponent throws for invalid UTF-8: a head of 64 KiB full of that would block the event loop for 200 ms.
+  return isUtf8(bytes) ? bytes.toString('utf8') : segment;
 }
 
 /** Context paths and prefixes may be text or URL-encoded: `Čistička` and `%C4%8Cisti%C4%8Dka` are the same. */
@@ -71,8 +58,8 @@ export function toConfigSegments(path: string): string[] {
   return path.split('/').filter(Boolean).map(decodeText);
 }
 
-function escapeByte(byte: string): string {
-  return `%${byte.charCodeAt(0).toString(16)}`;
+function toByte(hex: string): string {
+  return String.fromCharCode(Number.parseInt(hex.slice(1), 16));
 }
 
 const SLASH = 0x2f;
@@ -80,4 +67,5 @@ const SCHEME_AND_AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/]*/;
 const PARAMETERS = /;[^/]*/g;
 const IRREGULAR = /[%\x80-\xff]|\/[/.]/;
 const ENCODED = /[%\x80-\xff]/;
-const RAW_BYTES = /[\x80-\xff]/g;
+const ESCAPE = /%[0-9A-Fa-f]{2}/g;
+const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/;

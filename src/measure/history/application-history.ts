@@ -16,7 +16,7 @@ export interface HistoryApplication {
 interface HistoryCalls {
   metrics(): MetricSet;
   /** By name, in order of admission. */
-  readonly counts: ReadonlyMap<string, CallCountsReading>;
+  readonly countsByName: ReadonlyMap<string, CallCountsReading>;
 }
 
 export interface WorstCallOfKind extends WorstCall {
@@ -80,7 +80,7 @@ class CallsHistory {
     this.#errors = new CountSteps(meters.get(`${prefix}.errors`) as MeterReading);
     this.#durations = total.openSteps?.();
     this.#sparks = new SparkLines(this.#names());
-    this.#minute = new MinuteCalls(calls.counts);
+    this.#minute = new MinuteCalls(calls.countsByName);
     this.#columns = createColumns(['count', 'errors', 'p50', 'p95', 'p99']);
   }
 

@@ -4,7 +4,9 @@
  *
  * A step ends when the timer fires. If the process was blocked or suspended, `seconds` is larger than 5.
  */
+
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import {
   ApplicationHistory,
   type ApplicationPoint,
@@ -28,7 +30,7 @@ export interface HistorySources extends ConditionSources {
 
 interface OwnCounts {
   readonly aborted: CallsOfKinds;
-  readonly failed: CallsOfKinds;
+  readonly unanswered: CallsOfKinds;
   readonly comet: { readonly holds: { readonly now: number } };
 }
 
@@ -76,18 +78,18 @@ export class History {
     this.#columns = createColumns(['epochMs', 'seconds', 'aborted', 'unanswered', 'holds']);
     this.#recent = new RecentCounts(sources.counters);
     this.#sampledNs = clock.nowNs();
-    const { aborted, failed } = sources.own.read();
+    const { aborted, unanswered } = sources.own.read();
     this.#aborted = sumOf(aborted);
-    this.#unanswered = sumOf(failed);
+    this.#unanswered = sumOf(unanswered);
     const epochMs = this.startedEpochMs;
     this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
     if (!sources.isRestored) return;
     this.#marks.add({ epochMs, kind: 'restored', text: 'What was counted before the restart has been taken up.' });
   }
 
-  /** Ends a step every 5 s until `stop`. `guard` runs each step and handles what it throws. */
-  start(guard: (work: () => void) => void): void {
-    this.#timer = setInterval(() => guard(() => this.sample()), STEP_SECONDS * 1_000).unref();
+  /** Ends a step every 5 s until `stop`. `shield` runs each step and handles what it throws. */
+  start(shield: (work: () => void) => void): void {
+    this.#timer = setInterval(() => shield(() => this.sample()), STEP_SECONDS * 1_000).unref();
   }
 
   stop(): void {
@@ -130,7 +132,7 @@ export class History {
     epochMs[place] = this.#clock.epochMs();
     seconds[place] = elapsedNs / NS_PER_S;
     const own = this.#sources.own.read();
-    const [abortedNow, unansweredNow] = [sumOf(own.aborted), sumOf(own.failed)];
+    const [abortedNow, unansweredNow] = [sumOf(own.aborted), sumOf(own.unanswered)];
     aborted[place] = abortedNow - this.#aborted;
     unanswered[place] = unansweredNow - this.#unanswered;
     this.#aborted = abortedNow;
@@ -179,3 +181,11 @@ export class History {
 function sumOf({ rpc, sba }: CallsOfKinds): number {
   return rpc + sba;
 }
+
+export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedMarks'>>[] = [
+  counter(
+    'd2_sidecar_history_marks_dropped_total',
+    'Marks of the live page (restarts, drains, losses) that went for later ones, of which it keeps 200.',
+    ({ droppedMarks }) => droppedMarks,
+  ),
+];

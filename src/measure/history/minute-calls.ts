@@ -5,6 +5,7 @@ export const STEPS_PER_MINUTE = 12;
 /** The name with the most failed calls in the last minute, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
 export interface WorstCall {
   readonly name: string;
+  /** The `errors` of `CallCounts`: answers with status 500 and above are among them. */
   readonly failed: number;
   /** All calls of the name that ended in the minute, including failed ones. */
   readonly ended: number;

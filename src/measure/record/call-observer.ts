@@ -17,7 +17,7 @@ export type EndedKind = CallKind | 'comet' | 'other';
 
 /**
  * `answered`: by the upstream, with any status. `failed`: the upstream gave no answer, or an incomplete one. `aborted`:
- * the client left before. `denied`: refused by `rest.deny`. The same outcomes as in /metrics.
+ * the client left before. `denied`: refused by `rest.deny`. exchange.ts has a table of the other words for it.
  */
 export type CallOutcome = 'answered' | 'failed' | 'aborted' | 'denied';
 
@@ -108,6 +108,11 @@ export class CallObservers {
     this.areBytesWanted = list.some(({ wantsBytes }) => wantsBytes);
     this.areOthersWanted = list.some(({ wantsOthers }) => wantsOthers);
   }
+}
+
+/** The same definition as in the statistics: status 500 and above, or no answer. */
+export function isError({ outcome, status }: EndedCall): boolean {
+  return outcome === 'failed' || (outcome === 'answered' && status >= 500);
 }
 
 /** Wall-clock milliseconds of a recent monotonic moment, e.g. of a call's `endedNs`. */

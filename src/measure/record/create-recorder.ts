@@ -3,7 +3,7 @@ import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
 import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import { createSessionStatistics, createStatistics } from '../../metrics/statistics.ts';
+import { createStatistics } from '../../metrics/statistics.ts';
 import { Classifier } from '../classify/classifier.ts';
 import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
@@ -14,88 +14,61 @@ import { CometMetrics } from './comet/comet-metrics.ts';
 import { createCometReader } from './comet/create-comet-reader.ts';
 import { OutsidePaths } from './outside-paths.ts';
 import { OwnMetrics } from './own-metrics.ts';
-import { RecordedState } from './recorded-state.ts';
-import { type ApplicationStatistics, Recorder } from './recorder.ts';
-import { prepareRecording, type RecorderConfig, type SessionOptions } from './recording-reload.ts';
+import type { RecordedApplication } from './recorded-application.ts';
+import { Recorder, type RecorderConfig } from './recorder.ts';
+import { RecorderState } from './recorder-state.ts';
 
-export type { RecorderConfig } from './recording-reload.ts';
-
-/**
- * Builds the recorder and its parts from the configuration. Needs `initMetrics`. Throws `D2S_ERR_CONFIG` for an
- * unusable rule in `rest.rules` or `comet.rules`. `sessions.max` and `metrics.maxNames` apply to each application.
- * `listener` receives all Comet messages that are read.
- */
-export function createRecorder(config: RecorderConfig, clock: Clock, listener?: CometListener): Recorder {
-  return createRecording(config, clock, { listener }).recorder;
-}
-
-export interface Recording {
-  readonly recorder: Recorder;
-  readonly state: RecordedState;
-  /** The budget for its bodies and names; other parts use it as well. */
-  readonly memory: MemoryBudget;
-  /** See recording-reload.ts. */
-  prepareReload(config: RecorderConfig): () => void;
-}
-
-export interface RecordingServices {
+export interface RecorderServices {
+  /** Receives all Comet messages that are read. */
   readonly listener?: CometListener | undefined;
   /** The budget that all parts share; default: a new one. */
   readonly memory?: MemoryBudget;
 }
 
-/** As `createRecorder`. */
-export function createRecording(config: RecorderConfig, clock: Clock, services: RecordingServices = {}): Recording {
+/**
+ * Builds the recorder and its parts from the configuration. Throws `D2S_ERR_CONFIG` for an unusable rule in
+ * `rest.rules` or `comet.rules`. `sessions.max` and `metrics.maxNames` apply to each application.
+ */
+export function createRecorder(config: RecorderConfig, clock: Clock, services: RecorderServices = {}): Recorder {
   const { listener, memory = new MemoryBudget() } = services;
-  const classifier = new Classifier(config);
   const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
-  const sessionOptions: SessionOptions = { metrics: config.metrics };
   const claimRate = new AddressRate(clock, CLAIMS_PER_ADDRESS);
-  const applications = config.applications.map((name) =>
-    createApplication(name, config, sessionOptions, { clock, claimRate }),
-  );
+  const applications = config.applications.map((name) => createApplication(name, config, { clock, claimRate }));
   const cometMetrics = new CometMetrics(clock);
   const observers = new CallObservers();
-  const comet = config.comet.enabled
-    ? createCometReader(config, clock, applications, credentials, {
-        metrics: cometMetrics,
-        observers,
-        listener,
-        memory,
-      })
-    : undefined;
-  const own = new OwnMetrics(
-    applications.map(({ sessions }) => sessions),
-    cometMetrics,
-  );
+  const sinks = { metrics: cometMetrics, observers, listener, memory };
+  const comet = config.comet.enabled ? createCometReader(config, clock, applications, credentials, sinks) : undefined;
   const parts = {
     credentials,
-    own,
+    own: new OwnMetrics(
+      applications.map(({ sessions }) => sessions),
+      cometMetrics,
+    ),
     applications: new Map(applications.map((application) => [application.name, application])),
   };
-  const outside = new OutsidePaths(config.applications);
-  const recorder = new Recorder({ ...parts, classifier, comet, outside, observers });
-  return {
-    recorder,
+  return new Recorder({
+    ...parts,
+    classifier: new Classifier(config),
+    comet,
+    outside: new OutsidePaths(config.applications),
+    observers,
     memory,
-    state: new RecordedState({ ...parts, cometMetrics, clientsOf: (name) => comet?.clientsOf(name) }),
-    prepareReload: (next) => prepareRecording({ ...parts, recorder, comet, sessionOptions }, next),
-  };
+    state: new RecorderState({ ...parts, cometMetrics, clientsOf: (name) => comet?.clientsOf(name) }),
+  });
 }
 
 function createApplication(
   name: string,
   config: RecorderConfig,
-  sessionOptions: SessionOptions,
   { clock, claimRate }: Pick<SessionTableParts, 'clock' | 'claimRate'>,
-): ApplicationStatistics {
+): RecordedApplication {
   const statistics = createStatistics(config.metrics, clock);
   const sessions = new SessionTable({
     config: config.sessions,
     ...{ clock, claimRate },
     created: statistics.createTimer(),
     sessionMetrics: {
-      createStatistics: () => createSessionStatistics(sessionOptions.metrics, clock),
+      createStatistics: () => statistics.createSessionStatistics(),
       createMetrics: (atNs, creationNs) => createSessionMetrics(atNs, creationNs, clock),
     },
   });

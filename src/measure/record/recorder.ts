@@ -19,50 +19,50 @@
  * (measure/sessions/companions.ts, docs/statistics.md).
  */
 
-import type { TimedCall } from '../../metrics/answer-log.ts';
-import type { ApplicationStatistics as GlobalStatistics, Statistics } from '../../metrics/statistics.ts';
+import type { Config } from '../../config/config.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { Statistics } from '../../metrics/statistics.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
-import type { Call, Classifier } from '../classify/classifier.ts';
+import { type Call, type CallKind, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
 import type { Credentials } from '../sessions/credentials.ts';
-import type { KnownToken } from '../sessions/known-token.ts';
 import type { Session, SessionOrigin } from '../sessions/session.ts';
-import type { SessionTable } from '../sessions/session-table.ts';
-import { TokenMemory } from '../sessions/token-memory.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import type { CallObservers } from './call-observer.ts';
 import type { CometReader } from './comet/comet-reader.ts';
+import { createCometChanges } from './comet/create-comet-reader.ts';
 import type { ExchangeReading } from './comet/exchange-reading.ts';
 import { EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
+import type { RecordedApplication } from './recorded-application.ts';
+import type { RecorderState } from './recorder-state.ts';
 
-export interface ApplicationStatistics {
-  /** As in the configuration; `''` is the root context. */
-  readonly name: string;
-  readonly statistics: GlobalStatistics;
-  readonly sessions: SessionTable;
-}
+export type RecorderConfig = ClassifierConfig & Pick<Config, 'comet' | 'metrics' | 'sessions'>;
 
 export interface RecorderParts {
   readonly classifier: Classifier;
   readonly credentials: Credentials;
-  readonly applications: ReadonlyMap<string, ApplicationStatistics>;
+  readonly applications: ReadonlyMap<string, RecordedApplication>;
   /** Undefined when Comet is not to be read. */
   readonly comet: CometReader | undefined;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
   readonly observers: CallObservers;
+  readonly memory: MemoryBudget;
+  readonly state: RecorderState;
 }
 
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
 interface CallNote {
   readonly call: Call;
-  readonly application: ApplicationStatistics;
-  readonly token: KnownToken | undefined;
+  readonly application: RecordedApplication;
+  readonly token: string | undefined;
   /** The session that these credentials were accepted for before. */
   readonly session: Session | undefined;
 }
+
+type CountedCall = Call & { readonly kind: Exclude<CallKind, 'session'> };
 
 /** Distinct from undefined, which remains when `onBegin` has failed: then the exchange is not observed at all. */
 const NO_CALL = Symbol('no call');
@@ -70,29 +70,47 @@ const NO_CALL = Symbol('no call');
 type Note = CallNote | ExchangeReading | typeof NO_CALL;
 
 export class Recorder implements ExchangeObserver {
-  readonly applications: ReadonlyMap<string, ApplicationStatistics>;
+  readonly applications: ReadonlyMap<string, RecordedApplication>;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
   readonly observers: CallObservers;
+  /** The budget for kept bodies and names; other parts use it as well. */
+  readonly memory: MemoryBudget;
+  /** What outlives a restart. */
+  readonly state: RecorderState;
   #classifier: Classifier;
   readonly #credentials: Credentials;
-  readonly #tokens: TokenMemory;
   readonly #comet: CometReader | undefined;
 
-  constructor({ classifier, credentials, applications, comet, own, outside, observers }: RecorderParts) {
-    this.#classifier = classifier;
-    this.#credentials = credentials;
-    this.#tokens = new TokenMemory(credentials);
-    this.#comet = comet;
-    this.applications = applications;
-    this.own = own;
-    this.outside = outside;
-    this.observers = observers;
+  constructor(parts: RecorderParts) {
+    this.#classifier = parts.classifier;
+    this.#credentials = parts.credentials;
+    this.#comet = parts.comet;
+    this.applications = parts.applications;
+    this.own = parts.own;
+    this.outside = parts.outside;
+    this.observers = parts.observers;
+    this.memory = parts.memory;
+    this.state = parts.state;
   }
 
-  /** Uses other rules from the next exchange on. Running exchanges keep their classification. */
-  useClassifier(classifier: Classifier): void {
-    this.#classifier = classifier;
+  /**
+   * Prepares a reload without changing anything; the returned function applies it, from the next exchange on. Counters,
+   * sessions and names stay. `applications`, `metrics.window`, `sessions.cookie` and `comet.enabled` must be unchanged.
+   * Throws `D2S_ERR_CONFIG` for an unusable rule.
+   */
+  prepareReload(config: RecorderConfig): () => void {
+    const classifier = new Classifier(config);
+    const changes = this.#comet && createCometChanges(config);
+    return () => {
+      this.#classifier = classifier;
+      this.#credentials.nameApiKeys(config.sessions.apiKeys);
+      for (const { statistics, sessions } of this.applications.values()) {
+        statistics.limitNames(config.metrics);
+        sessions.reconfigure(config.sessions);
+      }
+      if (changes !== undefined) this.#comet?.reconfigure(changes);
+    };
   }
 
   onBegin(exchange: Exchange): void {
@@ -100,15 +118,16 @@ export class Recorder implements ExchangeObserver {
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
+      // A request with the Comet endpoint is no call itself, e.g. a held `/meta/connect`. Its messages may be calls.
       exchange.note = this.#comet?.begin(exchange) ?? NO_CALL;
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
-    const token = this.#tokens.tokenOf(request, exchange.client);
+    const token = this.#credentials.tokenOf(request, exchange.client);
     const session =
       token === undefined
         ? undefined
-        : (application.sessions.recogniseKnown(token, exchange.beganNs) ??
+        : (application.sessions.recognise(token, exchange.beganNs) ??
           this.#recogniseClaim(application, exchange, exchange.beganNs));
     session?.callBegan(exchange.beganNs);
     exchange.note = { call, application, token, session } satisfies CallNote;
@@ -142,19 +161,19 @@ export class Recorder implements ExchangeObserver {
     this.own.callEnded(note.call.kind, ending.kind);
     const session = this.#sessionAtEnd(note, exchange, ending);
     session?.callEnded(exchange.endedNs);
-    count(note.application.statistics, note.call, exchange, ending);
-    if (session !== undefined) this.#countOn(session, note, exchange, ending);
+    if (isCounted(note.call, ending)) {
+      count(note.application.statistics, note.call, exchange, ending);
+      if (session !== undefined) count(session.statistics, note.call, exchange, ending);
+    }
+    // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
+    if (session !== undefined && isLogout(note.call) && isAccepted(exchange.status)) {
+      note.application.sessions.end(session);
+    }
     if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
   }
 
   onAdded(direction: Direction, addedNs: number): void {
     this.own.timeAdded(direction, addedNs);
-  }
-
-  #countOn(session: Session, note: CallNote, exchange: Exchange, ending: Ending): void {
-    if (counts(note.call, ending)) count(session.statistics, note.call, exchange, ending);
-    // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
-    if (isLogout(note.call) && isAccepted(exchange.status)) note.application.sessions.end(session);
   }
 
   /**
@@ -187,8 +206,7 @@ export class Recorder implements ExchangeObserver {
     // Even if it has ended since: a call that was running during the logout must not begin a new session.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
-    let found =
-      application.sessions.recogniseKnown(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
+    let found = application.sessions.recognise(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
       found = this.#acceptedSession(note, token, exchange);
     }
@@ -197,7 +215,7 @@ export class Recorder implements ExchangeObserver {
   }
 
   /** The session of a just accepted call whose credential was not accepted before. */
-  #acceptedSession({ call, application }: CallNote, { token }: KnownToken, exchange: Exchange): Session | undefined {
+  #acceptedSession({ call, application }: CallNote, token: string, exchange: Exchange): Session | undefined {
     const { sessions } = application;
     const { beganNs, endedNs, request, client } = exchange;
     const claim = this.#credentials.claimOf(request);
@@ -217,7 +235,7 @@ export class Recorder implements ExchangeObserver {
   }
 
   /** Called only when the credential alone leads to no session, so that known credentials cost nothing extra. */
-  #recogniseClaim({ sessions }: ApplicationStatistics, { request }: Exchange, nowNs: number): Session | undefined {
+  #recogniseClaim({ sessions }: RecordedApplication, { request }: Exchange, nowNs: number): Session | undefined {
     if (!sessions.hasClaims) return undefined;
     const claim = this.#credentials.claimOf(request);
     return claim && sessions.recognise(claim.token, nowNs);
@@ -225,22 +243,16 @@ export class Recorder implements ExchangeObserver {
 }
 
 /** Whether the call changes statistics. A session's statistics are not even created otherwise. */
-function counts(call: Call, ending: Ending): boolean {
+function isCounted(call: Call, ending: Ending): call is CountedCall {
   if (ending.kind === 'cancelled' || ending.kind === 'denied' || call.kind === 'session') return false;
   return call.kind !== 'object' || ending.kind === 'completed';
 }
 
-function count(statistics: Statistics, call: Call, exchange: Exchange, ending: Ending): void {
-  if (!counts(call, ending)) return;
+function count(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { beganNs, endedNs, status } = exchange;
   if (call.kind === 'object') statistics.object.recordRead(call.name, status);
-  else if (!isTimed(call)) return;
   else if (ending.kind === 'failed') statistics[call.kind].recordFailed(call.name);
-  else statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
-}
-
-function isTimed(call: Call): call is Call & TimedCall {
-  return call.kind === 'rpc' || call.kind === 'sba';
+  else statistics[call.kind].recordAnswered(call.name, status, endedNs - beganNs, endedNs);
 }
 
 function isAccepted(status: number): boolean {

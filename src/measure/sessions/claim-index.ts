@@ -23,12 +23,12 @@ export interface Claimed {
    * Token of the only credential that its calls were accepted with. Undefined after a restart until the next call of
    * the same login and user, since the hash of a password is not saved. Null after a second credential.
    */
-  credential: string | undefined | null;
+  credentialToken: string | undefined | null;
 }
 
 export class ClaimIndex {
   readonly #countByLogin = new Map<string, number>();
-  readonly #byCredential = new Map<string, Set<Claimed>>();
+  readonly #byCredentialToken = new Map<string, Set<Claimed>>();
   #size = 0;
 
   get size(): number {
@@ -56,31 +56,31 @@ export class ClaimIndex {
     this.#unlink(claimed);
   }
 
-  /** A call of this session was accepted with `credential`. */
-  cameWith(claimed: Claimed, credential: string): void {
-    if (claimed.credential === credential || claimed.credential === null) return;
+  /** A call of this session was accepted with `credentialToken`. */
+  cameWith(claimed: Claimed, credentialToken: string): void {
+    if (claimed.credentialToken === credentialToken || claimed.credentialToken === null) return;
     this.#unlink(claimed);
-    claimed.credential = claimed.credential === undefined ? credential : null;
+    claimed.credentialToken = claimed.credentialToken === undefined ? credentialToken : null;
     this.#link(claimed);
   }
 
-  /** The entries whose only credential is `credential`, oldest first. */
-  of(credential: string): readonly Claimed[] {
-    const claims = this.#byCredential.get(credential);
+  /** The entries whose only credential is `credentialToken`, oldest first. */
+  of(credentialToken: string): readonly Claimed[] {
+    const claims = this.#byCredentialToken.get(credentialToken);
     return claims === undefined ? [] : [...claims];
   }
 
   #link(claimed: Claimed): void {
-    const { credential } = claimed;
-    if (credential === undefined || credential === null) return;
-    const claims = this.#byCredential.get(credential) ?? new Set();
-    this.#byCredential.set(credential, claims.add(claimed));
+    const { credentialToken } = claimed;
+    if (credentialToken === undefined || credentialToken === null) return;
+    const claims = this.#byCredentialToken.get(credentialToken) ?? new Set();
+    this.#byCredentialToken.set(credentialToken, claims.add(claimed));
   }
 
   #unlink(claimed: Claimed): void {
-    const { credential } = claimed;
-    if (credential === undefined || credential === null) return;
-    const claims = this.#byCredential.get(credential);
-    if (claims?.delete(claimed) && claims.size === 0) this.#byCredential.delete(credential);
+    const { credentialToken } = claimed;
+    if (credentialToken === undefined || credentialToken === null) return;
+    const claims = this.#byCredentialToken.get(credentialToken);
+    if (claims?.delete(claimed) && claims.size === 0) this.#byCredentialToken.delete(credentialToken);
   }
 }

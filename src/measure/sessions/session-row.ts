@@ -1,15 +1,11 @@
-/** One row of the session table, and its form in the state file. */
-import type { ArchiveReader } from '../../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
+/** One row of the session table, and its fields in the state file. */
+import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 import type { Claimed } from './claim-index.ts';
 import { isLasting } from './credentials.ts';
-import type { SessionLead } from './known-token.ts';
-import { loadToken, saveToken } from './saved-token.ts';
 import type { Session } from './session.ts';
 
 export interface Row {
   readonly session: Session;
-  readonly lead: SessionLead;
   key: string;
   /** Oldest first. */
   readonly tokens: string[];
@@ -25,29 +21,19 @@ export interface SavedRow {
   readonly logins: readonly string[] | undefined;
 }
 
-/**
- * Writes the row without its session. Only for a row whose key is lasting; tokens that include a password are left out.
- */
-export function saveRow(out: ArchiveWriter, { key, tokens, claimed }: Row): void {
-  saveToken(out, key);
-  saveTokens(out, tokens.filter(isLasting));
-  const isClaim = claimed?.isNameOnly === false;
-  out.flag(isClaim);
-  if (isClaim) saveTokens(out, claimed.logins);
+/** The row without its session. Only for a row whose key is lasting; tokens that include a password are left out. */
+export function saveRow({ key, tokens, claimed }: Row): Fields {
+  return {
+    key,
+    tokens: tokens.filter(isLasting),
+    logins: claimed?.isNameOnly === false ? claimed.logins : undefined,
+  };
 }
 
-export function loadRow(input: ArchiveReader): SavedRow {
-  return { key: loadToken(input), tokens: loadTokens(input), logins: input.flag() ? loadTokens(input) : undefined };
-}
-
-function saveTokens(out: ArchiveWriter, tokens: readonly string[]): void {
-  out.count(tokens.length);
-  for (const token of tokens) saveToken(out, token);
-}
-
-function loadTokens(input: ArchiveReader): string[] {
-  const tokens: string[] = [];
-  // Reads one by one, so that a damaged count fails at the end of the file.
-  for (let left = input.count(); left > 0; left -= 1) tokens.push(loadToken(input));
-  return tokens;
+export function loadRow(saved: SavedRecord): SavedRow {
+  return {
+    key: saved.textOrThrow('key'),
+    tokens: saved.texts('tokens'),
+    logins: saved.has('logins') ? saved.texts('logins') : undefined,
+  };
 }

@@ -16,11 +16,9 @@ import type { Config } from '../../config/config.ts';
 import type { AddressRate } from '../../limits/address-rate.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../../metrics/timer.ts';
-import type { ArchiveReader } from '../../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../../state/archive/archive-writer.ts';
+import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 import { type Claimed, ClaimIndex } from './claim-index.ts';
 import { type Claim, isLasting } from './credentials.ts';
-import type { KnownToken, SessionLead } from './known-token.ts';
 import {
   type CountsByType,
   Session,
@@ -46,7 +44,7 @@ export interface SessionTableParts {
 export type ClaimLimit = 'cookie' | 'address';
 
 /** How a name is backed: `proven`, or stated by the credential with that token (undefined: nothing can prove it). */
-export type NameProof = 'proven' | { readonly credential: string | undefined };
+export type NameProof = 'proven' | { readonly credentialToken: string | undefined };
 
 export class SessionTable {
   readonly #clock: Clock;
@@ -110,10 +108,6 @@ export class SessionTable {
     return this.#refusedClaims;
   }
 
-  list(): SessionEntry[] {
-    return [...this.entries()];
-  }
-
   /**
    * The sessions of this moment, oldest first. Each entry is built when the iterator reaches it, with the numbers of
    * that time. Sessions that end in the meantime are still included.
@@ -151,18 +145,6 @@ export class SessionTable {
     return this.#live(this.#byToken.get(token), nowNs)?.session;
   }
 
-  /** As `recognise`; caches the result in `known`. */
-  recogniseKnown(known: KnownToken, nowNs: number): Session | undefined {
-    const { lead } = known;
-    if (lead?.session !== undefined && lead.forgotten === known.forgotten && lead.table === this) {
-      if (nowNs < lead.session.endsAtNs(this.#limits)) return lead.session;
-    }
-    const row = this.#byToken.get(known.token);
-    known.lead = row?.lead;
-    known.forgotten = row?.lead.forgotten ?? 0;
-    return this.#live(row, nowNs)?.session;
-  }
-
   /** The session of `key`, for which the server has just accepted `token`. From now on the token alone leads to it. */
   join(key: string, token: string, nowNs: number): Session | undefined {
     const row = this.#live(this.#byKey.get(key), nowNs);
@@ -190,20 +172,21 @@ export class SessionTable {
     const row = this.#live(this.#byKey.get(claim.key), nowNs);
     if (row === undefined) return undefined;
     this.#remember(row, claim.token);
-    if (row.claimed !== undefined) this.#claims.cameWith(row.claimed, claim.credential);
+    if (row.claimed !== undefined) this.#claims.cameWith(row.claimed, claim.credentialToken);
     return row.session;
   }
 
   /** Begins the unverified session of a claim that has none. Undefined when a limit is reached; that is counted. */
   beginClaim(claim: Claim, origin: SessionOrigin): Session | undefined {
+    // In a full table, `begin` refuses and counts it: the limits of claims must then not be used up.
     const limit = this.#hasRoom(origin.atNs) ? this.#limitOf(claim, origin) : undefined;
     if (limit !== undefined) {
       this.#refusedClaims[limit] += 1;
       return undefined;
     }
-    const { key, token, logins, credential } = claim;
+    const { key, token, logins, credentialToken } = claim;
     const session = this.begin(key, token, { ...origin, isVerified: false });
-    if (session !== undefined) this.#claim({ session, logins, credential, isNameOnly: false });
+    if (session !== undefined) this.#claim({ session, logins, credentialToken, isNameOnly: false });
     return session;
   }
 
@@ -218,8 +201,8 @@ export class SessionTable {
       return;
     }
     const isItsOnlyClaim = row.claimed === undefined && session.userName === userName;
-    if (isItsOnlyClaim && proof !== 'proven' && proof.credential !== undefined) {
-      this.#claim({ session, logins: [], credential: proof.credential, isNameOnly: true });
+    if (isItsOnlyClaim && proof !== 'proven' && proof.credentialToken !== undefined) {
+      this.#claim({ session, logins: [], credentialToken: proof.credentialToken, isNameOnly: true });
     }
   }
 
@@ -230,7 +213,7 @@ export class SessionTable {
       return undefined;
     }
     const session = new Session(origin, this.#sessionMetrics, this.#clock, this.#countsByType);
-    const row: Row = { session, lead: this.#leadTo(session), key, tokens: [], claimed: undefined };
+    const row: Row = { session, key, tokens: [], claimed: undefined };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     this.#remember(row, token);
@@ -266,40 +249,37 @@ export class SessionTable {
     this.#sweepAt(this.#clock.nowNs());
   }
 
-  /** Writes all sessions and yields after each. `saveMore` writes the caller's data on it. Must be run to its end. */
-  *save(out: ArchiveWriter, saveMore: (session: Session) => void): Generator<void> {
-    for (const count of [this.#untracked, this.#refusedClaims.cookie, this.#refusedClaims.address]) out.count(count);
+  /** A record for each session, then one of the whole table. `saveMore`: the caller's fields. Must be run to its end. */
+  *save(saveMore: (session: Session) => Fields): Generator<Fields> {
     for (const row of this.#byId.values()) {
-      // Such a key is a claim's whose companions include a second password.
+      // The key of a claim whose request had a second password is a hash of that password, which must not be saved.
       if (!isLasting(row.key)) continue;
-      out.flag(true);
-      row.session.save(out);
-      saveRow(out, row);
-      saveMore(row.session);
-      yield;
+      yield { record: 'session', ...row.session.save(), ...saveRow(row), ...saveMore(row.session) };
     }
-    out.flag(false);
-    out.count(this.#created.count);
-    this.#created.save(out);
+    yield {
+      ...{ record: 'sessions', untracked: this.#untracked, refusedClaims: this.#refusedClaims },
+      ...{ created: this.#created.count, timer: this.#created.save() },
+    };
   }
 
-  /** Restores all saved sessions, even above `sessions.max`; expired ones end as usual. Call it before any begins. */
-  load(input: ArchiveReader, loadMore: (session: Session) => void): void {
-    this.#untracked = input.count();
-    this.#refusedClaims.cookie = input.count();
-    this.#refusedClaims.address = input.count();
-    while (input.flag()) {
-      const session = Session.load(input, this.#sessionMetrics, this.#clock, this.#countsByType);
-      const { key, tokens, logins } = loadRow(input);
-      const row: Row = { session, lead: this.#leadTo(session), key, tokens: [], claimed: undefined };
-      this.#byId.set(session.id, row);
-      this.#byKey.set(key, row);
-      for (const token of tokens) this.#remember(row, token);
-      if (logins !== undefined) this.#claim({ session, logins, credential: undefined, isNameOnly: false });
-      loadMore(session);
-    }
-    this.#created.load(input, input.count());
+  /** Restores a saved session, even above `sessions.max`; an expired one ends as usual. Call it before any begins. */
+  loadSession(saved: SavedRecord): Session {
+    const session = Session.load(saved, this.#sessionMetrics, this.#clock, this.#countsByType);
+    const { key, tokens, logins } = loadRow(saved);
+    const row: Row = { session, key, tokens: [], claimed: undefined };
+    this.#byId.set(session.id, row);
+    this.#byKey.set(key, row);
+    for (const token of tokens) this.#remember(row, token);
+    if (logins !== undefined) this.#claim({ session, logins, credentialToken: undefined, isNameOnly: false });
     this.#nextEndNs = Number.NEGATIVE_INFINITY;
+    return session;
+  }
+
+  /** Restores the numbers of the whole table. */
+  load(saved: SavedRecord): void {
+    this.#untracked = saved.count('untracked');
+    saved.record('refusedClaims').countsInto(this.#refusedClaims);
+    this.#created.load(saved.record('timer'), saved.count('created'));
   }
 
   #sweepAt(nowNs: number): void {
@@ -355,25 +335,18 @@ export class SessionTable {
     row.claimed = undefined;
   }
 
-  #leadTo(session: Session): SessionLead {
-    return { table: this, session, forgotten: 0 };
-  }
-
   #remember(row: Row, token: string): void {
     if (this.#byToken.has(token)) return;
     this.#byToken.set(token, row);
     row.tokens.push(token);
     if (row.tokens.length <= MAX_TOKENS_PER_SESSION) return;
     const oldest = row.tokens.shift();
-    if (oldest === undefined) return;
-    this.#byToken.delete(oldest);
-    row.lead.forgotten += 1;
+    if (oldest !== undefined) this.#byToken.delete(oldest);
   }
 
   #remove(row: Row): void {
     this.#byId.delete(row.session.id);
     this.#byKey.delete(row.key);
-    row.lead.session = undefined;
     for (const token of row.tokens) this.#byToken.delete(token);
     if (row.claimed !== undefined) this.#claims.remove(row.claimed);
     row.session.ended();

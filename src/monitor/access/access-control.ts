@@ -2,8 +2,10 @@
  * Checks credentials. A credential that was right before costs almost nothing. The time of a check does not reveal
  * whether a user name exists. A flood of wrong credentials does not keep a right one out (see `check`).
  */
+
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import { toAddressKey } from '../../limits/address-key.ts';
 import type { TokenEntry, UserEntry } from './access-lines.ts';
 import type { AccessList } from './access-list.ts';
@@ -30,7 +32,7 @@ export type Verdict =
   | { readonly kind: 'missing' }
   | { readonly kind: 'wrong' }
   /** The address had too many wrong credentials: this one is wrong too, or was not verified. */
-  | { readonly kind: 'limited'; readonly retryAfterS: number }
+  | { readonly kind: 'over-limit'; readonly retryAfterS: number }
   /** Not verified, since too many passwords wait for that. The address has not reached its own limit. */
   | { readonly kind: 'busy'; readonly retryAfterS: number };
 
@@ -43,16 +45,9 @@ export interface AccessCounts {
   /** Requests that were told to retry later, by 429 or 503. */
   readonly limited: number;
   /** Of these, requests whose password was not verified, since too many waited. */
-  readonly unverified: number;
+  readonly unchecked: number;
   /** Addresses with failures that were evicted for other addresses. */
   readonly forgotten: number;
-}
-
-interface Expected {
-  /** Undefined for an unknown user; then `expected` is a decoy. */
-  readonly entry: UserEntry | undefined;
-  readonly fingerprint: Buffer;
-  readonly expected: PasswordHash;
 }
 
 /** By then the passwords that replaced this one in the queue have been verified or replaced themselves. */
@@ -82,7 +77,7 @@ export class AccessControl {
     return {
       wrong: this.#wrongCount,
       limited: this.#limitedCount,
-      unverified: this.#queue.refused,
+      unchecked: this.#queue.refused,
       forgotten: this.#limit.evicted,
     };
   }
@@ -114,7 +109,7 @@ export class AccessControl {
     if (finding === undefined) return this.#refuse(key);
     if (finding.reader !== undefined) return { kind: 'known', reader: finding.reader };
     this.#wrongCount++;
-    return finding.retryAfterS > 0 ? this.#limited(finding.retryAfterS) : { kind: 'wrong' };
+    return finding.retryAfterS > 0 ? this.#overLimit(finding.retryAfterS) : { kind: 'wrong' };
   }
 
   /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
@@ -123,14 +118,14 @@ export class AccessControl {
     return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: toReader(entry) };
   }
 
-  #limited(retryAfterS: number): Verdict {
+  #overLimit(retryAfterS: number): Verdict {
     this.#limitedCount++;
-    return { kind: 'limited', retryAfterS };
+    return { kind: 'over-limit', retryAfterS };
   }
 
   #refuse(address: string): Verdict {
     const retryAfterS = this.#limit.retryAfterS(address);
-    if (retryAfterS > 0) return this.#limited(retryAfterS);
+    if (retryAfterS > 0) return this.#overLimit(retryAfterS);
     this.#limitedCount++;
     return { kind: 'busy', retryAfterS: BUSY_RETRY_S };
   }
@@ -141,17 +136,12 @@ export class AccessControl {
     return { reader: undefined, retryAfterS };
   }
 
-  #checkToken(token: string, address: string): Finding {
-    const reader = this.#findToken(token);
-    return reader === undefined ? this.#fail(address) : { reader };
-  }
-
   /** Compares with all tokens, so that the time does not reveal the position. */
-  #findToken(token: string): Reader | undefined {
+  #checkToken(token: string, address: string): Finding {
     const tokenHash = toTokenHash(token);
     let found: TokenEntry | undefined;
     for (const entry of this.#list.tokens) if (timingSafeEqual(entry.tokenHash, tokenHash)) found = entry;
-    return found && toReader(found);
+    return found === undefined ? this.#fail(address) : { reader: toReader(found) };
   }
 
   async #checkPassword(
@@ -166,7 +156,9 @@ export class AccessControl {
     if (expected === undefined) return this.#fail(address);
     const turn = { address, credential: `${fingerprint.toString('base64')}${name}` };
     return await this.#queue.run(turn, async () => {
-      const isRight = await this.#isRight(password, { entry, fingerprint, expected });
+      // Another address may have verified the same password while this one waited.
+      const wasRight = entry !== undefined && this.#wasRight(entry, fingerprint);
+      const isRight = wasRight || (await this.#verifyHash(password, expected));
       // A reload may have removed the user or changed the password meanwhile.
       if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) {
         // Counted before the next turn is given, which depends on it. Requests that share a verification count as one.
@@ -182,12 +174,6 @@ export class AccessControl {
     return right !== undefined && timingSafeEqual(right, fingerprint);
   }
 
-  /** Checks the cache again: another address may have verified the same password while this one waited. */
-  async #isRight(password: string, { entry, fingerprint, expected }: Expected): Promise<boolean> {
-    if (entry !== undefined && this.#wasRight(entry, fingerprint)) return true;
-    return await this.#verifyHash(password, expected);
-  }
-
   /** A decoy as costly as a real hash. If costs differ, a name always gets the cost of the same real user. */
   #decoyFor(name: string): PasswordHash | undefined {
     const users = [...this.#list.users.values()];
@@ -200,3 +186,26 @@ export class AccessControl {
 function toReader({ name, role }: Reader): Reader {
   return { name, role };
 }
+
+export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [
+  counter(
+    'd2_sidecar_monitor_wrong_credentials_total',
+    'Wrong credentials on the monitoring port.',
+    ({ wrong }) => wrong,
+  ),
+  counter(
+    'd2_sidecar_monitor_limited_requests_total',
+    'Requests on the monitoring port that were told to come later.',
+    ({ limited }) => limited,
+  ),
+  counter(
+    'd2_sidecar_monitor_unverified_passwords_total',
+    'Requests on the monitoring port whose password was not verified, since too many were waiting for it.',
+    ({ unchecked }) => unchecked,
+  ),
+  counter(
+    'd2_sidecar_monitor_forgotten_addresses_total',
+    'Addresses with wrong credentials that were forgotten to make room for others.',
+    ({ forgotten }) => forgotten,
+  ),
+];

@@ -8,15 +8,18 @@ import { type Clock, NS_PER_S } from '../../base/clock.ts';
 const BURST = 10;
 /** An address may fail once more after each of these intervals. */
 const REFILL_S = 6;
-/** For this long a failure lowers the priority. Longer than the refill, or sixty addresses could fail forever. */
+/**
+ * For this long a failure lowers the priority of its address. If that ended with the refill, sixty addresses that fail
+ * in turn would always have one with normal priority.
+ */
 const RECENT_S = 600;
 /** About 1 MB of memory. */
 const MAX_ADDRESSES = 10_000;
 
-interface Failures {
-  /** Reaches its limit at `BURST`. */
+interface AddressFailures {
+  /** Falls by one each `REFILL_S`. The address has reached its limit at `BURST`. */
   readonly count: number;
-  /** Failures without a pause of `RECENT_S`, at most `BURST`. */
+  /** Does not fall. Failures without a pause of `RECENT_S`, at most `BURST`. */
   readonly recent: number;
   readonly atNs: number;
 }
@@ -24,7 +27,7 @@ interface Failures {
 export class FailureLimit {
   readonly #clock: Clock;
   /** The address that failed last is last. */
-  readonly #failures = new Map<string, Failures>();
+  readonly #failures = new Map<string, AddressFailures>();
   #evicted = 0;
 
   constructor(clock: Clock) {
@@ -46,7 +49,7 @@ export class FailureLimit {
     return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess * REFILL_S));
   }
 
-  /** Failures since the last ten minutes without one; at most ten. */
+  /** Failures so far without a pause of `RECENT_S` between two, at most `BURST`; 0 after such a pause. */
   failuresOf(address: string): number {
     const found = this.#failures.get(address);
     return found === undefined || this.#secondsSince(found) >= RECENT_S ? 0 : found.recent;
@@ -70,7 +73,7 @@ export class FailureLimit {
     return found === undefined ? 0 : Math.max(0, found.count - this.#secondsSince(found) / REFILL_S);
   }
 
-  #secondsSince({ atNs }: Failures): number {
+  #secondsSince({ atNs }: AddressFailures): number {
     return (this.#clock.nowNs() - atNs) / NS_PER_S;
   }
 }

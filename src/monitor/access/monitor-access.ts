@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { SidecarError } from '../../base/errors.ts';
-import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../../base/file-watch.ts';
+import { FileWatch, type FileWatchParts } from '../../base/file-watch.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import { AccessClosed } from './access-closed.ts';
@@ -29,10 +29,9 @@ const CLOSED = {
     'files of users or tokens cannot be used: the monitoring port refuses everybody until they can be; clients are served all the same',
 };
 
-export class MonitorAccess {
+export class MonitorAccess extends FileWatch {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #watch: FileWatch;
   /** Set after a start with unusable files, until they can be used. */
   #closed: { readonly auth: Auth; readonly access: AccessClosed } | undefined;
   /** Kept when a reload opens the port to everybody, so that its counters continue later. */
@@ -52,17 +51,9 @@ export class MonitorAccess {
   }
 
   private constructor(parts: MonitorAccessParts) {
+    super(SECTION, parts);
     this.#clock = parts.clock;
     this.#logger = parts.logger;
-    const messages = () => (this.#closed === undefined ? CHANGED : CLOSED);
-    const files = {
-      section: SECTION,
-      get messages() {
-        return messages();
-      },
-      look: () => this.#look(),
-    };
-    this.#watch = new FileWatch(files, parts);
   }
 
   /** Undefined: everybody may read everything. */
@@ -73,23 +64,6 @@ export class MonitorAccess {
   /** Counts of all credentials since the start; undefined if none was ever needed. */
   get counts(): AccessControl['counts'] | undefined {
     return this.#control?.counts;
-  }
-
-  get numbers(): FileWatchNumbers {
-    return this.#watch.numbers;
-  }
-
-  watch(): void {
-    this.#watch.watch();
-  }
-
-  close(): void {
-    this.#watch.close();
-  }
-
-  /** Checks the files now. Never rejects: an unusable file changes nothing. */
-  async poll(): Promise<void> {
-    await this.#watch.poll();
   }
 
   /** Reads the files of `auth` without any change; the returned function applies them. Throws as `AccessList.open`. */
@@ -114,16 +88,20 @@ export class MonitorAccess {
   #close(auth: Auth, error: SidecarError): void {
     this.#closed = { auth, access: new AccessClosed(error) };
     this.#logger.error({ section: SECTION, code: error.code, reason: error.message }, CLOSED.unusable);
-    this.#watch.told(error.message);
+    this.told(error.message);
   }
 
-  async #look(): Promise<(() => void) | undefined> {
+  protected override get messages() {
+    return this.#closed === undefined ? CHANGED : CLOSED;
+  }
+
+  protected override async look(): Promise<(() => void) | undefined> {
     if (this.#closed !== undefined) return await this.#lookClosed(this.#closed.auth);
     const takeOver = await this.#list?.prepareChanged();
     if (takeOver === undefined) return undefined;
     return () => {
       takeOver();
-      this.#watch.taken();
+      this.taken();
     };
   }
 
@@ -134,7 +112,7 @@ export class MonitorAccess {
         // A reload may have named other files since.
         if (this.#closed?.auth !== auth) return;
         takeOver();
-        this.#watch.taken();
+        this.taken();
       };
     } catch (error) {
       if (error instanceof SidecarError && this.#closed?.auth === auth) {

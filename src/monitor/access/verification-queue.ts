@@ -6,14 +6,14 @@
  * Newest first, since a queued flood is older than a reader who comes now: the reader waits for the two running
  * verifications and one more. Oldest first, since newer addresses could otherwise delay an old one forever.
  */
-export interface Turn {
+export interface Attempt {
   readonly address: string;
-  /** Identifies name and password. Turns of one address with the same credential share one verification. */
+  /** Identifies name and password. Attempts of one address with the same credential share one verification. */
   readonly credential: string;
 }
 
 /** Recent failures of an address, or 0. Read when a turn is given, since it may have failed while it waited. */
-export interface Failures {
+export interface RecentFailures {
   failuresOf(address: string): number;
 }
 
@@ -52,7 +52,7 @@ const MAX_WAITING = 128;
 const MAX_SHARED = 16;
 
 export class VerificationQueue<T> {
-  readonly #failures: Failures;
+  readonly #failures: RecentFailures;
   /** By address; the one that has waited longest is first. */
   readonly #groups = new Map<string, Group>();
   readonly #shared = new Map<string, Shared<T>>();
@@ -62,7 +62,7 @@ export class VerificationQueue<T> {
   #refused = 0;
   #isOldestNext = false;
 
-  constructor(failures: Failures) {
+  constructor(failures: RecentFailures) {
     this.#failures = failures;
   }
 
@@ -77,13 +77,15 @@ export class VerificationQueue<T> {
   }
 
   /** The outcome of `work` after its turn; undefined if there is no room, or if another turn evicts it. */
-  run(turn: Turn, work: () => Promise<T>): Promise<T | undefined> {
-    const key = `${turn.address}\n${turn.credential}`;
+  run(attempt: Attempt, work: () => Promise<T>): Promise<T | undefined> {
+    const key = `${attempt.address}\n${attempt.credential}`;
     const same = this.#shared.get(key);
     if (same !== undefined) return this.#join(same);
     const shared: Shared<T> = { outcome: Promise.resolve(undefined), requests: 1 };
     this.#shared.set(key, shared);
-    shared.outcome = this.#runInTurn(turn.address, () => shared.requests, work).finally(() => this.#shared.delete(key));
+    shared.outcome = this.#runInTurn(attempt.address, () => shared.requests, work).finally(() =>
+      this.#shared.delete(key),
+    );
     return shared.outcome;
   }
 

@@ -11,7 +11,7 @@ import type { TimerReading } from '../../metrics/timer.ts';
 import { toJavaDouble, toJavaInteger, toJsonText } from './java-text.ts';
 
 /** Keys and JSON values, as two lists, since each of thousands of timers has 16 of them. */
-export interface Fields {
+export interface MetricFields {
   /** The same array object for the same keys. */
   readonly keys: readonly string[];
   readonly values: readonly string[];
@@ -35,7 +35,7 @@ const DURATIONS = ['max', 'mean', 'min', 'p50', 'p75', 'p95', 'p98', 'p99', 'p99
 const TIMER = [...COUNT, ...DURATIONS, ...RATES, 'duration_units', 'rate_units'];
 
 /** `{ value }`, or only `{ error }` if the gauge throws. */
-export function gaugeFields(gauge: Gauge): Fields {
+export function gaugeFields(gauge: Gauge): MetricFields {
   try {
     return { keys: VALUE, values: [gaugeJson(gauge)] };
   } catch (cause) {
@@ -51,11 +51,11 @@ function gaugeJson(gauge: Gauge): string {
   return gauge.type === 'integer' ? toJavaInteger(value) : toJavaDouble(value);
 }
 
-export function counterFields(counter: CounterReading): Fields {
+export function counterFields(counter: CounterReading): MetricFields {
   return { keys: COUNT, values: [toJavaInteger(counter.count)] };
 }
 
-export function meterFields(meter: MeterReading): Fields {
+export function meterFields(meter: MeterReading): MetricFields {
   const { count, m15, m1, m5, mean } = meter.snapshot();
   return {
     keys: METER,
@@ -70,7 +70,7 @@ export function meterFields(meter: MeterReading): Fields {
   };
 }
 
-export function timerFields(timer: TimerReading, unit: DurationUnit): Fields {
+export function timerFields(timer: TimerReading, unit: DurationUnit): MetricFields {
   const { count, max, mean, min, p50, p75, p95, p98, p99, p999, stddev, rates } = timer.snapshot();
   const perNs = UNITS_PER_NS[unit];
   return {

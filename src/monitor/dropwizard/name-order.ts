@@ -3,45 +3,26 @@ const STEP_NAMES = 500;
 
 type Names = readonly string[];
 
-export interface Ordered<Metric> {
-  readonly names: Names;
-  /** Metrics by the same index, filled by `metricAt`. */
-  readonly found: (Metric | undefined)[];
-}
-
-/** The metric of the name at `index`, cached: with 22,000 names, lookups by name took a tenth of an answer. */
-export function metricAt<Metric>(
-  { names, found }: Ordered<Metric>,
-  index: number,
-  section: ReadonlyMap<string, Metric>,
-): Metric {
-  const metric = found[index] ?? section.get(names[index] as string);
-  found[index] = metric;
-  return metric as Metric;
-}
-
 /** Yields empty pieces, at each of which the work can pause, and returns the result. */
 type Steps<Result> = Generator<'', Result, undefined>;
 
 /**
  * Sorts names ascending by their UTF-16 code units, as Java's `String.compareTo` does. It caches the order of large
- * sections. Names are only added, and always stand for the same metric, so an answer only has to sort the new ones, in
- * small steps.
+ * sections. Names are only added, so an answer only has to sort the new ones, in small steps.
  */
 export class NameOrder {
   /** Cached order by section: it covers the names that were first in the section. */
-  readonly #known = new WeakMap<ReadonlyMap<string, unknown>, Ordered<unknown>>();
+  readonly #known = new WeakMap<ReadonlyMap<string, unknown>, Names>();
 
   /** The sorted names of `section`. Names may be added to it meanwhile, but never removed. */
-  *sorted<Metric>(section: ReadonlyMap<string, Metric>): Steps<Ordered<Metric>> {
-    if (section.size <= STEP_NAMES) return { names: [...section.keys()].sort(), found: [] };
-    const before = this.#known.get(section) as Ordered<Metric> | undefined;
-    const known = before?.names ?? [];
-    if (before !== undefined && known.length === section.size) return before;
+  *sorted(section: ReadonlyMap<string, unknown>): Steps<Names> {
+    if (section.size <= STEP_NAMES) return [...section.keys()].sort();
+    const known = this.#known.get(section) ?? [];
+    if (known.length === section.size) return known;
     const runs = yield* sortedRuns(section.keys(), known.length);
     // Merges pairs from the front, so that each new name is moved only a few times, and then once into the known names.
     while (runs.length > 1) runs.push(yield* merged(runs.shift() ?? [], runs.shift() ?? []));
-    const all: Ordered<Metric> = { names: yield* merged(known, runs[0] ?? []), found: [] };
+    const all = yield* merged(known, runs[0] ?? []);
     this.#known.set(section, all);
     return all;
   }

@@ -10,12 +10,12 @@ import { toJsonText } from './java-text.ts';
 import {
   counterFields,
   type DurationUnit,
-  type Fields,
   gaugeFields,
+  type MetricFields,
   meterFields,
   timerFields,
 } from './metric-fields.ts';
-import { metricAt, NameOrder, type Ordered } from './name-order.ts';
+import { NameOrder } from './name-order.ts';
 
 /** A constant of the JSON module in all releases 4.x. It is neither the version of the library nor ours. */
 const VERSION = '4.0.0';
@@ -85,14 +85,14 @@ export class MetricsRenderer {
   *#section<Title extends keyof MetricSet>(
     title: Title,
     sets: readonly MetricSet[],
-    toFields: (metric: MetricOf<Title>) => Fields,
+    toFields: (metric: MetricOf<Title>) => MetricFields,
     { blanks, leads }: Form,
   ): Pieces {
     const opening = `${blanks.section}"${title}"${blanks.colon}`;
     const parts: Part<MetricOf<Title>>[] = [];
     for (const set of sets) {
       const section = set[title] as ReadonlyMap<string, MetricOf<Title>>;
-      if (section.size > 0) parts.push({ section, ordered: yield* this.#order.sorted(section), at: 0 });
+      if (section.size > 0) parts.push({ section, names: yield* this.#order.sorted(section), at: 0 });
     }
     if (parts.length === 0) {
       yield `${opening}${blanks.emptySection}`;
@@ -117,7 +117,7 @@ class FieldLeads {
     this.#blanks = blanks;
   }
 
-  textOf({ keys, values }: Fields): string {
+  textOf({ keys, values }: MetricFields): string {
     let leads = this.#leads.get(keys);
     if (leads === undefined) {
       const { field, colon } = this.#blanks;
@@ -133,15 +133,15 @@ class FieldLeads {
 /** A section of one set, and the index of its next metric. */
 interface Part<Metric> {
   readonly section: ReadonlyMap<string, Metric>;
-  readonly ordered: Ordered<Metric>;
+  readonly names: readonly string[];
   at: number;
 }
 
 /** The next name of all parts; undefined at the end. */
 function leastOf(parts: readonly Part<unknown>[]): string | undefined {
   let least: string | undefined;
-  for (const { ordered, at } of parts) {
-    const name = ordered.names[at];
+  for (const { names, at } of parts) {
+    const name = names[at];
     if (name !== undefined && (least === undefined || name < least)) least = name;
   }
   return least;
@@ -151,8 +151,8 @@ function leastOf(parts: readonly Part<unknown>[]): string | undefined {
 function takenFrom<Metric>(parts: readonly Part<Metric>[], name: string): Metric {
   let taken: Metric | undefined;
   for (const part of parts) {
-    if (part.ordered.names[part.at] !== name) continue;
-    const metric = metricAt(part.ordered, part.at, part.section);
+    if (part.names[part.at] !== name) continue;
+    const metric = part.section.get(name);
     part.at += 1;
     assert(taken === undefined || taken === metric, `two metrics are called ${name}`);
     taken = metric;

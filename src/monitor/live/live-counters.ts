@@ -1,10 +1,11 @@
 /** The counters whose increase the live page shows. Only the page's answers use these keys. */
 import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
-import type { MonitoredApplication, MonitoredNumbers, MonitoredSidecar } from '../monitored.ts';
+import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
+import type { MonitoredApplication, MonitoredSidecar } from '../monitored.ts';
 
 export interface LiveCounterSources {
   readonly sidecar: Pick<MonitoredSidecar, 'limits'> & {
-    readonly own: { read(): Pick<MonitoredNumbers, 'exchanges' | 'sessionsUntracked'> };
+    readonly own: { read(): Pick<OwnNumbers, 'exchanges' | 'sessionsUntracked'> };
     readonly reporter: Pick<MonitoredSidecar['reporter'], 'failures' | 'observerErrors'>;
     readonly dispatcher: Pick<MonitoredSidecar['dispatcher'], 'refusedConnections'>;
   };

@@ -1,19 +1,14 @@
 /** Renders `/live` in pieces: the top of the live page, and the last hour. docs/live-page.md describes the form. */
 
+import { MS_PER_S } from '../../base/clock.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
 import type { CallsPoint } from '../../measure/history/application-history.ts';
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import type { HistoryPoint } from '../../measure/history/history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
+import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
 import type { Role } from '../access/reader.ts';
-import type {
-  Monitored,
-  MonitoredApplication,
-  MonitoredJvm,
-  MonitoredNumbers,
-  MonitoredSidecar,
-} from '../monitored.ts';
-import type { MonitoredLive } from '../monitored-live.ts';
+import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, PATH, REFUSED } from './live-counters.ts';
 
 export interface LiveQuestion {
@@ -23,8 +18,6 @@ export interface LiveQuestion {
   /** Window of the percentiles in the tables. */
   readonly windowMs: number;
 }
-
-const MS_PER_S = 1_000;
 
 export function* renderLive(
   { applications, sidecar, jvm }: Monitored,
@@ -65,7 +58,7 @@ export function* renderLive(
 
 function* renderApplication(
   { name, sessions }: MonitoredApplication,
-  { comet }: MonitoredNumbers,
+  { comet }: OwnNumbers,
   { history }: MonitoredLive,
   since: number,
 ): Generator<string, void, undefined> {

@@ -10,17 +10,14 @@
  *
  * The root context has the application name `-`.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Monitored, MonitoredApplication } from '../monitored.ts';
-import type { MonitoredLive } from '../monitored-live.ts';
-import { NO_CACHE, notFound, ProblemError } from '../problem.ts';
-import { SlicedAnswer } from '../sliced-answer.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Problem } from '../../base/problem.ts';
+import { ALL, NUMBERS } from '../guard.ts';
+import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
+import { sendPieces } from '../send.ts';
 import type { Turns } from '../turns.ts';
 import { renderLive } from './live-document.ts';
 import { renderCalls, renderObjects, renderSessionRows } from './live-tables.ts';
-
-const NUMBERS = { config: { access: 'metrics' } } as const;
-const ALL = { config: { access: 'sessions' } } as const;
 
 /** Path segment of the application without a name. */
 const ROOT = '-';
@@ -41,7 +38,7 @@ export function addLiveRoutes(
     const role = request.reader?.role ?? 'metrics';
     const since = toSince(request.query as Query);
     if (request.method === 'GET') probeInDoubt(monitored, live);
-    return send(request, reply, renderLive(monitored, live, { role, since, windowMs }), turns);
+    return sendPieces(request, reply, renderLive(monitored, live, { role, since, windowMs }), turns);
   });
   const tables = {
     rpc: (application: MonitoredApplication) => renderCalls('rpc', application, live),
@@ -50,12 +47,12 @@ export function addLiveRoutes(
   } as const;
   for (const [table, render] of Object.entries(tables)) {
     server.get(`/live/:application/${table}`, NUMBERS, (request, reply) =>
-      send(request, reply, render(applicationOf(request, applications)), turns),
+      sendPieces(request, reply, render(applicationOf(request, applications)), turns),
     );
   }
   server.get('/live/:application/sessions', ALL, (request, reply) => {
     const { name } = applicationOf(request, applications);
-    return send(request, reply, renderSessionRows(live.sessionsOf(name)), turns);
+    return sendPieces(request, reply, renderSessionRows(live.sessionsOf(name)), turns);
   });
 }
 
@@ -63,7 +60,7 @@ type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 function toSince({ since = '0' }: Query): number {
   if (typeof since === 'string' && /^\d{1,15}$/.test(since)) return Number(since);
-  throw new ProblemError({ status: 400, detail: 'The parameter "since" takes the number of a step, e.g. since=17.' });
+  throw new Problem(400, 'The parameter "since" takes the number of a step, e.g. since=17.');
 }
 
 /** Without traffic nothing else notices that the upstream is back, so opening the page triggers a probe. */
@@ -80,11 +77,5 @@ function applicationOf(
   const found = named(segment) ?? (segment === ROOT ? named('') : undefined);
   if (found !== undefined) return found;
   const known = applications.map(({ name }) => `"${name === '' ? ROOT : name}"`).join(', ');
-  throw notFound(`There is no such application here; known: ${known}.`);
-}
-
-function send({ method }: FastifyRequest, reply: FastifyReply, pieces: Iterable<string>, turns: Turns): FastifyReply {
-  reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE });
-  // A HEAD gets no content, so none is written.
-  return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
+  throw new Problem(404, `There is no such application here; known: ${known}.`);
 }

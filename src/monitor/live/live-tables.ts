@@ -1,14 +1,12 @@
 /** Renders the tables of the live page in pieces of one row each. Rows are compact, since there may be 10,000. */
 
+import { NS_PER_S } from '../../base/clock.ts';
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
-import type { MonitoredApplication } from '../monitored.ts';
-import type { LiveSession, MonitoredLive } from '../monitored-live.ts';
+import type { LiveSession, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { toShort } from './live-document.ts';
 
 type Pieces = Generator<string, void, undefined>;
-
-const NS_PER_S = 1e9;
 
 /**
  * Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 points of a spark line]`. The percentiles are in
@@ -29,7 +27,7 @@ function* rowsOfCalls(
   { history }: MonitoredLive,
 ): Generator<readonly unknown[]> {
   const { timers, meters } = statistics[kind].metrics();
-  const { counts } = statistics[kind];
+  const { countsByName } = statistics[kind];
   let row = 0;
   for (const [metric, timer] of timers) {
     // The timer of this name is the total of all names.
@@ -38,7 +36,7 @@ function* rowsOfCalls(
     const errors = meters.get(`${metric}.errors`)?.count ?? 0;
     const durations = [toShort(p50 / NS_PER_S), toShort(p99 / NS_PER_S)];
     const callName = metric.slice(kind.length + 1);
-    const { ok, clientErrors, errors: failed } = counts.get(callName) ?? { ok: 0, clientErrors: 0, errors };
+    const { ok, clientErrors, errors: failed } = countsByName.get(callName) ?? { ok: 0, clientErrors: 0, errors };
     yield [
       callName,
       ...[count, errors, toShort(rates.m1), ...durations, ok + clientErrors + failed],

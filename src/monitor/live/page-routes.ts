@@ -3,8 +3,9 @@
  * since the page itself asks for the credential. It reads its data from live-routes.ts.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../../base/problem.ts';
 import { negotiateCoding } from '../accept-encoding.ts';
-import { notFound, ProblemError } from '../problem.ts';
+import { OPEN } from '../guard.ts';
 import { PAGE, type PageFile, PageFolder } from './page-files.ts';
 
 /**
@@ -14,8 +15,6 @@ import { PAGE, type PageFile, PageFolder } from './page-files.ts';
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-const OPEN = { config: { access: 'open' } } as const;
 
 /** Browsers cache the files but revalidate them each time, so that an update of the sidecar updates the page. */
 export const REVALIDATE = 'no-cache';
@@ -40,9 +39,9 @@ async function send(
   name: string,
 ): Promise<FastifyReply> {
   const files = await folder.files();
-  if (files === undefined) throw new ProblemError({ status: 503, detail: NOT_BUILT });
+  if (files === undefined) throw new Problem(503, NOT_BUILT);
   const file = files.get(name);
-  if (file === undefined) throw notFound('The live page has no such file.');
+  if (file === undefined) throw new Problem(404, 'The live page has no such file.');
   return sendFile(request, reply, file, name === PAGE);
 }
 

@@ -3,8 +3,7 @@
  * or the meaning of the numbers. https://prometheus.io/docs/instrumenting/exposition_formats/,
  * https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
  */
-import type { DurationBucketsReading } from '../../metrics/duration-buckets.ts';
-import type { Family, Sample, Summary, Table } from './table.ts';
+import type { DurationBucketsReading, Family, Sample, Summary, Table } from '../../base/metric-description.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 

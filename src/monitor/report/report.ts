@@ -1,11 +1,13 @@
 /**
  * The output of `d2-sidecar report`: one JSON document about a running sidecar, for a support ticket. It reads what the
- * monitoring port reads, in the same slices. It must not contain secrets, and identifies users only on request.
- * docs/report.md describes its parts.
+ * monitoring port reads, in the same slices, and must not change it. It must not contain secrets, and identifies users
+ * only on request. docs/report.md describes its parts.
  */
+
 import v8 from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
 import type { LogRing } from '../../base/log-ring.ts';
+import type { Sample, Table } from '../../base/metric-description.ts';
 import type { Config } from '../../config/config.ts';
 import { toEffective } from '../../config/effective.ts';
 import { toMetricSet } from '../../jvm/gauges.ts';
@@ -13,8 +15,6 @@ import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
 import { MetricsRenderer } from '../dropwizard/render.ts';
 import type { Monitored, MonitoredApplication } from '../monitored.ts';
-import type { Sample, Table } from '../prometheus/table.ts';
-import { toTables } from '../prometheus/tables.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
 import { type NextTurn, Turns } from '../turns.ts';
 import { readSystem } from './system-reading.ts';
@@ -28,7 +28,7 @@ const HIDDEN = '[hidden]';
 
 export interface ReportSources {
   readonly config: Config;
-  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm'>;
+  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'toTables'>;
   /** Absent if the log is not kept. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export interface ReportSources {
 /** A line of JSON with its line feed, in slices. Cut off without it after 64 Mi characters, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
-  const tables = toTables(sources.monitored, process).filter(({ labels }) => !labels.includes('name'));
+  const tables = sources.monitored.toTables(process).filter(({ labels }) => !labels.includes('name'));
   const pieces = bounded(reportPieces(sources, { system, process, tables, hasUsers }));
   return new SlicedAnswer(pieces, new Turns(sources.clock, sources.nextTurn));
 }

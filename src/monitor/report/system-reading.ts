@@ -1,24 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 
-/** The machine, and the limits of this process on it. Without host name and address. */
-export interface SystemReading {
-  readonly platform: string;
-  readonly architecture: string;
-  /** E.g. `Debian GNU/Linux 12 (bookworm)`; null if unknown. */
-  readonly distribution: string | null;
-  /** E.g. `6.1.0-18-amd64`. */
-  readonly kernel: string;
-  readonly cpus: number;
-  readonly loadAverage: readonly number[];
-  readonly memoryBytes: { readonly total: number; readonly free: number };
-  readonly uptimeSeconds: number;
-  /** By file name, e.g. `memory.max` => `536870912` or `max`; missing files are absent. */
-  readonly cgroup: Readonly<Record<string, string>>;
-  /** Selected lines of /proc/self/limits. */
-  readonly limits: readonly string[];
-}
-
 /** Files of version 2, then of version 1. */
 const CGROUP_FILES: readonly (readonly [name: string, path: string])[] = [
   ['memory.max', 'memory.max'],
@@ -37,7 +19,8 @@ const CGROUP_ROOT = '/sys/fs/cgroup';
 const MAX_TEXT_CHARS = 1_000;
 const LIMITS = /^Max (?:open files|processes|locked memory|core file size) .*$/gm;
 
-export async function readSystem(): Promise<SystemReading> {
+/** The machine, and the limits of this process on it. Without host name and address. */
+export async function readSystem(): Promise<object> {
   const [release, limits, cgroup] = await Promise.all([
     readText('/etc/os-release'),
     readText('/proc/self/limits'),
@@ -53,6 +36,7 @@ export async function readSystem(): Promise<SystemReading> {
     memoryBytes: { total: os.totalmem(), free: os.freemem() },
     uptimeSeconds: os.uptime(),
     cgroup,
+    // Selected lines of /proc/self/limits.
     limits: (limits?.match(LIMITS) ?? []).map((line) => line.replace(/\s+/g, ' ').trim()),
   };
 }

@@ -2,6 +2,7 @@
  * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host. Tomcat's RemoteIpValve and
  * similar filters read them. RFC 7239's `Forwarded` passes unchanged.
  */
+import { withoutMapping } from '../../base/address.ts';
 import type { Config } from '../../config/config.ts';
 import { withEditedLines } from './head-lines.ts';
 
@@ -51,23 +52,9 @@ export function forwardedFields(
  * into fields. For `replace`: with both booleans false, after `withoutForwarded`.
  */
 export function forwardedLines(client: ForwardedClient, host: string, hasProto: boolean, hasHost: boolean): string {
-  return forwardedForLine(client) + forwardedOriginLines(client, host, hasProto, hasHost);
-}
-
-/** The line that is the same for all requests of a connection: `X-Forwarded-For: 10.0.0.7\r\n`. */
-export function forwardedForLine(client: ForwardedClient): string {
-  return `X-Forwarded-For: ${toPlainAddress(client.remoteAddress)}\r\n`;
-}
-
-/** The other two lines, which depend on the request; `''` if it has both. */
-export function forwardedOriginLines(
-  client: ForwardedClient,
-  host: string,
-  hasProto: boolean,
-  hasHost: boolean,
-): string {
-  const proto = hasProto ? '' : client.secure ? 'X-Forwarded-Proto: https\r\n' : 'X-Forwarded-Proto: http\r\n';
-  return hasHost ? proto : `${proto}X-Forwarded-Host: ${host}\r\n`;
+  const proto = hasProto ? '' : `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
+  const lines = `X-Forwarded-For: ${toPlainAddress(client.remoteAddress)}\r\n${proto}`;
+  return hasHost ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
 }
 
 export function withoutForwarded(headText: string): string {
@@ -77,9 +64,5 @@ export function withoutForwarded(headText: string): string {
 /** Plain form of a listener's address, without a zone: `10.0.0.7` for `::ffff:10.0.0.7`, an IPv4 client of `::`. */
 export function toPlainAddress(address: string): string {
   const zone = address.indexOf('%');
-  const plain = zone === -1 ? address : address.slice(0, zone);
-  return MAPPED_IPV4.test(plain) ? plain.slice(MAPPED_PREFIX_LENGTH) : plain;
+  return withoutMapping(zone === -1 ? address : address.slice(0, zone));
 }
-
-const MAPPED_IPV4 = /^::ffff:\d{1,3}(?:\.\d{1,3}){3}$/i;
-const MAPPED_PREFIX_LENGTH = '::ffff:'.length;

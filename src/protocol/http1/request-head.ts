@@ -4,7 +4,7 @@
  * messages in order.
  */
 import http from 'node:http';
-import { CR, LF, SPACE, TARGET } from './characters.ts';
+import { CR, LF, TARGET } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
@@ -13,7 +13,6 @@ import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
  * for a tunnel, and PRI is HTTP/2's preface.
  */
 const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'PRI'));
-const LONGEST_METHOD = Math.max(...[...METHODS].map((method) => method.length));
 
 const VERSION = ' HTTP/1.1\r\n';
 
@@ -21,12 +20,19 @@ const VERSION = ' HTTP/1.1\r\n';
 export type Irregularity = (typeof IRREGULARITIES)[number];
 
 export const IRREGULARITIES = [
+  /** A method unknown to Node's parser, CONNECT, no HTTP/1.1, or a target in neither origin form nor `OPTIONS *`. */
   'start-line',
+  /** A line that is no well-formed field. */
   'fields',
+  /** No Host, or several. */
   'host',
+  /** No clear Content-Length, one beside a Transfer-Encoding, or a transfer coding that is not just chunked. */
   'framing',
+  /** A WebSocket. `RequestReader` removes other upgrades. */
   'upgrade',
+  /** A bare CR or LF, a NUL, or a first byte that begins no method, e.g. of a TLS handshake on the plain port. */
   'line-breaks',
+  /** Larger than `limits.headBytes`. The gateway answers 431. */
   'too-large',
 ] as const;
 
@@ -85,7 +91,7 @@ export function parseRequestHead(
   text: string,
   bytes: Uint8Array = Buffer.from(text, 'latin1'),
 ): Http1RequestHead | Irregularity {
-  const method = methodOf(text, bytes);
+  const method = methodOf(text);
   if (method === undefined) return 'start-line';
 
   const targetStart = method.length + 1;
@@ -105,19 +111,10 @@ export function parseRequestHead(
   return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields);
 }
 
-/** The method before the first space; undefined for an unknown one. Most are GET or POST: these are checked first. */
-function methodOf(text: string, bytes: Uint8Array): string | undefined {
-  if (isWordAndSpace(bytes, 'GET')) return 'GET';
-  if (isWordAndSpace(bytes, 'POST')) return 'POST';
-  let end = 0;
-  while (end <= LONGEST_METHOD && bytes[end] !== SPACE) end += 1;
-  const method = text.slice(0, end);
+/** The method before the first space; undefined for an unknown one. */
+function methodOf(text: string): string | undefined {
+  const method = text.slice(0, text.indexOf(' '));
   return METHODS.has(method) ? method : undefined;
-}
-
-function isWordAndSpace(bytes: Uint8Array, word: string): boolean {
-  for (let i = 0; i < word.length; i += 1) if (bytes[i] !== word.charCodeAt(i)) return false;
-  return bytes[word.length] === SPACE;
 }
 
 function toRequestFraming(fields: FieldSummary): Framing | undefined {

@@ -98,7 +98,7 @@ export class RequestReader {
   }
 
   /** The next, waiting request is known not to be one for the relay. Parses each head once, however it arrives. */
-  get isNextIrregular(): boolean {
+  isNextIrregular(): boolean {
     if (this.#isNextRegular === undefined) {
       const head = this.peek();
       if (head !== undefined) this.#isNextRegular = typeof head !== 'string';
@@ -108,7 +108,10 @@ export class RequestReader {
     return this.#isNextRegular === false;
   }
 
-  /** The next request's head; undefined until it is complete; or why its framing is in doubt. Takes nothing. */
+  /**
+   * The next request's head; undefined until it is complete; or why the relay does not take it. `unread` keeps it, but
+   * without an upgrade to something else than a WebSocket.
+   */
   peek(): Http1RequestHead | Irregularity | undefined {
     // Three of the four bytes that end a head may have been searched before.
     const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - 3);

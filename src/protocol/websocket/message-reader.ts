@@ -4,13 +4,14 @@
  * them.
  */
 import { isUtf8 } from 'node:buffer';
+import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { Reading } from '../../limits/reading-share.ts';
 import { type Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
+import { type FrameSender, OPCODE } from './frame-head.ts';
 import { DirectionRate, type FrameRate } from './frame-rate.ts';
-import { FrameReader, OPCODE } from './frame-reader.ts';
-import { MessageCollector } from './message-collector.ts';
+import { FrameReader } from './frame-reader.ts';
 import { MessageInflater } from './message-inflater.ts';
 import { type FurtherSteps, type MessageContents, MessageReading, type WholeMessage } from './message-reading.ts';
 import { copyUnmasked } from './unmask.ts';
@@ -41,8 +42,7 @@ export interface MessageHandler {
 }
 
 export interface MessageReaderOptions {
-  /** Clients mask what they send, upstreams must not (RFC 6455 §5.1). */
-  readonly from: 'client' | 'upstream';
+  readonly from: FrameSender;
   /** Limit of a message as sent, all its fragments together. */
   readonly maxMessageBytes: number;
   /** Limit of a compressed message's content. */
@@ -80,7 +80,8 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   readonly #read: (reading: Reading, nowNs: number) => void;
   readonly #handler: MessageHandler;
   readonly #frames: FrameReader;
-  readonly #collector: MessageCollector;
+  /** The payload so far of a message that comes in several pieces, unmasked. */
+  readonly #kept: KeptBytes;
   readonly #inflater: MessageInflater | undefined;
   #fate: Fate = 'told';
   #isText = false;
@@ -101,14 +102,10 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     this.#options = options;
     this.#handler = handler;
     this.#read = options.read ?? readNow;
-    this.#collector = new MessageCollector(
-      options.maxMessageBytes,
-      options.bodies ?? new UnfinishedBodies(budget),
-      this,
-    );
+    this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies ?? new UnfinishedBodies(budget), this);
     this.#inflater = deflate && new MessageInflater(deflate, options.maxInflatedBytes, budget);
     this.#frames = new FrameReader(
-      { isMasked: options.from === 'client', allowsCompressed: deflate !== undefined },
+      { from: options.from, allowsCompressed: deflate !== undefined },
       {
         onHead: () => this.#onHead(),
         onPayload: (bytes, from, to) => this.#onPayload(bytes, from, to),
@@ -125,7 +122,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
 
   /** Memory held between two calls of `push`: an unfinished message and the window. All of it is in the budget. */
   get heldBytes(): number {
-    return this.#collector.heldBytes + (this.#inflater?.heldBytes ?? 0);
+    return this.#kept.heldBytes + (this.#inflater?.heldBytes ?? 0);
   }
 
   /** Reads the next bytes of this direction, in any pieces. The bytes are used only during the call. */
@@ -152,7 +149,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   close(): void {
     this.#isOver = true;
     this.#frames.stop();
-    this.#collector.release();
+    this.#kept.release();
     if (this.#waiting === 0) this.#inflater?.release();
   }
 
@@ -162,7 +159,8 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   }
 
   #onHead(): void {
-    const { opcode, payloadBytes, isCompressed, isControl, frames } = this.#frames;
+    const { frames, isCompressed } = this.#frames;
+    const { opcode, payloadBytes, isControl } = this.#frames.head;
     // A single read may hold thousands of frames.
     if (frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
       this.#countFrames();
@@ -185,20 +183,29 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   }
 
   #onPayload(bytes: Buffer, from: number, to: number): void {
-    const frame = this.#frames;
-    if (this.#fate !== 'read' || frame.isControl) return;
-    if (frame.isFinal && to - from === this.#messageBytes) {
+    const { isControl, isFinal, mask } = this.#frames.head;
+    if (this.#fate !== 'read' || isControl) return;
+    if (isFinal && to - from === this.#messageBytes) {
       if (this.#options.hasRoom?.() === false) {
         this.#lose('time');
         return;
       }
       this.#fate = 'told';
-      this.#tell(frame.mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, frame.mask));
-    } else if (!this.#collector.append(bytes, { from, to }, frame)) this.#lose('budget');
+      this.#tell(mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, mask));
+    } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
+  }
+
+  /** False without memory for it. */
+  #keep(bytes: Buffer, from: number, to: number): boolean {
+    const { head, payloadLeft } = this.#frames;
+    const target = this.#kept.extend(to - from, payloadLeft);
+    if (target === undefined) return false;
+    copyUnmasked(bytes, { from, to }, target, 0, head.mask, head.payloadBytes - payloadLeft);
+    return true;
   }
 
   #onFrameEnd(): void {
-    const { opcode, isFinal, isControl } = this.#frames;
+    const { opcode, isFinal, isControl } = this.#frames.head;
     if (opcode === OPCODE.close) {
       this.close();
       this.#handler.onClose?.();
@@ -207,8 +214,8 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (this.#fate === 'count') this.#handler.onBinary?.();
     if (this.#fate !== 'read') return;
     this.#fate = 'told';
-    this.#tell(this.#collector.view());
-    this.#collector.release();
+    this.#tell(this.#kept.view());
+    this.#kept.release();
   }
 
   #tell(payload: Buffer): void {
@@ -258,7 +265,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
 
   #lose(reason: UnreadReason): void {
     this.#fate = 'lost';
-    this.#collector.release();
+    this.#kept.release();
     this.#passUnread(reason, this.#isCompressed);
   }
 

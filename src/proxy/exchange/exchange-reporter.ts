@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import { LimitHits } from '../../limits/limit-hits.ts';
 import { AddedTime, type Direction } from './added-time.ts';
 import {
@@ -14,8 +15,8 @@ import {
   type TunnelObserver,
 } from './exchange.ts';
 import { FailureRecord } from './failure-record.ts';
-import { busyRefusal, deniedRefusal, type Refusal } from './refusal.ts';
-import { TunnelGuard } from './tunnel-guard.ts';
+import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
+import { ShieldedTunnel } from './shielded-tunnel.ts';
 
 /** `rest.deny`. */
 export interface PathDenial {
@@ -33,13 +34,6 @@ export interface Admission {
 export interface ReporterOptions extends Partial<Admission> {
   /** Counts the limits that were reached; the default is a counter of this reporter's own. */
   readonly hits?: LimitHits | undefined;
-}
-
-/** More than there can be connections, yet small enough to be compared as an integer. */
-const ANY_NUMBER = 2 ** 30 - 1;
-
-function toMaxInFlight(configured: number): number {
-  return configured === 0 ? ANY_NUMBER : configured;
 }
 
 /**
@@ -67,12 +61,12 @@ export class ExchangeReporter {
     this.#clock = clock;
     this.#observer = observer;
     this.#logger = logger;
-    this.#maxInFlight = toMaxInFlight(maxInFlight);
+    this.#maxInFlight = maxInFlight;
     this.#denial = denial;
     this.hits = hits;
     this.failures = new FailureRecord(clock, logger);
     const addedTo = (direction: Direction) =>
-      new AddedTime(clock, (addedNs) => this.guard(() => observer.onAdded?.(direction, addedNs)));
+      new AddedTime(clock, (addedNs) => this.shield(() => observer.onAdded?.(direction, addedNs)));
     this.added = { request: addedTo('request'), response: addedTo('response') };
   }
 
@@ -91,7 +85,7 @@ export class ExchangeReporter {
 
   /** Changes limit and denied paths. Requests that are with the upstream stay there. */
   reconfigure({ maxInFlight, denial }: Admission): void {
-    this.#maxInFlight = toMaxInFlight(maxInFlight);
+    this.#maxInFlight = maxInFlight;
     this.#denial = denial;
   }
 
@@ -116,7 +110,7 @@ export class ExchangeReporter {
       this.hits.hit('rest.deny');
       return deniedRefusal();
     }
-    if (this.#inFlight >= this.#maxInFlight) {
+    if (this.#maxInFlight > 0 && this.#inFlight >= this.#maxInFlight) {
       this.hits.hit('limits.inFlight');
       return busyRefusal();
     }
@@ -154,7 +148,7 @@ export class ExchangeReporter {
   /** The observer of the tunnel after an accepted upgrade. It never throws, and ignores a second close. */
   tunnelOf(exchange: Exchange): TunnelObserver | undefined {
     const observer = exchange.tunnelObserver;
-    return observer && new TunnelGuard(observer, (cause) => this.observerFailed(cause));
+    return observer && new ShieldedTunnel(observer, (cause) => this.observerFailed(cause));
   }
 
   nowNs(): number {
@@ -181,7 +175,7 @@ export class ExchangeReporter {
   }
 
   /** Runs a measurement outside exchanges, e.g. on a timer. Its exception counts as one of an observer. */
-  guard(measure: () => void): void {
+  shield(measure: () => void): void {
     try {
       measure();
     } catch (cause) {
@@ -220,3 +214,23 @@ export class ExchangeReporter {
     this.#logger.error({ error: name }, 'an observer failed; traffic goes on unobserved');
   }
 }
+
+export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = [
+  counter(
+    'd2_sidecar_upstream_failures_total',
+    'Exchanges that ended as failed, by code (docs/errors.md).',
+    ({ failures }) => failures.counts,
+    'code',
+  ),
+  gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
+  gauge(
+    'd2_sidecar_requests_in_flight',
+    'Requests that are with the upstream now, held long polls among them.',
+    ({ inFlight }) => inFlight,
+  ),
+  counter(
+    'd2_sidecar_observer_errors_total',
+    'Failures in measuring; the traffic was not touched.',
+    ({ observerErrors }) => observerErrors,
+  ),
+];

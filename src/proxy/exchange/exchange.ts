@@ -3,7 +3,8 @@
  * ending.
  *
  * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `record/` observes them. This folder
- * must not know sockets or metrics. An observer that throws never touches the traffic: the exchange goes on unobserved.
+ * must not know sockets or metrics/. An observer that throws never touches the traffic: the exchange goes on
+ * unobserved.
  */
 import type { Direction } from './added-time.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
@@ -34,6 +35,17 @@ export interface RequestHead {
   fields(name: string): readonly string[];
 }
 
+/**
+ * How an exchange ended. Other parts have other words for it:
+ *
+ * | `Ending` | `CallOutcome`: access log, spans | `CallResult`: Comet | `outcome` of `d2_calls_total` |
+ * |---|---|---|---|
+ * | completed | answered | answered | by status: ok, client_error from 400, error from 500 |
+ * | – (a Bayeux error of 400 to 499) | answered | refused | error |
+ * | failed | failed | failed | error |
+ * | cancelled | aborted | aborted | not counted |
+ * | denied | denied | – | not counted |
+ */
 export type Ending =
   /** The upstream has sent the last byte of the response. */
   | { readonly kind: 'completed' }
@@ -112,7 +124,7 @@ export class Exchange {
   /** Monotonic moment of the ending; 0 before. */
   endedNs = 0;
   /** The observer's own data on this exchange; the data plane never looks at it. */
-  note: unknown = undefined;
+  note: object | symbol | undefined = undefined;
   /** Reads the request's body; undefined costs nothing. When an observer fails, this and the three below are unset. */
   requestObserver: BodyObserver | undefined = undefined;
   /** Asks for `onResponse`. */

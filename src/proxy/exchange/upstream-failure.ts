@@ -55,6 +55,11 @@ export class UpstreamFailure extends SidecarError {
     return KINDS[this.code].status;
   }
 
+  /** This process or machine lacks something, or `limits.inFlight` is reached: the upstream was not asked. */
+  get isOwnShortage(): boolean {
+    return this.status === 503;
+  }
+
   /** RFC 9209 §2.3. */
   get proxyError(): ProxyErrorType {
     return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;

@@ -79,15 +79,11 @@ export function toGroups(raw: RawFields): Map<string, { readonly name: string; r
   return groups;
 }
 
-export class GatewayRequestHead implements RequestHead {
-  readonly method: string;
-  readonly target: string;
+class RawHead {
   readonly #raw: RawFields;
 
-  constructor(request: IncomingMessage) {
-    this.method = request.method ?? '';
-    this.target = request.url ?? '';
-    this.#raw = request.rawHeaders;
+  constructor(raw: RawFields) {
+    this.#raw = raw;
   }
 
   field(name: string): string | undefined {
@@ -99,20 +95,22 @@ export class GatewayRequestHead implements RequestHead {
   }
 }
 
-export class GatewayResponseHead implements ResponseHeadView {
+export class GatewayRequestHead extends RawHead implements RequestHead {
+  readonly method: string;
+  readonly target: string;
+
+  constructor(request: IncomingMessage) {
+    super(request.rawHeaders);
+    this.method = request.method ?? '';
+    this.target = request.url ?? '';
+  }
+}
+
+export class GatewayResponseHead extends RawHead implements ResponseHeadView {
   readonly status: number;
-  readonly #raw: RawFields;
 
   constructor(response: IncomingMessage) {
+    super(response.rawHeaders);
     this.status = response.statusCode ?? 0;
-    this.#raw = response.rawHeaders;
-  }
-
-  field(name: string): string | undefined {
-    return valuesOf(this.#raw, name)[0];
-  }
-
-  fields(name: string): readonly string[] {
-    return valuesOf(this.#raw, name);
   }
 }

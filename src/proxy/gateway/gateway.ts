@@ -1,8 +1,8 @@
 /**
- * The complete data path: Node's own HTTP server and http-proxy. It serves what the relay does not frame itself
- * (HTTP/1.0, odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes sockets and
- * never listens. It reports the same exchanges as the relay; it knows neither the relay nor metrics. Node's strict
- * parser decides what is HTTP at all.
+ * This folder is the complete data path: Node's own HTTP server and http-proxy. It serves what the relay does not frame
+ * itself (HTTP/1.0, odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes
+ * sockets and never listens. It reports the same exchanges as the relay; it must know neither the relay nor metrics/.
+ * Node's strict parser decides what is HTTP at all.
  *
  * Node's parser or writer changes these things on the way, unlike a direct connection:
  * - Requests reach the upstream as HTTP/1.1, and responses reach the client as HTTP/1.1. An HTTP/1.0 client gets Node's
@@ -23,20 +23,17 @@
  *   request is the last one on its connection.
  * - A client that has sent nothing yet has `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.
  */
+
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type net from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Config } from '../../config/config.ts';
-import { MemoryBudget } from '../../limits/memory-budget.ts';
-import { RequestAccount, RequestMemory } from '../../limits/request-memory.ts';
-import { StalledWrites } from '../../limits/stalled-writes.ts';
+import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import { withoutUpgrade } from '../../protocol/http1/upgrade.ts';
 import type { ClientConnection, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { RequestProblemStatus } from '../exchange/problem.ts';
 import { SharedLookup } from '../upstream/shared-lookup.ts';
-import type { UpstreamTls } from '../upstream/upstream-tls.ts';
 import { GatewayRequestHead, toLines, withoutUpgradeFields } from './fields.ts';
 import { OpenTunnels } from './open-tunnels.ts';
 import { PlainExchange } from './plain-exchange.ts';
@@ -44,52 +41,14 @@ import { createProxy, type ProxyServer } from './proxy.ts';
 import { ReadAhead } from './read-ahead.ts';
 import { NO_SIZE, type RequestSize, toHeadProblem, toRequestSize } from './request-head.ts';
 import { ServedConnection } from './served-connection.ts';
-import type { GatewayServices } from './services.ts';
-import type { UpstreamReachability } from './upstream-watch.ts';
+import type { GatewayOptions, GatewayServices, LiveGatewayOptions } from './services.ts';
+import { type Turn, WAITING_TURN } from './turn.ts';
 import { hasBody, isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
-
-export interface GatewayOptions {
-  readonly upstreamHost: string;
-  readonly upstreamPort: number;
-  readonly forwarded: Config['forwarded'];
-  readonly headBytes: number;
-  readonly maxFields: number;
-  readonly headTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  /** 0: no limit. */
-  readonly responseTimeoutMs: number;
-  /** How long a client that has closed its sending side may still wait for its answer. Default 5 minutes. */
-  readonly halfClosedTimeoutMs?: number;
-  /** Charged for queued requests. Default: a budget of its own. */
-  readonly memory?: RequestMemory;
-  /** Default: its own. */
-  readonly stalled?: StalledWrites;
-  /** Undefined: plain TCP to the upstream. */
-  readonly upstreamTls?: UpstreamTls | undefined;
-  /** Told of each established upstream connection, and of each failed attempt to open one. */
-  readonly reachability?: UpstreamReachability | undefined;
-}
-
-/** Options that a reload can change. */
-export type LiveGatewayOptions = Pick<
-  GatewayOptions,
-  | 'forwarded'
-  | 'headBytes'
-  | 'maxFields'
-  | 'headTimeoutMs'
-  | 'idleTimeoutMs'
-  | 'connectTimeoutMs'
-  | 'responseTimeoutMs'
-  | 'halfClosedTimeoutMs'
->;
 
 /** Node 22.21, 24.9 and later have it; the types of Node 20 do not. */
 interface ShouldUpgrade {
   readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
 }
-
-const DEFAULT_HALF_CLOSED_TIMEOUT_MS = 300_000;
 
 /** Node checks the time limits of heads at this interval, so a limit is kept with this precision. */
 const MAX_CHECK_INTERVAL_MS = 1_000;
@@ -108,8 +67,6 @@ export class Gateway {
   readonly #reporter: ExchangeReporter;
   readonly #proxy: ProxyServer;
   readonly #logger: Logger;
-  readonly #memory: RequestMemory;
-  readonly #stalled: StalledWrites;
   #lookTimer: NodeJS.Timeout | undefined;
   readonly #server: http.Server;
   readonly #connections = new Map<net.Socket, ServedConnection>();
@@ -125,8 +82,6 @@ export class Gateway {
     this.#options = options;
     this.#tunnels = new OpenTunnels(clock);
     this.#logger = logger;
-    this.#memory = options.memory ?? new RequestMemory(new MemoryBudget());
-    this.#stalled = options.stalled ?? new StalledWrites(this.#memory.budget, clock);
     this.#reporter = reporter;
     this.#proxy = createProxy({ host: options.upstreamHost, port: options.upstreamPort });
     this.#services = this.#createServices();
@@ -173,17 +128,7 @@ export class Gateway {
   take(socket: net.Socket, client: ClientConnection): void {
     if (this.#isDestroyed) socket.destroy();
     if (socket.destroyed) return;
-    const { idleTimeoutMs, halfClosedTimeoutMs = DEFAULT_HALF_CLOSED_TIMEOUT_MS } = this.#options;
-    const onHalfClosedTooLong = () => this.#reporter.hits.hit('timeouts.halfClosed');
-    const { upstreamTls } = this.#options;
-    const lookup = this.#lookup;
-    const { headBytes } = this.#options;
-    const account = new RequestAccount(this.#memory);
-    const onNoMemory = () => this.#reporter.hits.hit('limits.memoryBytes');
-    const stalled = this.#stalled;
-    const limits = { headBytes, account, onNoMemory, stalled, idleTimeoutMs, halfClosedTimeoutMs, onHalfClosedTooLong };
-    const options = { ...limits, upstreamTls, lookup };
-    const connection = new ServedConnection(socket, client, options, this.#isDraining);
+    const connection = new ServedConnection(socket, client, this.#services, this.#isDraining);
     this.#connections.set(socket, connection);
     socket.on('close', () => this.#connections.delete(socket));
     this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS).unref();
@@ -218,19 +163,13 @@ export class Gateway {
   }
 
   #createServices(): GatewayServices {
-    const { upstreamHost: host, upstreamPort: port, forwarded, headBytes, idleTimeoutMs, reachability } = this.#options;
-    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    const [proxy, reporter, memory] = [this.#proxy, this.#reporter, this.#memory.budget];
+    const { upstreamHost: host, upstreamPort: port } = this.#options;
     return {
-      proxy,
-      reporter,
-      memory,
-      limits: this.#options,
-      reachability,
-      headBytes,
-      idleTimeoutMs,
-      forwarded,
-      authority,
+      options: this.#options,
+      proxy: this.#proxy,
+      reporter: this.#reporter,
+      lookup: this.#lookup,
+      authority: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     };
   }
 
@@ -329,9 +268,7 @@ export class Gateway {
 
   /** Undefined if memory has no room for `leftover`; the request is refused then. */
   #readAhead(connection: ServedConnection, leftover: Buffer): ReadAhead | undefined {
-    const { memory, headBytes } = this.#services;
-    const onNoMemory = () => this.#reporter.hits.hit('limits.memoryBytes');
-    const ahead = ReadAhead.of(connection.socket, leftover, { memory, maxBytes: headBytes, onNoMemory });
+    const ahead = ReadAhead.of(connection.socket, leftover, this.#services);
     if (ahead === undefined) connection.refuse(503);
     return ahead;
   }
@@ -376,7 +313,8 @@ export class Gateway {
     const bytes = Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]);
     const ahead = this.#readAhead(connection, bytes);
     if (ahead === undefined) return;
-    const turn = {
+    const turn: Turn = {
+      ...WAITING_TURN,
       begin: () => {
         // As in the relay: a stream that has ended meanwhile takes nothing back, so the request cannot be read again.
         if (connection.hasClientEnded) {
@@ -390,11 +328,6 @@ export class Gateway {
         process.nextTick(() => this.#serve(socket, connection));
       },
       cancel: () => ahead.drop(),
-      onClientEnded: () => undefined,
-      isReceiving: false,
-      isHeld: true,
-      bodyBytes: 0,
-      hasAnswered: false,
     };
     connection.add(turn, size);
   }
@@ -448,3 +381,22 @@ function toStatus(code: string | undefined): RequestProblemStatus | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
   return code?.startsWith('HPE_') === true ? 400 : undefined;
 }
+
+export const GATEWAY_METRICS: readonly MetricDescription<Gateway>[] = [
+  gauge(
+    'd2_sidecar_upgraded_connections',
+    'Client connections that are WebSockets now.',
+    ({ upgradedConnections }) => upgradedConnections,
+  ),
+  counter(
+    'd2_sidecar_websockets_let_go_total',
+    'WebSockets that were ended for a stop: closed with 1001 and answered, or cut.',
+    ({ tunnelsLetGo }) => tunnelsLetGo,
+    'ending',
+  ),
+  counter(
+    'd2_sidecar_gateway_overflows_total',
+    'Connections refused further requests, since too many of theirs were waiting.',
+    ({ overflowedConnections }) => overflowedConnections,
+  ),
+];

@@ -7,7 +7,7 @@ import { DirectionRate, type FrameRate } from '../../protocol/websocket/frame-ra
 const CLOSE_LIMIT_MS = 2_000;
 
 /** `closed`: both sides got a close frame; `cut`: one side got none, or did not answer. */
-export type Farewell = 'closed' | 'cut';
+export type TunnelOutcome = 'closed' | 'cut';
 
 /**
  * One WebSocket between client and upstream. The tunnel follows the frames of both, so that it can close them in order
@@ -36,7 +36,7 @@ export class OpenTunnel {
   #isUpstreamTold = false;
   #isClientTold = false;
   #timer: NodeJS.Timeout | undefined;
-  #onOver: ((farewell: Farewell) => void) | undefined;
+  #onOver: ((outcome: TunnelOutcome) => void) | undefined;
 
   /** To be created right after the pipes, in the same turn of the event loop; see `observeTunnel`. */
   constructor(client: Socket, upstream: Socket, frameRate: FrameRate, closeLimitMs = CLOSE_LIMIT_MS) {
@@ -66,7 +66,7 @@ export class OpenTunnel {
   }
 
   /** Closes the tunnel, once. `onOver` is told how it ended; not if the two ends close it themselves meanwhile. */
-  goAway(onOver: (farewell: Farewell) => void): void {
+  goAway(onOver: (outcome: TunnelOutcome) => void): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
     this.#onOver = onOver;
@@ -151,15 +151,15 @@ export class OpenTunnel {
   }
 
   /** The server's side ends first (RFC 6455 §7.1.1), after all earlier writes. */
-  #endBoth(farewell: Farewell): void {
-    this.#over(farewell);
+  #endBoth(outcome: TunnelOutcome): void {
+    this.#over(outcome);
     this.#client.destroySoon();
     this.#upstream.destroySoon();
   }
 
-  #over(farewell: Farewell): void {
+  #over(outcome: TunnelOutcome): void {
     clearTimeout(this.#timer);
-    this.#onOver?.(farewell);
+    this.#onOver?.(outcome);
     this.#onOver = undefined;
   }
 }

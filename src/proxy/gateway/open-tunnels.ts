@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
-import { type Farewell, OpenTunnel } from './open-tunnel.ts';
+import { OpenTunnel, type TunnelOutcome } from './open-tunnel.ts';
 
 /** Interval between two groups of closed tunnels. The clients of a group reconnect at the same moment. */
 const STEP_MS = 50;
@@ -14,7 +14,7 @@ export class OpenTunnels {
   readonly #frameRate: FrameRate;
   readonly #open = new Set<OpenTunnel>();
   readonly #staying = new Set<OpenTunnel>();
-  readonly #letGo: Record<Farewell, number> = { closed: 0, cut: 0 };
+  readonly #letGo: Record<TunnelOutcome, number> = { closed: 0, cut: 0 };
   #windowEndNs = 0;
   #steppedNs = 0;
   /** Fraction of a tunnel that is due but not yet a whole one. */
@@ -31,7 +31,7 @@ export class OpenTunnels {
   }
 
   /** Tunnels that `goAway` closed, by how they ended. */
-  get letGo(): Readonly<Record<Farewell, number>> {
+  get letGo(): Readonly<Record<TunnelOutcome, number>> {
     return this.#letGo;
   }
 
@@ -71,8 +71,8 @@ export class OpenTunnels {
       if (this.#due < 1 && !isLast) break;
       this.#due -= 1;
       this.#staying.delete(tunnel);
-      tunnel.goAway((farewell) => {
-        this.#letGo[farewell] += 1;
+      tunnel.goAway((outcome) => {
+        this.#letGo[outcome] += 1;
       });
     }
     if (isLast) this.stop();

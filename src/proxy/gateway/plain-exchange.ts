@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Problem } from '../../base/problem.ts';
 import { isFramingName } from '../../protocol/http1/chunked.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
-import { type Problem, upstreamProblem } from '../exchange/problem.ts';
-import type { Refusal } from '../exchange/refusal.ts';
+import { type Refusal, toAnswer, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { GatewayResponseHead, isChunked, toPairs } from './fields.ts';
 import { callWeb } from './proxy.ts';
@@ -70,7 +70,7 @@ export class PlainExchange implements Turn {
   }
 
   begin(): void {
-    const { proxy, headBytes } = this.#services;
+    const { proxy, options } = this.#services;
     this.#request.on('error', () => undefined);
     this.#response.on('error', () => undefined);
     this.#response.on('finish', () => {
@@ -79,15 +79,15 @@ export class PlainExchange implements Turn {
     });
     const refusal = this.#services.reporter.admit(this.#exchange);
     if (refusal !== undefined) {
-      this.#refuse(refusal);
+      this.#turnAway(refusal);
       return;
     }
-    const call = { agent: this.#connection.agent, headBytes };
+    const call = { agent: this.#connection.agent, headBytes: options.headBytes };
     try {
       callWeb(proxy, this.#request, this.#response, call, (upstream) => this.#onUpstreamRequest(upstream));
     } catch {
       // Node's parser admits what its client refuses to send, e.g. a control character in a value: the request's fault.
-      this.#reject();
+      this.#rejectRequest();
     }
   }
 
@@ -104,10 +104,10 @@ export class PlainExchange implements Turn {
   }
 
   #onUpstreamRequest(upstream: ClientRequest): void {
-    const { limits, reachability, forwarded, authority } = this.#services;
+    const { options, authority } = this.#services;
     this.#upstream = upstream;
     this.#isUpstreamDone = false;
-    this.#watch = new UpstreamWatch(upstream, limits, reachability);
+    this.#watch = new UpstreamWatch(upstream, options);
     upstream.on('error', (cause) => this.#onUpstreamError(cause));
     upstream.on('information', (interim) => this.#onInterim(interim));
     upstream.on('response', (response) => this.#onResponse(response));
@@ -131,7 +131,11 @@ export class PlainExchange implements Turn {
       socket.on('drain', flow);
       upstream.once('close', () => socket.off('drain', flow));
     });
-    setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
+    setRequestHead(upstream, this.#request, {
+      forwarded: options.forwarded,
+      authority,
+      client: this.#connection.client,
+    });
     pump(this.#request, upstream, {
       onEnd: () => this.#endRequest(upstream),
       onFlowChange: this.#onFlowChange,
@@ -143,7 +147,7 @@ export class PlainExchange implements Turn {
     if (upstream.destroyed || upstream.writableEnded) return;
     const trailers = toPairs(this.#request.rawTrailers);
     if (trailers.some(([name]) => isFramingName(name))) {
-      this.#reject();
+      this.#rejectRequest();
       return;
     }
     try {
@@ -152,11 +156,11 @@ export class PlainExchange implements Turn {
       this.#services.reporter.requestEnd(this.#exchange);
     } catch {
       // Node has accepted these trailers and does not send them: the request's end is broken, so it gets no end.
-      this.#reject();
+      this.#rejectRequest();
     }
   }
 
-  #reject(): void {
+  #rejectRequest(): void {
     this.cancel();
     if (this.hasAnswered) this.#connection.socket.destroy();
     else this.#connection.refuseNow(400, this.#request.method === 'HEAD');
@@ -296,18 +300,19 @@ export class PlainExchange implements Turn {
     else this.#answer(upstreamProblem(failure));
   }
 
-  #refuse({ ending, problem }: Refusal): void {
+  #turnAway({ ending, problem }: Refusal): void {
     this.#isOver = true;
     this.#services.reporter.end(this.#exchange, this.#connection.hasClientEnded ? CANCELLED : ending);
     this.#answer(problem);
   }
 
   #answer(problem: Problem): void {
-    const fields = problem.fields.flat();
+    const { fields: pairs, body } = toAnswer(problem);
+    const fields = pairs.flat();
     if (this.#connection.tellIfLast() || this.#isContinueDue) fields.push('Connection', 'close');
     else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');
     this.#response.writeHead(problem.status, problem.title, fields);
-    this.#response.end(Buffer.from(problem.body, 'latin1'));
+    this.#response.end(Buffer.from(body, 'latin1'));
     // Drop the rest of the request's body, so that the connection can go on after it.
     this.#request.resume();
   }

@@ -1,14 +1,6 @@
 import type { Socket } from 'node:net';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import { FREE_BYTES } from '../../limits/request-memory.ts';
-
-export interface ReadAheadLimits {
-  readonly memory: MemoryBudget;
-  /** Past this many bytes the socket is not read. */
-  readonly maxBytes: number;
-  /** Called when memory had no room, before the connection ends. */
-  readonly onNoMemory: () => void;
-}
+import type { GatewayServices } from './services.ts';
 
 /**
  * Reads on after an upgrade request until the upstream has answered it. Node's server releases the socket at once, and
@@ -21,19 +13,19 @@ export interface ReadAheadLimits {
  */
 export class ReadAhead {
   readonly #socket: Socket;
-  readonly #limits: ReadAheadLimits;
+  readonly #services: GatewayServices;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #isStopped = false;
 
-  private constructor(socket: Socket, limits: ReadAheadLimits) {
+  private constructor(socket: Socket, services: GatewayServices) {
     this.#socket = socket;
-    this.#limits = limits;
+    this.#services = services;
   }
 
   /** `leftover`: bytes that came together with the head. Undefined if memory has no room for it. */
-  static of(socket: Socket, leftover: Buffer, limits: ReadAheadLimits): ReadAhead | undefined {
-    const ahead = new ReadAhead(socket, limits);
+  static of(socket: Socket, leftover: Buffer, services: GatewayServices): ReadAhead | undefined {
+    const ahead = new ReadAhead(socket, services);
     if (!ahead.#keep(leftover)) return undefined;
     socket.on('data', ahead.#onData);
     socket.on('close', ahead.#forget);
@@ -67,10 +59,10 @@ export class ReadAhead {
 
   /** False without room. */
   #keep(bytes: Buffer): boolean {
-    const { memory } = this.#limits;
+    const memory = this.#services.options.memory.budget;
     if (this.#bytes + bytes.length <= FREE_BYTES) memory.takeAnyway('ahead', bytes.length);
     else if (!memory.take('ahead', bytes.length)) {
-      this.#limits.onNoMemory();
+      this.#services.reporter.hits.hit('limits.memoryBytes');
       return false;
     }
     this.#chunks.push(bytes);
@@ -80,12 +72,12 @@ export class ReadAhead {
 
   readonly #forget = (): void => {
     this.#chunks.length = 0;
-    this.#limits.memory.give('ahead', this.#bytes);
+    this.#services.options.memory.budget.give('ahead', this.#bytes);
     this.#bytes = 0;
   };
 
   readonly #onData = (chunk: Buffer): void => {
     if (!this.#keep(chunk)) this.#socket.destroy();
-    else if (this.#bytes >= this.#limits.maxBytes) this.#socket.pause();
+    else if (this.#bytes >= this.#services.options.headBytes) this.#socket.pause();
   };
 }

@@ -1,16 +1,13 @@
 import http from 'node:http';
 import type net from 'node:net';
-import type { HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
-import { PAUSING_BYTES, type StalledWrites, type StallingConnection } from '../../limits/stalled-writes.ts';
-import { resetConnection } from '../../tls/reset.ts';
+import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
+import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
+import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
-import type { UpstreamTls } from '../upstream/upstream-tls.ts';
 import { NO_SIZE, type RequestSize } from './request-head.ts';
-import type { Turn } from './turn.ts';
-
-/** How long a client may go on sending after the sidecar has ended its side, so that it can read the answer first. */
-const LINGER_MS = 2_000;
+import type { GatewayServices } from './services.ts';
+import { type Turn, WAITING_TURN } from './turn.ts';
 
 /** Requests that may wait while one is being served. One read can hold about 2,500; no client needs that. */
 export const MAX_WAITING = 256;
@@ -29,26 +26,6 @@ interface ParsedSocket {
 /** Makes the parser fail at this head, within the bytes that it has. `parser.pause()` would only stop after them. */
 const STOP = () => -1;
 
-export interface ConnectionOptions {
-  /** Heads that wait may have this many bytes together; past that the socket is not read. */
-  readonly headBytes: number;
-  /** Charged for the requests that wait. */
-  readonly account: RequestAccount;
-  /** Called when memory had no room: the request is refused, or the connection is reset. */
-  readonly onNoMemory: () => void;
-  /** Charged for bytes that the peers do not read. */
-  readonly stalled: StalledWrites;
-  /** How long a connection may make no progress while its last bytes are sent. */
-  readonly idleTimeoutMs: number;
-  /** How long a client that has closed its sending side may still wait for its answer. */
-  readonly halfClosedTimeoutMs: number;
-  /** Called when that limit has passed, to count it. */
-  readonly onHalfClosedTooLong: () => void;
-  /** Undefined: plain TCP to the upstream. */
-  readonly upstreamTls: UpstreamTls | undefined;
-  readonly lookup: net.LookupFunction;
-}
-
 /**
  * One client connection of the gateway, with an upstream connection of its own.
  *
@@ -64,14 +41,16 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
    * response, and logins that are bound to a connection keep working.
    */
   readonly agent: http.Agent;
-  readonly #options: ConnectionOptions;
+  readonly #services: GatewayServices;
+  /** Charged for the requests that wait. */
+  readonly #account: RequestAccount;
   /** The upstream's socket, once the connection is a tunnel. */
   #tunnel: net.Socket | undefined;
   /** The first turn is running, the others wait. */
   readonly #turns: Turn[] = [];
   readonly #sizes: RequestSize[] = [];
   /** The socket is not read until no request waits. */
-  #isHeldBack = false;
+  #isReadingStopped = false;
   /** Node's server reads the socket. */
   #isParsed = true;
   #isSettling = false;
@@ -82,17 +61,17 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   #isClosing = false;
   #isRefusing = false;
   #hasClientEnded = false;
-  #timer: NodeJS.Timeout | undefined;
   /** `socket.bytesRead` at the last check that found no unfinished head. */
   #headlessAtBytes: number;
   /** `socket.bytesRead` when the connection became idle: while it is unchanged, nothing of a next request has come. */
   #idleAtBytes: number;
 
-  constructor(socket: net.Socket, client: ClientConnection, options: ConnectionOptions, isDraining: boolean) {
+  constructor(socket: net.Socket, client: ClientConnection, services: GatewayServices, isDraining: boolean) {
     this.socket = socket;
-    this.agent = createAgent(options);
+    this.agent = createAgent(services);
     this.client = client;
-    this.#options = options;
+    this.#services = services;
+    this.#account = new RequestAccount(services.options.memory);
     this.#isDraining = isDraining;
     this.#headlessAtBytes = socket.bytesRead - socket.readableLength;
     this.#idleAtBytes = socket.readableLength > 0 ? Number.NaN : socket.bytesRead;
@@ -144,33 +123,33 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
    * so the sidecar would not see it leave: its silence counts, as in the relay.
    */
   get isHeld(): boolean {
-    const isTooFarAhead = this.#isHeldBack && this.#turns.at(-1)?.isReceiving !== true;
+    const isTooFarAhead = this.#isReadingStopped && this.#turns.at(-1)?.isReceiving !== true;
     return this.#turns[0]?.isHeld === true && !isTooFarAhead;
   }
 
   /** To be called when a write starts or stops waiting, and periodically. */
   lookForStall(): void {
-    this.#options.stalled.look(this);
+    this.#services.options.stalled.look(this);
   }
 
   /** Charges an unfinished head. To be called periodically. `isInMessage`: Node's parser has a part of a message. */
   lookForHead(isInMessage: boolean): void {
     if (this.isClosing || !this.#isParsed) return;
-    const { account, headBytes } = this.#options;
+    const { headBytes } = this.#services.options;
     const { bytesRead } = this.socket;
     const waitingBytes = this.#waiting('keptBytes');
     if (!isInMessage || this.#turns.at(-1)?.isReceiving === true) {
       this.#headlessAtBytes = bytesRead;
-      account.keep(waitingBytes);
+      this.#account.keep(waitingBytes);
       return;
     }
     const unfinishedBytes = Math.min(bytesRead - this.#headlessAtBytes, headBytes);
-    if (!account.keep(waitingBytes + unfinishedBytes, this)) this.onHeadEvicted();
+    if (!this.#account.keep(waitingBytes + unfinishedBytes, this)) this.onHeadEvicted();
   }
 
   /** Node's parser keeps the head while the socket is open, so the client gets no time to go on sending. */
   onHeadEvicted(): void {
-    this.#options.onNoMemory();
+    this.#services.reporter.hits.hit('limits.memoryBytes');
     if (this.#turns.length > 0) {
       resetConnection(this.socket);
       return;
@@ -193,7 +172,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   }
 
   onStalledTooLong(): void {
-    this.#options.onNoMemory();
+    this.#services.reporter.hits.hit('limits.memoryBytes');
     resetConnection(this.socket);
   }
 
@@ -203,7 +182,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
 
   /** Reserves memory for a request of that size, which the caller then adds. False without room. */
   hasRoomFor({ keptBytes }: RequestSize): boolean {
-    return this.#options.account.keep(this.#waiting('keptBytes') + keptBytes);
+    return this.#account.keep(this.#waiting('keptBytes') + keptBytes);
   }
 
   add(turn: Turn, size: RequestSize = NO_SIZE): void {
@@ -214,8 +193,9 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
       return;
     }
     // Pause at once: a stream hands over all that it has buffered in one turn of the loop.
-    const isTooMuch = this.#waiting('headBytes') > this.#options.headBytes || this.#turns.length > MANY_WAITING;
-    if (isTooMuch && this.#isParsed) this.#holdBack();
+    const isTooMuch =
+      this.#waiting('headBytes') > this.#services.options.headBytes || this.#turns.length > MANY_WAITING;
+    if (isTooMuch && this.#isParsed) this.#stopReading();
     // More of the request's body may come in the same read; its size is known when the parser has finished.
     if (this.#isSettling) return;
     this.#isSettling = true;
@@ -232,7 +212,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   /** Node's server has released the socket; another reader has taken over. */
   onUpgrade(): void {
     this.#isParsed = false;
-    this.#isHeldBack = false;
+    this.#isReadingStopped = false;
   }
 
   /** To be called by the running turn when both its sides have finished. */
@@ -290,15 +270,11 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
       this.#sizes.pop();
     }
     // The client is not read until it gets the refusal.
-    if (this.#turns.length > 0) this.#holdBack();
+    if (this.#turns.length > 0) this.#stopReading();
     this.add({
+      ...WAITING_TURN,
       begin: () => this.close(answer),
       cancel: () => undefined,
-      onClientEnded: () => undefined,
-      isReceiving: false,
-      isHeld: true,
-      bodyBytes: 0,
-      hasAnswered: false,
     });
   }
 
@@ -311,21 +287,13 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   close(answer?: Buffer): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    this.#isHeldBack = false;
+    this.#isReadingStopped = false;
     this.#stopParsing();
     const { socket } = this;
-    const { idleTimeoutMs } = this.#options;
+    const { idleTimeoutMs } = this.#services.options;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
     if (answer !== undefined) socket.write(answer);
-    // The socket is not read until all is written: a client that keeps sending and reads nothing would never time out.
-    socket.pause();
-    socket.end(() => {
-      if (socket.destroyed) return;
-      // Node emits no more 'drain'.
-      this.lookForStall();
-      this.#timer = setTimeout(() => socket.destroy(), LINGER_MS);
-      socket.resume();
-    });
+    closeAfterWrites(socket, () => this.lookForStall());
   }
 
   /** The connection carries no more HTTP from here on; the tunnel ends it. */
@@ -343,9 +311,9 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   #shift(): void {
     this.#turns.shift();
     this.#sizes.shift();
-    this.#options.account.keep(this.#waiting('keptBytes'));
-    if (this.#turns.length > 1 || !this.#isHeldBack || this.isClosing) return;
-    this.#isHeldBack = false;
+    this.#account.keep(this.#waiting('keptBytes'));
+    if (this.#turns.length > 1 || !this.#isReadingStopped || this.isClosing) return;
+    this.#isReadingStopped = false;
     this.socket.resume();
   }
 
@@ -361,21 +329,21 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.#isSettling = false;
     if (this.#turns.length < 2 || this.isClosing) return;
     // Without this Node reads up to a stream's high-water mark; the kernel's buffers are enough.
-    if (this.#isParsed && this.#turns.at(-1)?.isReceiving === true) this.#holdBack();
-    if (!this.#options.account.keep(this.#waiting('keptBytes'))) {
-      this.#options.onNoMemory();
+    if (this.#isParsed && this.#turns.at(-1)?.isReceiving === true) this.#stopReading();
+    if (!this.#account.keep(this.#waiting('keptBytes'))) {
+      this.#services.reporter.hits.hit('limits.memoryBytes');
       this.refuse(503);
     }
   };
 
-  #holdBack(): void {
-    this.#isHeldBack = true;
+  #stopReading(): void {
+    this.#isReadingStopped = true;
     this.socket.pause();
   }
 
   /** Node resumes the socket by itself at the end of each message and at each 'drain'. */
   readonly #onResume = (): void => {
-    if (this.#isHeldBack) this.socket.pause();
+    if (this.#isReadingStopped) this.socket.pause();
   };
 
   /** Nothing is parsed from here on: bytes are read and dropped. */
@@ -391,19 +359,18 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
       this.close();
       return;
     }
-    this.socket.setTimeout(this.#options.halfClosedTimeoutMs, () => {
-      if (!this.#isClosing) this.#options.onHalfClosedTooLong();
+    this.socket.setTimeout(this.#services.options.halfClosedTimeoutMs, () => {
+      if (!this.#isClosing) this.#services.reporter.hits.hit('timeouts.halfClosed');
       this.socket.destroy();
     });
     if (this.#turns.length === 1) this.#turns[0]?.onClientEnded();
   }
 
   #onClosed(): void {
-    clearTimeout(this.#timer);
     this.#isClosing = true;
     for (const turn of this.#turns.splice(0)) turn.cancel();
-    this.#options.account.keep(0);
-    this.#options.stalled.remove(this);
+    this.#account.keep(0);
+    this.#services.options.stalled.remove(this);
     this.agent.destroy();
   }
 }
@@ -414,7 +381,7 @@ function sentOn(socket: net.Socket): number {
 }
 
 /** http.request does not check whether its agent's sockets speak TLS, so http-proxy need not know either. */
-function createAgent({ upstreamTls, lookup }: ConnectionOptions): http.Agent {
+function createAgent({ options: { upstreamTls }, lookup }: GatewayServices): http.Agent {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, lookup } as http.AgentOptions);
   if (upstreamTls === undefined) return agent;
   return Object.assign(agent, { createConnection: () => upstreamTls.connect(lookup) });

@@ -9,7 +9,7 @@ const HALF_CLOSED_MS = 30_000;
  * and an orderly end. But when one end breaks, or breaks while it is not read, the pipe leaves the other open for ever.
  * `idleMs`: the interval at which a paused end is probed; 0: never.
  */
-export function guardTunnel(client: Socket, upstream: Socket, idleMs: number): void {
+export function endTogether(client: Socket, upstream: Socket, idleMs: number): void {
   // The end of one direction is passed on as such; the other direction may still carry data.
   upstream.allowHalfOpen = true;
   endWith(client, upstream);

@@ -21,3 +21,12 @@ export interface Turn {
   readonly hasAnswered: boolean;
   readonly upstream?: ClientRequest | undefined;
 }
+
+/** For a request that is never sent to the upstream. */
+export const WAITING_TURN = {
+  onClientEnded: () => undefined,
+  isReceiving: false,
+  isHeld: true,
+  bodyBytes: 0,
+  hasAnswered: false,
+};

@@ -3,19 +3,8 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { isDoubtfulEnd } from '../upstream/doubtful-end.ts';
-
-export interface UpstreamLimits {
-  /** From dialling to an established connection. */
-  readonly connectTimeoutMs: number;
-  /** From the end of the request to the first byte of the response; 0: no limit, so that long polls may be held. */
-  readonly responseTimeoutMs: number;
-}
-
-/** Told whether the upstream accepts connections. */
-export interface UpstreamReachability {
-  noteReachable(): void;
-  noteUnreachable(failure: UpstreamFailure): void;
-}
+import { PhaseTimer } from '../upstream/phase-timer.ts';
+import type { GatewayOptions, UpstreamReachability } from './services.ts';
 
 /** The failure of a request that ended before an `UpstreamWatch` existed. */
 export function toFailure(cause: unknown): UpstreamFailure {
@@ -29,22 +18,22 @@ export class UpstreamWatch {
   readonly #upstream: ClientRequest;
   readonly #reachability: UpstreamReachability | undefined;
   #phase: 'connect' | 'handshake' | 'wait' | 'response' = 'connect';
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timer = new PhaseTimer();
   #response: IncomingMessage | undefined;
   /** How the connection ended, for a response whose end only the connection marks. */
   #end: { readonly kind: 'sound' | 'doubtful' } | { readonly kind: 'reset'; readonly cause: Error } = SOUND;
   #onEndKnown: (() => void) | undefined;
 
-  constructor(upstream: ClientRequest, limits: UpstreamLimits, reachability?: UpstreamReachability) {
+  constructor(upstream: ClientRequest, options: GatewayOptions) {
     this.#upstream = upstream;
-    this.#reachability = reachability;
+    this.#reachability = options.reachability;
     upstream.once('socket', (socket) => {
       this.#watchEnd(socket);
       if (!socket.connecting) {
         this.#phase = 'wait';
         return;
       }
-      this.#failAfter(limits.connectTimeoutMs, 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT');
+      this.#failAfter(options.connectTimeoutMs, 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT');
       const isSecure = socket instanceof TLSSocket;
       if (isSecure) {
         socket.once('connect', () => {
@@ -52,26 +41,26 @@ export class UpstreamWatch {
         });
       }
       socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-        this.#stopTimer();
+        this.#timer.stop();
         this.#phase = 'wait';
         this.#reachability?.noteReachable();
       });
     });
     upstream.once('finish', () => {
-      if (this.#phase === 'wait') this.#failAfter(limits.responseTimeoutMs, 'D2S_ERR_UPSTREAM_TIMEOUT');
+      if (this.#phase === 'wait') this.#failAfter(options.responseTimeoutMs, 'D2S_ERR_UPSTREAM_TIMEOUT');
     });
-    upstream.once('close', () => this.#stopTimer());
+    upstream.once('close', () => this.#timer.stop());
   }
 
   /** To be called at each interim response: the first byte of an answer has come, and the wait may last. */
   onInterim(status: number): void {
     // 100 asks for the body, so the wait for the answer has not even begun.
-    if (status !== 100) this.#stopTimer();
+    if (status !== 100) this.#timer.stop();
   }
 
   /** To be called when the final response's head has come. */
   onResponse(response: IncomingMessage): void {
-    this.#stopTimer();
+    this.#timer.stop();
     this.#phase = 'response';
     this.#response = response;
   }
@@ -117,19 +106,7 @@ export class UpstreamWatch {
   }
 
   #failAfter(limitMs: number, code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' | 'D2S_ERR_UPSTREAM_TIMEOUT'): void {
-    this.#stopTimer();
-    if (limitMs <= 0) return;
-    const timer = setTimeout(() => {
-      // Read what is pending before timing out: a stall of this process is not the upstream's silence.
-      setImmediate(() => {
-        if (this.#timer === timer) this.#upstream.destroy(new UpstreamFailure(code));
-      });
-    }, limitMs);
-    this.#timer = timer;
-  }
-
-  #stopTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#timer.stop();
+    if (limitMs > 0) this.#timer.start(limitMs, () => this.#upstream.destroy(new UpstreamFailure(code)));
   }
 }

@@ -1,8 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
-import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
-import type { Refusal } from '../exchange/refusal.ts';
+import { type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { GatewayResponseHead, listOf, toGroups, toLines, valuesOf } from './fields.ts';
 import { callWebSocket } from './proxy.ts';
@@ -11,7 +10,7 @@ import { isVersion10, setRequestHead } from './request-head.ts';
 import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
-import { guardTunnel, observeTunnel } from './tunnel.ts';
+import { endTogether, observeTunnel } from './tunnel.ts';
 import type { Turn } from './turn.ts';
 import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
@@ -80,7 +79,7 @@ export class WebSocketExchange implements Turn {
   }
 
   begin(): void {
-    const { proxy, headBytes, reporter } = this.#services;
+    const { proxy, options, reporter } = this.#services;
     const { socket, agent } = this.#connection;
     if (this.#connection.hasClientEnded) {
       this.onClientEnded();
@@ -88,13 +87,13 @@ export class WebSocketExchange implements Turn {
     }
     const refusal = reporter.admit(this.#exchange);
     if (refusal !== undefined) {
-      this.#refuse(refusal);
+      this.#turnAway(refusal);
       return;
     }
     // http-proxy writes the 101 as a string, by default in UTF-8; heads are latin1.
     socket.setDefaultEncoding('latin1');
     try {
-      callWebSocket(proxy, this.#request, socket, NOTHING, { agent, headBytes }, (upstream) => {
+      callWebSocket(proxy, this.#request, socket, NOTHING, { agent, headBytes: options.headBytes }, (upstream) => {
         this.#onUpstreamRequest(upstream);
       });
       this.#takeOverAnswer();
@@ -125,14 +124,18 @@ export class WebSocketExchange implements Turn {
   }
 
   #onUpstreamRequest(upstream: ClientRequest): void {
-    const { limits, reachability, forwarded, authority } = this.#services;
+    const { options, authority } = this.#services;
     this.#upstream = upstream;
-    this.#watch = new UpstreamWatch(upstream, limits, reachability);
+    this.#watch = new UpstreamWatch(upstream, options);
     upstream.on('information', (interim) => {
       this.#watch?.onInterim(interim.statusCode);
       if (!this.#isOver) this.#connection.socket.write(toInterimBytes(interim));
     });
-    setRequestHead(upstream, this.#request, { forwarded, authority, client: this.#connection.client });
+    setRequestHead(upstream, this.#request, {
+      forwarded: options.forwarded,
+      authority,
+      client: this.#connection.client,
+    });
   }
 
   /** Sets the gateway's listeners before, or in place of, those of http-proxy. */
@@ -178,7 +181,7 @@ export class WebSocketExchange implements Turn {
       fields.map(({ name, values }) => [name, values]),
     ) as IncomingMessage['headers'];
     this.#connection.becomeTunnel(tunnel);
-    guardTunnel(this.#connection.socket, tunnel, this.#services.idleTimeoutMs);
+    endTogether(this.#connection.socket, tunnel, this.#services.options.idleTimeoutMs);
     return true;
   }
 
@@ -235,7 +238,7 @@ export class WebSocketExchange implements Turn {
     }
   }
 
-  #refuse({ ending, problem }: Refusal): void {
+  #turnAway({ ending, problem }: Refusal): void {
     this.#isOver = true;
     this.#ahead.drop();
     this.#services.reporter.end(this.#exchange, ending);

@@ -1,22 +1,26 @@
 /**
  * This folder accepts clients, enforces the limits on their number, and closes the listener without resetting any. The
- * dispatcher chooses the data path: the relay for requests that it can frame without doubt; otherwise the gateway,
- * which then keeps the connection. The folder must not know metrics.
+ * dispatcher gives each connection to the relay, or to the gateway with `dataPath: gateway`. When the relay reports a
+ * head that it does not take (`parseRequestHead` says why), the dispatcher hands the connection over to the gateway,
+ * which then keeps it. The folder must not know metrics/; it only describes its own numbers.
  */
+
 import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import { StartError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
 import { AddressCounts } from '../../limits/address-counts.ts';
 import { IRREGULARITIES, type Irregularity } from '../../protocol/http1/request-head.ts';
 import type { ListenerTls } from '../../tls/listener-tls.ts';
+import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { ClientReads } from '../relay/client-reads.ts';
-import { RelayConnection } from '../relay/relay-connection.ts';
-import type { RelayContext, Relayed, RelayOptions, RelayServices } from '../relay/relay-context.ts';
+import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts';
+import type { RelayServices } from '../relay/relay-services.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
 import { connectionsFor, descriptorsFor, openFilesLimit } from './open-files.ts';
@@ -44,7 +48,7 @@ export class Dispatcher implements RelayContext {
   readonly #gateway: Gateway;
   readonly #logger: Logger;
   readonly #server: net.Server;
-  readonly #relayed = new Set<Relayed>();
+  readonly #relayed = new Set<RelayConnection>();
   /** TCP connections under TLS, from the first byte of the handshake. Empty without TLS. */
   readonly #secured = new Set<net.Socket>();
   /** All reasons exist from the start, so that a first hit is a step and not a new series. */
@@ -77,14 +81,14 @@ export class Dispatcher implements RelayContext {
    * Changes the limits. Connections above a new limit stay, and no new one is accepted. `relayOptions` apply to the
    * next requests, except for `headBytes`, which a connection keeps.
    */
-  reconfigure(limits: DispatcherLimits, relayOptions: RelayOptions): void {
+  reconfigure(limits: DispatcherLimits, relayOptions: DataPathOptions): void {
     const hasOtherNumber = limits.maxConnections !== this.#options.maxConnections;
     this.#options = { ...this.#options, ...limits };
     this.services.options = relayOptions;
     this.#addresses.max = limits.maxConnectionsPerAddress;
     if (!hasOtherNumber) return;
     this.#server.maxConnections = limits.maxConnections;
-    this.#heedDescriptors();
+    this.#capByDescriptors();
   }
 
   get isDraining(): boolean {
@@ -131,7 +135,7 @@ export class Dispatcher implements RelayContext {
     });
     // No Node since 20 emits it: libuv accepts and closes a client without a descriptor. Unhandled, it would be fatal.
     this.#server.on('error', () => undefined);
-    this.#heedDescriptors();
+    this.#capByDescriptors();
     this.#descriptors.start();
     const bound = this.#server.address() as net.AddressInfo;
     return { host: bound.address, port: bound.port };
@@ -165,7 +169,7 @@ export class Dispatcher implements RelayContext {
     for (const socket of this.#secured) socket.destroy();
   }
 
-  onIrregular(connection: Relayed, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
+  onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
     this.#relayed.delete(connection);
     this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
     socket.pause();
@@ -174,7 +178,7 @@ export class Dispatcher implements RelayContext {
     socket.resume();
   }
 
-  onRelayClosed(connection: Relayed): void {
+  onRelayClosed(connection: RelayConnection): void {
     this.#relayed.delete(connection);
   }
 
@@ -246,7 +250,7 @@ export class Dispatcher implements RelayContext {
    * Without descriptors, clients are refused without an event, calls fail, and the monitoring port cannot say why. So
    * connections are limited to what the descriptors suffice for, and further clients are refused as at any other limit.
    */
-  #heedDescriptors(): void {
+  #capByDescriptors(): void {
     const limit = openFilesLimit();
     const { maxConnections } = this.#options;
     if (limit === undefined || connectionsFor(limit) >= maxConnections) return;
@@ -271,3 +275,33 @@ function toSecureClient(socket: TLSSocket, listenerTls: ListenerTls): ClientConn
   if (certificate === undefined) return client;
   return { ...client, certificateUser: certificate.user, certificateSubject: certificate.subject };
 }
+
+export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
+  gauge('d2_sidecar_connections', 'Client connections open now.', ({ openConnections }) => openConnections),
+  gauge(
+    'd2_sidecar_client_addresses',
+    'Addresses that client connections are open from now.',
+    ({ clientAddresses }) => clientAddresses,
+  ),
+  counter(
+    'd2_sidecar_connections_accepted_total',
+    'Client connections accepted.',
+    ({ acceptedConnections }) => acceptedConnections,
+  ),
+  counter(
+    'd2_sidecar_connections_handed_over_total',
+    'Client connections handed over from the relay to the gateway, by what was irregular.',
+    ({ handedOver }) => handedOver,
+    'reason',
+  ),
+  counter(
+    'd2_sidecar_connections_refused_total',
+    'Client connections closed at once, since limits.connections were open.',
+    ({ refusedConnections }) => refusedConnections,
+  ),
+  counter(
+    'd2_sidecar_descriptor_shortages_total',
+    'Looks, one each second, that found no file descriptor left: clients were turned away.',
+    ({ descriptorShortages }) => descriptorShortages,
+  ),
+];

@@ -1,14 +1,11 @@
 import type { Socket } from 'node:net';
-import { resetConnection } from '../../tls/reset.ts';
+import { closeAfterWrites, resetConnection } from '../../tls/connection-end.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { ClientReads } from './client-reads.ts';
-import type { RelayServices } from './relay-context.ts';
+import type { RelayServices } from './relay-services.ts';
 import type { Watched } from './silence-watch.ts';
 import { DeferredWriter } from './write-batch.ts';
-
-/** How long a client may keep sending after we have closed our side, so that it can read the answer first. */
-const LINGER_MS = 2_000;
 
 export interface ClientListener {
   /** True while an exchange is held: then a silent client is not idle. */
@@ -20,8 +17,11 @@ export interface ClientListener {
   /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /** Called periodically, since writes below the high-water mark wait without an `onClientFull`. */
-  onLook(): void;
+  /**
+   * Measure the unsent bytes. Called periodically too, since writes below the high-water mark wait without an
+   * `onClientFull`.
+   */
+  checkStalled(): void;
   /** The client has reset the connection. `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
@@ -35,7 +35,6 @@ export class ClientLink implements Watched {
   readonly #services: RelayServices;
   readonly #added: AddedTime;
   readonly #writer: DeferredWriter;
-  #lingerTimer: NodeJS.Timeout | undefined;
   #isDetached = false;
   /** Number of reads and writes, now and at the last `look`. */
   #moves = 0;
@@ -83,7 +82,7 @@ export class ClientLink implements Watched {
 
   /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
   look(everyMs: number): void {
-    this.#listener.onLook();
+    this.#listener.checkStalled();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
     this.#movesSeen = this.#moves;
@@ -125,21 +124,14 @@ export class ClientLink implements Watched {
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
   }
 
-  /** Ends our side after what is written. The client may still be sending, and must not lose the answer to a reset. */
+  /** Ends our side in order, after all writes. */
   close(): void {
     this.isClosing = true;
     this.#writer.flush();
-    // Stop reading until all is written: otherwise a client that keeps sending and never reads would never be idle.
-    this.#socket.pause();
-    this.#socket.end(() => {
-      if (this.#socket.destroyed) return;
-      // Node emits no 'drain' after `end`.
-      this.#listener.onLook();
-      this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
-      this.#socket.resume();
-    });
+    closeAfterWrites(this.#socket, () => this.#listener.checkStalled());
   }
 
+  /** Closes at once; what the system has not taken yet is lost. */
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();
@@ -151,6 +143,7 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
+  /** Writes deferred text, then resets the connection: the client must not take a broken answer for a whole one. */
   reset(): void {
     this.#writer.flush();
     resetConnection(this.#socket);
@@ -206,7 +199,6 @@ export class ClientLink implements Watched {
   readonly #onError = (): void => this.#listener.onClientReset();
 
   readonly #onClose = (): void => {
-    clearTimeout(this.#lingerTimer);
     this.#services.silence.delete(this);
     this.#listener.onClientClosed();
   };

@@ -4,7 +4,6 @@ import {
   type ForwardedClient,
   type ForwardedMode,
   forwardedLines,
-  forwardedOriginLines,
   withoutForwarded,
 } from '../../protocol/http1/forwarded.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
@@ -14,11 +13,6 @@ import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exc
 const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
 
-export interface ForwardedSource extends ForwardedClient {
-  /** E.g. `X-Forwarded-For: 10.0.0.7\r\n`; built once per connection. */
-  readonly forLine: string;
-}
-
 /**
  * Inserts the forwarding fields before the empty line of a request's head. `bytes` are the head and the body so far;
  * they stay in one piece, since one write costs less than two. `text` is the latin1 text of `bytes`, of their
@@ -27,17 +21,17 @@ export interface ForwardedSource extends ForwardedClient {
 export function withForwardedFields(
   mode: ForwardedMode,
   head: Http1RequestHead,
-  source: ForwardedSource,
+  client: ForwardedClient,
   bytes: Buffer,
   text: string,
 ): Buffer | string {
   if (mode === 'off') return bytes;
   if (mode === 'replace') {
-    const lines = forwardedLines(source, head.host, false, false);
+    const lines = forwardedLines(client, head.host, false, false);
     const own = withoutForwarded(head.text).slice(0, -EMPTY_LINE_BYTES);
     return Buffer.concat([Buffer.from(`${own}${lines}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
   }
-  const lines = source.forLine + forwardedOriginLines(source, head.host, head.hasForwardedProto, head.hasForwardedHost);
+  const lines = forwardedLines(client, head.host, head.hasForwardedProto, head.hasForwardedHost);
   const headEnd = head.text.length;
   if (bytes.length > Math.min(text.length, MAX_TEXT_BYTES)) return withLines(bytes, headEnd, bytes.length, lines);
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
@@ -48,7 +42,7 @@ export function withDrainNotice(bytes: Buffer, headEnd: number, end: number): Bu
   return withLines(bytes, headEnd, end, CLOSE_LINE);
 }
 
-export function refusal(status: RequestProblemStatus): Buffer {
+export function toRawRefusal(status: RequestProblemStatus): Buffer {
   return toRawResponse(requestProblem(status), { isHead: false, isLast: true });
 }
 

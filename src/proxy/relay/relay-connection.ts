@@ -1,37 +1,45 @@
 /**
  * The relay is the fast path. This folder serves one client connection with one upstream connection of its own. It
  * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. A request that it
- * cannot frame without doubt goes to the gateway, at a message boundary, with every byte unread. The folder must not
- * know the gateway or metrics: it reports exchanges.
+ * cannot frame without doubt goes to the gateway, at a message boundary, with every byte unread (but without an upgrade
+ * to something else than a WebSocket). The folder must not know the gateway or metrics/: it reports exchanges.
  */
 import type { Socket } from 'node:net';
+import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
 import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
 import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
-import { forwardedForLine } from '../../protocol/http1/forwarded.ts';
 import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
-import { type Problem, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
-import type { Refusal } from '../exchange/refusal.ts';
+import { type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { PhaseTimer } from '../upstream/phase-timer.ts';
 import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { type ForwardedSource, refusal, withDrainNotice, withForwardedFields } from './messages.ts';
+import { toRawRefusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
-import { PhaseTimer } from './phase-timer.ts';
-import type { RelayContext, Relayed, RelayServices } from './relay-context.ts';
+import type { RelayServices } from './relay-services.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
-export class RelayConnection implements ClientListener, HeadWaiter, Relayed, StallingConnection, UpstreamListener {
+/** The owner of relay connections: the dispatcher. */
+export interface RelayContext {
+  readonly services: RelayServices;
+  /** True while the sidecar drains: responses then announce the end of their connection. */
+  readonly isDraining: boolean;
+  /** The relay cannot serve the next request on this socket. `unread` begins with its first byte. */
+  onIrregular(connection: RelayConnection, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
+  onRelayClosed(connection: RelayConnection): void;
+}
+
+export class RelayConnection implements ClientListener, HeadWaiter, StallingConnection, UpstreamListener {
   readonly client: ClientConnection;
   readonly #context: RelayContext;
   readonly #services: RelayServices;
-  readonly #forwardedSource: ForwardedSource;
   readonly #request: RequestReader;
   readonly #response: ResponseReader;
   readonly #toClient: ClientLink;
@@ -55,8 +63,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.client = client;
     this.#context = context;
     this.#services = context.services;
-    const { remoteAddress, secure } = client;
-    this.#forwardedSource = { remoteAddress, secure, forLine: forwardedForLine(client) };
     this.#account = new RequestAccount(context.services.memory);
     this.#request = new RequestReader(context.services.options.headBytes);
     this.#response = new ResponseReader(context.services.options.headBytes);
@@ -118,7 +124,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   #takeNext(): void {
     if (!this.isIdle || this.#toClient.isClosing) return;
     if (this.#isOverfull) {
-      this.#answerAndClose(refusal(503));
+      this.#answerAndClose(toRawRefusal(503));
       return;
     }
     // RFC 9112 §2.2: an empty line before a request line is ignored.
@@ -132,7 +138,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
       this.#awaitHead();
     } else if (typeof head === 'string') {
       // The gateway cannot take an ended stream. And Node's parser does not tell it the protocol, e.g. RTSP.
-      if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(refusal(400));
+      if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(toRawRefusal(400));
       else this.#handOver(head);
     } else if (head.fieldCount > this.#services.options.maxFields) {
       this.#refuse(431, 'limits.fields');
@@ -172,7 +178,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     if (head) {
       const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
       const text = this.#request.takeText();
-      const sent = withForwardedFields(options.forwarded, head, this.#forwardedSource, bytes, text);
+      const sent = withForwardedFields(options.forwarded, head, this.client, bytes, text);
       this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
     // A body may still arrive without an upstream, after an early response or our own: then its rest is dropped.
@@ -258,7 +264,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     const canGoOn = hasNotice
       ? this.#toClient.write(withDrainNotice(bytes, headEnd, end), sinceNs)
       : this.#toClient.write(bytes.subarray(0, end), sinceNs, bytes === read ? buffer : undefined);
-    if (!canGoOn) this.onLook();
+    if (!canGoOn) this.checkStalled();
     return canGoOn;
   }
 
@@ -342,13 +348,13 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
   #rejectRequest(): void {
     this.#endExchange(CANCELLED);
     this.#toUpstream.drop(true);
-    if (this.#response.head === undefined) this.#answerAndClose(refusal(400));
+    if (this.#response.head === undefined) this.#answerAndClose(toRawRefusal(400));
     else this.destroy();
   }
 
   #refuse(status: 408 | 431 | 503, limit: LimitKey): void {
     this.#services.reporter.hits.hit(limit);
-    this.#answerAndClose(refusal(status));
+    this.#answerAndClose(toRawRefusal(status));
   }
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
@@ -358,7 +364,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
     this.#toUpstream.drop(true);
     if (hasAnswerBegun) {
-      // A response that ends with its connection would look complete after an orderly close.
+      // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
+      // its connection would look complete.
       if (this.#response.endsWithConnection) this.#toClient.reset();
       else this.#close();
       return;
@@ -401,7 +408,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
 
   readonly #updateReading = (): void => {
     this.#toClient.setPaused(this.#toUpstream.isFull || this.#isTooFarAhead());
-    if (this.#toUpstream.isFull) this.onLook();
+    if (this.#toUpstream.isFull) this.checkStalled();
   };
 
   /**
@@ -412,26 +419,26 @@ export class RelayConnection implements ClientListener, HeadWaiter, Relayed, Sta
     if (this.#exchange === undefined || !this.#request.isDone) return false;
     const { length } = this.#request.unread;
     if (length === 0) return this.#isOverfull;
-    return length > this.#services.options.headBytes || this.#request.isNextIrregular;
+    return length > this.#services.options.headBytes || this.#request.isNextIrregular();
   }
 
   onUpstreamDrain(upstream: Socket): void {
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.onDrain();
-    this.onLook();
+    this.checkStalled();
   }
 
   onClientDrain(): void {
     this.#toUpstream.resume();
-    this.onLook();
+    this.checkStalled();
   }
 
   onClientFull(): void {
     this.#toUpstream.pause();
-    this.onLook();
+    this.checkStalled();
   }
 
-  onLook(): void {
+  checkStalled(): void {
     this.#services.stalled.look(this);
   }
 

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import type { StalledWrites, StallingConnection } from '../../limits/stalled-writes.ts';
-import { resetConnection } from '../../tls/reset.ts';
+import { resetConnection } from '../../tls/connection-end.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
-import type { RelayServices } from './relay-context.ts';
+import type { RelayServices } from './relay-services.ts';
 import { DeferredWriter } from './write-batch.ts';
 
 /** How long an upstream may take to close a connection that was let go, after the last byte was sent. */
-const LINGER_MS = 2_000;
+const LET_GO_MS = 2_000;
 
 /**
  * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
@@ -109,7 +109,7 @@ export class UpstreamLink {
     this.#socket = undefined;
     this.#leaving?.destroy();
     this.#leaving = socket;
-    socket.end(() => socket.setTimeout(LINGER_MS, () => socket.destroy()));
+    socket.end(() => socket.setTimeout(LET_GO_MS, () => socket.destroy()));
     socket.resume();
     this.#watchLeaving(socket);
     if (this.isFull) this.onDrain();

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
 
 /**
- * Buffers for socket reads. Most requests and answers are small: all connections share one buffer, and passing its
- * bytes on copies them. A connection that fills it gets a buffer of its own while its reads stay large; those bytes are
+ * Buffers for socket reads of upstream connections, and of clients (relay/client-reads.ts); each side has its own
+ * `ReadBuffers`. Most requests and answers are small: all connections of a side share one buffer, and passing its bytes
+ * on copies them. A connection that fills it gets a buffer of its own while its reads stay large; those bytes are
  * passed on without a copy. Copying took a third off the throughput of 1 MB answers.
  */
 

@@ -1,8 +1,10 @@
 /** TLS connections to the application server. Its certificate is verified before anything is sent to it. */
+
 import net from 'node:net';
 import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort, UpstreamTls as UpstreamTlsConfig } from '../../config/config.ts';
 import { ALPN_PROTOCOLS } from '../../tls/policy.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
@@ -16,7 +18,7 @@ const UNVERIFIED = 'upstream.tls.verify is false: whoever answers at upstream.ur
 
 export class UpstreamTls {
   readonly #address: HostPort;
-  readonly #watched: WatchedTls;
+  readonly files: WatchedTls;
   readonly #clock: Clock;
   readonly #logger: Logger;
   #config: UpstreamTlsConfig;
@@ -35,39 +37,27 @@ export class UpstreamTls {
     this.#address = address;
     this.#config = config;
     this.#name = config.serverName ?? address.host;
-    this.#watched = watched;
+    this.files = watched;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
   }
 
   /** `failed` counts connections whose TLS setup failed. */
   get numbers(): WatchedTlsNumbers & { readonly failed: number } {
-    return { failed: this.#failed, ...this.#watched.numbers };
+    return { failed: this.#failed, ...this.files.numbers };
   }
 
   /**
    * Reads the files of another configuration; the returned function applies it to new connections. Throws as `open`.
    */
   async prepare(config: UpstreamTlsConfig): Promise<() => void> {
-    const takeOver = await this.#watched.prepare(filesOf(config));
+    const takeOver = await this.files.prepare(filesOf(config));
     return () => {
       if (this.#config.verify && !config.verify) this.#logger.warn(UNVERIFIED);
       this.#config = config;
       this.#name = config.serverName ?? this.#address.host;
       takeOver();
     };
-  }
-
-  watch(): void {
-    this.#watched.watch();
-  }
-
-  close(): void {
-    this.#watched.close();
-  }
-
-  async poll(): Promise<void> {
-    await this.#watched.poll();
   }
 
   /**
@@ -83,7 +73,7 @@ export class UpstreamTls {
       port,
       autoSelectFamily: true,
       lookup,
-      secureContext: this.#watched.secureContext,
+      secureContext: this.files.secureContext,
       // RFC 6066 §3: an IP address is not a server name.
       servername: net.isIP(name) === 0 ? name : '',
       checkServerIdentity: (_host: string, certificate: PeerCertificate) => tls.checkServerIdentity(name, certificate),
@@ -123,3 +113,11 @@ export class UpstreamTls {
 function filesOf({ certFile, keyFile, caFile }: UpstreamTlsConfig): TlsFiles {
   return { section: 'upstream.tls', certFile, keyFile, caFile, caKey: 'caFile' };
 }
+
+export const UPSTREAM_TLS_METRICS: readonly MetricDescription<Pick<UpstreamTls, 'numbers'>>[] = [
+  counter(
+    'd2_sidecar_upstream_tls_failures_total',
+    'Connections to the upstream on which TLS could not be set up.',
+    ({ numbers }) => numbers.failed,
+  ),
+];

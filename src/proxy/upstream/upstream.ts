@@ -1,9 +1,12 @@
 /** This folder connects to the application server. It knows addresses, limits, reachability; it must not know HTTP. */
+
 import net from 'node:net';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
 import { reasonOf, toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { isDoubtfulEnd } from './doubtful-end.ts';
+import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import type { UpstreamTls } from './upstream-tls.ts';
@@ -72,20 +75,18 @@ export class Upstream {
     let isClosed = false;
     const tls = this.#tls;
     const socket = tls === undefined ? this.#dial(listener) : dialSecure(tls.connect(this.#lookup), listener);
-    const giveUp = () => {
-      if (phase !== 'wait') socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
-    };
-    // Read pending input before timing out: our own stall is not the upstream's silence.
-    const timer = setTimeout(() => setImmediate(giveUp), this.#connectTimeoutMs);
+    const giveUp = () => socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
+    const timer = new PhaseTimer();
+    timer.start(this.#connectTimeoutMs, giveUp);
     const onClosed = () => {
-      clearTimeout(timer);
+      timer.stop();
       if (isClosed) return;
       isClosed = true;
       listener.onUpstreamClosed(socket, failure);
     };
     const onReady = () => {
       phase = 'wait';
-      clearTimeout(timer);
+      timer.stop();
       this.noteReachable();
     };
     if (tls === undefined) socket.on('connect', onReady);
@@ -181,8 +182,7 @@ export class Upstream {
   }
 
   noteUnreachable(failure: UpstreamFailure): void {
-    // Our own resources are exhausted: the upstream was not asked.
-    if (failure.status === 503) return;
+    if (failure.isOwnShortage) return;
     const previous = this.#reachability;
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
     const reason = reasonOf(failure) ?? failure.code;
@@ -197,3 +197,11 @@ function dialSecure(socket: net.Socket, listener: UpstreamListener): net.Socket 
   });
   return socket;
 }
+
+export const UPSTREAM_METRICS: readonly MetricDescription<Pick<Upstream, 'reachability'>>[] = [
+  gauge(
+    'd2_upstream_reachable',
+    'Whether the upstream took the last connection that was tried.',
+    ({ reachability: { kind } }) => (kind === 'unknown' ? undefined : Number(kind === 'reachable')),
+  ),
+];

@@ -1,6 +1,6 @@
 import type net from 'node:net';
 
-/** The status of the next answer, once its body has come; undefined when the connection ends before. Only answers with a length. */
+/** The status of the next answer, once its body has arrived; undefined when the connection ends first. Only answers with a length. */
 export function readAnswer(socket: net.Socket): Promise<number | undefined> {
   return new Promise((resolve) => {
     let text = '';

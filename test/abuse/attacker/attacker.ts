@@ -16,28 +16,28 @@ export interface Cost {
 }
 
 export interface Connecting {
-  /** The address that it comes from. */
+  /** Its source address. */
   readonly from?: string;
   readonly port?: number;
 }
 
-/** Connections that are being opened at a time. */
+/** Number of connections opened at a time. */
 const OPENING = 64;
 const PAUSE_AFTER_REFUSAL_MS = 20;
 /**
- * The attacker's link, about a gigabit a second. A flood of more than that is the matter of what stands before the sidecar; and on one machine
- * it would take the processor from the users and the upstream, which a raw TCP relay shows as well.
+ * The attacker's link, about a gigabit a second. Larger floods are the job of a firewall in front of the sidecar; and on one machine
+ * they would take the processor from the users and the upstream, as a raw TCP relay shows as well.
  */
 const LINK_BYTES_PER_MS = 100_000;
 
-/** Opens connections for a flood, counts what they cost, and resets those that are left at its end. */
+/** Opens connections for a flood, counts their cost, and resets the remaining ones at the end. */
 export class Attacker {
   readonly target: Target;
   readonly #stop = new AbortController();
   readonly #open = new Set<net.Socket>();
   #connections = 0;
   #closedBytes = 0;
-  /** When what has been sent is through the link. */
+  /** When all bytes sent so far are through the link. */
   #linkFreeMs = 0;
 
   constructor(target: Target) {
@@ -67,7 +67,7 @@ export class Attacker {
     return this.target.isShort ? short : full;
   }
 
-  /** Undefined when nobody accepts it, or the flood is over. */
+  /** Undefined when the connection is not accepted, or the flood is over. */
   connect({ from = ATTACKER_ADDRESS, port = this.target.port }: Connecting = {}): Promise<net.Socket | undefined> {
     if (!this.isOn) return Promise.resolve(undefined);
     const socket = net.connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
@@ -82,7 +82,7 @@ export class Attacker {
   keep(socket: net.Socket): void {
     this.#connections += 1;
     this.#open.add(socket);
-    // Refused, reset by the sidecar, or by us at the end.
+    // Refused, reset by the sidecar, or reset by us at the end.
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#open.delete(socket);
@@ -90,7 +90,7 @@ export class Attacker {
     });
   }
 
-  /** Opens many; fewer when some are refused. */
+  /** Opens many; fewer if some are refused. */
   async connectMany(count: number, connecting?: Connecting): Promise<net.Socket[]> {
     const sockets: net.Socket[] = [];
     let left = count;
@@ -121,7 +121,7 @@ export class Attacker {
     });
   }
 
-  /** Resolves when it is the turn of so many bytes. */
+  /** Resolves when the link has room for this many bytes. */
   async #passLink(bytes: number): Promise<void> {
     const nowMs = performance.now();
     const turnMs = Math.max(this.#linkFreeMs, nowMs);
@@ -137,7 +137,7 @@ export class Attacker {
     return await readAnswer(socket);
   }
 
-  /** Several at a time, each again and again until the flood is over. `act` says whether all went well. */
+  /** Several at a time, each in a loop until the flood is over. `act` returns whether all went well. */
   async repeat(count: number, act: (nth: number) => Promise<boolean>): Promise<void> {
     const one = async (nth: number): Promise<void> => {
       while (this.isOn) if (!(await act(nth))) await sleep(PAUSE_AFTER_REFUSAL_MS);
@@ -145,7 +145,7 @@ export class Attacker {
     await Promise.all(Array.from({ length: count }, (_, nth) => one(nth)));
   }
 
-  /** The same, with a connection for each that is opened anew when it has been closed. */
+  /** The same, with a connection for each, reopened whenever it is closed. */
   async repeatOnConnections(
     count: number,
     act: (socket: net.Socket) => Promise<boolean>,
@@ -171,7 +171,7 @@ export class Attacker {
   }
 }
 
-/** What has left for the kernel: what waits in this process has cost nothing yet. */
+/** Bytes handed to the kernel: bytes queued in this process have cost nothing yet. */
 function sentBytes(socket: net.Socket): number {
   return Math.max(0, socket.bytesWritten - socket.writableLength);
 }

@@ -1,10 +1,10 @@
-/** The attacker of an abuse run as a process: it begins a flood and reports what it cost when it is told to stop. */
+/** The attacker of an abuse run as a process: it begins a flood and reports its cost when told to stop. */
 import os from 'node:os';
 import { obeyOrders } from '../channel.ts';
 import { FLOODS } from '../floods/all-floods.ts';
 import { Attacker, type Target } from './attacker.ts';
 
-/** An attacker has a machine of its own: here, it gets what is left of the processor. */
+/** A real attacker has a machine of its own: here it gets the remaining processor time. */
 os.setPriority(os.constants.priority.PRIORITY_LOW);
 
 interface Begin {
@@ -17,7 +17,6 @@ let attack: Promise<void> | undefined;
 let failure: Error | undefined;
 
 obeyOrders({
-  /** Resolves at once; the flood goes on. */
   begin: (argument) => {
     const { name, target } = argument as Begin;
     const flood = FLOODS.find((one) => one.name === name);
@@ -29,7 +28,7 @@ obeyOrders({
     });
   },
   cost: () => attacker?.cost,
-  /** Leaves by resets, as far as the flood has not left otherwise. */
+  /** Resets the connections that the flood has not closed. */
   end: async () => {
     attacker?.stop();
     await attack;

@@ -1,4 +1,4 @@
-/** Little that makes much work: bodies and messages of Comet that unpack, or parse, to very much. */
+/** Small inputs that cause much work: bodies and messages of Comet that inflate, or parse, to large data. */
 import zlib from 'node:zlib';
 import { OBJECT_PREFIX } from '../plant.ts';
 
@@ -11,20 +11,20 @@ export function doubleGzipBomb(): Buffer {
   return zlib.gzipSync(zlib.gzipSync(nestedArrays()));
 }
 
-/** A subscription to so many channels, e.g. `/d2/object/00000a`. */
+/** A subscription to this many channels, e.g. `/d2/object/00000a`. */
 export function subscription(channels: number): string {
   const names = Array.from({ length: channels }, (_, i) => `"${OBJECT_PREFIX}${i.toString(36)}"`);
   return `[{"channel":"/meta/subscribe","clientId":"none","id":"1","subscription":[${names.join(',')}]}]`;
 }
 
-/** So many calls in one body. */
+/** This many calls in one body. */
 export function manyMessages(count: number): string {
   const data = '"data":{"eventName":"E","rpcName":"P"}';
   const messages = Array.from({ length: count }, (_, i) => `{"channel":"/service/d2/rpc","id":"${i}",${data}}`);
   return `[${messages.join(',')}]`;
 }
 
-/** As a message of permessage-deflate (RFC 7692 section 7.2.1): without the four bytes at its end. */
+/** As a message of permessage-deflate (RFC 7692 section 7.2.1): without the last four bytes. */
 export function deflateMessage(text: string): Buffer {
   return zlib.deflateRawSync(text, { finishFlush: zlib.constants.Z_SYNC_FLUSH }).subarray(0, -4);
 }

@@ -9,7 +9,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Just below the largest body that is read. */
 const UNFINISHED_BYTES = MEBIBYTE - 100;
 
-/** Bodies that cost much to read, sent again and again, each after the answer to the one before it. */
+/** Bodies that are expensive to read, sent in a loop, each after the answer to the previous one. */
 function bodiesInALoop(make: () => Buffer, from?: string): Flood['attack'] {
   return async (attacker) => {
     const request = make();

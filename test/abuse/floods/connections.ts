@@ -7,7 +7,7 @@ import { toHead, toPost } from './requests.ts';
 /** One address has too few ports for all connections of a flood. */
 const ADDRESSES = 16;
 const UPLOAD_BYTES = 100_000_000;
-/** How much of an upload is sent after its answer, before the client begins anew. */
+/** How much of an upload is sent after its answer, before the client reconnects. */
 const AFTER_ANSWER_CHUNKS = 64;
 const MAX_SESSIONS = 1_000;
 

@@ -4,19 +4,19 @@ export interface Flood {
   readonly name: string;
   /** What the attacker does, for --list. */
   readonly what: string;
-  /** `tls`: clients speak TLS. `monitor`: the monitoring port asks for passwords, and an honest reader counts as an honest user. */
+  /** `tls`: clients speak TLS. `monitor`: the monitoring port requires passwords, and an honest reader is measured like an honest user. */
   readonly setting?: 'tls' | 'monitor';
-  /** How much memory may grow; without it, up to what the cgroup allows. */
+  /** Permitted growth of memory; without it, up to the limit of the cgroup. */
   readonly maxGrowthBytes?: number;
-  /** Sessions that the sidecar may know afterwards. */
+  /** Sessions that the sidecar may track afterwards. */
   readonly maxSessions?: number;
   /**
-   * How much slower than in calm the others' worst call may be; 200 ms unless it is given. More where hundreds of connections come at one
-   * moment: accepting them takes its time, once.
+   * By how much the others' slowest call may exceed that in calm; 200 ms by default. More where hundreds of connections arrive at
+   * once: accepting them takes its time.
    */
   readonly worstPlusMs?: number;
-  /** How much longer a read of the monitoring port may take than other bounds say. */
+  /** Extra time for a read of the monitoring port, beyond the other bounds. */
   readonly monitorWaitMs?: number;
-  /** Until `attacker.isOn` is false; connections that are open then are reset. */
+  /** Runs until `attacker.isOn` is false; then open connections are reset. */
   attack(attacker: Attacker): Promise<void>;
 }

@@ -10,7 +10,7 @@ export const MONITORING_PORT: readonly Flood[] = [
     name: 'monitor-idle',
     what: '1,000 idle connections of one address to the monitoring port; one that is closed is opened again after a second',
     setting: 'monitor',
-    // Checking a password takes 0.3 s of a processor, which accepting and closing a thousand connections shares.
+    // Verifying a password takes 0.3 s of a processor, shared with accepting and closing a thousand connections.
     monitorWaitMs: 500,
     attack: async (attacker) => {
       const { monitorPort } = attacker.target;
@@ -28,7 +28,7 @@ export const MONITORING_PORT: readonly Flood[] = [
     name: 'monitor-passwords',
     what: '540 wrong passwords at the monitoring port, four from each of 135 addresses',
     setting: 'monitor',
-    // At most three verifications are in front of a right one, and each takes about half a second.
+    // At most three verifications are queued before a valid one, and each takes about half a second.
     monitorWaitMs: 1_500,
     attack: async (attacker) => {
       const { monitorPort } = attacker.target;

@@ -11,7 +11,7 @@ const REQUESTS = 200_000;
 /** Until the first request is held. */
 const BEFORE_THE_REST_MS = 100;
 
-/** A held request in the absolute form, which takes the gateway, and large heads sent behind it. */
+/** A held request in absolute form, which takes the gateway, and large heads sent after it. */
 function largeHeads(connections: number): Flood['attack'] {
   return async (attacker) => {
     const fields = Array.from({ length: FIELDS }, (_, i) => [`X-${100 + i}`, FIELD_VALUE]);
@@ -34,7 +34,7 @@ async function sendBytewise(attacker: Attacker, text: string): Promise<void> {
   await attacker.pause(BEFORE_THE_REST_MS);
   for (const byte of text) {
     await Promise.all(sockets.map((socket) => attacker.write(socket, byte)));
-    // The next byte goes into a packet of its own.
+    // So that the next byte goes into a packet of its own.
     await new Promise((resolve) => setImmediate(resolve));
     if (!attacker.isOn) return;
   }

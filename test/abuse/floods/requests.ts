@@ -1,12 +1,12 @@
-/** Heads of requests, with the body behind them. */
+/** Heads of requests, followed by their body. */
 import { ATTACKER_CREDENTIAL, COMET_PATH } from '../plant.ts';
 
 export type Fields = Readonly<Record<string, string | number>>;
 
-/** The fields by which the upstream knows the attacker. */
+/** The fields by which the upstream recognises the attacker. */
 export const KNOWN: Fields = { Authorization: ATTACKER_CREDENTIAL };
 
-/** The monitoring port wants to be asked for by its address. */
+/** The monitoring port accepts only its own address as Host. */
 export function toHead(startLine: string, fields: Fields = {}): string {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${startLine} HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines.join('')}\r\n`;

@@ -15,7 +15,7 @@ async function trickle(attacker: Attacker, sockets: readonly { write(text: strin
   }
 }
 
-/** The same on many connections, which then stay. */
+/** The same on many connections, which then stay open. */
 function onMany(full: number, short: number, bytes: (nth: number) => string | Buffer): Flood['attack'] {
   return async (attacker) => {
     const sockets = await attacker.connectMany(attacker.count(full, short));

@@ -6,7 +6,7 @@ import type { Attacker } from '../attacker/attacker.ts';
 import { ATTACKER_ADDRESS } from '../plant.ts';
 import type { Flood } from './flood.ts';
 
-/** The first message of a TLS client, which costs nothing to send again. */
+/** The first message of a TLS client, which is cheap to repeat. */
 async function recordClientHello(): Promise<Buffer> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -33,7 +33,7 @@ async function sendHellos(attacker: Attacker): Promise<void> {
   });
 }
 
-/** TLS 1.2 has renegotiation; each refused one ends the connection, and the next one begins. */
+/** TLS 1.2 has renegotiation; each refused one ends the connection, and the next attempt opens another. */
 async function renegotiate(attacker: Attacker): Promise<void> {
   await attacker.repeat(attacker.count(20, 10), async () => {
     const raw = await attacker.connect({ from: ATTACKER_ADDRESS });

@@ -23,7 +23,7 @@ const UPGRADE = toHead(`GET ${COMET_PATH}`, {
   'Sec-WebSocket-Extensions': 'permessage-deflate',
 });
 
-/** A frame of a client. `flags` in place of those of a whole plain message. */
+/** A frame of a client. `flags` replace those of a whole plain message. */
 function frame(opcode: number, payload: Buffer, flags = FIN): Buffer {
   const bytes = toFrame(opcode, payload, MASK);
   bytes[0] = flags | opcode;
@@ -56,7 +56,7 @@ async function open(attacker: Attacker, isLogin: boolean, connecting?: Connectin
     socket.write(bytes);
     if (!(await nextData(socket))) return undefined;
   }
-  // Nothing that comes is of interest.
+  // Received data is ignored.
   socket.resume();
   return socket;
 }
@@ -76,21 +76,21 @@ function bombs(isLogin: boolean): Flood['attack'] {
   };
 }
 
-/** The same bytes on many WebSockets, as fast as they are taken. */
+/** The same bytes on many WebSockets, as fast as they are accepted. */
 async function stream(attacker: Attacker, begin: Buffer, unit: Buffer, from: string): Promise<void> {
   const chunk = Buffer.concat(Array.from({ length: Math.ceil(CHUNK_BYTES / unit.length) }, () => unit));
   await attacker.repeat(attacker.count(20, 8), async () => {
     const socket = await open(attacker, true, { from });
     if (socket === undefined || !(await attacker.write(socket, begin))) return false;
     while (await attacker.write(socket, chunk)) {
-      // Also with a socket that takes everything at once, others have their turn.
+      // Yields even if the socket accepts everything at once.
       await new Promise((resolve) => setImmediate(resolve));
     }
     return false;
   });
 }
 
-/** A whole message that fills the window of permessage-deflate, and one that never ends, in fragments. */
+/** A whole message that fills the window of permessage-deflate, and a fragmented one that never ends. */
 async function fillWindows(attacker: Attacker): Promise<void> {
   const noise = Buffer.from(Array.from({ length: WINDOW_BYTES }, (_, i) => 32 + (((i * 2_654_435_761) >>> 16) % 90)));
   const whole = frame(OPCODES.text, deflateMessage(noise.toString('latin1')), FIN | COMPRESSED);

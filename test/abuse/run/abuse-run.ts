@@ -15,7 +15,7 @@ export interface AbuseRunParts {
   readonly users: OrderedProcess;
   readonly isShort: boolean;
   startAttacker(): Promise<OrderedProcess>;
-  /** Told of each phase, and twice a second within it. */
+  /** Called for each phase, and twice a second within it. */
   onProgress(phase: string, residentBytes: number | undefined): void;
 }
 
@@ -32,11 +32,11 @@ const SHORT: Times = { warmUpMs: 300, calmMs: 1_500, floodMs: 2_500, recoveryMs:
 const LOOK_MS = 100;
 const PROGRESS_MS = 500;
 const ORDER_TIMEOUT_MS = 10_000;
-/** Longer than a call of a user may take. */
+/** Longer than a user's call may take. */
 const USERS_TIMEOUT_MS = 60_000;
-/** Users open connections of their own now and then. */
+/** Users open new connections now and then. */
 const DESCRIPTOR_TOLERANCE = 8;
-/** How long counters may be behind the last answer. */
+/** How far counters may lag the last answer. */
 const COUNT_TIMEOUT_MS = 3_000;
 
 /** One flood against a sidecar of its own, beside honest users: calm, flood, recovery. */
@@ -51,7 +51,7 @@ export class AbuseRun {
 
   async flood(flood: Flood): Promise<FloodResult> {
     const { sidecar: parts, startAttacker } = this.#parts;
-    // A process for each flood: what the one before it has left in memory costs this one nothing.
+    // A new process for each flood, so that memory of the previous one does not count.
     const [sidecar, attacker] = await Promise.all([AbuseSidecar.start(parts, flood.setting), startAttacker()]);
     try {
       return await this.#flood(flood, sidecar, attacker);
@@ -108,7 +108,7 @@ export class AbuseRun {
     }
   }
 
-  /** Waits until the descriptors of the attacker are closed. */
+  /** Waits until the descriptors of the attacker's connections are closed. */
   async #recover(sidecar: AbuseSidecar, calmDescriptors: number) {
     await this.#parts.users.order('phase', ORDER_TIMEOUT_MS, RECOVERY);
     const startedMs = performance.now();
@@ -134,7 +134,7 @@ export class AbuseRun {
         await sleep(LOOK_MS);
       }
     } catch {
-      // It has ended, or does not answer: then these numbers are not known, which the verdict tells.
+      // It has ended, or does not answer: these numbers are unknown, and the verdict says so.
       return { countedValues: undefined, sessions: undefined };
     }
   }

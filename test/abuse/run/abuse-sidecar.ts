@@ -20,16 +20,16 @@ export interface SidecarParts {
   readonly folder: string;
   readonly upstreamPort: number;
   readonly cgroup: MemoryCgroup | undefined;
-  /** The core that it has for itself; undefined: shared with all others. */
+  /** Its dedicated core; undefined: shared with all others. */
   readonly core: number | undefined;
 }
 
 const SCRAPE_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 5_000;
-/** Short, so that a run sees the end of clients that only these limits end. All other limits are the defaults. */
+/** Short, so that a run sees clients ended that only these limits end. All other limits are the defaults. */
 const TIMEOUTS = { halfClosed: '3s', idle: '5s' };
 
-/** A sidecar as the image starts it, known by its ports and /proc only. */
+/** A sidecar started like the image, observed only through its ports and /proc. */
 export class AbuseSidecar {
   readonly pid: number;
   readonly port: number;
@@ -82,7 +82,7 @@ export class AbuseSidecar {
     return hasEnded(this.#child);
   }
 
-  /** How it ended, and the end of what it has printed. */
+  /** How it ended, and its last output. */
   get lastWords(): string {
     const { exitCode, signalCode } = this.#child;
     const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
@@ -90,7 +90,7 @@ export class AbuseSidecar {
     return `${how}: ${lines.find((line) => line.startsWith('FATAL')) ?? lines.slice(-3).join(' ')}`.slice(0, 300);
   }
 
-  /** What it says of itself on the monitoring port. */
+  /** Its metrics. */
   async scrape(): Promise<Samples> {
     const [reader = ''] = MONITOR_READERS;
     const response = await fetch(`http://127.0.0.1:${this.monitorPort}/metrics`, {
@@ -123,7 +123,7 @@ function makeCertificate(folder: string): { readonly certFile: string; readonly 
   return { certFile, keyFile };
 }
 
-/** All readers have one password, whose hash the sidecar makes. */
+/** All readers share one password, whose hash the sidecar creates. */
 function writeUsers(main: string, folder: string): string {
   const options = { input: `${MONITOR_PASSWORD}\n`, encoding: 'utf8' } as const;
   const { stdout, stderr, status } = spawnSync(process.execPath, [main, 'passwd', 'reader'], options);

@@ -1,4 +1,4 @@
-/** What other programs of the machine take of the core that the sidecar has for itself. From /proc/stat (proc(5)). */
+/** Time that other programs take of the sidecar's core. From /proc/stat (proc(5)). */
 import { readFileSync } from 'node:fs';
 import { parseStat } from '../../bench/load/proc.ts';
 
@@ -12,11 +12,11 @@ export class CoreWatch {
   readonly #core: number | undefined;
   readonly #pid: number;
   readonly #timer: NodeJS.Timeout;
-  /** Since the start, in ms, at the last looks. */
+  /** Since the start, in ms, at the last samples. */
   readonly #looks: number[] = [];
   #mostLostMs = 0;
 
-  /** Without a core of its own nothing is known, and nothing counts as lost. */
+  /** Without a dedicated core nothing is known, and nothing counts as lost. */
   constructor(core: number | undefined, pid: number) {
     this.#core = core;
     this.#pid = pid;
@@ -24,7 +24,7 @@ export class CoreWatch {
     this.#look();
   }
 
-  /** The most that a second had of others. */
+  /** The largest share of others in any second. */
   get mostLostMs(): number {
     return this.#mostLostMs;
   }
@@ -49,7 +49,7 @@ export class CoreWatch {
   }
 }
 
-/** Time that a core was in programs, or that its host took from it. Without interrupts: those of the sidecar's sockets are among them. */
+/** Time that a core ran programs, or that its host stole. Without interrupts: those of the sidecar's sockets are among them. */
 export function parseBusyMs(stat: string, core: number): number {
   const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(stat)?.[1];
   if (line === undefined) throw new Error(`no core ${core} in /proc/stat`);

@@ -1,4 +1,4 @@
-/** A memory cgroup of our own, as a Pod has one: cgroup v2 (`memory.max`) or v1 (`memory.limit_in_bytes`). */
+/** A memory cgroup like that of a Pod: cgroup v2 (`memory.max`) or v1 (`memory.limit_in_bytes`). */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from '../../bench/load/processes.ts';
@@ -13,7 +13,7 @@ export class MemoryCgroup {
     this.#folder = folder;
   }
 
-  /** Undefined where the machine does not allow it: no root, no controller for memory, cgroups that cannot be written. */
+  /** Undefined where the machine does not allow it: no root, no memory controller, read-only cgroups. */
   static create(limitBytes: number): MemoryCgroup | undefined {
     for (const parent of findParents()) {
       const folder = path.join(parent, `d2-abuse-${process.pid}`);
@@ -29,7 +29,7 @@ export class MemoryCgroup {
     return undefined;
   }
 
-  /** The same command, which enters the cgroup before its program begins. */
+  /** The same command, wrapped so that it enters the cgroup first. */
   within({ file, args, ...rest }: Command): Command {
     const enter = 'echo $$ > "$0" && exec "$@"';
     return { file: '/bin/sh', args: ['-c', enter, path.join(this.#folder, 'cgroup.procs'), file, ...args], ...rest };
@@ -60,12 +60,12 @@ export class MemoryCgroup {
   }
 
   #write(file: string, value: number): void {
-    // Without O_CREAT: a file that the kernel has not made is a controller that is not there.
+    // Without O_CREAT: a file that the kernel has not made means a missing controller.
     writeFileSync(path.join(this.#folder, file), `${value}`, { flag: 'r+' });
   }
 }
 
-/** Folders in which a cgroup could be made: below our own, so that limits of the container hold, else at the top. */
+/** Candidate parents of the cgroup: below our own, so that limits of the container hold, or at the top. */
 function findParents(): string[] {
   try {
     return toParents(readFileSync('/proc/self/mountinfo', 'latin1'), readFileSync('/proc/self/cgroup', 'latin1'));

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const LOOK_MS = 100;
 
-/** Watches one process from a moment on. */
+/** Watches one process from now on. */
 export class MemoryWatch {
   readonly startBytes: number;
   readonly #pid: number;
   readonly #timer: NodeJS.Timeout;
-  /** Whether VmHWM began anew, so that a peak between two looks is seen as well. */
+  /** Whether VmHWM was reset, so that a peak between two samples is seen as well. */
   readonly #hasFreshPeak: boolean;
   #peakBytes: number;
 
@@ -20,7 +20,7 @@ export class MemoryWatch {
     this.#timer = setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** The highest so far. A process that has ended keeps what was seen last. */
+  /** The highest value so far. For an ended process, the last known one. */
   get peakBytes(): number {
     this.#look();
     return this.#peakBytes;
@@ -48,7 +48,6 @@ export function residentBytes(pid: number): number | undefined {
   return status === undefined ? undefined : fieldOf(status, 'VmRSS');
 }
 
-/** Undefined for a process that has ended. */
 export function openDescriptors(pid: number): number | undefined {
   try {
     return readdirSync(`/proc/${pid}/fd`).length;

@@ -10,7 +10,7 @@ interface Waiting {
 
 const START_TIMEOUT_MS = 20_000;
 
-/** A process of the run's own that takes orders, e.g. `users/main.js`. */
+/** A process of the run that carries out orders, e.g. `users/main.js`. */
 export class OrderedProcess {
   readonly #name: string;
   readonly #child: ChildProcess;
@@ -33,7 +33,7 @@ export class OrderedProcess {
     return one;
   }
 
-  /** Resolves to what the process answers. Rejects with its error, when it ends, or after `timeoutMs`. */
+  /** Resolves to the answer of the process. Rejects with its error, when it ends, or after `timeoutMs`. */
   async order<T>(kind: string, timeoutMs: number, argument?: unknown): Promise<T> {
     this.#number += 1;
     const number = this.#number;

@@ -44,19 +44,19 @@ describe('missedBounds', () => {
     ['900 left open', toResult({ overAfterMs: undefined, leftOpen: 900 })],
     ['values', toResult({ countedValues: 4 })],
     ['101 sessions', toResult({ sessions: 101 })],
-  ])('tells: %s', (missed, result) => {
+  ])('contains: %s', (missed, result) => {
     expect(missedBounds(FLOOD, result)).toEqual([missed]);
   });
 
-  it('does not blame the sidecar for a delay that calls past it have as well', () => {
+  it('does not blame the sidecar for a delay that direct calls have as well', () => {
     expect(missedBounds(FLOOD, toResult({}, calls(2, 500), calls(1, 400)))).toEqual([]);
   });
 
-  it('does not blame the sidecar for what other programs took of its core', () => {
+  it('does not blame the sidecar for processor time that other programs took', () => {
     expect(missedBounds(FLOOD, toResult({ lostMs: 300 }, calls(2, 500)))).toEqual([]);
   });
 
-  it('judges the honest reader where the flood is about the monitoring port', () => {
+  it('judges the honest reader when the flood is aimed at the monitoring port', () => {
     expect(missedBounds({ ...FLOOD, setting: 'monitor' }, toResult({}))).toEqual(['no monitor']);
   });
 });

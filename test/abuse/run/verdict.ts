@@ -4,7 +4,7 @@ import { CALM, FLOOD } from '../phases.ts';
 import type { CallSummary } from '../users/call-log.ts';
 import type { FloodResult } from './flood-result.ts';
 
-/** As in the manifests for Kubernetes. In a cgroup, the kernel sees to it. */
+/** As in the manifests for Kubernetes. In a cgroup, the kernel enforces it. */
 export const MEMORY_BYTES = 512 * 1024 * 1024;
 const P50_TIMES = 3;
 const P50_PLUS_MS = 25;
@@ -16,18 +16,18 @@ export function callsOf({ users }: FloodResult, kind: string, phase: string): Ca
   return users.calls[kind]?.[phase] ?? NO_CALLS;
 }
 
-/** In all phases: nothing may fail before or after a flood either. */
+/** In all phases: no call may fail before or after a flood either. */
 export function failedOf({ users }: FloodResult, kind: string): number {
   return Object.values(users.calls[kind] ?? {}).reduce((sum, one) => sum + one.failed, 0);
 }
 
-/** By how much calls past the sidecar, or the users' own event loop, were slower than in calm: no delay of the sidecar's. */
+/** By how much direct calls, or the users' own event loop, were slower than in calm: not the sidecar's delay. */
 function foreignDelayMs(result: FloodResult, figure: 'p50Ms' | 'worstMs'): number {
   const delay = (kind: string) => callsOf(result, kind, FLOOD)[figure] - callsOf(result, kind, CALM)[figure];
   return Math.max(0, delay('upstream'), delay('users'));
 }
 
-/** The bounds that were missed, e.g. `worst call`; none is good. */
+/** The missed bounds, e.g. `worst call`; empty is good. */
 export function missedBounds(flood: Flood, result: FloodResult): string[] {
   const missed: string[] = [];
   const { lastWords, countedValues, sessions, users } = result;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ATTACKER_LOGIN, OBJECT_PREFIX } from '../plant.ts';
 
-/** A connect is held so long, and is then answered with a value of each object that the client monitors. */
+/** A connect is held this long, and then answered with a value of each object that the client monitors. */
 const HOLD_MS = 50;
 const MAX_CLIENTS = 10_000;
 
@@ -9,13 +9,13 @@ export type Message = Record<string, unknown>;
 
 export interface BayeuxAnswer {
   readonly delayMs: number;
-  /** To be called when the delay is over. */
+  /** To be called after the delay. */
   messages(): readonly Message[];
 }
 
-/** As much of the Bayeux protocol as the honest user and the floods need. */
+/** The part of the Bayeux protocol that the honest user and the floods need. */
 export class Bayeux {
-  /** Monitored channels by client id; the oldest client goes when there are too many. */
+  /** Monitored channels by client id; when there are too many, the oldest client is evicted. */
   readonly #clients = new Map<string, Set<string>>();
 
   answer(text: string, isKnown: boolean): BayeuxAnswer {

@@ -9,12 +9,12 @@ import { isKnown } from './site.ts';
 /** RFC 6455 section 1.3. */
 const ACCEPT_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Messages of a connection that are answered; the honest user has no such limit. */
+/** Number of answered messages on a connection; unlimited for the honest user. */
 const MAX_ANSWERED = 8;
 
 /**
- * A WebSocket, accepted for everybody: who may do what is said by the handshake of Bayeux. It answers some plain messages, up to the
- * first frame that is compressed or fragmented. From there on it reads and drops, so that it is never slower than the sidecar.
+ * A WebSocket, accepted for every client: the Bayeux handshake authenticates. It answers some plain messages, up to the
+ * first frame that is compressed or fragmented. From then on it reads and drops, so that it is never slower than the sidecar.
  */
 export function acceptCometSocket(request: IncomingMessage, socket: Duplex, bayeux: Bayeux): void {
   const { 'sec-websocket-key': key = '', 'sec-websocket-extensions': offered = '' } = request.headers;

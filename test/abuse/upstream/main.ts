@@ -1,4 +1,4 @@
-/** The upstream of an abuse run as a process: it answers what plant.ts names, and 401 to all others. */
+/** The upstream of an abuse run as a process: it answers the users of plant.ts, and 401 to all others. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -14,9 +14,9 @@ import {
 import type { Bayeux } from './bayeux.ts';
 
 const LARGE = Buffer.alloc(LARGE_BYTES, 'x');
-/** A refused upload above this is not read: the connection ends after the answer, as Tomcat ends it. */
+/** A larger refused upload is not read: the connection ends after the answer, as with Tomcat. */
 const SWALLOWED_BYTES = 64 * 1024;
-/** Larger Comet bodies are read and accepted, but not looked at: what they mean is the sidecar's trouble. */
+/** Larger Comet bodies are read and accepted, but not parsed: that is the sidecar's problem. */
 const PARSED_BYTES = 16 * 1024;
 
 export function createSite(bayeux: Bayeux): RequestListener {
@@ -37,7 +37,7 @@ export function createSite(bayeux: Bayeux): RequestListener {
   };
 }
 
-/** The path also out of the absolute form (RFC 9112 section 3.2.2). */
+/** The path, also from the absolute form (RFC 9112 section 3.2.2). */
 function toPath(target: string): string {
   return target.replace(/^http:\/\/[^/]*/, '');
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CallLog } from './call-log.ts';
 
 describe('CallLog', () => {
-  it('has the median, the worst and the failures of each kind and phase', () => {
+  it('has the median, the maximum and the failures of each kind and phase', () => {
     const log = new CallLog();
     for (const tookMs of [5, 1, 9]) log.add('calls', 'calm', { tookMs, isFailed: false });
     log.add('calls', 'flood', { tookMs: 30_000, isFailed: true });

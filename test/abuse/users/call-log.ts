@@ -1,4 +1,4 @@
-/** What users noticed of one kind of call in one phase. Times in ms. */
+/** What users experienced with one kind of call in one phase. Times in ms. */
 export interface CallSummary {
   readonly count: number;
   readonly failed: number;
@@ -18,7 +18,7 @@ interface Calls {
 export class CallLog {
   readonly #kinds = new Map<string, Map<string, Calls>>();
 
-  /** A failed call took as long as its user waited for nothing. */
+  /** A failed call counts with the time that its user waited in vain. */
   add(
     kind: string,
     phase: string,

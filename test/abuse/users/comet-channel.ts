@@ -23,7 +23,7 @@ const UPGRADE = [
 export class CometChannel {
   readonly #socket: net.Socket;
   readonly #frames = new FrameReader(false);
-  /** Settles the message that is waited for. */
+  /** Settles the pending message. */
   #settle: ((text: string | Error) => void) | undefined;
 
   private constructor(socket: net.Socket) {
@@ -39,7 +39,7 @@ export class CometChannel {
     const channel = new CometChannel(socket);
     socket.write(UPGRADE);
     const [chunk] = (await once(socket, 'data')) as [Buffer];
-    // The upstream says nothing more before it is asked, and its head is small.
+    // The upstream says nothing more before the next message, and its head is small.
     const head = chunk.toString('latin1');
     if (!head.startsWith('HTTP/1.1 101 ') || !head.endsWith('\r\n\r\n')) throw new Error('the WebSocket was refused');
     socket.on('data', (bytes: Buffer) => {

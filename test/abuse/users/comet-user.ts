@@ -38,7 +38,7 @@ export class CometUser {
     if (subscribed?.successful !== true) throw new Error('the honest Comet user was refused');
   }
 
-  /** Connects again and again until `stop`. */
+  /** Connects in a loop until `stop`. */
   async poll(): Promise<void> {
     while (this.#isOn) {
       try {

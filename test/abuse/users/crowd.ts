@@ -8,20 +8,20 @@ import { HonestCalls, type Ports } from './honest-calls.ts';
 import { LoopWatch } from './loop-watch.ts';
 
 export interface CrowdParts extends Ports {
-  /** Whether somebody reads the monitoring port as well, with a password. */
+  /** Whether a user reads the monitoring port as well, with a password. */
   readonly readsMonitor: boolean;
 }
 
 export interface CrowdResult {
   readonly calls: Summaries;
-  /** Values that came to the Comet users, one by long-polling and one by WebSocket. */
+  /** Values received by the Comet users, one by long-polling and one by WebSocket. */
   readonly values: number;
   /** The first failures, e.g. `calls: answered 503`. */
   readonly failures: readonly string[];
 }
 
 const USERS = 32;
-/** Well above the bound of the median: a call that takes longer than this delays the next one of its user. */
+/** Well above the bound of the median: a longer call delays the next one of its user. */
 const CALL_EVERY_MS = 100;
 const CONNECT_EVERY_MS = 200;
 const DIRECT_EVERY_MS = 50;
@@ -37,8 +37,8 @@ interface Schedule {
 }
 
 /**
- * Small calls at a steady rate. A call is due at its time, whether the one before it on its connection is answered or not, and its
- * duration counts from then: all calls of a second notice a pause of that second.
+ * Small calls at a steady rate. A call is due at its time, whether the previous one on its connection is answered or not, and its
+ * duration counts from then: all calls of a second notice a pause in that second.
  */
 export class Crowd {
   readonly #calls: HonestCalls;
@@ -66,12 +66,12 @@ export class Crowd {
     this.#working = [...this.#schedules().map((one) => this.#keep(one)), ...polling];
   }
 
-  /** Calls that are due from now on count for this phase. */
+  /** Calls due from now on count for this phase. */
   enter(phase: string): void {
     this.#phase = phase;
   }
 
-  /** Lets open calls come to their end. */
+  /** Lets open calls finish. */
   async end(): Promise<CrowdResult> {
     this.#isOn = false;
     for (const user of this.#comet) user.stop();
@@ -129,7 +129,7 @@ export class Crowd {
         () => undefined,
         (error: Error) => error,
       );
-      // A call that the flood has caught belongs to the flood.
+      // A call that was in progress when the flood began counts for the flood.
       const isCaught = phase === CALM && this.#phase !== CALM;
       this.#add({ kind, phase: isCaught ? FLOOD : phase, tookMs: performance.now() - fromMs, cause });
       dueMs += everyMs;

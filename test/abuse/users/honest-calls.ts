@@ -10,10 +10,10 @@ export interface Ports {
   readonly isTls: boolean;
 }
 
-/** A call that has no answer by then has failed. */
+/** A call without an answer by then has failed. */
 const TIMEOUT_MS = 30_000;
 
-/** What honest users ask for. All reject for an answer that is not 200, and for none. */
+/** The calls of honest users. All reject for any answer except 200, and for none. */
 export class HonestCalls {
   readonly #ports: Ports;
   readonly #agents: http.Agent[] = [];
@@ -22,7 +22,7 @@ export class HonestCalls {
     this.#ports = ports;
   }
 
-  /** A connection that is kept. */
+  /** A kept connection. */
   newConnection(): http.Agent {
     const options = { keepAlive: true, maxSockets: 1 };
     const agent = this.#ports.isTls ? new https.Agent(options) : new http.Agent(options);
@@ -30,14 +30,14 @@ export class HonestCalls {
     return agent;
   }
 
-  /** The same, past the sidecar. */
+  /** The same, directly to the upstream. */
   newDirectConnection(): http.Agent {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     this.#agents.push(agent);
     return agent;
   }
 
-  /** `agent` false: over a connection of its own. */
+  /** `agent` false: over a new connection. */
   async rpc(agent: http.Agent | false): Promise<void> {
     await this.post(agent, RPC_PATH, '[]');
   }

@@ -1,6 +1,6 @@
 const EVERY_MS = 20;
 
-/** Tells how late timers of this process are: what the users would take for the sidecar's delay although it is their own. */
+/** Measures how late timers of this process are: delay that is the users' own, not the sidecar's. */
 export class LoopWatch {
   readonly #timer: NodeJS.Timeout;
 

@@ -1,4 +1,4 @@
-/** The honest users of an abuse run, in a process of their own, so that what they measure is no event loop but the sidecar's. */
+/** The honest users of an abuse run, in a process of their own, so that no other event loop affects what they measure. */
 import { obeyOrders } from '../channel.ts';
 import { Crowd, type CrowdParts } from './crowd.ts';
 
@@ -6,7 +6,7 @@ let crowd: Crowd | undefined;
 
 obeyOrders({
   begin: async (parts) => {
-    // Of a flood that could not be measured.
+    // For a flood that could not be measured.
     void crowd?.end();
     crowd = new Crowd(parts as CrowdParts);
     await crowd.begin();

@@ -1,4 +1,4 @@
-/** Where things are, whether this runs as source or compiled. */
+/** Paths, whether this runs as source or compiled. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 

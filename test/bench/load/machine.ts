@@ -1,4 +1,4 @@
-/** The machine that is measured on, and who runs where. */
+/** The measuring machine, and the cores of its programs. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
@@ -33,7 +33,7 @@ export function describeMachine(peerCore: number | undefined): Machine {
   ];
 }
 
-/** What a program says of itself, e.g. `1.22.1`; nginx says it on standard error, and wrk calls it a failure. */
+/** The version that a program prints, e.g. `1.22.1`; nginx prints it on standard error, and wrk exits with an error. */
 function versionOf(program: string, argument: string): string | undefined {
   const file = findFile(program);
   if (file === undefined) return undefined;
@@ -47,8 +47,8 @@ function packageVersion(name: string): string {
 }
 
 /**
- * Leaves one core to the peers and takes the harness, with all that it will start, to the others. The core for peers;
- * undefined where there is one only, or no `taskset`.
+ * Reserves one core for the peers and moves the harness, with everything it starts, to the others. Returns the peers' core;
+ * undefined if there is only one, or no `taskset`.
  */
 export function takeCores(): number | undefined {
   const cores = readCores();
@@ -63,7 +63,7 @@ function readCores(): number[] {
   return parseCores(/^Cpus_allowed_list:\s+(.+)$/m.exec(status)?.[1] ?? '');
 }
 
-/** Numbers of a list as the kernel writes it: `0-2,5` gives 0, 1, 2, 5. */
+/** Numbers of a list in the kernel's format: `0-2,5` gives 0, 1, 2, 5. */
 export function parseCores(list: string): number[] {
   return list
     .split(',')

@@ -1,7 +1,7 @@
 /**
- * The load benchmarks: `npm run bench`. Starts every peer that is installed and loads them in turn, in rounds, in one run.
- * Progress goes to standard error, tables to standard output. This folder is compiled into dist-bench/ on its own, and knows
- * the sidecar only as it is built and by what it answers. To be read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
+ * The load benchmarks: `npm run bench`. Starts every installed peer and loads them in turn, in rounds, in one run.
+ * Progress goes to standard error, tables to standard output. This folder is compiled into dist-bench/, and uses
+ * the sidecar only as built, through its ports. Read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -9,6 +9,7 @@ import path from 'node:path';
 import { describeMachine, takeCores } from './machine.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { ALL_PEERS } from './peers/all-peers.ts';
+import { createOldSidecar, OLD_NAME, SIDECAR } from './peers/node-peers.ts';
 import { findFile } from './peers/peer.ts';
 import { Processes } from './processes.ts';
 import { isReached, renderReport } from './report.ts';
@@ -17,9 +18,9 @@ import { Rig } from './rig.ts';
 import { runWorkload } from './run-workload.ts';
 import { spreadOf, toText } from './statistics.ts';
 import { ALL_WORKLOADS } from './workloads/all-workloads.ts';
-import type { Measured, Workload } from './workloads/workload.ts';
+import { type Measured, toContestants, type Workload } from './workloads/workload.ts';
 
-/** Gross loss, far above all noise: the sidecar is at about a fifth of plain http-proxy. */
+/** Gross loss, far above all noise: the sidecar needs about a fifth of plain http-proxy. */
 const SHORT_LIMIT = 0.5;
 
 async function run(args: readonly string[]): Promise<number> {
@@ -77,13 +78,22 @@ function judge(all: readonly Measured[]): number {
   return isWell ? 0 : 1;
 }
 
-function chooseWorkloads({ workloads }: Options): readonly Workload[] {
+function chooseWorkloads({ workloads, old }: Options): readonly Workload[] {
   refuseUnknown('--workload', workloads, ALL_WORKLOADS);
-  return ALL_WORKLOADS.filter(({ name }) => workloads?.includes(name) ?? true);
+  const chosen = ALL_WORKLOADS.filter(({ name }) => workloads?.includes(name) ?? true);
+  return old === undefined ? chosen : chosen.map((workload) => withOldSidecar(workload, path.resolve(old)));
+}
+
+/** The old build is measured right after the new one, so that conditions are most similar. */
+function withOldSidecar(workload: Workload, main: string): Workload {
+  const contestants = workload.contestants.flatMap((contestant) =>
+    contestant.name === SIDECAR.name ? [contestant, ...toContestants([createOldSidecar(main)])] : [contestant],
+  );
+  return { ...workload, contestants };
 }
 
 function checkPeers({ only }: Options): void {
-  refuseUnknown('--only', only, [{ name: 'direct' }, ...ALL_PEERS]);
+  refuseUnknown('--only', only, [{ name: 'direct' }, { name: OLD_NAME }, ...ALL_PEERS]);
 }
 
 function refuseUnknown(option: string, given: readonly string[] = [], known: readonly { name: string }[] = []): void {

@@ -10,20 +10,20 @@ function textOf(file: string): string {
   return readFileSync(path.join(ROOT_FOLDER, file), 'utf8');
 }
 
-describe('programs of Node', () => {
-  it.each(['Dockerfile', 'config/systemd/d2-sidecar.service'])('are started with what %s sets', (file) => {
+describe('the Node peers', () => {
+  it.each(['Dockerfile', 'config/systemd/d2-sidecar.service'])('start with the environment of %s', (file) => {
     for (const [name, value] of Object.entries(NODE_ENVIRONMENT)) expect(textOf(file)).toContain(`${name}=${value}`);
   });
 
   it.each([
     ['Dockerfile', '#!/usr/local/bin/node'],
     ['scripts/deb.mjs', '#!/usr/bin/node'],
-  ])('are started with the options that the first line has by %s', (file, interpreter) => {
+  ])('start with the options on the first line that %s writes', (file, interpreter) => {
     const [, options] = new RegExp(`${interpreter} ([^|']*)`).exec(textOf(file)) ?? [];
     expect(options?.split(' ')).toEqual(NODE_ARGS);
   });
 
-  it('are all started alike, the sidecar and the ones beside it', () => {
+  it('all start alike, the sidecar included', () => {
     expect(SIDECAR.command(SPOT).env).toEqual(NODE_ENVIRONMENT);
     expect(nodeProgram('raw-relay', 1, 3).env).toEqual(NODE_ENVIRONMENT);
     for (const { args } of [SIDECAR.command(SPOT), nodeProgram('raw-relay', 1, 3)]) {

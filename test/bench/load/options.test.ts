@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { parseOptions } from './options.ts';
 
-describe('the command line', () => {
+describe('the command line of the benchmark', () => {
   it('measures everything in seven rounds by default', () => {
     expect(parseOptions([])).toMatchObject({
       rounds: 7,
       seconds: 3,
       only: undefined,
       workloads: undefined,
+      old: undefined,
       short: false,
     });
   });
@@ -26,7 +27,7 @@ describe('the command line', () => {
     expect(options).toMatchObject({ rounds: 2, only: ['nginx', 'sidecar'], workloads: ['rpc'], markdown: 'a.md' });
   });
 
-  it('means the sidecar and plain http-proxy with --short, small RPCs only', () => {
+  it('with --short means the sidecar and plain http-proxy, small RPCs only', () => {
     expect(parseOptions(['--short'])).toMatchObject({
       rounds: 3,
       seconds: 2,
@@ -35,7 +36,7 @@ describe('the command line', () => {
     });
   });
 
-  it('refuses numbers that wrk would not take, and options that are none', () => {
+  it('refuses numbers that wrk would not take, and unknown options', () => {
     for (const seconds of ['0', '1.5', '-1', 'x', '']) {
       expect(() => parseOptions(['--seconds', seconds])).toThrow();
     }

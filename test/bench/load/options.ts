@@ -5,12 +5,14 @@ export interface Options {
   readonly rounds: number;
   /** Length of one measurement. */
   readonly seconds: number;
-  /** Names of peers and workloads to take; undefined: all. */
+  /** Names of peers and workloads to run; undefined: all. */
   readonly only: readonly string[] | undefined;
   readonly workloads: readonly string[] | undefined;
-  /** File that the tables are written to as well. */
+  /** `dist/main.js` of an older build, which takes part as the peer `old`. */
+  readonly old: string | undefined;
+  /** File that gets the tables as well. */
   readonly markdown: string | undefined;
-  /** Sidecar and plain http-proxy only, failing on gross loss. */
+  /** Sidecar and plain http-proxy only; fails on gross loss. */
   readonly short: boolean;
   readonly help: boolean;
 }
@@ -20,12 +22,13 @@ export const USAGE = `npm run bench -- [options]
   --seconds S         length of one measurement (default 3)
   --only a,b          only these peers
   --workload x,y      only these workloads
+  --old FILE          also an older build of the sidecar, by its dist/main.js, as the peer "old"
   --markdown FILE     write the tables there as well
   --short             20 s: sidecar and plain http-proxy; exit code 1 when their ratio is above 0.5
   --help              this, and the names of peers and workloads
 `;
 
-/** Throws for options that are none, and numbers that are not whole and positive. */
+/** Throws for unknown options, and numbers that are not whole and positive. */
 export function parseOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
@@ -34,6 +37,7 @@ export function parseOptions(args: readonly string[]): Options {
       seconds: { type: 'string' },
       only: { type: 'string' },
       workload: { type: 'string' },
+      old: { type: 'string' },
       markdown: { type: 'string' },
       short: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -45,6 +49,7 @@ export function parseOptions(args: readonly string[]): Options {
     seconds: toCount('seconds', values.seconds, short ? 2 : 3),
     only: toNames(values.only) ?? (short ? ['sidecar', 'http-proxy'] : undefined),
     workloads: toNames(values.workload) ?? (short ? ['rpc'] : undefined),
+    old: values.old,
     markdown: values.markdown,
     short,
     help: values.help,
@@ -53,7 +58,7 @@ export function parseOptions(args: readonly string[]): Options {
 
 function toCount(name: string, text: string | undefined, fallback: number): number {
   if (text === undefined) return fallback;
-  // wrk takes whole seconds only.
+  // wrk accepts whole seconds only.
   if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error(`--${name}: got ${text}, expected a whole number from 1 to 9999`);
   return Number(text);
 }

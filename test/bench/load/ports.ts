@@ -1,4 +1,4 @@
-/** Ports of this machine: free ones, and when somebody listens there. */
+/** Ports of this machine: finds free ones, and waits for listeners. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const POLL_MS = 2;
 const LISTEN_TIMEOUT_MS = 15_000;
 
-/** Ports that nobody listens on, all different. */
+/** Free ports, all different. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => server.listening || once(server, 'listening')));
@@ -15,7 +15,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** Waits until somebody listens; throws when `hasEnded` says that nobody will, or after 15 s. */
+/** Waits until the port accepts connections; throws when `hasEnded` returns true, or after 15 s. */
 export async function untilListening(port: number, hasEnded: () => boolean): Promise<void> {
   const deadline = performance.now() + LISTEN_TIMEOUT_MS;
   while (!(await canConnect(port))) {

@@ -5,21 +5,21 @@ const line = (pid: number, name: string, parent: number) =>
   `${pid} (${name}) S ${parent} 7 7 0 -1 4194304 900 5 0 0 120 30 4 6 20 0 11 0 5000 734003200 13500 18446744073709551615\n`;
 
 describe('a line of /proc/<pid>/stat', () => {
-  it('gives user and system time with that of ended children, in microseconds', () => {
+  it('gives user and system time in microseconds, ended children included', () => {
     expect(parseStat(line(42, 'node', 7))).toEqual({ pid: 42, parent: 7, cpuUs: 1_600_000 });
   });
 
-  it('may have blanks and brackets in the name', () => {
+  it('may have spaces and brackets in the name', () => {
     expect(parseStat(line(42, 'nginx: (w) 1 2', 7))).toEqual({ pid: 42, parent: 7, cpuUs: 1_600_000 });
   });
 
-  it('is refused when it is none', () => {
+  it('is refused when malformed', () => {
     expect(() => parseStat('42 (node) S')).toThrow('no line of /proc');
   });
 });
 
 describe('a tree of processes', () => {
-  it('holds children of children, and nobody else', () => {
+  it('holds children of children, and no other process', () => {
     const parents: readonly (readonly [number, number])[] = [
       [1, 0],
       [30, 20],
@@ -34,8 +34,8 @@ describe('a tree of processes', () => {
   });
 });
 
-describe('this process', () => {
-  it('has used processor time, and more after work', () => {
+describe('the figures of this process', () => {
+  it('include processor time, which grows with work', () => {
     const before = cpuUsOf(process.pid);
     // Longer than three ticks of 10 ms.
     const end = process.cpuUsage().user + 30_000;
@@ -43,14 +43,14 @@ describe('this process', () => {
     expect(cpuUsOf(process.pid)).toBeGreaterThan(before);
   });
 
-  it('has about the resident memory that Node tells', () => {
+  it('include about the resident memory that Node reports', () => {
     const told = process.memoryUsage.rss();
     const ratio = residentBytesOf(process.pid) / told;
     expect(ratio).toBeGreaterThan(0.8);
     expect(ratio).toBeLessThan(1.5);
   });
 
-  it('is told from one that has ended', () => {
+  it('differ from those of a process that has ended', () => {
     // Above any process id that Linux gives out (2^22).
     expect(() => cpuUsOf(5_000_000)).toThrow('has ended');
     expect(residentBytesOf(5_000_000)).toBe(0);
@@ -58,7 +58,7 @@ describe('this process', () => {
 });
 
 describe('/proc/<pid>/status', () => {
-  it('tells kilobytes, and nothing of a zombie', () => {
+  it('gives kilobytes, and 0 for a zombie', () => {
     expect(parseResidentBytes('Name:\tnode\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\n')).toBe(2_097_152);
     expect(parseResidentBytes('Name:\tnode\nState:\tZ (zombie)\n')).toBe(0);
   });

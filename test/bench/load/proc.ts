@@ -1,20 +1,20 @@
-/** Processor time and memory of a process and all below it, from /proc (proc(5)). */
+/** Processor time and memory of a process and its descendants, from /proc (proc(5)). */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** USER_HZ: what /proc counts in on every Linux, whatever the kernel's own tick is. */
+/** USER_HZ: the unit of /proc on every Linux, whatever the kernel's own tick is. */
 const TICKS_PER_S = 100;
 const US_PER_TICK = 1e6 / TICKS_PER_S;
 
 export interface ProcessStat {
   readonly pid: number;
   readonly parent: number;
-  /** In user and system mode, all threads, with the children that have ended and were waited for. */
+  /** In user and system mode, all threads, with ended children that were waited for. */
   readonly cpuUs: number;
 }
 
 /**
- * One line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ... 12 3 0 0 ...`. The name may hold blanks and brackets, so fields
- * are counted from the last `)`. Throws for a line that is none.
+ * One line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ... 12 3 0 0 ...`. The name may hold spaces and brackets, so fields
+ * are counted from the last `)`. Throws for a malformed line.
  */
 export function parseStat(line: string): ProcessStat {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
@@ -25,27 +25,27 @@ export function parseStat(line: string): ProcessStat {
   return stat;
 }
 
-/** Resident memory in bytes out of /proc/<pid>/status; 0 for a process that has ended, which has no such line. */
+/** Resident memory in bytes from /proc/<pid>/status; 0 for an ended process, which has no such line. */
 export function parseResidentBytes(status: string): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-/** The process `root` and all below it, out of all processes. */
+/** The process `root` and its descendants, out of all processes. */
 export function treeOf(root: number, all: readonly ProcessStat[]): ProcessStat[] {
   const tree = all.filter(({ pid }) => pid === root);
-  // Grows while it is walked: children of children follow.
+  // Grows during iteration: children of children follow.
   for (const { pid } of tree) tree.push(...all.filter(({ parent }) => parent === pid));
   return tree;
 }
 
-/** Processor time so far of a process and all below it. Throws when it is gone. */
+/** Processor time so far of a process and its descendants. Throws when it is gone. */
 export function cpuUsOf(pid: number): number {
   const tree = readTree(pid);
   if (tree.length === 0) throw new Error(`process ${pid} has ended`);
   return tree.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
 }
 
-/** Resident memory now of a process and all below it; pages that they share count for each. */
+/** Current resident memory of a process and its descendants; shared pages count for each. */
 export function residentBytesOf(pid: number): number {
   return readTree(pid).reduce((sum, stat) => sum + parseResidentBytes(readProc(stat.pid, 'status') ?? ''), 0);
 }

@@ -7,7 +7,7 @@ import { hasEnded, Processes } from './processes.ts';
 
 const FOREVER = 'setInterval(() => {}, 1000);';
 
-describe('processes', () => {
+describe('started processes', () => {
   let folder = '';
   let processes: Processes;
 
@@ -21,7 +21,7 @@ describe('processes', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('all end when they are closed, and none starts after that', async () => {
+  it('all end on close, and none starts afterwards', async () => {
     const node = { file: process.execPath, args: ['-e', FOREVER] };
     const children = [processes.start(node), processes.start(node)];
     expect(children.map(hasEnded)).toEqual([false, false]);
@@ -30,7 +30,7 @@ describe('processes', () => {
     expect(() => processes.start(node)).toThrow('interrupted');
   });
 
-  it('take their own children with them, also one that ignores SIGTERM', async () => {
+  it('take their own children with them, even one that ignores SIGTERM', async () => {
     const stubborn = `process.on('SIGTERM', () => {}); ${FOREVER} console.log('up');`;
     const script =
       `const child = require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(stubborn)}]);` +
@@ -43,19 +43,19 @@ describe('processes', () => {
     await expect.poll(() => isAlive(pid)).toBe(false);
   });
 
-  it('put their temporary files into the folder given', async () => {
+  it('put their temporary files into the given folder', async () => {
     const output = await processes.run(process.execPath, ['-p', 'require("node:os").tmpdir()']);
     expect(output.trim()).toBe(folder);
   });
 
-  it('tell the end of their output when they fail, and that a program is not there', async () => {
+  it('report the end of their output when they fail, and a missing program', async () => {
     const failing = processes.run(process.execPath, ['-e', 'console.error("no such luck"); process.exitCode = 3']);
     await expect(failing).rejects.toThrow(/ended with 3: no such luck/);
     await expect(processes.run('/no/such/program', [])).rejects.toThrow('ENOENT');
   });
 });
 
-/** A zombie that nobody waits for has ended too; it has no memory left. */
+/** A zombie counts as ended; it has no memory left. */
 function isAlive(pid: number): boolean {
   return residentBytesOf(pid) > 0;
 }

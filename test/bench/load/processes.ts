@@ -1,4 +1,4 @@
-/** Every process that the benchmarks start, so that each is ended by its id, also when they are interrupted. */
+/** Every process that the benchmarks start, so that each can be ended by its id, even after an interrupt. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -11,7 +11,7 @@ export interface Command {
 }
 
 const STOP_TIMEOUT_MS = 3_000;
-/** What is kept of a program's output, to tell why it ended. */
+/** How much of a program's output is kept, to explain its end. */
 const KEPT_CHARS = 4_000;
 
 export class Processes {
@@ -19,18 +19,18 @@ export class Processes {
   readonly #running = new Map<ChildProcess, string>();
   #isClosed = false;
 
-  /** `folder` is where programs put temporary files, so that nothing is left behind. */
+  /** `folder` is for temporary files of programs, so that nothing is left behind. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Starts a program in a group of its own, on the core given, else where the harness itself is. */
+  /** Starts a program in its own process group, on the given core, or on the harness's. */
   start(command: Command, core?: number): ChildProcess {
     if (this.#isClosed) throw new Error('interrupted');
     const line = core === undefined ? [command.file] : ['taskset', '-c', String(core), command.file];
     const [file = '', ...before] = line;
     const child = spawn(file, [...before, ...command.args], {
-      // A group takes workers with it, and keeps Ctrl-C from ending half of a measurement before the harness does.
+      // A group includes workers, and keeps Ctrl-C from ending half of a measurement before the harness does.
       detached: true,
       stdio: command.hasChannel ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, TMPDIR: this.#folder, ...command.env },
@@ -45,12 +45,12 @@ export class Processes {
     return child;
   }
 
-  /** True when all is being ended: what fails then has not failed by itself. */
+  /** True while all are being ended: failures are expected then. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** The end of what it has printed. */
+  /** Its last output. */
   outputOf(child: ChildProcess): string {
     return this.#running.get(child) ?? '';
   }
@@ -68,7 +68,7 @@ export class Processes {
     }
   }
 
-  /** SIGTERM, and SIGKILL to the whole group when it is not enough. */
+  /** SIGTERM, then SIGKILL to the whole group if that is not enough. */
   async stop(child: ChildProcess): Promise<void> {
     if (hasEnded(child)) {
       this.#running.delete(child);
@@ -79,12 +79,12 @@ export class Processes {
     child.kill('SIGTERM');
     await ended;
     clearTimeout(timer);
-    // A master that was killed leaves its workers.
+    // A killed master leaves its workers.
     signalGroup(child, 'SIGKILL');
     this.#running.delete(child);
   }
 
-  /** Ends all, and starts nothing more. */
+  /** Ends all, and starts no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#running.keys()].map((child) => this.stop(child)));
@@ -92,7 +92,7 @@ export class Processes {
 }
 
 export function hasEnded(child: ChildProcess): boolean {
-  // Without an id it has never started.
+  // Without an id it never started.
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
@@ -100,6 +100,6 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, signal);
   } catch {
-    // Nobody of the group is left, as it should be.
+    // The group is empty, as it should be.
   }
 }

@@ -43,12 +43,12 @@ describe('the table of a workload', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^\| sidecar +\| +32\.0 \(30\.0–34\.0\) \|$/));
   });
 
-  it('says who could not take part, and why', () => {
+  it('names the peers that could not take part, with the reason', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^\| caddy: see below +\| +\|$/));
     expect(lines).toContain('- caddy: not installed: apt-get install caddy');
   });
 
-  it('leaves out who was left out by choice', () => {
+  it('omits the peers that were excluded on request', () => {
     expect(lines.filter((line) => line.includes('haproxy'))).toEqual([]);
   });
 
@@ -66,7 +66,7 @@ describe('the table of targets', () => {
     );
   });
 
-  it('says so where nothing was measured', () => {
+  it('says when nothing was measured', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^\| start +\| at most 400 \| +not measured \| +\|$/));
   });
 });
@@ -74,19 +74,19 @@ describe('the table of targets', () => {
 describe('a target', () => {
   const spread = { median: 0.5, min: 0, max: 1, count: 3 };
 
-  it('is reached at its very limit, from either side', () => {
+  it('is met at its exact limit, from either side', () => {
     expect(isReached('at most', 0.5, spread)).toBe(true);
     expect(isReached('at least', 0.5, spread)).toBe(true);
   });
 
-  it('is missed beyond it', () => {
+  it('is missed beyond its limit', () => {
     expect(isReached('at most', 0.49, spread)).toBe(false);
     expect(isReached('at least', 0.51, spread)).toBe(false);
   });
 });
 
-describe('a table', () => {
-  it('has columns as wide as their widest cell, numbers to the right', () => {
+describe('a printed table', () => {
+  it('has columns as wide as their widest cell, and numbers on the right', () => {
     expect(
       renderTable(
         ['', 'µs'],

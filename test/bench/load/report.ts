@@ -1,9 +1,9 @@
-/** The tables, as Markdown: one for each workload, and one of what must be reached. */
+/** The tables, as Markdown: one for each workload, and one of the targets. */
 import { type Result, valuesOf } from './results.ts';
 import { type Spread, spreadOf, toText } from './statistics.ts';
 import type { Measured, Target, Workload } from './workloads/workload.ts';
 
-/** What a table says of the machine and the programs, a line each: `Node.js: v20.19.0`. */
+/** Lines of a table about the machine and the programs: `Node.js: v20.19.0`. */
 export type Machine = readonly (readonly [what: string, value: string])[];
 
 export interface Settings {
@@ -60,7 +60,7 @@ export function renderWorkload({ workload, result }: Measured): string {
       return spread === undefined ? '' : toText(spread, digits);
     });
     const reason = result.missing.get(contestant.name);
-    // Left out by choice: no row at all.
+    // Excluded on request: no row at all.
     if (reason === undefined && cells.every((cell) => cell === '')) return [];
     return [[reason === undefined ? contestant.title : `${contestant.title}: see below`, ...cells]];
   });

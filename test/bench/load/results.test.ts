@@ -14,18 +14,18 @@ describe('values over rounds', () => {
     expect(valuesOf(result, ratio(cpu('a'), cpu('b')))).toEqual([1.5, 1.5]);
   });
 
-  it('leave out rounds in which one side is missing', () => {
+  it('omit rounds in which one side is missing', () => {
     const result = resultOf({ a: { cpuUs: 30 } }, { a: { cpuUs: 30 }, b: { cpuUs: 15 } });
     expect(valuesOf(result, ratio(cpu('a'), cpu('b')))).toEqual([2]);
     expect(valuesOf(result, difference(cpu('a'), cpu('b')))).toEqual([15]);
   });
 
-  it('are no ratio to nothing or less than nothing', () => {
+  it('omit ratios to zero or a negative number', () => {
     const result = resultOf({ a: { cpuUs: 30 }, b: { cpuUs: 0 } }, { a: { cpuUs: 30 }, b: { cpuUs: -4 } });
     expect(valuesOf(result, ratio(cpu('a'), cpu('b')))).toEqual([]);
   });
 
-  it('tell what a peer adds to the median of the upstream itself', () => {
+  it('include what a peer adds to the median of the upstream itself', () => {
     const result = resultOf({ direct: { p50Us: 100 }, haproxy: { p50Us: 180 } });
     expect(valuesOf(result, addedP50('haproxy'))).toEqual([80]);
   });

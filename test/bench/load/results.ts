@@ -1,4 +1,4 @@
-/** What is measured, by round and contestant, and how tables and targets read it. */
+/** The samples, by round and contestant, and how tables and targets read them. */
 export type Figure =
   | 'requests'
   | 'errors'
@@ -25,11 +25,11 @@ export interface Result {
   readonly rounds: readonly Round[];
   /** Why contestants have no samples, by name. */
   readonly missing: ReadonlyMap<string, string>;
-  /** What a reader of the numbers has to know. */
+  /** Notes for the reader of the numbers. */
   readonly notes: readonly string[];
 }
 
-/** Reads one value out of a round; undefined where it cannot be had. */
+/** Reads one value of a round; undefined if it is missing. */
 export type Read = (round: Round) => number | undefined;
 
 /** The values of all rounds that have one. */
@@ -41,11 +41,11 @@ export function figure(name: string, key: Figure): Read {
   return (round) => round.get(name)?.[key];
 }
 
-/** One value to another of the same round, so that what slows down all of a round cancels out. */
+/** The ratio of two values of the same round, so that a slow round cancels out. */
 export function ratio(over: Read, under: Read): Read {
   return (round) => {
     const [a, b] = [over(round), under(round)];
-    // A share of nothing, or of less than nothing (an added latency below the noise), says nothing.
+    // A ratio to zero, or to a negative number (an added latency below the noise), means nothing.
     return a === undefined || b === undefined || b <= 0 ? undefined : a / b;
   };
 }

@@ -1,4 +1,4 @@
-/** Starts upstreams and peers, each where it belongs: peers on a core of their own, everything else on the harness's. */
+/** Starts upstreams and peers on their cores: peers on their own, everything else on the harness's. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -22,7 +22,7 @@ export interface Running {
 export interface RigParts {
   readonly processes: Processes;
   readonly folder: string;
-  /** Undefined where processes cannot be pinned. */
+  /** Undefined if processes cannot be pinned. */
   readonly peerCore: number | undefined;
 }
 

@@ -3,17 +3,17 @@ import { parseCores } from './machine.ts';
 import { rotated } from './run-workload.ts';
 
 describe('the order within a round', () => {
-  it('begins one further each time, so that nobody always follows the same one at the start', () => {
+  it('rotates each round, so that no peer always follows the same one', () => {
     expect([0, 1, 2, 3].map((round) => rotated(['a', 'b', 'c'], round).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
   });
 
-  it('of nobody is nobody', () => {
+  it('is empty without peers', () => {
     expect(rotated([], 5)).toEqual([]);
   });
 });
 
 describe("the kernel's list of cores", () => {
-  it('is read with single ones and ranges', () => {
+  it('is read with single cores and ranges', () => {
     expect(parseCores('0-2,5')).toEqual([0, 1, 2, 5]);
     expect(parseCores('3')).toEqual([3]);
     expect(parseCores('')).toEqual([]);

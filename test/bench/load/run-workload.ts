@@ -1,4 +1,4 @@
-/** Runs one workload: all its contestants in turn, in rounds, so that what the machine does meanwhile hits all alike. */
+/** Runs one workload: all its contestants in turn, in rounds, so that disturbances of the machine affect all alike. */
 
 import type { Options } from './options.ts';
 import { whyMissing } from './peers/peer.ts';
@@ -23,7 +23,7 @@ export async function runWorkload(workload: Workload, parts: RunParts): Promise<
   }
 }
 
-/** The list, begun one further in each round: nobody always follows the same one. */
+/** The list, rotated by one in each round, so that the order differs. */
 export function rotated<T>(list: readonly T[], by: number): T[] {
   const at = list.length === 0 ? 0 : by % list.length;
   return [...list.slice(at), ...list.slice(0, at)];
@@ -78,7 +78,7 @@ class WorkloadRun {
     });
   }
 
-  /** One contestant's failure is its own: it takes no further part, and its row says why. */
+  /** A contestant that fails takes no further part, and its row says why. */
   async #guarded<T>(contestant: Contestant, act: () => Promise<T>): Promise<T | undefined> {
     if (this.#missing.has(contestant.name)) return undefined;
     try {
@@ -136,7 +136,7 @@ class WorkloadRun {
     const alone = new Map([[contestant.name, sample]]);
     const figures = columns.flatMap(({ title, digits, read }) => {
       const value = read(contestant.name)(alone);
-      // To itself, everything is 1.
+      // Relative to itself, everything is 1.
       return value === undefined || title === 'sidecar to it' ? [] : [`${title} ${value.toFixed(digits)}`];
     });
     this.#parts.progress(`${place}: ${figures.join(', ')}`);

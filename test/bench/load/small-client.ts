@@ -1,4 +1,4 @@
-/** A client for many connections with few requests on each, where wrk will not do: idle ones, held polls, exact numbers. */
+/** A client for many connections with few requests each, for which wrk is unsuited: idle ones, held polls, exact numbers. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { HELD_PATH, OBJECT_PATH, RPC_PATH } from './answers.ts';
@@ -24,7 +24,7 @@ export class SmallClient {
     return new SmallClient(socket);
   }
 
-  /** Resolves when the answer is there. Throws for any status but 200. */
+  /** Resolves with the answer. Throws for any status but 200. */
   exchange(request: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#settle = (error) => (error === undefined ? resolve() : reject(error));
@@ -32,7 +32,7 @@ export class SmallClient {
     });
   }
 
-  /** Sends, and waits for nothing. */
+  /** Sends without waiting. */
   send(request: string): void {
     this.#socket.write(request);
   }
@@ -61,7 +61,7 @@ export class SmallClient {
   }
 }
 
-/** That many connections, opened a few at a time so that no backlog overflows. */
+/** Opens connections a few at a time, so that no backlog overflows. */
 export async function connectMany(port: number, count: number): Promise<SmallClient[]> {
   const clients: SmallClient[] = [];
   while (clients.length < count) {
@@ -104,33 +104,38 @@ export function pollRequest(user: number): string {
   return toRequest(`POST ${HELD_PATH}/connect`, user, body);
 }
 
+/** One call of each user. */
+export function* firstCalls(users: number): Generator<string> {
+  for (let user = 0; user < users; user += 1) yield rpcRequest(user, user);
+}
+
 /** `count` calls of 10 names by 10 users. */
 export function* fewNames(count: number): Generator<string> {
   for (let i = 0; i < count; i += 1) yield rpcRequest(i % 10, Math.floor(i / 10) % 10);
 }
 
-/** How many `manyNames` makes. */
+/** The number of calls of `manyNames`. */
 export const MANY_CALLS = 200_000;
 const USERS = 10_000;
 const NAMES = 2_000;
 const NAMES_OF_USER = 10;
 
 /**
- * 10,000 users with ten RPCs each out of 2,000, the same as wrk.lua makes; all of it twice: a session counts its first calls 16 at once,
- * so only behind the second time all timers are there.
+ * 10,000 users with ten RPCs each out of 2,000, the same as wrk.lua makes; all of it twice: a session first counts its calls in
+ * batches of 16, so all timers exist only after the second time.
  */
 export function* manyNames(): Generator<string> {
   for (let i = 0; i < MANY_CALLS; i += 1) yield rpcRequest(i % NAMES, Math.floor(i / NAMES_OF_USER) % USERS);
 }
 
-/** Later a session counts 64 at once. */
+/** Later a session counts in batches of 64. */
 const CALLS_AT_ONCE = 64;
-/** How many `unevenCalls` makes, about. */
+/** About the number of calls of `unevenCalls`. */
 export const UNEVEN_CALLS = (USERS * CALLS_AT_ONCE) / 2;
 
 /**
- * More calls of the same, another number for each user: as in life, sessions then do not all come to count theirs in the same
- * second, and a measurement that is shorter than it takes them is of the mean.
+ * More of the same calls, a different number for each user: as in production, sessions then do not all count in the same
+ * second, and a short measurement sees the average.
  */
 export function* unevenCalls(): Generator<string> {
   for (let i = 0; i < CALLS_AT_ONCE; i += 1) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { spreadOf, toText } from './statistics.ts';
 
-describe('spread over rounds', () => {
+describe('the spread over rounds', () => {
   it('has the middle value as median, whatever the order', () => {
     expect(spreadOf([30, 1, 20])).toEqual({ median: 20, min: 1, max: 30, count: 3 });
   });
@@ -14,7 +14,7 @@ describe('spread over rounds', () => {
     expect(spreadOf([9, 10, 100])?.median).toBe(10);
   });
 
-  it('is none of no values', () => {
+  it('is undefined without values', () => {
     expect(spreadOf([])).toBeUndefined();
   });
 

@@ -1,4 +1,4 @@
-/** What becomes of one figure over several rounds. */
+/** The figures of one value over several rounds. */
 export interface Spread {
   readonly median: number;
   readonly min: number;

@@ -1,12 +1,13 @@
 -- Requests of several users for several calls, and one line of exact figures at the end. Arguments after `--`: key=value.
 --   kind=rpc         POST of a small RPC; or answer64k, answer1m (GET), upload (POST of 1 MB)
+--   kind=plant       two small RPCs and the read of one of 3,000 objects in turn, with the cookie of the user's login
 --   users, names     how many of each; every user makes `each` (default 10) different calls
 --   thinkMs          mean pause of a connection before each request, evenly spread from half of it to one and a half
 --   close=1          a connection for each request
 local PREFIX = "/smartWeb/api/rest/v0/d2/"
 local BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
--- Ends differently in each request: LuaJIT hashes a string by a few of its characters, the last ones among them, and 100,000
--- strings that are alike there take it minutes.
+-- Differs at the end of each request: LuaJIT hashes a string by a few of its characters, the last ones among them, and 100,000
+-- strings with equal ends take minutes.
 local SMALL_BODY = '{"parameters":[{"type":"INT","value":42},{"type":"TEXT","value":"abc"}],"id":%06d}'
 
 local function base64(text)
@@ -30,6 +31,11 @@ local kinds = {
   upload = function(name, _, large) return "POST", "sba/E.Bench/Upload" .. name, large end,
 }
 
+function kinds.plant(name, id)
+  if id % 3 == 2 then return "GET", "object/H.Object" .. math.floor(id / 3) % 3000, "" end
+  return kinds.rpc(name, id)
+end
+
 local requests = {}
 local at = 0
 
@@ -45,11 +51,12 @@ function init(args)
   local large = settings.kind == "upload" and string.rep("0123456789abcdef", 65536) or nil
   for user = 0, users - 1 do
     local authorization = "Authorization: Basic " .. base64("user" .. user .. ":passw0rd") .. "\r\n"
+    local cookie = settings.kind == "plant" and ("Cookie: JSESSIONID=%032X\r\n"):format(user) or ""
     for i = 0, each - 1 do
       local method, path, body = kinds[settings.kind or "rpc"]((user * each + i) % names, #requests, large)
       requests[#requests + 1] = method .. " " .. PREFIX .. path .. " HTTP/1.1\r\nHost: plant.example\r\n"
         .. "User-Agent: bench\r\nAccept: application/json\r\nContent-Type: application/json\r\n" .. connection
-        .. authorization .. "Content-Length: " .. #body .. "\r\n\r\n" .. body
+        .. authorization .. cookie .. "Content-Length: " .. #body .. "\r\n\r\n" .. body
     end
   end
   local thinkMs = tonumber(settings.thinkMs or 0)
@@ -59,7 +66,7 @@ function init(args)
   end
 end
 
--- Neighbours in time are strangers: a prime step meets every request once, and no cache helps by its order.
+-- A prime step visits every request once, in an order that defeats caches.
 function request()
   at = (at + 7919) % #requests
   return requests[at + 1]

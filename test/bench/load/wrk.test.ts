@@ -21,11 +21,11 @@ describe("wrk's output", () => {
     });
   });
 
-  it('is refused without that line, with what it says instead', () => {
+  it('is refused without that line, with the text that it has instead', () => {
     expect(() => parseFigures('unable to connect to 127.0.0.1:9 Connection refused\n')).toThrow('Connection refused');
   });
 
-  it('is refused when a figure is missing or no number', () => {
+  it('is refused when a figure is missing or not a number', () => {
     expect(() => parseFigures(OUTPUT.replace('p99Us=38756 ', ''))).toThrow('no p99Us');
     expect(() => parseFigures(OUTPUT.replace('p50Us=458', 'p50Us=nan'))).toThrow('no p50Us');
   });

@@ -1,11 +1,11 @@
-/** The load generator: https://github.com/wg/wrk with wrk.lua, and what it prints. */
+/** The load generator: https://github.com/wg/wrk with wrk.lua, and its output. */
 import path from 'node:path';
 import { SOURCE_FOLDER } from './folders.ts';
 import type { Processes } from './processes.ts';
 
-/** What wrk.lua makes of it; see there. */
+/** The kind of load; see wrk.lua. */
 export interface Load {
-  readonly kind: 'rpc' | 'answer64k' | 'answer1m' | 'upload';
+  readonly kind: 'rpc' | 'plant' | 'answer64k' | 'answer1m' | 'upload';
   readonly connections: number;
   readonly users?: number;
   readonly names?: number;

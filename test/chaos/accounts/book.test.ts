@@ -9,7 +9,6 @@ import { Windows } from './windows.ts';
 const SEED = 3;
 const IDS = Array.from({ length: 2_000 }, (_, i) => `r${i}`);
 
-/** A call of that sort. */
 function idOf(is: (plan: CallPlan) => boolean): string {
   const id = IDS.find((one) => is(planCall(SEED, one)));
   if (id === undefined) throw new Error('no such call');
@@ -46,34 +45,34 @@ function settle(entries: readonly Entry[], ledger: readonly string[]): Record<st
   return Object.fromEntries(differences.counts);
 }
 
-describe('book', () => {
-  it('has nothing to say of a call that was sent, seen once and answered', () => {
+describe('the account book', () => {
+  it('reports nothing for a call that was sent, received once and answered', () => {
     expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `E ${PLAIN}`])).toEqual({});
     expect(book.counts.get('rpc')).toMatchObject({ sent: 1, seen: 1, outcomes: { answered: 1, failed: 0 } });
     expect(book.lifeTally(1).rpc).toEqual({ below500: 1, errors: 0, broken: 0 });
   });
 
-  it('finds a call that was answered without having come', () => {
+  it('reports a call that was answered but never received', () => {
     expect(settle([entryOf(PLAIN)], [])).toMatchObject({ 'lost calls': 2 });
   });
 
-  it('finds a call that was answered before its body had come', () => {
+  it('reports a call that was answered before its body had arrived', () => {
     expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`])).toEqual({ 'lost calls': 1 });
   });
 
-  it('finds a call that came twice, at once or later', () => {
+  it('reports a call that was received twice, at once or later', () => {
     expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `S ${PLAIN}`, `E ${PLAIN}`])).toEqual({ 'doubled calls': 1 });
-    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'doubled calls': 1, 'calls of nobody': 1 });
+    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'doubled calls': 1, 'unknown calls': 1 });
   });
 
-  it('finds a call that nobody has sent', () => {
-    expect(settle([], ['S r5'])).toEqual({ 'calls of nobody': 1 });
+  it('reports a call that no client sent', () => {
+    expect(settle([], ['S r5'])).toEqual({ 'unknown calls': 1 });
     expect(settle([entryOf(PLAIN, { outcome: 'unconnected', isHeadSent: false })], [`S ${PLAIN}`])).toMatchObject({
-      'calls of nobody': 2,
+      'unknown calls': 2,
     });
   });
 
-  it('finds a call without an end, and one with two', () => {
+  it('reports a call without an end, and a call with two ends', () => {
     book.sent(PLAIN);
     book.settle(new Map());
     expect(Object.fromEntries(differences.counts)).toEqual({ 'without an end': 1 });
@@ -82,50 +81,50 @@ describe('book', () => {
     expect(differences.counts.get('accounts')).toBe(1);
   });
 
-  it('finds wrong bytes on either side', () => {
+  it('reports wrong bytes on either side', () => {
     const ledger = [`S ${PLAIN}`, `E ${PLAIN}`, `W ${PLAIN} its body: byte 3 is 0x1, not 0x2`];
     expect(settle([entryOf(PLAIN, { wrong: 'byte 17' })], ledger)).toEqual({ 'wrong bytes': 2 });
     expect(differences.first).toContain(`wrong bytes: ${PLAIN}, at the upstream: its body: byte 3 is 0x1, not 0x2`);
   });
 
-  it('finds a failure that nobody meant, unless something was going on', () => {
+  it('reports an unplanned failure, unless a fault was in progress', () => {
     const failed = { outcome: 'problem', reason: 'D2S_ERR_UPSTREAM_REFUSED', status: 502 } as const;
     windows.open('upstream: kill', 500)(600);
     expect(settle([entryOf(PLAIN, failed)], [])).toEqual({});
     expect(book.excused).toEqual(new Map([['upstream: kill', 1]]));
     const later = { beganMs: 5_000, endedMs: 5_010 };
     const other = idOf(({ kind, fault, id }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
-    expect(settle([entryOf(other, { ...failed, ...later })], [])).toEqual({ 'unmeant endings': 1 });
+    expect(settle([entryOf(other, { ...failed, ...later })], [])).toEqual({ 'unplanned endings': 1 });
   });
 
-  it('lets nobody count a call whose connection closed behind an early answer, and no other', () => {
+  it('excuses a call whose connection closed after an early answer, and only that call', () => {
     const broken = { outcome: 'failed', status: 0, reason: 'closed', hasAnswerBegun: false } as const;
     const earlyClosed = idOf(({ fault }) => fault === 'early-close');
     expect(settle([entryOf(PLAIN, { ...broken, before: earlyClosed })], [])).toEqual({});
     expect(book.lifeTally(1).rpc).toEqual({ below500: 0, errors: 0, broken: 0 });
     const other = idOf(({ id, kind, fault }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
-    expect(settle([entryOf(other, { ...broken, before: PLAIN })], [])).toEqual({ 'unmeant endings': 1 });
+    expect(settle([entryOf(other, { ...broken, before: PLAIN })], [])).toEqual({ 'unplanned endings': 1 });
     expect(book.lifeTally(1).rpc).toEqual({ below500: 0, errors: 1, broken: 1 });
   });
 
-  it('finds an answer where a fault was due', () => {
+  it('reports an answer where a fault was planned', () => {
     const id = idOf(({ fault }) => fault === 'rubbish');
-    expect(settle([entryOf(id)], [`S ${id}`, `E ${id}`])).toEqual({ 'unmeant endings': 1 });
+    expect(settle([entryOf(id)], [`S ${id}`, `E ${id}`])).toEqual({ 'unplanned endings': 1 });
   });
 
-  it('finds a request that was cut short and came whole', () => {
+  it('reports a request that was cut short but arrived whole', () => {
     const id = idOf(({ leave }) => leave?.at === 'body');
     const cut = { outcome: 'aborted', reason: 'body', isRequestSent: false } as const;
     expect(settle([entryOf(id, cut)], [`S ${id}`, `E ${id}`])).toEqual({ 'completed requests': 1 });
   });
 
-  it('finds a part of an answer that ended like the whole', () => {
+  it('reports a partial answer that ended like a whole one', () => {
     const id = idOf(({ fault, answer }) => fault === 'reset-within' && answer.framing === 'close');
     const cut = { outcome: 'failed', reason: 'cut', wasCut: true } as const;
     expect(settle([entryOf(id, cut)], [`S ${id}`, `E ${id}`])).toEqual({ 'cut answers': 1 });
   });
 
-  it('finds a client that waited in vain', () => {
+  it('reports a client that never got an answer', () => {
     expect(settle([entryOf(PLAIN, { outcome: 'hung' })], [`S ${PLAIN}`, `E ${PLAIN}`])).toMatchObject({ hung: 1 });
   });
 });

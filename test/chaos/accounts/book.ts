@@ -1,4 +1,4 @@
-/** Keeps account of every call: what its client sent, what became of it, and whether the upstream says the same. */
+/** Accounts for every call: what its client sent, how it ended, and whether the upstream recorded the same. */
 import { planCall } from '../truth/call-plan.ts';
 import { planSocket } from '../truth/socket-plan.ts';
 import type { Differences } from './differences.ts';
@@ -13,7 +13,7 @@ export type OutcomeCounts = Record<Outcome, number>;
 export interface KindCounts {
   sent: number;
   readonly outcomes: OutcomeCounts;
-  /** Of them, the upstream has seen. */
+  /** Of these, recorded by the upstream. */
   seen: number;
 }
 
@@ -21,9 +21,9 @@ const CLOSING = 'the connection before was closing';
 
 export class Book {
   readonly counts: ReadonlyMap<EntryKind, KindCounts> = new Map(ENTRY_KINDS.map((kind) => [kind, noCounts()]));
-  /** Unmeant endings, by what was going on. */
+  /** Unplanned endings, by the fault in progress. */
   readonly excused = new Map<string, number>();
-  /** How calls ended, by what their plan did to them. */
+  /** Endings of calls, by the fault in their plan. */
   readonly faults = new Map<string, OutcomeCounts>();
   messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
   readonly #seed: number;
@@ -40,7 +40,7 @@ export class Book {
     this.#windows = windows;
   }
 
-  /** Calls begun and not over. */
+  /** Calls in progress. */
   get open(): number {
     return this.#open.size;
   }
@@ -67,12 +67,12 @@ export class Book {
     this.#entries.push(entry);
   }
 
-  /** How many calls of all kinds ended so. */
+  /** Number of calls of all kinds with this ending. */
   total(outcome: Outcome): number {
     return [...this.counts.values()].reduce((sum, { outcomes }) => sum + outcomes[outcome], 0);
   }
 
-  /** Compares all that has ended with what the upstream has seen. No call may be under way. */
+  /** Compares all ended calls with the upstream's record. No call may be in progress. */
   settle(seen: Map<string, Seen>): void {
     for (const id of this.#open) this.#differences.add('without an end', id);
     for (const entry of this.#entries) {
@@ -82,8 +82,8 @@ export class Book {
     }
     this.#entries = [];
     for (const [id, { wrong }] of seen) {
-      const whose = this.#settled.has(id) ? 'came again after its end' : 'nobody has sent it';
-      this.#differences.add('calls of nobody', `${id}: ${[whose, ...wrong].join('; ')}`);
+      const whose = this.#settled.has(id) ? 'received again after its end' : 'never sent';
+      this.#differences.add('unknown calls', `${id}: ${[whose, ...wrong].join('; ')}`);
     }
     seen.clear();
   }
@@ -99,7 +99,7 @@ export class Book {
     if (outcome === 'answered' && (seen?.heads ?? 0) === 0)
       this.#differences.add('lost calls', `${id} was answered and never came`);
     if (!entry.isHeadSent && seen !== undefined)
-      this.#differences.add('calls of nobody', `${id} came and was never sent`);
+      this.#differences.add('unknown calls', `${id}: received but never sent`);
     if (this.#isUnread(entry, seen)) {
       this.#excuse(CLOSING);
       return;
@@ -126,7 +126,7 @@ export class Book {
     const isCutShort = outcome === 'aborted' && (reason === 'head' || reason === 'body');
     if (isCutShort && complete > 0) this.#differences.add('completed requests', `${id} was cut short and came whole`);
     const expected = whatWasExpected(entry, plan);
-    if (expected !== undefined) this.#unmeant(entry, expected, this.#isAfterClosing(entry));
+    if (expected !== undefined) this.#unplanned(entry, expected, this.#isAfterClosing(entry));
   }
 
   #settleSocket(entry: Entry, seen: Seen | undefined): void {
@@ -145,18 +145,18 @@ export class Book {
       this.#differences.add('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
     }
     const expected = whatSocketExpected(entry, plan);
-    if (expected !== undefined) this.#unmeant(entry, expected, false);
+    if (expected !== undefined) this.#unplanned(entry, expected, false);
   }
 
-  /** A reset must be passed on as one: else a part looks like the whole. An upstream that is killed may close in order. */
+  /** A reset must be passed on as a reset: otherwise a partial answer looks complete. A killed upstream may close in order. */
   #cut({ id, kind, beganMs, endedMs }: Entry): void {
     const { fault = 'no fault', halfCloses } = planCall(this.#seed, id);
-    // Who has closed his own side cannot tell the two apart (connection.ts).
+    // A client that has closed its own side cannot distinguish the two (connection.ts).
     if (halfCloses || this.#windows.over(beganMs, endedMs) !== undefined) return;
     this.#differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
   }
 
-  #unmeant(entry: Entry, expected: string, isAfterClosing: boolean): void {
+  #unplanned(entry: Entry, expected: string, isAfterClosing: boolean): void {
     const { id, outcome, reason, beganMs, endedMs } = entry;
     const excuse = this.#windows.over(beganMs, endedMs) ?? (isAfterClosing ? CLOSING : undefined);
     if (excuse !== undefined) {
@@ -165,7 +165,7 @@ export class Book {
     }
     const lasted = `${Math.round(beganMs)} to ${Math.round(endedMs)} ms`;
     const what = `${id} (${entry.kind}, life ${entry.life}, after ${entry.before ?? 'nothing'}, ${lasted})`;
-    this.#differences.add('unmeant endings', `${what}: ${outcome} ${reason} ${entry.status}, expected ${expected}`);
+    this.#differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${entry.status}, expected ${expected}`);
   }
 
   #excuse(excuse: string): void {
@@ -173,8 +173,8 @@ export class Book {
   }
 
   /**
-   * An answer that comes before its request is read, on a connection that the upstream closes then, ends the client's connection
-   * as well. What the client sends on it at that moment is read by nobody, and counted by nobody.
+   * If the upstream answers before it has read the request, and then closes, the client's connection ends
+   * as well. The upstream neither reads nor counts what the client sends at that moment.
    */
   #isUnread({ kind, outcome, status, hasAnswerBegun, before }: Entry, seen: Seen | undefined): boolean {
     if (kind === 'socket' || outcome !== 'failed' || status !== 0 || hasAnswerBegun) return false;
@@ -182,7 +182,7 @@ export class Book {
   }
 
   #isAfterClosing({ outcome, reason, before }: Entry): boolean {
-    // An answer to HEAD has no body that could tell its code.
+    // An answer to HEAD has no body for the code.
     const isTerminated = reason === 'D2S_ERR_UPSTREAM_TERMINATED' || reason === 'status 502';
     if (before === undefined || outcome !== 'problem' || !isTerminated) return false;
     return leavesConnectionClosing(planCall(this.#seed, before));

@@ -1,11 +1,11 @@
-/** What does not hold. The first of each sort are kept with their words, all are counted. */
+/** Violations. The first few of each sort are kept with their texts, all are counted. */
 const KEPT_OF_EACH = 10;
 
 export class Differences {
   readonly #counts = new Map<string, number>();
   readonly #kept: string[] = [];
 
-  /** `sort` in few words, e.g. `wrong bytes`. */
+  /** `sort` is short, e.g. `wrong bytes`. */
   add(sort: string, what: string): void {
     const count = (this.#counts.get(sort) ?? 0) + 1;
     this.#counts.set(sort, count);

@@ -1,14 +1,14 @@
-/** What a client knows of one call or WebSocket when it is over. */
+/** A client's record of one finished call or WebSocket. */
 import type { CallKind } from '../truth/call-plan.ts';
 
 /**
- * - `answered`: the upstream's answer has come, whole and right; a WebSocket was opened and has ended in order.
- * - `problem`: the sidecar has answered in the upstream's place (502, 504).
- * - `failed`: the connection broke before all had come.
- * - `closed`: a WebSocket that the sidecar has ended by a close frame of its own.
- * - `aborted`: the client left before all had come, as its plan says.
- * - `unconnected`: nobody took the connection.
- * - `hung`: nothing came for so long that the harness gave up; never right.
+ * - `answered`: the upstream's answer arrived, complete and correct; a WebSocket was opened and ended in order.
+ * - `problem`: the sidecar answered instead of the upstream (502, 504).
+ * - `failed`: the connection broke before everything had arrived.
+ * - `closed`: the sidecar ended a WebSocket with a close frame of its own.
+ * - `aborted`: the client left early, as its plan says.
+ * - `unconnected`: the connection was not accepted.
+ * - `hung`: nothing arrived for so long that the harness gave up; never correct.
  */
 export const OUTCOMES = ['answered', 'problem', 'failed', 'closed', 'aborted', 'unconnected', 'hung'] as const;
 
@@ -22,27 +22,27 @@ export interface Entry {
   readonly id: string;
   readonly kind: EntryKind;
   readonly outcome: Outcome;
-  /** Of the answer, 0 without one. */
+  /** Status of the answer, 0 without one. */
   readonly status: number;
-  /** Code of a problem, else the error that broke the connection, or ''. */
+  /** Code of a problem, or the error that broke the connection, or ''. */
   readonly reason: string;
-  /** Which start of the sidecar took the connection; undefined: none. */
+  /** The start of the sidecar that accepted the connection; undefined: none. */
   readonly life: number | undefined;
-  /** The request's head has been written as a whole. */
+  /** The whole request head was written. */
   readonly isHeadSent: boolean;
-  /** Some of an answer has come. */
+  /** Part of an answer has arrived. */
   readonly hasAnswerBegun: boolean;
-  /** The whole request has been written. */
+  /** The whole request was written. */
   readonly isRequestSent: boolean;
-  /** An answer without a length of its own ended in order, but too early. */
+  /** An answer without a length ended in order, but too early. */
   readonly wasCut: boolean;
-  /** What was wrong with what came; undefined: nothing. */
+  /** What was wrong with the received bytes; undefined: nothing. */
   readonly wrong: string | undefined;
-  /** What had gone over the same connection before, e.g. `r16`; undefined on a new one. */
+  /** The previous call on the same connection, e.g. `r16`; undefined on a new one. */
   readonly before: string | undefined;
   readonly beganMs: number;
   readonly endedMs: number;
-  /** Messages of a WebSocket. */
+  /** Counts of messages of a WebSocket. */
   readonly sentMessages: number;
   readonly echoes: number;
 }

@@ -3,7 +3,7 @@ import { equationsOf, holds } from './equations.ts';
 import { LifeTally } from './life-tally.ts';
 import { Samples } from './samples.ts';
 
-/** What the sidecar says when it has counted what `tallyOf` knows. */
+/** The metrics of a sidecar that has counted everything in `tallyOf`. */
 const RIGHT: Readonly<Record<string, number>> = {
   'd2_calls_total{application="smartWeb",kind="rpc",name="E.Chaos.Call1",outcome="ok"}': 5,
   'd2_calls_total{application="smartWeb",kind="rpc",name="E.Chaos.Call2",outcome="client_error"}': 2,
@@ -57,26 +57,26 @@ function broken(numbers: Readonly<Record<string, number>>): string[] {
     .map(({ what }) => what);
 }
 
-describe('equations', () => {
+describe('the equations', () => {
   it('hold when the sidecar has counted everything', () => {
     expect(broken(RIGHT)).toEqual([]);
   });
 
-  it.each(Object.keys(RIGHT))('do not hold when %s is off by as much as cannot be', (name) => {
-    // Numbers of calls whose clients left are known between two bounds only.
+  it.each(Object.keys(RIGHT))('fail when %s is off by more than its tolerance', (name) => {
+    // Calls whose clients left are known between two bounds only.
     const most = name.includes('kind="sba"') || name.includes('cancelled') ? 9 : 1;
     const off = name.includes('ending=') || name.includes('sessions') ? 9 : most;
     expect(broken({ ...RIGHT, [name]: (RIGHT[name] ?? 0) + off })).not.toEqual([]);
   });
 
-  it('do not hold when a call is lost', () => {
+  it('fail when a call is lost', () => {
     expect(broken({ ...RIGHT, 'd2_sidecar_exchanges_total{path="relay",ending="completed"}': 27 })).toEqual([
       'exchanges, as the sum of their kinds',
     ]);
   });
 });
 
-describe('samples', () => {
+describe('samples of /metrics', () => {
   it('are summed by name and labels', () => {
     const samples = new Samples('a_total{kind="rpc",name="x{y=\\"1\\",}"} 2\na_total{kind="sba"} 3\nb 1.5\n');
     expect(samples.sum('a_total')).toBe(5);
@@ -86,7 +86,7 @@ describe('samples', () => {
     expect(samples.has('c')).toBe(false);
   });
 
-  it('are refused where there is none', () => {
+  it('are refused when the text has none', () => {
     expect(() => new Samples('<html>\n')).toThrow('no sample');
   });
 });

@@ -1,14 +1,14 @@
-/** What has to hold between the clients' accounts of one life of the sidecar and its own numbers, once nobody is active. */
+/** Equations between the clients' accounts of one life of the sidecar and its own metrics, once everything is quiet. */
 import { USERS } from '../truth/call-plan.ts';
 import type { Begun, LifeTally } from './life-tally.ts';
 import type { Samples } from './samples.ts';
 
 export interface Equation {
   readonly what: string;
-  /** What the clients know: exactly, or between two bounds. */
+  /** The clients' figure: exact, or between two bounds. */
   readonly least: number;
   readonly most: number;
-  /** What the sidecar says. */
+  /** The sidecar's figure. */
   readonly counted: number;
 }
 
@@ -24,7 +24,7 @@ const VALUES = 'd2_object_values_total';
 const READ_NAMES = Array.from({ length: 10 }, (_, i) => `H.Chaos${i}`);
 const PUSHED_NAMES = Array.from({ length: 3 }, (_, i) => `P.Chaos${i}`);
 
-/** These stand at zero when nobody is active, or always. */
+/** Metrics that are zero when everything is quiet, or always. */
 const ZEROS = [
   'd2_sidecar_exchanges_open',
   'd2_sidecar_connections',

@@ -1,9 +1,9 @@
-/** What may become of a call, by its plan. */
+/** The permitted endings of a call, by its plan. */
 import type { CallPlan } from '../truth/call-plan.ts';
 import { isWithin, type SocketPlan } from '../truth/socket-plan.ts';
 import type { Entry, Outcome } from './entry.ts';
 
-/** Undefined when the call ended as its plan says; else what should have been. */
+/** Undefined when the call ended as planned; otherwise the expected ending. */
 export function whatWasExpected(entry: Entry, plan: CallPlan): string | undefined {
   if (entry.outcome === 'aborted' && plan.leave !== undefined) return undefined;
   const expected = outcomesOf(entry, plan);
@@ -18,15 +18,15 @@ function outcomesOf({ isRequestSent, reason }: Entry, { fault, halfCloses }: Cal
     case 'close-after':
     case 'early':
       return ['answered'];
-    // The upstream leaves with bytes unread, so its kernel resets the connection: the answer may be lost on the way.
+    // The upstream leaves with unread bytes, so its kernel resets the connection: the answer may be lost.
     case 'early-close':
       return ['answered', 'problem', 'failed'];
     case 'reset-before':
     case 'close-before':
     case 'rubbish':
-      // Who is still sending may find the connection closed before the answer has been read.
+      // A client that is still sending may find the connection closed before it has read the answer.
       return isRequestSent ? ['problem'] : ['problem', 'failed'];
-    // A reset overtakes what was sent before it.
+    // A reset overtakes data sent before it.
     case 'reset-within':
       return ['failed', 'problem'];
     case 'close-within':
@@ -38,7 +38,7 @@ function outcomesOf({ isRequestSent, reason }: Entry, { fault, halfCloses }: Cal
   }
 }
 
-/** The same for WebSockets. */
+/** Likewise for WebSockets. */
 export function whatSocketExpected(entry: Entry, plan: SocketPlan): string | undefined {
   if (entry.outcome === 'aborted' && plan.leaveAfter !== undefined) return undefined;
   const expected = socketOutcomesOf(plan);
@@ -49,13 +49,13 @@ function socketOutcomesOf({ fault }: SocketPlan): readonly Outcome[] {
   if (fault === undefined || fault === 'refuse') return ['answered'];
   if (fault === 'reset-before') return ['problem'];
   if (fault === 'never') return ['aborted', 'problem'];
-  // A client that was told to stop may have closed in order before the fault was due.
+  // A client that was told to stop may have closed in order before the planned fault.
   return isWithin(fault) ? ['failed', 'problem', 'answered'] : ['answered'];
 }
 
 /**
- * Whether the call before may have left the upstream's connection closing: a request sent on it just then gets a 502, since
- * it may have been carried out (docs/architecture.md).
+ * Whether the previous call may have left the upstream's connection closing: a request sent on it just then gets a 502, since
+ * the upstream may have executed it (docs/architecture.md).
  */
 export function leavesConnectionClosing({ fault }: CallPlan): boolean {
   return fault === 'half-close' || fault === 'twice' || fault === 'close-after' || fault === 'early-close';

@@ -1,7 +1,7 @@
-/** Reads what the upstream writes (upstream/ledger.ts), from where it was last read. */
+/** Reads the upstream's ledger (upstream/ledger.ts), from the last position. */
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** What the upstream has seen of one id. */
+/** The upstream's record of one id. */
 export interface Seen {
   heads: number;
   complete: number;
@@ -20,7 +20,7 @@ export class LedgerReader {
     this.#path = path;
   }
 
-  /** Adds all that has been written since the last time to `seen`. */
+  /** Adds everything written since the last call to `seen`. */
   readInto(seen: Map<string, Seen>): void {
     const file = openSync(this.#path, 'r');
     const block = Buffer.alloc(BLOCK_BYTES);

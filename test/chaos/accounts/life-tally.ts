@@ -1,10 +1,10 @@
-/** What the clients know of one life of the sidecar, in the terms of what it counts itself. */
+/** The clients' counts for one life of the sidecar, in the terms of its metrics. */
 import type { CallPlan } from '../truth/call-plan.ts';
 import type { SocketPlan } from '../truth/socket-plan.ts';
 import type { Entry, Outcome } from './entry.ts';
 import type { Seen } from './ledger-reader.ts';
 
-/** `sure`: the sidecar has begun them. `perhaps`: their client left at a moment when nobody can know. */
+/** `sure`: the sidecar has begun them. `perhaps`: their client left at a moment when that cannot be known. */
 export interface Begun {
   sure: number;
   perhaps: number;
@@ -24,13 +24,13 @@ export class LifeTally {
   readonly pushedValues: Begun = { sure: 0, perhaps: 0 };
   readonly clientMessages: Begun = { sure: 0, perhaps: 0 };
   readonly serverMessages: Begun = { sure: 0, perhaps: 0 };
-  /** Users with a call that was accepted. */
+  /** Users with an accepted call. */
   readonly users = new Set<number>();
 
   noteCall(entry: Entry, plan: CallPlan, seen: Seen | undefined): void {
     const { outcome, status, kind } = entry;
     if (outcome === 'unconnected') return;
-    // Ended in order, an answer without a length of its own is whole for everybody but those who know how long it should be.
+    // An answer without a length that ended in order looks complete to all who do not know its length.
     const isAnswered = outcome === 'answered' || entry.wasCut;
     const isBroken = !isAnswered && (outcome === 'problem' || outcome === 'failed');
     const isSure = isAnswered || isBroken || entry.hasAnswerBegun || (seen?.heads ?? 0) > 0;
@@ -65,7 +65,7 @@ export class LifeTally {
 
   #noteEnding(isAnswered: boolean, isBroken: boolean, halfCloses: boolean): void {
     if (isAnswered) this.completed.sure += 1;
-    // With a client that has closed its side, a failure may be called a cancellation.
+    // If the client has closed its side, the sidecar may count a failure as a cancellation.
     else if (isBroken && !halfCloses) this.failed.sure += 1;
     else {
       this.completed.perhaps += 1;
@@ -77,7 +77,7 @@ export class LifeTally {
     const isAnswered = outcome === 'answered';
     note(this.comet, isSure);
     add(this.clientMessages, isAnswered ? 1 : 0, 1);
-    // Of an answer that did not come to its end nothing is read, unless it was its client who did not wait for that.
+    // An incomplete answer is not counted, unless its client did not wait for the end.
     if (!isAnswered && outcome !== 'aborted') return;
     add(this.pushedValues, isAnswered ? values : 0, values);
     add(this.serverMessages, isAnswered ? values + 1 : 0, values + 1);

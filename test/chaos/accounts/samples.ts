@@ -15,7 +15,7 @@ export class Samples {
       .map(toSample);
   }
 
-  /** Sum of all samples of that name whose labels are among those given. Zero without any. */
+  /** Sum of all samples of that name with matching labels. Zero without any. */
   sum(name: string, labels: Readonly<Record<string, string | readonly string[]>> = {}): number {
     const wanted = Object.entries(labels);
     return this.#all
@@ -23,7 +23,7 @@ export class Samples {
       .reduce((total, { value }) => total + value, 0);
   }
 
-  /** Whether there is any sample of that name: a sum of nothing is no evidence. */
+  /** Whether a sample of that name exists: an empty sum is no evidence. */
   has(name: string): boolean {
     return this.#all.some((sample) => sample.name === name);
   }

@@ -1,8 +1,8 @@
-/** Times in which calls may fail that nobody meant to fail: the upstream or the sidecar is away, or is just coming back. */
+/** Times in which unplanned failures are excused: the upstream or the sidecar is down, or just restarting. */
 
-/** What was open may notice later than it happened: a backlog is worked off, a kept connection is found closed. */
+/** Open connections may notice a fault late: a backlog is worked off, a kept connection is found closed. */
 const AFTERMATH_MS = 1_000;
-/** The order is given from one process and carried out by another. */
+/** One process gives the order, another one carries it out. */
 const BEFORE_MS = 50;
 
 interface Window {
@@ -14,7 +14,7 @@ interface Window {
 export class Windows {
   readonly #all: Window[] = [];
 
-  /** Opens one; the function returned closes it. */
+  /** Opens a window; the returned function closes it. */
   open(what: string, nowMs: number): (nowMs: number) => void {
     const window = { what, fromMs: nowMs - BEFORE_MS, toMs: Number.POSITIVE_INFINITY };
     this.#all.push(window);
@@ -23,12 +23,12 @@ export class Windows {
     };
   }
 
-  /** What was going on while a call lasted; undefined: nothing. */
+  /** The faults in progress during a call; undefined: none. */
   over(beganMs: number, endedMs: number): string | undefined {
     return this.#all.find(({ fromMs, toMs }) => beganMs <= toMs && endedMs >= fromMs)?.what;
   }
 
-  /** Those that are long over are of no use any more. */
+  /** Drops windows that ended long ago. */
   forget(beforeMs: number): void {
     const kept = this.#all.filter(({ toMs }) => toMs >= beforeMs);
     this.#all.splice(0, this.#all.length, ...kept);

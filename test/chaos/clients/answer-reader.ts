@@ -1,4 +1,4 @@
-/** Reads the answer to one planned call and verifies it to the last byte. */
+/** Reads the answer to one planned call and verifies every byte. */
 import type { CallPlan } from '../truth/call-plan.ts';
 import { answerBody, answerLines, ID_FIELD, TRAILER } from '../truth/messages.ts';
 import { PatternCheck } from '../truth/pattern.ts';
@@ -22,7 +22,7 @@ export class AnswerReader {
     this.#check = new PatternCheck(plan.method === 'HEAD' ? Buffer.alloc(0) : answerBody(seed, plan));
   }
 
-  /** What is wrong with it; the first that was found. */
+  /** The first fault found. */
   get wrong(): string | undefined {
     return this.#wrong;
   }
@@ -35,12 +35,12 @@ export class AnswerReader {
     return this.#body?.isDone === true;
   }
 
-  /** It ends with its connection and has come as far as that. */
+  /** The answer ends with its connection, and has begun. */
   get isUntilClose(): boolean {
     return this.#isUntilClose && this.#head !== undefined;
   }
 
-  /** All of the payload has come. */
+  /** The whole payload has arrived. */
   get hasAllPayload(): boolean {
     return this.#check.isComplete;
   }
@@ -49,13 +49,13 @@ export class AnswerReader {
     return this.#head === undefined ? 0 : Number(this.#head.startLine.split(' ')[1]);
   }
 
-  /** Code of the sidecar's own answer; undefined when it is the upstream's. */
+  /** Code of the sidecar's own answer; undefined for the upstream's. */
   get problemCode(): string | undefined {
     if (!this.#isProblem) return undefined;
     return /"code":"(\w+)"/.exec(this.#problem)?.[1] ?? `status ${this.status}`;
   }
 
-  /** The connection can serve another request. */
+  /** Whether the connection can be reused. */
   get isLast(): boolean {
     return this.#isUntilClose || this.#head?.field('connection')?.toLowerCase() === 'close';
   }
@@ -110,13 +110,13 @@ export class AnswerReader {
     this.#interims += 1;
     const { id, answer } = this.#plan;
     if (!answer.hasInterim || this.#interims > 1 || head.field('x-chaos-hint') !== id)
-      this.#found('an interim answer of nobody');
+      this.#found('an unexpected interim answer');
   }
 
   #verifyHead(head: Head): void {
     const wanted = answerLines(this.#plan);
     const got = head.without('connection');
-    if (got.join('\n') !== wanted.join('\n')) this.#found(`a head that nobody sent: ${got.join(' | ')}`);
+    if (got.join('\n') !== wanted.join('\n')) this.#found(`an altered head: ${got.join(' | ')}`);
     const connection = head.field('connection');
     if (connection !== undefined && connection !== 'close') this.#found(`Connection: ${connection}`);
     if (this.#plan.answer.hasInterim && this.#interims === 0) this.#found('its interim answer is missing');

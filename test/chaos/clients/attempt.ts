@@ -5,10 +5,10 @@ import { piecesOf, requestBody, requestHead, toWire, toWireEnd } from '../truth/
 import { AnswerReader } from './answer-reader.ts';
 import type { Connection, Listener } from './connection.ts';
 
-/** Nothing in a run takes that long, by far; on a machine that is kept busy either. */
+/** Far longer than anything in a run takes, even on a busy machine. */
 export const PATIENCE_MS = 30_000;
 
-/** A client that waits leaves within this. */
+/** A client that leaves while waiting does so within this time. */
 const LONGEST_WAIT_MS = 2_000;
 const SLOW_READ_BYTES = 16 * 1024;
 
@@ -21,7 +21,7 @@ export interface AttemptResult {
   readonly wasCut: boolean;
 }
 
-/** One call over one connection, done as its plan says. */
+/** One planned call over one connection. */
 export class Attempt implements Listener {
   readonly #connection: Connection;
   readonly #plan: CallPlan;
@@ -50,7 +50,7 @@ export class Attempt implements Listener {
     this.#connection.listen(this);
     const timer = setTimeout(() => this.#finish('hung', `for ${PATIENCE_MS} ms`), PATIENCE_MS);
     if (this.#plan.leave?.at === 'connecting') this.#leave();
-    // A connection that breaks while it is written to ends this by its 'close'.
+    // A connection that breaks during a write ends this through its 'close'.
     else await this.#send().catch((cause) => this.#finish('failed', (cause as Error).message));
     await this.#ended;
     clearTimeout(timer);
@@ -69,7 +69,7 @@ export class Attempt implements Listener {
   onBytes(chunk: Buffer): void {
     const answer = this.#answer;
     answer.read(chunk);
-    // What came behind the end, or wrong bytes, are an answer all the same: the accounts tell them apart by `wrong`.
+    // Bytes after the end, or wrong bytes, count as an answer as well: `wrong` distinguishes them in the accounts.
     if (answer.wrong !== undefined) this.#finish(answer.problemCode === undefined ? 'answered' : 'problem', 'wrong');
     else if (answer.isComplete)
       this.#finish(answer.problemCode === undefined ? 'answered' : 'problem', answer.problemCode ?? '');
@@ -104,7 +104,7 @@ export class Attempt implements Listener {
     }
     const body = requestBody(this.#seed, this.#plan);
     const pieces = request.framing === 'none' ? [] : piecesOf(body, request.pieceBytes);
-    // With a small body in one piece, as a client would; otherwise the head goes first.
+    // A small body is sent together with the head, as a client would; otherwise the head goes first.
     this.#isHeadSent = true;
     if (!(await this.#write(Buffer.from(head, 'latin1')))) return;
     let left = leave?.at === 'body' ? Math.floor(leave.share * body.length) : Number.POSITIVE_INFINITY;
@@ -125,7 +125,7 @@ export class Attempt implements Listener {
     if (leave?.at === 'waiting') this.#leaveLater(leave.share);
   }
 
-  /** False when there is no use in sending more. */
+  /** False when sending more is pointless. */
   async #write(bytes: Buffer): Promise<boolean> {
     const { socket } = this.#connection;
     if (this.#isInVain()) return false;
@@ -135,7 +135,7 @@ export class Attempt implements Listener {
 
   #isInVain(): boolean {
     if (this.#connection.isOver || !this.#connection.socket.writable) return true;
-    // Answered early, by an upstream that reads on: then the rest belongs to a connection that goes on.
+    // Answered early, by an upstream that reads on: the rest of the request belongs to a live connection.
     return (
       this.#outcome !== undefined &&
       !(this.#outcome === 'answered' && this.#plan.fault === 'early' && !this.#answer.isLast)

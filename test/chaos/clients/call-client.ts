@@ -5,15 +5,15 @@ import { Attempt } from './attempt.ts';
 import { Connection } from './connection.ts';
 import type { CrowdServices } from './crowd.ts';
 
-/** After a refused connection, so that a sidecar that is away is not asked a thousand times a second. */
+/** Pause after a refused connection, so that a sidecar that is down is not called a thousand times a second. */
 const RETRY_MS = 200;
 
-/** A client that makes one call after the other, over one connection as long as that lasts. */
+/** A client that makes calls in sequence, over one connection as long as that lasts. */
 export class CallClient {
   readonly #services: CrowdServices;
   readonly #isPolling: boolean;
   #connection: Connection | undefined;
-  /** A poll that could not be held is not made again at once. */
+  /** Pause after a poll that could not be held. */
   #isRefused = false;
 
   constructor(services: CrowdServices, isPolling: boolean) {
@@ -21,7 +21,7 @@ export class CallClient {
     this.#isPolling = isPolling;
   }
 
-  /** Until the crowd is stopped; then without a connection. */
+  /** Runs until the crowd is stopped; then closes its connection. */
   async run(): Promise<void> {
     const { seed, pace } = this.#services;
     while (!this.#services.isStopping()) {

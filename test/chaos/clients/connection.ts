@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { reset } from '../wire/reset.ts';
 
-/** Who is told of what a connection brings. */
+/** Receives the events of a connection. */
 export interface Listener {
   onBytes(chunk: Buffer): void;
   onEnd(): void;
@@ -12,9 +12,9 @@ export interface Listener {
 /** A client's connection to the sidecar, for one exchange at a time. */
 export class Connection {
   readonly socket: net.Socket;
-  /** Which start of the sidecar took it. */
+  /** The start of the sidecar that accepted it. */
   readonly life: number;
-  /** The call that used it last. */
+  /** The last call on it. */
   lastId: string | undefined;
   #listener: Listener | undefined;
   #isOver = false;
@@ -47,7 +47,7 @@ export class Connection {
     });
   }
 
-  /** Rejects when nobody takes it. `lifeOf` is asked at the moment it stands. */
+  /** Rejects when the connection is not accepted. `lifeOf` is called once it is established. */
   static async open(port: number, lifeOf: () => number): Promise<Connection> {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     try {
@@ -64,14 +64,14 @@ export class Connection {
     return this.#isOver;
   }
 
-  /** Bytes that came while nothing was asked for. */
+  /** Bytes that arrived without a request. */
   get strayBytes(): number {
     return this.#stray;
   }
 
   /**
-   * libuv calls a reset that comes together with the last bytes an orderly end, until libuv#4997. A connection that was
-   * ended in order still has a peer; one that has been asked for its address before remembers it, so nobody here does.
+   * libuv reports a reset that arrives together with the last bytes as an orderly end, until libuv#4997. After an orderly
+   * end the socket still has a peer address; a socket that was asked before caches it, so no code here does.
    */
   #wasReset(): boolean {
     return !this.socket.writableEnded && this.socket.remoteAddress === undefined;
@@ -86,7 +86,7 @@ export class Connection {
     else this.socket.destroy();
   }
 
-  /** Resolves when `socket.write` may be called again, or the connection is over. */
+  /** Resolves when `socket.write` may be called again, or the connection has ended. */
   async drained(): Promise<void> {
     const over = new AbortController();
     try {

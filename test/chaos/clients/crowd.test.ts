@@ -1,4 +1,4 @@
-/** Clients and upstream without a sidecar between them: what they say of each other has to be true, and every lie noticed. */
+/** Clients and upstream without a sidecar between them: their records must agree, and every planted lie must be noticed. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -26,7 +26,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Lets a crowd make some calls of an upstream that tells this lie; what did not hold. */
+/** Lets a crowd call an upstream with this lie; returns the violations. */
 async function talk(
   mode: 'calm' | 'chaos',
   lie: LieKind | undefined,
@@ -57,7 +57,7 @@ async function talk(
     onConnected: () => undefined,
     onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} behind ${id}`),
   });
-  // Without a sidecar nobody answers for an upstream that breaks off, or hides that it has closed.
+  // Without a sidecar, no one answers for an upstream that breaks off, or hides that it has closed.
   if (mode === 'chaos') windows.open('no sidecar', 0);
   crowd.begin(mode);
   await isEnough;
@@ -69,14 +69,14 @@ async function talk(
   return { sorts: [...differences.counts.keys()], book };
 }
 
-it('agrees with its upstream on every call in calm', async () => {
+it('the crowd and its upstream agree on every call in calm', async () => {
   const { sorts, book } = await talk('calm', undefined);
   expect(sorts).toEqual([]);
   expect(book.total('answered')).toBeGreaterThanOrEqual(CALLS);
   expect(book.messages.echoed).toBe(book.messages.sent);
 });
 
-it('agrees with its upstream on bytes and numbers, whatever that does to it', async () => {
+it('the crowd and its upstream agree on bytes and counts during faults', async () => {
   const { sorts, book } = await talk('chaos', undefined);
   // Without a sidecar the second of two answers reaches the client.
   expect(sorts.filter((sort) => sort !== 'wrong bytes')).toEqual([]);
@@ -98,7 +98,7 @@ const NOTICED: Readonly<Record<LieKind, string>> = {
   doubled: 'doubled calls',
 };
 
-it.each(LIE_KINDS)('notices one lie among many truths: %s', async (lie) => {
+it.each(LIE_KINDS)('the accounts report a single planted lie: %s', async (lie) => {
   const { sorts } = await talk('calm', lie);
   expect(sorts).toContain(NOTICED[lie]);
 });

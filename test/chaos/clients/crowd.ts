@@ -1,11 +1,11 @@
-/** All clients of a run: they begin together and stop together, and every call of theirs becomes exactly one entry. */
+/** All clients of a run: they start together and stop together, and each of their calls becomes exactly one entry. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../fuzz/random.ts';
 import type { Entry } from '../accounts/entry.ts';
 import { CallClient } from './call-client.ts';
 import { SocketClient } from './socket-client.ts';
 
-/** What a client needs of the crowd. */
+/** The crowd's services for a client. */
 export interface CrowdServices {
   readonly seed: number;
   readonly port: number;
@@ -16,7 +16,7 @@ export interface CrowdServices {
   readonly pace: () => Promise<void>;
   readonly onEntry: (entry: Entry) => void;
   readonly onConnected: (life: number) => void;
-  /** Bytes came when nothing was asked for. */
+  /** Bytes arrived without a request. */
   readonly onStray: (id: string, bytes: number) => void;
 }
 
@@ -38,7 +38,7 @@ export interface CrowdParts {
   readonly onStray: (id: string, bytes: number) => void;
 }
 
-/** A client of calls thinks for that long at most between two. */
+/** Longest pause of a client between two calls. */
 const THINK_MS = 300;
 const LETTERS = {
   chaos: { call: 'r', poll: 'p', socket: 's' },
@@ -61,7 +61,7 @@ export class Crowd {
     return this.#issued;
   }
 
-  /** Begins; with clients that are under way only what they do changes. */
+  /** Starts; with running clients only the plans of their calls change. */
   begin(mode: 'calm' | 'chaos'): void {
     this.#mode = mode;
     if (this.#running !== undefined) return;

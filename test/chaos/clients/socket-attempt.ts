@@ -8,10 +8,10 @@ import { type Head, HeadReader } from '../wire/heads.ts';
 import { PATIENCE_MS } from './attempt.ts';
 import type { Connection, Listener } from './connection.ts';
 
-/** Messages that may be on their way without an echo yet. */
+/** Messages in flight without an echo yet. */
 const MOST_UNANSWERED = 5;
 const NORMAL_CLOSURE = Buffer.from([0x03, 0xe8]);
-/** A client whose handshake is never answered gives up. */
+/** A client gives up if its handshake is not answered. */
 const HANDSHAKE_MS = 1_000;
 
 export interface SocketResult {

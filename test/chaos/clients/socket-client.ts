@@ -7,7 +7,7 @@ import { SocketAttempt } from './socket-attempt.ts';
 
 const RETRY_MS = 200;
 
-/** A client that opens one WebSocket after the other. */
+/** A client that opens WebSockets in sequence. */
 export class SocketClient {
   readonly #services: CrowdServices;
 

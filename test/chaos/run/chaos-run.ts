@@ -1,4 +1,4 @@
-/** A whole run: lives of the sidecar in chaos, and after each stretch that ends in quiet, all accounts compared. */
+/** A whole run: lives of the sidecar with faults, and after each stage that ends in quiet, all accounts compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Book } from '../accounts/book.ts';
 import type { Differences } from '../accounts/differences.ts';
@@ -24,7 +24,7 @@ export interface ChaosParts {
   readonly differences: Differences;
 }
 
-/** Numbers of the sidecar's that were compared, at one quiet point. */
+/** The sidecar's compared numbers, at one quiet point. */
 export interface QuietPoint {
   readonly life: number;
   readonly dataPath: string;
@@ -32,20 +32,20 @@ export interface QuietPoint {
   readonly figures: Figures;
 }
 
-/** How long what has been left behind may take to be gone: 2 s is how long a client may linger. */
+/** Time for remains to disappear: a client may linger for 2 s. */
 const QUIET_TIMEOUT_MS = 10_000;
 const CALM_MS = 3_000;
 const LOOK_MS = 50;
 
-/** What memory may be more by at the end, in calm, than at the start: V8's own swings, not a leak of each call. */
+/** Tolerated growth of memory at the end, in calm: V8's own swings, not a leak per call. */
 export const MEMORY_TOLERANCE_BYTES = 48 * 1024 * 1024;
-/** Descriptors stand still, but for what is opened once when it is first needed. */
+/** Descriptors must not grow, except for those opened once on first use. */
 export const DESCRIPTOR_TOLERANCE = 2;
 
 export class ChaosRun {
   readonly points: QuietPoint[] = [];
   readonly ends = { quiet: 0, term: 0, kill: 0 };
-  /** Of the long life: before, and behind. */
+  /** Of the long life: before and after. */
   memory: { readonly before: Figures; readonly after: Figures } | undefined;
   readonly #parts: ChaosParts;
   readonly #seen = new Map<string, Seen>();
@@ -59,12 +59,12 @@ export class ChaosRun {
     this.#ledger = new LedgerReader(parts.ledgerPath);
   }
 
-  /** Which start of the sidecar is the present one. */
+  /** Number of the current start of the sidecar. */
   get life(): number {
     return this.#life;
   }
 
-  /** Of the sidecar, while it runs. */
+  /** Set while the sidecar runs. */
   get pid(): number | undefined {
     return this.#sidecar?.hasEnded === false ? this.#sidecar.pid : undefined;
   }
@@ -74,7 +74,7 @@ export class ChaosRun {
     await this.#liveLong(long);
   }
 
-  /** The life in which memory is compared, once it is warm: calm, chaos, and the same calm again. */
+  /** The life in which memory is compared, once warm: calm, chaos, and the same calm again. */
   async #liveLong(life: Life): Promise<void> {
     await this.#quiet(life);
     await this.#stopIfRunning();
@@ -156,20 +156,22 @@ export class ChaosRun {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;
     const { differences } = this.#parts;
-    if (sidecar.hasEnded) differences.add('crash', `ended by itself in life ${this.#life}: ${sidecar.lastWords}`);
+    if (sidecar.hasEnded)
+      differences.add('crash', `ended without an order in life ${this.#life}: ${sidecar.lastWords}`);
     const code = await sidecar.end(signal);
     if (signal === 'SIGTERM' && code !== 0) differences.add('exit code', `${code} after SIGTERM in life ${this.#life}`);
     for (const complaint of sidecar.complaints) differences.add('complaints', complaint);
     this.#sidecar = undefined;
   }
 
-  /** Lets all clients come to their end, and compares everything; resolves to the figures of the sidecar. */
+  /** Lets all clients finish, and compares everything; resolves to the sidecar's figures. */
   async #quiet({ dataPath }: Life): Promise<Figures> {
     const { crowd, book, windows } = this.#parts;
     await crowd.stop();
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return { residentBytes: 0, descriptors: 0 };
-    if (sidecar.hasEnded) throw new Error(`the sidecar ended by itself in life ${this.#life}: ${sidecar.lastWords}`);
+    if (sidecar.hasEnded)
+      throw new Error(`the sidecar ended without an order in life ${this.#life}: ${sidecar.lastWords}`);
     const samples = await this.#untilQuiet(sidecar);
     this.#ledger.readInto(this.#seen);
     book.settle(this.#seen);
@@ -190,7 +192,7 @@ export class ChaosRun {
       const samples = await sidecar.scrape();
       const open = samples.sum('d2_sidecar_connections') + samples.sum('d2_sidecar_exchanges_open');
       const atUpstream = (await upstream.order({ kind: 'list' })) as string[];
-      // Its answer is made in slices: numbers at its front may be older than the zeros behind them.
+      // The answer is rendered in slices: its first numbers may be older than the zeros after them.
       if (open === 0 && atUpstream.length === 0) return await sidecar.scrape();
       if (performance.now() > deadline) {
         differences.add(
@@ -203,7 +205,7 @@ export class ChaosRun {
     }
   }
 
-  /** The two ways to read the same numbers must agree. */
+  /** Both ways to read the same numbers must agree. */
   async #compareStatistics(sidecar: SidecarProcess, samples: Samples): Promise<void> {
     const { timers, meters } = await sidecar.statistics();
     for (const kind of ['rpc', 'sba']) {

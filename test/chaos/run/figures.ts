@@ -18,7 +18,6 @@ export function figuresOf(pid: number): Figures {
   return { residentBytes: kilobytes * 1_024, descriptors: readdirSync(`/proc/${pid}/fd`).length };
 }
 
-/** The median of some samples. */
 export async function steadyFiguresOf(pid: number): Promise<Figures> {
   const samples: Figures[] = [];
   for (let i = 0; i < SAMPLES; i += 1) {

@@ -23,18 +23,18 @@ export interface SidecarSettings {
 
 const START_TIMEOUT_MS = 20_000;
 const SCRAPE_TIMEOUT_MS = 10_000;
-/** Beyond the deadline that it is given for running exchanges. */
+/** Beyond its own deadline for running exchanges. */
 const STOP_TIMEOUT_MS = 15_000;
-/** Short, since a run has many stops; and long enough for some WebSockets to be closed in their turn. */
+/** Short, since a run has many stops; but long enough for some WebSockets to be closed in order. */
 const STOP = { delay: '300ms', window: '700ms', deadline: '4s' };
 const HALF_CLOSED = '4s';
-/** Also how soon a client is missed that has left while the upstream did not read on; nobody here is silent for that long. */
+/** Also bounds how soon a client is missed that left while the upstream did not read; no client here is silent for that long. */
 const IDLE = '5s';
 
-/** A real sidecar process, known by its ports, its log and /proc only. */
+/** A real sidecar process, observed only through its ports, its log and /proc. */
 export class SidecarProcess {
   readonly pid: number;
-  /** Log lines of level error and worse, and what came on standard error. */
+  /** Log lines of level error and above, and standard error. */
   readonly complaints: string[] = [];
   readonly #child: ChildProcess;
   readonly #parts: SidecarParts;
@@ -45,7 +45,7 @@ export class SidecarProcess {
     this.pid = child.pid as number;
   }
 
-  /** Resolves when it listens; `startMs` later than it was started. Throws when it ends instead. */
+  /** Resolves when it listens, with the duration of the start in `startMs`. Throws when it ends instead. */
   static async start(parts: SidecarParts, settings: SidecarSettings): Promise<SidecarProcess> {
     const { processes, main, folder, port, monitorPort, upstreamPort } = parts;
     const file = path.join(folder, 'sidecar.json');
@@ -74,19 +74,19 @@ export class SidecarProcess {
     return hasEnded(this.#child);
   }
 
-  /** How it ended, and the end of what it has printed, e.g. `signal SIGSEGV: ...`. */
+  /** How it ended, and its last output, e.g. `signal SIGSEGV: ...`. */
   get lastWords(): string {
     const { exitCode, signalCode } = this.#child;
     const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
     return `${how}: ${this.#parts.processes.outputOf(this.#child).slice(-2_000)}`;
   }
 
-  /** What it says of itself on the monitoring port. */
+  /** Its metrics. */
   async scrape(): Promise<Samples> {
     return new Samples(await this.#get('/metrics'));
   }
 
-  /** Statistics as the other consumers read them. */
+  /** Its statistics as Dropwizard JSON. */
   async statistics(): Promise<{
     readonly timers: Record<string, { count: number }>;
     readonly meters: Record<string, { count: number }>;
@@ -110,7 +110,7 @@ export class SidecarProcess {
 
   async #get(path: string): Promise<string> {
     const signal = AbortSignal.timeout(SCRAPE_TIMEOUT_MS);
-    // Its connection is no descriptor of the sidecar's afterwards.
+    // On a closed connection, so that no descriptor is left.
     const headers = { Connection: 'close' };
     const response = await fetch(`http://127.0.0.1:${this.#parts.monitorPort}${path}`, { signal, headers });
     if (!response.ok) throw new Error(`${path} was answered ${response.status}`);

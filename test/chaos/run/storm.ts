@@ -1,4 +1,4 @@
-/** Carries out the faults of the whole upstream, each announced as a window in which calls may fail. */
+/** Applies the faults of the whole upstream, each announced as a window in which calls may fail. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Windows } from '../accounts/windows.ts';
 import type { UpstreamProcess } from './upstream-process.ts';
@@ -15,12 +15,12 @@ export class Storm {
     this.#windows = windows;
   }
 
-  /** How the upstream is right now. */
+  /** The upstream's current state. */
   get condition(): string {
     return this.#now;
   }
 
-  /** Goes through them all; on `signal` no further one begins, and one that has begun comes to its end. */
+  /** Applies all faults; on `signal` no further one begins, and the current one is finished. */
   async run(faults: readonly UpstreamFault[], signal: AbortSignal): Promise<void> {
     const beganMs = performance.now();
     for (const fault of faults) {

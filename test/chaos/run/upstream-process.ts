@@ -15,7 +15,7 @@ export interface UpstreamProcessParts {
 
 const PROGRAM = path.join(import.meta.dirname, '../upstream/main.js');
 
-/** The scripted upstream as a process that can be ended, halted and started again on its port. */
+/** The scripted upstream as a process that can be ended, stopped and restarted on its port. */
 export class UpstreamProcess {
   readonly #parts: UpstreamProcessParts;
   readonly #replies = new Map<number, (result: unknown) => void>();
@@ -67,7 +67,7 @@ export class UpstreamProcess {
     this.#child?.kill(signal);
   }
 
-  /** Resolves to the reply. Throws when it does not run. */
+  /** Resolves to the reply. Throws when the process is not running. */
   async order(order: UpstreamOrder): Promise<unknown> {
     const child = this.#child;
     if (child === undefined) throw new Error('the upstream does not run');

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { makeWeather, UPSTREAM_FAULTS } from './weather.ts';
 
-describe('weather', () => {
+describe('the weather', () => {
   it('follows from the seed', () => {
     expect(makeWeather(1, 600_000)).toEqual(makeWeather(1, 600_000));
     expect(makeWeather(1, 600_000)).not.toEqual(makeWeather(2, 600_000));
   });
 
-  it.each([1, 2, 3])('has everything in ten minutes, with seed %i', (seed) => {
+  it.each([1, 2, 3])('has every fault within ten minutes, with seed %i', (seed) => {
     const { lives, long } = makeWeather(seed, 600_000);
     const stages = lives.flatMap((life) => life.stages);
     expect(new Set(stages.map(({ end }) => end))).toEqual(new Set(['quiet', 'term', 'kill']));
@@ -17,20 +17,20 @@ describe('weather', () => {
     expect(lives[0]?.upstreamComesAfterMs).toBeGreaterThan(0);
   });
 
-  it('has no life that is not alive at the end of a stage, but for its last', () => {
+  it('ends a life with its last stage only', () => {
     for (const { stages } of makeWeather(4, 600_000).lives) {
       expect(stages.slice(0, -1).every(({ end }) => end === 'quiet')).toBe(true);
     }
   });
 
-  it.each([60_000, 600_000])('lasts about as long as it is to, %i ms', (totalMs) => {
+  it.each([60_000, 600_000])('lasts about as long as requested, %i ms', (totalMs) => {
     const { lives, long } = makeWeather(1, totalMs);
     const chaosMs = [...lives, long].flatMap((life) => life.stages).reduce((sum, stage) => sum + stage.chaosMs, 0);
     expect(chaosMs).toBeGreaterThan(totalMs * 0.5);
     expect(chaosMs).toBeLessThan(totalMs * 1.2);
   });
 
-  it('has faults one after the other', () => {
+  it('never has two faults at once', () => {
     for (const { stages } of makeWeather(1, 600_000).lives) {
       for (const { faults } of stages) {
         for (const [i, { atMs }] of faults.entries()) {

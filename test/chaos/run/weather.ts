@@ -1,10 +1,10 @@
-/** What happens in a run, and when: lives of the sidecar, faults of the whole upstream. All of it follows from the seed. */
+/** The schedule of a run: lives of the sidecar, faults of the whole upstream. Everything follows from the seed. */
 import type { Random } from '../../fuzz/random.ts';
 import { randomOf } from '../truth/pattern.ts';
 
 /**
- * `kill` and `restart`: the upstream ends by SIGKILL or SIGTERM and comes back; `refuse`: its port is closed; `silent`: it stands
- * still (SIGSTOP); `reset-new`: it resets whatever connects; `reset-all`: it resets what is connected.
+ * `kill` and `restart`: the upstream ends by SIGKILL or SIGTERM and comes back; `refuse`: its port is closed; `silent`: it is
+ * stopped (SIGSTOP); `reset-new`: it resets new connections; `reset-all`: it resets open connections.
  */
 export const UPSTREAM_FAULTS = ['kill', 'restart', 'refuse', 'silent', 'reset-new', 'reset-all'] as const;
 
@@ -18,8 +18,8 @@ export interface UpstreamFault {
 }
 
 /**
- * How a life goes on behind a stretch of chaos. `quiet`: all clients stop, and every number is compared. `term`, `kill`: it ends
- * by that signal in the middle of it all.
+ * How a stage of chaos ends. `quiet`: all clients stop, and every number is compared. `term`, `kill`: the sidecar ends
+ * by that signal under load.
  */
 export type StageEnd = 'quiet' | 'term' | 'kill';
 
@@ -38,28 +38,28 @@ export interface Life {
   readonly dataPath: DataPath;
   /** 0: none. */
   readonly responseTimeoutMs: number;
-  /** The upstream comes only so long after the sidecar; undefined: it is there. */
+  /** The upstream starts this much later than the sidecar; undefined: it is running already. */
   readonly upstreamComesAfterMs: number | undefined;
-  /** How long nobody listens before it. */
+  /** How long the sidecar's port stays closed before this life. */
   readonly awayMs: number;
   readonly stages: readonly Stage[];
 }
 
 export interface Weather {
   readonly lives: readonly Life[];
-  /** The last life: its first stage warms up, then memory and descriptors are compared before and behind the others, in calm. */
+  /** The last life: its first stage warms up; then memory and descriptors are compared before and after the others, in calm. */
   readonly long: Life;
 }
 
 const LONGEST_STAGE_MS = 25_000;
 const SHORTEST_STAGE_MS = 4_000;
-/** What a start, a quiet point and the calm around them take, about. */
+/** Approximate time of a start, a quiet point and the calm around them. */
 const OVERHEAD_MS = 1_500;
 const FAULT_GAP_MS = 2_500;
 
 type Sketch = readonly [dataPath: DataPath, ends: readonly StageEnd[]];
 
-/** Every kind of life once; a longer run begins again. */
+/** Every kind of life once; a longer run repeats them. */
 const SKETCHES: readonly Sketch[] = [
   ['auto', ['quiet']],
   ['auto', ['term']],
@@ -70,13 +70,13 @@ const SKETCHES: readonly Sketch[] = [
   ['gateway', ['quiet', 'quiet']],
 ];
 
-/** `only`: every life with that data path. */
+/** `only`: the data path of every life. */
 export function makeWeather(seed: number, totalMs: number, only?: DataPath): Weather {
   const random = randomOf(seed, 'weather');
   const faults = new Deck(UPSTREAM_FAULTS, random);
   const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
   const lives: Life[] = [];
-  // Two thirds for restarts, the last third for one life.
+  // Two thirds for restarts, the last third for the long life.
   for (let leftMs = (totalMs * 2) / 3, i = 0; leftMs > stageMs; i += 1) {
     const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
     const stages = ends.map((end) => makeStage(random, faults, stageMs, end));
@@ -107,7 +107,7 @@ function makeStage(random: Random, deck: Deck<UpstreamFaultKind>, aboutMs: numbe
   return { chaosMs, faults, end };
 }
 
-/** Gives every card once before any twice. */
+/** Deals every card once before any is repeated. */
 class Deck<T> {
   readonly #cards: readonly T[];
   readonly #random: Random;

@@ -3,7 +3,7 @@ import { medians, type Point } from './slope.ts';
 const COLUMNS = 72;
 const ROWS = 10;
 
-/** A curve in characters, lowest and highest value at its left, with so many digits. */
+/** A curve in characters, with lowest and highest value on the left, with `digits` digits. */
 export function drawCurve(points: readonly Point[], title: string, digits: number): string {
   const lastS = points.at(-1)?.atS ?? 0;
   const columns = medians(points, Math.max(1, (lastS + 1) / COLUMNS));

@@ -1,4 +1,4 @@
-/** Paced load: so many requests a second over kept connections, some left by their clients, and polls held all the time. */
+/** Paced load: a rate of requests over kept connections, some aborted by their clients, and polls held all the time. */
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SmallClient } from '../../bench/load/small-client.ts';
@@ -12,31 +12,31 @@ export interface LoadParts {
   readonly port: number;
   readonly rate: number;
   readonly polls: number;
-  /** Share of the requests whose client leaves. */
+  /** Share of aborted requests. */
   readonly aborts: number;
   readonly random: Random;
 }
 
 const USERS = 200;
 const NAMES = 300;
-/** Users call what is theirs. If everybody called everything, 40,000 timers would go on filling for all of the half hour. */
+/** Users call their own procedures. If every user called all of them, 40,000 timers would keep filling for the half hour. */
 const NAMES_OF_USER = 10;
 const TICK_MS = 10;
 const MOST_HELD_MS = 40_000;
 const LEAST_HELD_MS = 10_000;
-/** How long a call takes whose client does not wait for that. */
+/** Duration of a call whose client aborts. */
 const ABORTED_AFTER_MS = 1_000;
 const LOOK_MS = 500;
-/** More than this waiting for an answer is a sidecar that does not keep up, not a burst. */
+/** More waiting requests than this mean that the sidecar does not keep up; it is not a burst. */
 const MOST_CONNECTIONS = 200;
 
 export class Load {
   answered = 0;
   aborted = 0;
   failed = 0;
-  /** Polls answered. */
+  /** Answered polls. */
   released = 0;
-  /** Requests that were due and could not be made, since all connections waited. */
+  /** Requests that were due but not made, since all connections were busy. */
   skipped = 0;
   readonly #parts: LoadParts;
   readonly #idle: SmallClient[] = [];
@@ -47,7 +47,7 @@ export class Load {
     this.#parts = parts;
   }
 
-  /** Until `stop`. */
+  /** Runs until `stop`. */
   async run(): Promise<void> {
     const { rate, polls } = this.#parts;
     const held = Array.from({ length: polls }, (_, i) => this.#poll(i));
@@ -66,7 +66,7 @@ export class Load {
     for (const client of this.#idle) client.close();
   }
 
-  /** Polls that are held are left; requests under way come to their end. */
+  /** Aborts held polls; running requests finish. */
   stop(): void {
     this.#isOver = true;
   }
@@ -77,7 +77,7 @@ export class Load {
       await this.#leave();
       return;
     }
-    // The one that has been idle longest, so that none stays idle until it is closed.
+    // The longest idle connection, so that none is closed for idleness.
     const client = this.#idle.shift() ?? (await this.#connect());
     if (client === undefined) return;
     try {
@@ -90,7 +90,7 @@ export class Load {
     }
   }
 
-  /** A call that would take a while, left before its answer; half of them by a reset. */
+  /** A slow call, aborted before its answer; half of them by a reset. */
   async #leave(): Promise<void> {
     const { random, port } = this.#parts;
     this.aborted += 1;
@@ -119,7 +119,7 @@ export class Load {
 
   async #poll(user: number): Promise<void> {
     const { random, port } = this.#parts;
-    // Not all at once: neither at the beginning nor ever after.
+    // Spread over time, at the start and later.
     await sleep(random.below(2_000));
     let client = await SmallClient.connect(port);
     while (!this.#isOver) {

@@ -1,4 +1,4 @@
-/** The soak: `npm run soak`. A steady load for half an hour; memory and descriptors have to stand still. */
+/** The soak: `npm run soak`. A steady load for half an hour; memory and descriptors must not grow. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,10 +14,10 @@ import { parseSoakOptions, SOAK_USAGE, type SoakOptions } from './options.ts';
 import { judge, renderSamples, type SoakSample, type Verdict } from './soak-report.ts';
 
 const SAMPLE_MS = 1_000;
-/** Its own numbers are asked for as often as by an eager Prometheus. */
+/** Its metrics are scraped as often as by an eager Prometheus. */
 const SCRAPE_EVERY = 5;
 const PROGRESS_EVERY = 10;
-/** Much more than the sliding window of the statistics: the allocator goes on settling for ten minutes behind it (docs/reliability.md). */
+/** Much longer than the sliding window of the statistics: the allocator settles for ten minutes after that is full. */
 const WARM_UP_SHARE = 1 / 2;
 const LEAST_WARM_UP_S = 30;
 const UPSTREAM = path.join(import.meta.dirname, 'upstream.js');
@@ -75,12 +75,12 @@ async function watch({ minutes }: SoakOptions, sidecar: SidecarProcess, load: Lo
   return samples;
 }
 
-/** The sidecar has to have counted what the clients know. */
+/** The sidecar must have counted what the clients know. */
 async function compareCounts(sidecar: SidecarProcess, load: Load): Promise<Verdict> {
   const samples = await sidecar.scrape();
   const ok = samples.sum('d2_calls_total', { kind: 'rpc', outcome: 'ok' });
   const aborted = samples.sum('d2_calls_aborted_total', { kind: 'rpc' });
-  // Who leaves may have been answered already, or not have been heard.
+  // An aborted request may have been answered already, or never received.
   const isGood = ok >= load.answered && ok + aborted <= load.answered + load.aborted;
   const text = `the sidecar counted ${ok} calls answered, ${aborted} aborted`;
   return { text: isGood ? text : `BAD: ${text}`, isGood };

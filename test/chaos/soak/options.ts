@@ -5,16 +5,16 @@ import { DATA_PATHS, type DataPath } from '../run/weather.ts';
 
 export interface SoakOptions {
   readonly minutes: number;
-  /** Requests a second. */
+  /** Requests per second. */
   readonly rate: number;
   readonly polls: number;
-  /** Share of the requests whose client leaves. */
+  /** Share of aborted requests. */
   readonly aborts: number;
-  /** Most that resident memory may rise by, in MB an hour. */
+  /** Largest permitted rise of resident memory, in MB an hour. */
   readonly bound: number;
   readonly dataPath: DataPath;
   readonly sidecar: string | undefined;
-  /** File that the samples are written to, as CSV. */
+  /** CSV file for the samples. */
   readonly csv: string | undefined;
   readonly help: boolean;
 }
@@ -31,7 +31,7 @@ export const SOAK_USAGE = `npm run soak -- [options]
   --help           this
 `;
 
-/** Throws for options that are none. */
+/** Throws for unknown options. */
 export function parseSoakOptions(args: readonly string[]): SoakOptions {
   const { values } = parseArgs({
     args: [...args],

@@ -3,7 +3,7 @@ import { drawCurve } from './curve.ts';
 import { floors, medians, type Point, slopeAnHour } from './slope.ts';
 import { judge, type SoakSample } from './soak-report.ts';
 
-/** A sample each second for half an hour, with a saw of a garbage collector on it. */
+/** A sample each second for half an hour, with the saw of a garbage collector. */
 function samplesOf(riseMbAnHour: number): SoakSample[] {
   return Array.from({ length: 1_800 }, (_, atS) => {
     const saw = (atS % 37) * 0.2;
@@ -13,22 +13,22 @@ function samplesOf(riseMbAnHour: number): SoakSample[] {
   });
 }
 
-describe('slope', () => {
-  it('is that of a line, in units an hour', () => {
+describe('the slope', () => {
+  it('is that of a line, in units per hour', () => {
     const points: Point[] = Array.from({ length: 50 }, (_, i) => ({ atS: i * 10, value: 100 + i * 0.5 }));
     expect(slopeAnHour(points)).toBeCloseTo(180, 6);
   });
 
-  it('is not moved by some values that are far off', () => {
+  it('ignores a few outliers', () => {
     const points: Point[] = Array.from({ length: 50 }, (_, i) => ({ atS: i * 10, value: i % 6 === 0 ? 900 : 100 }));
     expect(slopeAnHour(points)).toBe(0);
   });
 
-  it('is none of a single point', () => {
+  it('is undefined for a single point', () => {
     expect(slopeAnHour([{ atS: 1, value: 1 }])).toBeUndefined();
   });
 
-  it('can be asked of medians and of floors', () => {
+  it('can be computed of medians and of minima', () => {
     const points: Point[] = [1, 9, 2, 8, 3, 7].map((value, atS) => ({ atS, value }));
     expect(medians(points, 3)).toEqual([
       { atS: 1.5, value: 2 },
@@ -38,22 +38,22 @@ describe('slope', () => {
   });
 });
 
-describe('verdict of a soak', () => {
-  it('is good for memory that only saws, after any warm-up', () => {
+describe('the verdict of a soak', () => {
+  it('is good when memory only saws, whatever the warm-up', () => {
     expect(judge(samplesOf(0), 300, 1)).toMatchObject({ isGood: true, text: expect.stringContaining('good') });
   });
 
-  it('is bad for a rise above the bound, however small beside the saw', () => {
+  it('is bad for a rise above the bound, even if the saw is much larger', () => {
     expect(judge(samplesOf(2), 300, 1).isGood).toBe(false);
     expect(judge(samplesOf(0.5), 300, 1).isGood).toBe(true);
   });
 
-  it('is not given after a few minutes', () => {
+  it('is withheld after a few minutes', () => {
     expect(judge(samplesOf(50).slice(0, 300), 30, 1).text).toContain('not judged');
   });
 });
 
-describe('curve', () => {
+describe('the curve', () => {
   it('has its highest value at the top and its lowest at the bottom', () => {
     const lines = drawCurve(
       [1, 2, 3, 4].map((value, i) => ({ atS: i * 60, value })),

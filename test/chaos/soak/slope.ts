@@ -1,4 +1,4 @@
-/** Robust regression: what a noisy curve does in the long run. */
+/** Robust regression: the long-term trend of a noisy curve. */
 import { spreadOf } from '../../bench/load/statistics.ts';
 
 export interface Point {
@@ -13,7 +13,7 @@ export function medians(points: readonly Point[], spanS: number): Point[] {
   return bySpan(points, spanS, (values) => spreadOf(values)?.median ?? 0);
 }
 
-/** The least value of each span: of a heap what is left after the collections in it. */
+/** The minimum of each span: of a heap, its size after a collection. */
 export function floors(points: readonly Point[], spanS: number): Point[] {
   return bySpan(points, spanS, (values) => Math.min(...values));
 }

@@ -1,15 +1,15 @@
-/** What a soak says at its end. */
+/** The report of a soak. */
 import { renderTable } from '../../bench/load/report.ts';
 import { spreadOf, toText } from '../../bench/load/statistics.ts';
 import { drawCurve } from './curve.ts';
 import { floors, medians, type Point, slopeAnHour } from './slope.ts';
 
-/** One look at the sidecar. */
+/** One sample of the sidecar. */
 export interface SoakSample {
   readonly atS: number;
   readonly residentBytes: number;
   readonly descriptors: number;
-  /** Undefined where its own numbers were not asked for. */
+  /** Undefined if its metrics were not read. */
   readonly heapUsedBytes: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Verdict {
 const MEGABYTE = 2 ** 20;
 const SPAN_S = 10;
 const FLOOR_SPAN_S = 60;
-/** The noise of a shorter run is above any bound worth having. */
+/** In a shorter run the noise exceeds any useful bound. */
 const LEAST_JUDGED_S = 600;
 
 export function renderSamples(samples: readonly SoakSample[], warmUpS: number): string {
@@ -45,7 +45,7 @@ export function renderSamples(samples: readonly SoakSample[], warmUpS: number): 
   ].join('\n');
 }
 
-/** Whether resident memory is flat behind the warm-up: at most `boundMb` more an hour. */
+/** Whether resident memory is flat after the warm-up: at most `boundMb` more an hour. */
 export function judge(samples: readonly SoakSample[], warmUpS: number, boundMb: number): Verdict {
   const warm = samples.filter(({ atS }) => atS >= warmUpS);
   const lastS = samples.at(-1)?.atS ?? 0;

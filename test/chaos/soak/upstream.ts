@@ -1,4 +1,4 @@
-/** The upstream of a soak: `node soak/upstream.js <port>`. Small answers, and polls held for as long as they ask for. */
+/** The upstream of a soak: `node soak/upstream.js <port>`. Small answers, and polls held for the requested time. */
 import http from 'node:http';
 import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from '../../bench/load/programs/arguments.ts';
 import { HOLD_FIELD } from './load.ts';

@@ -5,7 +5,7 @@ import { answerBody, piecesOf, requestBody, toWire, toWireEnd } from './messages
 const IDS = Array.from({ length: 3_000 }, (_, i) => `${i % 3 === 0 ? 'p' : 'r'}${i}`);
 const PLANS = IDS.map((id) => planCall(5, id));
 
-describe('plan of a call', () => {
+describe('the plan of a call', () => {
   it('follows from seed and id alone', () => {
     expect(planCall(5, 'r17')).toEqual(planCall(5, 'r17'));
     expect(PLANS.filter((plan, i) => plan.target !== planCall(6, IDS[i] as string).target).length).toBeGreaterThan(
@@ -13,14 +13,14 @@ describe('plan of a call', () => {
     );
   });
 
-  it('has every fault, every framing and every moment of leaving among a few thousand', () => {
+  it('covers every fault, every framing and every moment of leaving within a few thousand calls', () => {
     expect(new Set(PLANS.map(({ fault }) => fault)).size).toBe(13);
     expect(new Set(PLANS.map(({ request }) => request.framing))).toEqual(new Set(['none', 'length', 'chunked']));
     expect(new Set(PLANS.map(({ answer }) => answer.framing))).toEqual(new Set(['none', 'length', 'chunked', 'close']));
     expect(new Set(PLANS.map(({ leave }) => leave?.at)).size).toBe(6);
   });
 
-  it('leaves calls alone whose number must be known exactly', () => {
+  it('never aborts calls of which the exact number must be known', () => {
     const exact = PLANS.filter(({ kind }) => kind === 'rpc' || kind === 'object' || kind === 'page');
     expect(exact.length).toBeGreaterThan(500);
     expect(exact.filter(({ leave, halfCloses }) => leave !== undefined || halfCloses)).toEqual([]);
@@ -31,7 +31,7 @@ describe('plan of a call', () => {
     expect(calm.filter(({ fault, leave }) => fault !== undefined || leave !== undefined)).toEqual([]);
   });
 
-  it('has bodies of exactly the length that the heads say, polls as JSON', () => {
+  it('has bodies of exactly the announced length, and JSON for polls', () => {
     for (const plan of PLANS.slice(0, 300)) {
       expect(requestBody(5, plan)).toHaveLength(plan.request.bytes);
       expect(answerBody(5, plan)).toHaveLength(plan.answer.bytes);
@@ -41,8 +41,8 @@ describe('plan of a call', () => {
   });
 });
 
-describe('body on the wire', () => {
-  it('is in pieces that make the whole', () => {
+describe('a body on the wire', () => {
+  it('is sent in pieces that add up to the whole', () => {
     const body = Buffer.from('0123456789');
     expect(piecesOf(body, 0)).toEqual([body]);
     expect(Buffer.concat(piecesOf(body, 3))).toEqual(body);

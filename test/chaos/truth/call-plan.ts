@@ -1,19 +1,19 @@
 /**
- * What one call is: what its client sends and does, and what the upstream answers and does to it. All of it follows from the
- * seed and the call's id, so client and upstream know it without telling each other, and whatever happens in between shows.
+ * The plan of one call: what its client sends and does, and what the upstream answers and does to it. All of it follows from the
+ * seed and the call's id, so client and upstream know it without communicating, and any change in between shows.
  */
 import type { Random } from '../../fuzz/random.ts';
 import { randomOf } from './pattern.ts';
 
 /**
- * `rpc`, `object` and `page` (unclassified) are never left by their clients, so that what the sidecar counts of them is known
- * exactly; clients leave `sba` calls and `comet` polls.
+ * Clients never abort `rpc`, `object` and `page` (unclassified) calls, so that the sidecar's counts of them are known
+ * exactly; clients abort `sba` calls and `comet` polls.
  */
 export type CallKind = 'rpc' | 'sba' | 'object' | 'page' | 'comet';
 
 export const CALL_KINDS: readonly CallKind[] = ['rpc', 'sba', 'object', 'page', 'comet'];
 
-/** What the upstream does to a call instead of, or besides, answering it. */
+/** What the upstream does instead of, or besides, answering. */
 export type CallFault =
   | 'reset-before'
   | 'close-before'
@@ -41,7 +41,7 @@ export interface CallPlan {
     readonly framing: 'none' | 'length' | 'chunked';
     readonly bytes: number;
     readonly hasTrailer: boolean;
-    /** The body goes in pieces of so many bytes, with a pause behind each; 0: in one. */
+    /** The body is sent in pieces of this size, with a pause after each; 0: in one. */
     readonly pieceBytes: number;
     readonly isLast: boolean;
   };
@@ -54,13 +54,13 @@ export interface CallPlan {
     readonly delayMs: number;
     readonly pieceBytes: number;
     readonly isLast: boolean;
-    /** Values of objects that a poll brings. */
+    /** Values of objects in the answer to a poll. */
     readonly values: number;
   };
   readonly fault: CallFault | undefined;
-  /** Client leaves then; `share` is how much of the head, body or answer has passed, or the part of 2 s that it waits. */
+  /** The client leaves then; `share` is how much of the head, body or answer has passed, or the part of 2 s that it waits. */
   readonly leave: { readonly at: Leaving; readonly share: number; readonly byReset: boolean } | undefined;
-  /** Client closes its sending side behind the request. */
+  /** The client closes its sending side after the request. */
   readonly halfCloses: boolean;
   readonly readsSlowly: boolean;
 }
@@ -68,7 +68,7 @@ export interface CallPlan {
 export const USERS = 10;
 export const OBJECT_NAMES = 10;
 
-/** Letters of ids: `r` call, `p` poll, with all that can go wrong; `q`, `o` the same in calm; `s`, `t` WebSockets. */
+/** Letters of ids: `r` call, `p` poll, with all faults; `q`, `o` the same in calm; `s`, `t` WebSockets. */
 export type CallLetter = 'r' | 'p' | 'q' | 'o';
 
 const NO_BODY = { framing: 'none', bytes: 0, hasTrailer: false, pieceBytes: 0, isLast: false } as const;
@@ -192,7 +192,7 @@ function pickAnswerFraming(
 ): CallPlan['answer']['framing'] {
   if (method === 'HEAD') return 'none';
   if (fault === 'rubbish-within') return 'chunked';
-  // Cut off in order, an answer that only the end of the connection ends is complete: nobody can tell.
+  // If cut off by an orderly end, an answer that ends with its connection looks complete.
   if (fault === 'close-within' || fault === 'twice') return random.pick(['length', 'chunked'] as const);
   if (fault === 'reset-within') return random.pick(['length', 'chunked', 'close'] as const);
   return random.pick([
@@ -213,7 +213,7 @@ function pickStatus(random: Random): number {
   return random.pick([201, 302, 400, 401, 404, 500, 503] as const);
 }
 
-/** Mostly small, at times as large as `most`. */
+/** Mostly small, sometimes as large as `most`. */
 function sizeOf(random: Random, most: number): number {
   const share = random.next();
   if (share < 0.05) return 0;

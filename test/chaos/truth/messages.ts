@@ -1,4 +1,4 @@
-/** Heads and bodies of a planned call, as its client sends them and as the upstream does. */
+/** Heads and bodies of a planned call, as its client and the upstream send them. */
 import type { CallPlan } from './call-plan.ts';
 import { patternOf } from './pattern.ts';
 
@@ -14,13 +14,13 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** The field by which both ends know which call it is. */
+/** The field that carries the call's id. */
 export const ID_FIELD = 'X-Chaos';
 export const TRAILER = 'X-Chaos-End';
 export const HOST = 'plant.example';
 const COMET_CLIENTS = 200;
 
-/** Without `Connection`, which is each connection's own matter. */
+/** Without `Connection`, which belongs to the connection. */
 export function requestLines({ id, method, target, user, kind, request }: CallPlan): string[] {
   const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
   const lines = [
@@ -69,7 +69,7 @@ export function answerBody(seed: number, plan: CallPlan): Buffer {
   return kind === 'comet' ? pollAnswer(seed, plan) : patternOf(seed, `${id}/answer`, answer.bytes);
 }
 
-/** A bounded number of clients, as a server has: what the sidecar keeps of each must not look like a leak. */
+/** A bounded number of clients, as a real server has: the sidecar's memory per client must not look like a leak. */
 export function clientIdOf(id: string): string {
   return `client-${Number(id.slice(1)) % COMET_CLIENTS}`;
 }
@@ -88,7 +88,7 @@ function pollAnswer(seed: number, { id, answer }: CallPlan): Buffer {
   return padded(seed, `${id}/answer`, [...values, message], answer.bytes);
 }
 
-/** The messages as JSON of exactly `bytes` bytes, filled up by a pattern in the last one's `ext`. */
+/** The messages as JSON of exactly `bytes` bytes, padded by a pattern in the last one's `ext`. */
 function padded(seed: number, label: string, messages: readonly object[], bytes: number): Buffer {
   const toJson = (noise: string) =>
     JSON.stringify(
@@ -103,7 +103,7 @@ function toHead(lines: readonly string[], isLast: boolean): string {
   return `${[...lines, ...(isLast ? ['Connection: close'] : [])].join('\r\n')}\r\n\r\n`;
 }
 
-/** A part of a body as it goes over the wire. */
+/** A part of a body as it is sent. */
 export function toWire(framing: CallPlan['answer']['framing'], payload: Buffer): Buffer {
   if (framing !== 'chunked') return payload;
   if (payload.length === 0) return payload;
@@ -114,15 +114,15 @@ export function toWire(framing: CallPlan['answer']['framing'], payload: Buffer):
   ]);
 }
 
-/** What ends a body on the wire. */
+/** The end of a body as it is sent. */
 export function toWireEnd(framing: CallPlan['answer']['framing'], id: string, hasTrailer: boolean): Buffer {
   if (framing !== 'chunked') return Buffer.alloc(0);
   return Buffer.from(`0\r\n${hasTrailer ? `${TRAILER}: ${id}\r\n` : ''}\r\n`, 'latin1');
 }
 
-/** The pieces that a body goes in; `pieceBytes` 0: one. */
+/** The pieces in which a body is sent; `pieceBytes` 0: one. */
 export function piecesOf(body: Buffer, pieceBytes: number): Buffer[] {
-  // Few bytes at a time for a large body would take longer than the run.
+  // A large body in tiny pieces would take longer than the run.
   const size = pieceBytes === 0 ? body.length : Math.max(pieceBytes, Math.ceil(body.length / 40));
   const pieces: Buffer[] = [];
   for (let at = 0; at < body.length; at += size) pieces.push(body.subarray(at, at + size));

@@ -3,7 +3,7 @@ import { hashOf, PatternCheck, patternOf } from './pattern.ts';
 
 const PATTERN = patternOf(7, 'r1/answer', 1_000);
 
-/** Takes the bytes in pieces of so many; what is wrong with the first that is. */
+/** Checks the bytes in pieces of this size; returns the first fault. */
 function checkInPieces(
   bytes: Buffer,
   size: number,
@@ -16,26 +16,26 @@ function checkInPieces(
   return { wrong: undefined, isComplete: check.isComplete };
 }
 
-describe('pattern', () => {
-  it('is the same for the same seed and label, and another for any other', () => {
+describe('a pattern', () => {
+  it('is the same for the same seed and label, and different for any other', () => {
     expect(patternOf(7, 'r1/answer', 1_000).equals(PATTERN)).toBe(true);
     expect(patternOf(8, 'r1/answer', 1_000).subarray(20).equals(PATTERN.subarray(20))).toBe(false);
     expect(patternOf(7, 'r2/answer', 1_000).subarray(20).equals(PATTERN.subarray(20))).toBe(false);
   });
 
-  it('begins with its label, as far as that fits', () => {
+  it('begins with its label, as far as it fits', () => {
     expect(PATTERN.toString('latin1', 0, 10)).toBe('r1/answer\n');
     expect(patternOf(7, 'r1/answer', 3).toString('latin1')).toBe('r1/');
     expect(patternOf(7, 'r1/answer', 0)).toHaveLength(0);
   });
 
-  it('is right in pieces of any size', () => {
+  it('is verified in pieces of any size', () => {
     for (const size of [1, 3, 64, 999, 1_000]) {
       expect(checkInPieces(PATTERN, size)).toEqual({ wrong: undefined, isComplete: true });
     }
   });
 
-  it('shows a single wrong bit anywhere, with its place', () => {
+  it('shows where a single bit is wrong', () => {
     for (const at of [0, 1, 500, 999]) {
       const bytes = Buffer.from(PATTERN);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
@@ -43,7 +43,7 @@ describe('pattern', () => {
     }
   });
 
-  it('shows a missing byte, a doubled piece and a byte too many', () => {
+  it('shows a missing byte, a repeated piece and a surplus byte', () => {
     expect(checkInPieces(PATTERN.subarray(0, -1), 64)).toEqual({ wrong: undefined, isComplete: false });
     const withoutOne = Buffer.concat([PATTERN.subarray(0, 400), PATTERN.subarray(401)]);
     expect(checkInPieces(withoutOne, 64).wrong).toContain('byte 400 is ');
@@ -52,7 +52,7 @@ describe('pattern', () => {
     expect(checkInPieces(Buffer.concat([PATTERN, Buffer.from('x')]), 64).wrong).toContain('not 1000');
   });
 
-  it('has hashes that differ for labels that are almost the same', () => {
+  it('has different hashes for labels that are almost the same', () => {
     const hashes = new Set(Array.from({ length: 10_000 }, (_, i) => hashOf(7, `r${i}/answer`)));
     expect(hashes.size).toBeGreaterThan(9_990);
   });

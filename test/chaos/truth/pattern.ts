@@ -1,21 +1,21 @@
-/** Bytes that both ends can compute for themselves, so that every one of them can be verified without being remembered. */
+/** Bytes that both ends can compute, so that every one of them can be verified without being stored. */
 import { Random } from '../../fuzz/random.ts';
 
-/** FNV-1a over the UTF-16 units, mixed with the seed: the same everywhere. */
+/** FNV-1a over the UTF-16 units, mixed with the seed: the same on every machine. */
 export function hashOf(seed: number, label: string): number {
   let hash = (0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)) >>> 0;
   for (let i = 0; i < label.length; i += 1) hash = Math.imul(hash ^ label.charCodeAt(i), 0x01000193) >>> 0;
   return hash >>> 0;
 }
 
-/** A stream of chances of its own for each label. */
+/** An independent random stream for each label. */
 export function randomOf(seed: number, label: string): Random {
   return new Random(hashOf(seed, label));
 }
 
 /**
- * `bytes` bytes that belong to `label` alone, e.g. `r17/answer`. The label itself stands in front as far as it fits, so that
- * a stray body tells whose it is; the rest is noise (xorshift32), so that a shifted, lost or doubled piece shows at once.
+ * `bytes` bytes for `label` alone, e.g. `r17/answer`. They begin with the label itself, as far as it fits, so that
+ * a stray body shows where it belongs; the rest is noise (xorshift32), so that a shifted, lost or repeated piece shows at once.
  */
 export function patternOf(seed: number, label: string, bytes: number): Buffer {
   const words = new Uint32Array((bytes + 3) >> 2);
@@ -31,7 +31,7 @@ export function patternOf(seed: number, label: string, bytes: number): Buffer {
   return pattern;
 }
 
-/** Follows bytes as they come and compares them with what they have to be. */
+/** Compares arriving bytes with the expected ones. */
 export class PatternCheck {
   readonly #expected: Buffer;
   #offset = 0;
@@ -48,7 +48,7 @@ export class PatternCheck {
     return this.#offset === this.#expected.length;
   }
 
-  /** Undefined while all is right; else what is wrong and where, e.g. `byte 17 is 0x41, not 0x42`. */
+  /** Undefined while all bytes are right; otherwise what is wrong and where, e.g. `byte 17 is 0x41, not 0x42`. */
   take(chunk: Buffer, from: number, to: number): string | undefined {
     const end = this.#offset + to - from;
     if (end > this.#expected.length) return `${end} bytes, not ${this.#expected.length}`;
@@ -63,6 +63,6 @@ export class PatternCheck {
       if (got !== wanted)
         return `byte ${this.#offset + at - from} is 0x${got.toString(16)}, not 0x${wanted.toString(16)}`;
     }
-    return 'a difference that nobody finds';
+    return 'an unknown difference';
   }
 }

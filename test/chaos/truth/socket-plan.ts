@@ -1,4 +1,4 @@
-/** What one WebSocket is; all of it follows from the seed and its id, as with calls. */
+/** The plan of one WebSocket; like that of a call, it follows from the seed and its id. */
 import { clientIdOf } from './messages.ts';
 import { patternOf, randomOf } from './pattern.ts';
 
@@ -7,21 +7,21 @@ export type SocketFault = 'refuse' | 'reset-before' | 'never' | 'reset-within' |
 export interface SocketPlan {
   /** e.g. `s17`. */
   readonly id: string;
-  /** Whether it is at the Comet endpoint, where the sidecar reads along; its messages are Bayeux then, else binary. */
+  /** Whether it is at the Comet endpoint, where the sidecar reads it; its messages are Bayeux then, otherwise binary. */
   readonly isComet: boolean;
   readonly target: string;
   readonly messages: number;
   /** Between two messages of the client. */
   readonly pauseMs: number;
   readonly fault: SocketFault | undefined;
-  /** With a fault within: after so many echoes. */
+  /** The fault occurs after this many echoes. */
   readonly faultAfter: number;
-  /** The client leaves after so many echoes, without a word; or, when the upstream never answers, after a second. */
+  /** The client leaves after this many echoes, without a close frame; or after a second if the upstream never answers. */
   readonly leaveAfter: number | undefined;
   readonly byReset: boolean;
 }
 
-/** With what stands around it, a Bayeux message stays below the 64 KiB up to which the sidecar reads and counts one. */
+/** With its envelope, a Bayeux message stays below the 64 KiB up to which the sidecar reads and counts one. */
 const MOST_READ_BYTES = 64_000;
 
 const WITHIN: readonly (SocketFault | undefined)[] = ['reset-within', 'close-within', 'part-of-a-frame'];
@@ -50,7 +50,7 @@ export function isWithin(fault: SocketFault | undefined): boolean {
   return fault !== undefined && WITHIN.includes(fault);
 }
 
-/** Message `at` of a WebSocket, in the direction `up` (of the client) or `down` (its echo). */
+/** Message `at` of a WebSocket, in the direction `up` (from the client) or `down` (its echo). */
 export function messageOf(seed: number, plan: SocketPlan, direction: 'up' | 'down', at: number): Buffer {
   const label = `${plan.id}/${direction}/${at}`;
   const random = randomOf(seed, `${label}/size`);

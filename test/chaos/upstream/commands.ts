@@ -1,12 +1,12 @@
-/** What the harness tells its upstream; each is answered by a message with its number. */
+/** Commands of the harness to its upstream; each is answered by a message with its number. */
 export type UpstreamOrder =
   /** Close the port, open it again. */
   | { readonly kind: 'refuse' }
   | { readonly kind: 'accept' }
-  /** Reset every new connection, or no more. */
+  /** Start or stop resetting every new connection. */
   | { readonly kind: 'reset-new'; readonly isOn: boolean }
   | { readonly kind: 'reset-all' }
-  /** Which connections are open, by the ids of their last calls. */
+  /** Lists open connections, by the ids of their last calls. */
   | { readonly kind: 'list' };
 
 export type UpstreamCommand = UpstreamOrder & { readonly number: number };

@@ -1,11 +1,11 @@
 /**
- * What the upstream has seen, a line each, written at once: a process that is killed in the next moment has still said it.
+ * The upstream's record, a line for each event, written at once: it survives a kill in the next moment.
  *
  * | Line | Meaning |
  * |---|---|
- * | `S r17` | the head of call r17 has come |
- * | `E r17` | and its body, whole and right |
- * | `M s17 3` | message 3 of WebSocket s17 has come, whole and right |
+ * | `S r17` | the head of call r17 has arrived |
+ * | `E r17` | and its body, complete and correct |
+ * | `M s17 3` | message 3 of WebSocket s17 has arrived, complete and correct |
  * | `W r17 byte 3 is ...` | something about it is wrong |
  */
 import { openSync, writeSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Deliberate untruths, one in a run, by which the harness proves that it would notice a sidecar that does the same. */
+/** Planted faults, one per run, which prove that the accounts would notice a sidecar with the same fault. */
 export const LIE_KINDS = [
   'answer-byte',
   'answer-head',
@@ -19,13 +19,13 @@ export class Lies {
   readonly #kind: LieKind | undefined;
   #left: number;
 
-  /** The lie is told at the `at`th opportunity, and then no more. */
+  /** The lie is told once, at the `at`th opportunity. */
   constructor(kind: LieKind | undefined, at = 20) {
     this.#kind = kind;
     this.#left = at;
   }
 
-  /** Whether to lie now. To be asked at every opportunity for that kind. */
+  /** Whether to lie now. Must be called at every opportunity for that kind. */
   tells(kind: LieKind): boolean {
     if (kind !== this.#kind) return false;
     this.#left -= 1;
@@ -33,7 +33,7 @@ export class Lies {
   }
 }
 
-/** The same bytes but for one in the middle; none for none. */
+/** A copy with one wrong byte in the middle; empty stays empty. */
 export function withWrongByte(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes);
   const at = copy.length >> 1;

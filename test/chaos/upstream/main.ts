@@ -1,6 +1,6 @@
 /**
  * The scripted upstream as a process: `node upstream/main.js <port> <seed> <ledger file> [lie]`. Commands come as messages
- * (see commands.ts); without its parent it ends.
+ * (see commands.ts); it ends with its parent.
  */
 import type { UpstreamCommand } from './commands.ts';
 import { FileLedger } from './ledger.ts';

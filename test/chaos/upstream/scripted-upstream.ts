@@ -1,7 +1,7 @@
 /**
- * The application server of a chaos run: verifies every byte that it gets, answers by the plan of each call, and does to calls
- * what the plan says. Faults of the whole server (refusing, resetting) come as commands. Plain sockets, so that nothing is put
- * right on the way.
+ * The application server of a chaos run: verifies every received byte, answers by the plan of each call, and applies the
+ * planned faults. Faults of the whole server (refusing, resetting) are commands. Plain sockets, so that no library repairs
+ * anything on the way.
  */
 import { once } from 'node:events';
 import net from 'node:net';
@@ -14,7 +14,7 @@ export interface UpstreamParts {
   readonly seed: number;
   readonly ledger: Ledger;
   readonly lies: Lies;
-  /** No sidecar in front: nobody inserts forwarding fields. */
+  /** Without a sidecar in front, there are no forwarding fields. */
   readonly isDirect: boolean;
 }
 
@@ -30,12 +30,12 @@ export class ScriptedUpstream {
     this.#parts = parts;
   }
 
-  /** For each open connection the id of its last call, e.g. `r17`, and how far it is. */
+  /** For each open connection the id of its last call, e.g. `r17`, and its progress. */
   get openCalls(): string[] {
     return [...this.#connections.values()].map((connection) => connection.condition);
   }
 
-  /** Opens the port, 0 for a free one; the port really bound. */
+  /** Opens the port, 0 for a free one; returns the bound port. */
   async listen(port: number): Promise<number> {
     const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     this.#server = server;
@@ -44,12 +44,12 @@ export class ScriptedUpstream {
     return (server.address() as net.AddressInfo).port;
   }
 
-  /** Closes the port; connections that are open stay. */
+  /** Closes the port; open connections stay. */
   refuse(): void {
     this.#server?.close();
   }
 
-  /** From now on every new connection is reset at once, or no longer. */
+  /** Starts or stops resetting new connections at once. */
   setResetting(isResetting: boolean): void {
     this.#isResetting = isResetting;
   }

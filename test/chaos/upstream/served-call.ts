@@ -23,7 +23,7 @@ import { type Served, whatIsWrong } from './served-connection.ts';
 const RUBBISH = Buffer.from('\x16\x03\x01 220 this is no HTTP\r\n\r\n', 'latin1');
 const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
 
-/** One request and what the plan makes of it. */
+/** One request, served by its plan. */
 export class ServedCall implements Served {
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;
@@ -89,7 +89,7 @@ export class ServedCall implements Served {
     else if (trailers !== (request.hasTrailer ? `${TRAILER}: ${id}` : ''))
       ledger.wrong(id, `its trailers: ${trailers}`);
     else ledger.complete(id);
-    // An early answer may still be on its way, and its end is what is waited for then.
+    // An early answer may still be in flight, and only its end is awaited then.
     if (this.#isSent) this.#onDone();
     else if (this.#isAnswered) return;
     else if (fault === 'rubbish') this.#socket.end(RUBBISH);
@@ -99,7 +99,7 @@ export class ServedCall implements Served {
   #answer(): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
-    // What breaks it is the connection's end, which the plan wants, or which the other side has to notice.
+    // Only the connection's end breaks it: planned, or noticed by the other side.
     this.#write().catch(() => this.#socket.destroy());
   }
 
@@ -121,7 +121,7 @@ export class ServedCall implements Served {
     this.#finish();
   }
 
-  /** What is sent: the truth, or the lie that is due. */
+  /** The correct answer, or the planted lie. */
   #truth(): { readonly head: string; readonly body: Buffer } {
     const { seed, lies } = this.#parts;
     const plan = this.#plan;
@@ -178,7 +178,7 @@ export class ServedCall implements Served {
     if (bytes.length === 0 || socket.write(bytes)) return;
     const over = new AbortController();
     try {
-      // A peer that leaves brings no 'drain'.
+      // A peer that leaves causes no 'drain'.
       await Promise.race([once(socket, 'drain', over), once(socket, 'close', over)]);
     } finally {
       over.abort();

@@ -7,17 +7,17 @@ import type { UpstreamParts } from './scripted-upstream.ts';
 import { ServedCall } from './served-call.ts';
 import { ServedSocket } from './served-socket.ts';
 
-/** What is being served on a connection. */
+/** The exchange or WebSocket being served on a connection. */
 export interface Served {
-  /** Takes bytes, and gives back what is not its own. Throws for what must not come. */
+  /** Takes bytes, and returns those after its end. Throws for unexpected bytes. */
   onBytes(chunk: Buffer): Buffer;
-  /** The request has been read to its end, so the next one may come. */
+  /** The request has been read completely, so the next one may follow. */
   readonly isRead: boolean;
-  /** An answer is due, or on its way, also to somebody who has closed his sending side. */
+  /** An answer is due, or in flight, even if the client has closed its sending side. */
   readonly isAnswering: boolean;
 }
 
-/** One connection of the sidecar's: request after request, or a WebSocket. */
+/** One connection from the sidecar: request after request, or a WebSocket. */
 export class ServedConnection {
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;
@@ -48,7 +48,7 @@ export class ServedConnection {
         this.#socket.destroy();
       }
     });
-    // Both sides are through, unless an answer is still on its way: then it ends the connection itself.
+    // Both sides have ended, unless an answer is in flight: that ends the connection itself.
     this.#socket.on('end', () => {
       if (this.#served?.isAnswering !== true) this.#socket.end();
     });
@@ -70,7 +70,8 @@ export class ServedConnection {
 
   #begin(head: Head): void {
     const id = head.field(ID_FIELD);
-    if (id === undefined || !/^[rpqost]\d+$/.test(id)) throw new Error(`a request of nobody: ${head.startLine}`);
+    if (id === undefined || !/^[rpqost]\d+$/.test(id))
+      throw new Error(`a request without a known id: ${head.startLine}`);
     this.#id = id;
     const { ledger, lies, seed } = this.#parts;
     if (!lies.tells('lost')) ledger.seen(id);
@@ -92,11 +93,11 @@ export class ServedConnection {
 
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
 
-/** Undefined for a head that is as it was sent, but for the forwarding fields, which have to be there. */
+/** Undefined for an unchanged head with the required forwarding fields; otherwise the difference. */
 export function whatIsWrong(head: Head, expected: readonly string[], isDirect: boolean): string | undefined {
   const got = head.without(...FORWARDED, 'connection');
   const wanted = expected.filter((line) => !line.startsWith('Connection:'));
-  if (got.join('\n') !== wanted.join('\n')) return `a head that nobody sent: ${got.join(' | ')}`;
+  if (got.join('\n') !== wanted.join('\n')) return `an altered head: ${got.join(' | ')}`;
   if (isDirect) return undefined;
   const values = FORWARDED.map((name) => head.field(name)).join(' ');
   return values === '127.0.0.1 http plant.example' ? undefined : `forwarded for ${values}`;

@@ -12,7 +12,7 @@ import { type Served, whatIsWrong } from './served-connection.ts';
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const NOTHING = Buffer.alloc(0);
 
-/** One WebSocket: each message is verified and answered by its echo. */
+/** One WebSocket: each message is verified and echoed. */
 export class ServedSocket implements Served {
   readonly isRead = false;
   readonly isAnswering = false;

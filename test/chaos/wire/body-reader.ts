@@ -1,4 +1,4 @@
-/** Finds the payload and the end of an HTTP/1.1 body (RFC 9112 sections 6.3 and 7.1); of our own, so that nothing of the sidecar judges itself. */
+/** Finds the payload and the end of an HTTP/1.1 body (RFC 9112 sections 6.3 and 7.1); independent of the sidecar's own code. */
 export type Framing =
   | { readonly kind: 'none' }
   | { readonly kind: 'length'; readonly bytes: number }
@@ -28,7 +28,7 @@ export class BodyReader {
     return this.#state === 'done';
   }
 
-  /** Where in `chunk` the body goes no further. Throws for chunks that are none. */
+  /** Where the body ends in `chunk`. Throws for malformed chunks. */
   read(chunk: Buffer, from: number): number {
     let at = from;
     while (at < chunk.length && this.#state !== 'done') {
@@ -63,7 +63,8 @@ export class BodyReader {
       if (line !== '') throw new Error('a chunk is longer than its size');
       this.#state = 'size';
     } else if (this.#state === 'size') {
-      if (!/^[0-9a-fA-F]{1,8}$/.test(line)) throw new Error(`no size of a chunk: ${JSON.stringify(line.slice(0, 40))}`);
+      if (!/^[0-9a-fA-F]{1,8}$/.test(line))
+        throw new Error(`malformed chunk size: ${JSON.stringify(line.slice(0, 40))}`);
       this.#left = Number.parseInt(line, 16);
       this.#state = this.#left === 0 ? 'trailer' : 'payload';
     } else if (line === '') {

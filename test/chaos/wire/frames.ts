@@ -1,4 +1,4 @@
-/** WebSocket frames (RFC 6455 section 5.2), whole messages only; of our own, as the bodies are. */
+/** WebSocket frames (RFC 6455 section 5.2), whole messages only; independent of the sidecar's own code. */
 export const OPCODES = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 export interface Frame {
@@ -8,7 +8,7 @@ export interface Frame {
 
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
-/** `mask`: what a client masks with; a server does not. */
+/** `mask`: the client's masking key; a server has none. */
 export function toFrame(opcode: number, payload: Buffer, mask?: number): Buffer {
   const { length } = payload;
   const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
@@ -26,7 +26,7 @@ export function toFrame(opcode: number, payload: Buffer, mask?: number): Buffer 
   return frame;
 }
 
-/** Cuts a stream into frames. `isMasked`: whether they have to be masked. Throws for what is no frame. */
+/** Cuts a stream into frames. `isMasked`: whether they must be masked. Throws for malformed frames. */
 export class FrameReader {
   readonly #isMasked: boolean;
   #kept: Buffer = Buffer.alloc(0);
@@ -35,7 +35,7 @@ export class FrameReader {
     this.#isMasked = isMasked;
   }
 
-  /** A frame has begun that is not whole. */
+  /** Whether an incomplete frame is buffered. */
   get hasBegun(): boolean {
     return this.#kept.length > 0;
   }
@@ -52,7 +52,8 @@ export class FrameReader {
     const short = second & 0x7f;
     const lengthBytes = short < 126 ? 0 : short === 126 ? 2 : 8;
     const payloadAt = 2 + lengthBytes + (this.#isMasked ? 4 : 0);
-    if ((first & 0xf0) !== 0x80 || second >> 7 !== Number(this.#isMasked)) throw new Error('no frame as it was sent');
+    if ((first & 0xf0) !== 0x80 || second >> 7 !== Number(this.#isMasked))
+      throw new Error('unexpected flags or masking of a frame');
     if (bytes.length < payloadAt) return undefined;
     const length =
       lengthBytes === 0 ? short : lengthBytes === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));

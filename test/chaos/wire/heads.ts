@@ -4,7 +4,7 @@ import type { Framing } from './body-reader.ts';
 const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
 const MAX_HEAD_BYTES = 64 * 1024;
 
-/** A start line and field lines, each as it came. */
+/** A start line and field lines, unchanged. */
 export class Head {
   readonly lines: readonly string[];
 
@@ -26,12 +26,12 @@ export class Head {
       .trim();
   }
 
-  /** All lines but those of the given fields, lower-case. */
+  /** All lines except the given fields (lower-case). */
   without(...names: readonly string[]): string[] {
     return this.lines.filter((line, i) => i === 0 || !names.includes(line.slice(0, line.indexOf(':')).toLowerCase()));
   }
 
-  /** Of a message with this head, whose body is not ruled out by its status or method; `isAnswer` may end with its connection. */
+  /** Framing of a message with this head whose status or method allows a body; `isAnswer` may end with its connection. */
   framing(isAnswer: boolean): Framing {
     if (this.field('transfer-encoding')?.toLowerCase() === 'chunked') return { kind: 'chunked' };
     const length = this.field('content-length');
@@ -40,7 +40,7 @@ export class Head {
   }
 }
 
-/** Bytes in front of a head's end, kept until it has come. */
+/** Bytes of an incomplete head. */
 export class HeadReader {
   #kept: Buffer = Buffer.alloc(0);
 
@@ -48,7 +48,7 @@ export class HeadReader {
     return this.#kept.length > 0;
   }
 
-  /** The head, and what came behind it; undefined until its empty line has come. Throws when it never seems to come. */
+  /** The head, and the bytes after it; undefined until its empty line has arrived. Throws when the head is too large. */
   read(chunk: Buffer): { readonly head: Head; readonly rest: Buffer } | undefined {
     const all = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk]);
     const end = all.indexOf(HEAD_END);

@@ -36,7 +36,7 @@ async function leaveStale(socketPath: string): Promise<void> {
 }
 
 describe('the control socket', () => {
-  it('answers with its status, and changes nothing by that', async () => {
+  it('answers with its status and changes nothing', async () => {
     const target = new NotingTarget();
     const server = await stand.open('a.sock', target);
     expect(await sendCommand(server.path, 'status')).toEqual({
@@ -72,7 +72,7 @@ describe('the control socket', () => {
     expect(await gone).toBe(true);
   });
 
-  it('lets the client give up on a shutdown that does not come to its end', async () => {
+  it('lets the client give up on a shutdown that never ends', async () => {
     const server = await stand.open('a.sock');
     const { gone } = await requestShutdown(server.path, 20);
     expect(await gone).toBe(false);
@@ -83,18 +83,18 @@ describe('the control socket', () => {
     expect(statSync(server.path).mode & 0o777).toBe(0o600);
   });
 
-  it('makes its folder, closed to others', async () => {
+  it('creates its folder closed to others', async () => {
     await stand.open('private/a.sock');
     expect(statSync(stand.at('private')).mode & 0o777).toBe(0o700);
   });
 
-  it('leaves the mode of new files of the process as it was', async () => {
+  it('keeps the process’s mode of new files', async () => {
     const before = process.umask();
     await stand.open('a.sock');
     expect(process.umask()).toBe(before);
   });
 
-  it('goes when it is closed', async () => {
+  it('is removed on close', async () => {
     const server = await stand.open('a.sock');
     server.close();
     expect(existsSync(server.path)).toBe(false);
@@ -102,13 +102,13 @@ describe('the control socket', () => {
   });
 });
 
-describe('what is not a command', () => {
+describe('an unknown command', () => {
   it.each(['stop\n', '\n', 'DRAIN\n', '{"command":"drain"}\n', 'constructor\n'])('is refused: %j', async (bytes) => {
     const target = new NotingTarget();
     const server = await stand.open('a.sock', target);
     expect(JSON.parse(await talk(server.path, bytes))).toEqual({
       kind: 'refused',
-      reason: 'not a command that this sidecar knows',
+      reason: 'unknown command',
     });
     expect(target.told).toEqual([]);
   });
@@ -121,12 +121,12 @@ describe('what is not a command', () => {
     expect(target.told).toEqual([]);
   });
 
-  it('is closed when it does not come', async () => {
+  it('ends the connection when it does not arrive', async () => {
     const server = await stand.open('a.sock', new NotingTarget(), 5);
     expect(await talk(server.path, 'dra')).toBe('');
   });
 
-  it('of a second word on the same connection is not obeyed', async () => {
+  it('in a second line on the same connection is ignored', async () => {
     const target = new NotingTarget();
     const server = await stand.open('a.sock', target);
     await talk(server.path, 'status\ndrain\n');
@@ -135,7 +135,7 @@ describe('what is not a command', () => {
 });
 
 describe('too many clients', () => {
-  it('are turned away and counted, and logged once', async () => {
+  it('are refused, counted, and logged once', async () => {
     const server = await stand.open('a.sock');
     const idle = await Promise.all(
       Array.from({ length: 16 }, async () => {
@@ -147,7 +147,7 @@ describe('too many clients', () => {
     expect(await talk(server.path, 'status\n')).toBe('');
     expect(await talk(server.path, 'status\n')).toBe('');
     expect(server.turnedAway).toBe(2);
-    expect(stand.log.lines).toEqual(['warn control socket turns clients away']);
+    expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
     for (const socket of idle) socket.destroy();
   });
 });
@@ -204,7 +204,7 @@ describe('a place that cannot be used', () => {
     chownSync(stand.at('theirs'), 4711, 4711);
     await expect(stand.open('theirs/a.sock')).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('has to belong to user 0'),
+      message: expect.stringContaining('must belong to user 0'),
     });
   });
 

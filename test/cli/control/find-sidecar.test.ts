@@ -22,7 +22,7 @@ describe('findSidecar', () => {
     expect(await findSidecar({ socket: '/run/x.sock', folder: stand.folder })).toBe('/run/x.sock');
   });
 
-  it('finds the only one that lives, and removes the sockets of the dead', async () => {
+  it('finds the only running one, and removes the sockets of dead ones', async () => {
     leaveStale(stand.at('1.sock'));
     await stand.open('4711.sock');
     writeFileSync(stand.at('notes.txt'), '');
@@ -31,7 +31,7 @@ describe('findSidecar', () => {
     expect(existsSync(stand.at('notes.txt'))).toBe(true);
   });
 
-  it('finds one behind many sockets of the dead', async () => {
+  it('finds one among many sockets of dead ones', async () => {
     const code = `for (let pid = 1; pid <= 120; pid++) require('net').createServer().listen(process.argv[1] + '/' + pid + '.sock');
       setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;
     spawnSync(process.execPath, ['-e', code, stand.folder]);
@@ -41,27 +41,27 @@ describe('findSidecar', () => {
     expect(readdirSync(stand.folder)).toEqual(['4711.sock']);
   });
 
-  it('asks which one when there are several, and lists them', async () => {
+  it('lists several and asks to choose', async () => {
     await stand.open('4711.sock', new NotingTarget(4711));
     await stand.open('815.sock', new NotingTarget(815));
     const error: unknown = await findSidecar({ folder: stand.folder }).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as Error).message.split('\n')).toEqual([
-      '2 sidecars are running, expected --pid to say which one:',
+      '2 sidecars are running, expected --pid to choose one:',
       '  --pid 815  listens on 127.0.0.1:815, monitor on 127.0.0.1:9280',
       '  --pid 4711  listens on 127.0.0.1:4711, monitor on 127.0.0.1:9280',
     ]);
     expect(await findSidecar({ pid: 815, folder: stand.folder })).toBe(stand.at('815.sock'));
   });
 
-  it.each([{}, { pid: 815 }])('says where it looked when there is none: %j', async (wanted) => {
+  it.each([{}, { pid: 815 }])('reports where it searched if there is none: %j', async (wanted) => {
     await expect(findSidecar({ ...wanted, folder: stand.folder })).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
       message: expect.stringContaining(stand.folder),
     });
   });
 
-  it('finds none where there is no folder', async () => {
+  it('finds none without a folder', async () => {
     await expect(findSidecar({ folder: stand.at('none') })).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
       message: expect.stringContaining('no running sidecar of this user'),
@@ -77,7 +77,7 @@ describe('findSidecar', () => {
     });
   });
 
-  it('passes over a socket on which something else answers', async () => {
+  it('skips a socket of another program', async () => {
     const server = net.createServer((socket) => socket.resume().end('220 mail\n'));
     await new Promise<void>((resolve) => server.listen(stand.at('5.sock'), resolve));
     await stand.open('4711.sock');

@@ -31,7 +31,7 @@ async function run(): Promise<{ code: number; out: string; err: string }> {
 }
 
 describe('reload over the control socket', () => {
-  it('says which keys hold, and which wait for a restart', async () => {
+  it('reports which keys are in force, and which wait for a restart', async () => {
     target.reloadAnswer = { kind: 'applied', changed: ['rest.rules', 'log.level'], waiting: ['listen.port'] };
     expect(await run()).toEqual({
       ...{ code: 0, err: '' },
@@ -44,37 +44,37 @@ describe('reload over the control socket', () => {
     ['D2S_ERR_CONFIG', 64],
     ['D2S_ERR_TLS_FILE', 1],
     [undefined, 1],
-  ])('tells what is wrong (%s), with exit code %i', async (code, exitCode) => {
+  ])('reports what is wrong (%s), with exit code %i', async (code, exitCode) => {
     target.reloadAnswer = { kind: 'refused', code, problems: ['a: wrong', 'b: wrong, too'] };
     expect(await run()).toEqual({
       ...{ code: exitCode, out: '' },
-      err: 'd2-sidecar: a: wrong\nd2-sidecar: b: wrong, too\nd2-sidecar: nothing has changed in 4711, which goes on as before\n',
+      err: 'd2-sidecar: a: wrong\nd2-sidecar: b: wrong, too\nd2-sidecar: 4711 keeps its configuration\n',
     });
   });
 
-  it('keeps its answer within its bound, however much is wrong', async () => {
+  it('keeps its answer within its bound with many problems', async () => {
     const problems = Array.from({ length: 2_000 }, (_, index) => `rest.rules[${index}].name: ${'ž'.repeat(100)}`);
     target.reloadAnswer = { kind: 'refused', code: 'D2S_ERR_CONFIG', problems };
     const { err } = await run();
     expect(Buffer.byteLength(err)).toBeLessThan(MAX_ANSWER_BYTES);
-    expect(err).toMatch(/\nd2-sidecar: 19\d\d more, which the log of the sidecar tells\n/);
+    expect(err).toMatch(/\nd2-sidecar: 19\d\d more, which the log of the sidecar lists\n/);
   });
 
   it('is refused by a sidecar that does not know it', async () => {
     const path = stand.at('a.sock');
     const server = net.createServer((socket) => {
-      socket.on('data', () => socket.end('{"kind":"refused","reason":"not a command that this sidecar knows"}\n'));
+      socket.on('data', () => socket.end('{"kind":"refused","reason":"unknown command"}\n'));
     });
     server.listen(path);
     await once(server, 'listening');
     await expect(requestReload(path)).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
-      message: `${path}: not a command that this sidecar knows`,
+      message: `${path}: unknown command`,
     });
     server.close();
   });
 
-  it('takes an answer for what it is: one that says nothing of the reload is none', async () => {
+  it('refuses an answer without a reload', async () => {
     const server = await stand.open('a.sock', target);
     target.reloadAnswer = { kind: 'applied', changed: 'rest.rules', waiting: [] } as never;
     await expect(requestReload(server.path)).rejects.toBeInstanceOf(SidecarError);

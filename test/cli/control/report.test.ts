@@ -1,8 +1,14 @@
+import { once } from 'node:events';
 import net from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { requestReport, sendCommand } from '../../../src/cli/control/control-client.ts';
 import { ControlStand, NotingTarget } from './stand.ts';
+
+vi.mock('../../../src/cli/control/protocol.ts', async (original) => ({
+  ...(await original<object>()),
+  MAX_REPORT_BYTES: 8_000_000,
+}));
 
 let stand: ControlStand;
 beforeEach(() => {
@@ -20,7 +26,7 @@ class Reported extends NotingTarget {
 }
 
 describe('a report over the control socket', () => {
-  it('comes whole behind the status, however large it is', async () => {
+  it('arrives complete after the status, however large it is', async () => {
     const target = new Reported();
     const { path } = await stand.open('s.sock', target);
     expect(await requestReport(path, false)).toMatchObject({ status: { pid: 4711 }, text: '{"a":1}\n' });
@@ -30,7 +36,15 @@ describe('a report over the control socket', () => {
     expect(target.asked).toEqual([false, true]);
   });
 
-  it('that is broken off is told from a whole one', async () => {
+  it('is refused when it has more bytes than allowed, though fewer characters', async () => {
+    const target = new Reported();
+    const { path } = await stand.open('s.sock', target);
+    target.source = () => Readable.from([Buffer.from('é'.repeat(4_000_001))]);
+    const message = `${path}: the report is larger than 8000000 bytes`;
+    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+  });
+
+  it('that is broken off is distinguished from a complete one', async () => {
     const target = new Reported();
     const { path } = await stand.open('s.sock', target);
     target.source = () => Readable.from(['{"a":1}']);
@@ -51,14 +65,14 @@ describe('a report over the control socket', () => {
     expect(await sendCommand(path, 'status')).toMatchObject({ pid: 4711 });
   });
 
-  it('is refused where there is none', async () => {
+  it('is refused by a sidecar without reports', async () => {
     const { path } = await stand.open('s.sock');
     await expect(requestReport(path, false)).rejects.toMatchObject({
       message: `${path}: this sidecar gives no reports`,
     });
   });
 
-  it('is let go of when nobody reads it', async () => {
+  it('is closed when the client does not read it', async () => {
     const target = new Reported();
     const source = new Readable({ read: () => void source.push(Buffer.alloc(65_536, 'x')) });
     const isLetGo = new Promise((resolve) => source.once('close', resolve).on('error', () => undefined));
@@ -71,4 +85,13 @@ describe('a report over the control socket', () => {
     await isLetGo;
     client.destroy();
   });
+});
+
+it('a client gives up on an answer with more bytes than allowed, though fewer characters', async () => {
+  const path = stand.at('s.sock');
+  const server = net.createServer((socket) => socket.on('error', () => undefined).end('é'.repeat(40_000)));
+  server.listen(path);
+  await once(server, 'listening');
+  await expect(sendCommand(path, 'status')).rejects.toMatchObject({ message: `${path}: not the answer of a sidecar` });
+  server.close();
 });

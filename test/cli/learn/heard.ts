@@ -1,8 +1,8 @@
-/** A survey that hears a server as tests want it, and what it says in the end. */
+/** A survey of messages that a test makes up, and its report. */
 import { parse } from 'yaml';
 import { toReport } from '../../../src/cli/learn/report.ts';
 import { Survey } from '../../../src/cli/learn/survey.ts';
-import type { CometRule } from '../../../src/config/config.ts';
+import type { CometRule } from '../../../src/config/rules/comet-rules.ts';
 import { type BayeuxMessage, parseMessages } from '../../../src/protocol/bayeux/message.ts';
 
 export class Heard {
@@ -36,7 +36,7 @@ export class Heard {
   }
 }
 
-/** What an operator makes of a report: each message subscribes, and each name is `x`. */
+/** Fills in a report as an operator does: each message subscribes, and each name is `x`. */
 export function filledIn(report: string): string {
   return report
     .replaceAll('kind: FILL_IN', 'kind: object')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { looksLikeField, looksLikeWord, looksRandom } from '../../../src/cli/learn/looks.ts';
 
-describe('names that a programmer gives', () => {
+describe('a name that a programmer gave', () => {
   it.each([
     'rpcName',
     'E',
@@ -13,17 +13,17 @@ describe('names that a programmer gives', () => {
     'getHTTPSUrlForID',
     'názov',
     'CONSTANT_NAME',
-  ])('show %s as a field', (key) => expect(looksLikeField(key)).toBe(true));
+  ])('may be shown as a field: %s', (key) => expect(looksLikeField(key)).toBe(true));
 
   it.each(['d2', 'subscribeObject', 'rpcSBA', 'object-values', 'unSubscribeObject', 'v12'])(
-    'show %s as a word of a channel',
+    'may be shown as a word of a channel: %s',
     (segment) => expect(looksLikeWord(segment)).toBe(true),
   );
 });
 
-describe('data', () => {
+describe('data in place of a name', () => {
   it.each(['H.Demo', 'P101', 'a b', '', '17', 'ann@example.org', 'x'.repeat(41), 'Tank%201', 'a/b', 'k\n', '{x}', '#'])(
-    'is %j, as a field and in a channel',
+    'is never shown, neither as a field nor in a channel: %j',
     (text) => expect([looksLikeField(text), looksLikeWord(text)]).toEqual([false, false]),
   );
 
@@ -34,9 +34,10 @@ describe('data', () => {
     '2vQzK8sWpLmXbR',
     'kqzxwvtrplmn',
     '20261121',
-  ])('is random where it looks like %s', (text) => expect(looksRandom(text)).toBe(true));
+  ])('looks random: %s', (text) => expect(looksRandom(text)).toBe(true));
 
-  it.each(['H.Demo', 'Boiler1.Temperature', 'S.Pump_12', 'Kessel'])('is not random where people chose it: %s', (text) =>
-    expect(looksRandom(text)).toBe(false),
+  it.each(['H.Demo', 'Boiler1.Temperature', 'S.Pump_12', 'Kessel'])(
+    'does not look random when people chose it: %s',
+    (text) => expect(looksRandom(text)).toBe(false),
   );
 });

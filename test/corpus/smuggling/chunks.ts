@@ -21,7 +21,7 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
     ['size with a blank in it', chunked(`1 0\r\n${'a'.repeat(16)}\r\n${END}`)],
     ['size with a letter', chunked(`5g\r\nhello\r\n${END}`)],
     ['size with h', chunked(`5h\r\nhello\r\n${END}`)],
-    ['size and bytes that nobody validates', chunked(`1these-bytes\r\nZ\r\n${END}`)],
+    ['size and bytes without validation', chunked(`1these-bytes\r\nZ\r\n${END}`)],
     ['size with a fraction', chunked(`5.0\r\nhello\r\n${END}`)],
     ['size in quotes', chunked(`"5"\r\nhello\r\n${END}`)],
     ['size with a comma', chunked(`5,5\r\nhello\r\n${END}`)],
@@ -37,7 +37,7 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
     ['size behind CR', chunked('\r0\r\n\r\n')],
     ['size behind LF', chunked('\n0\r\n\r\n')],
   ]),
-  ...messages('RFC 9112 §7.1, sizes that overflow a word are sizes all the same; Garden', 'open', [
+  ...messages('RFC 9112 §7.1, sizes that overflow a word are valid; Garden', 'open', [
     ['size of 2^32 and 5', chunked(`100000005\r\nhello\r\n${END}`)],
     ['size of 2^31', chunked(`80000000\r\nhello\r\n${END}`)],
   ]),
@@ -78,7 +78,7 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
       ['an extension that ends with CR CR LF', chunked(`5;a=b\r\r\nhello\r\n${END}`)],
     ],
   ),
-  ...messages('RFC 9112 §7.1, what follows a chunk is CRLF: TERM.SPILL, SPILL.TERM and the like; Funky', 'refused', [
+  ...messages('RFC 9112 §7.1, a chunk ends with CRLF: TERM.SPILL, SPILL.TERM and the like; Funky', 'refused', [
     ['TERM.SPILL: LF behind a chunk', chunked(`5\r\nhello\n${END}`)],
     ['SPILL.TERM: an octet too many', chunked(`5\r\nhelloX\r\n${END}`)],
     ['SPILL.TERM: a request too many', chunked(`5\r\nhello${SMUGGLED}\r\n${END}`)],
@@ -139,7 +139,7 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
     ['a trailer that Trailer announces', chunked('0\r\nX-A: b\r\n\r\n', 'Trailer: X-A')],
     ['CL announced by Trailer', chunked(END, 'Trailer: Content-Length')],
   ]),
-  ...messages('RFC 9112 §7.1, a body that does not end', 'open', [
+  ...messages('RFC 9112 §7.1, an endless body', 'open', [
     ['a chunk that takes the marker in', chunked(`fff\r\n${SMUGGLED}`)],
     [
       'a chunk’s size that takes the marker in',

@@ -12,12 +12,12 @@ import {
 
 const TE = 'Transfer-Encoding: chunked';
 
-/** Characters that somebody strips, skips or stops at. */
+/** Characters that some parser strips, skips or stops at. */
 const ODD_CHARACTERS = [...Array(0x20).keys(), 0x7f, 0x80, 0x85, 0xa0, 0xad, 0xff].filter(
   (code) => code !== 0x09 && code !== 0x0a && code !== 0x0d,
 );
 
-/** Each odd character at the four places where Desync's tools try it. */
+/** Each odd character at the four places where Desync's tools put it. */
 const oddCharacters = ODD_CHARACTERS.flatMap((code): (readonly [string, string])[] => {
   const odd = String.fromCharCode(code);
   const hex = code.toString(16).padStart(2, '0');
@@ -122,7 +122,7 @@ export const codingMessages: readonly AmbiguousMessage[] = [
     ['TE xchunked, chunked', post(['Transfer-Encoding: xchunked, chunked'], '1\r\na\r\n0\r\n\r\n')],
     ['TE gzip, then chunked in two lines', post(['Transfer-Encoding: gzip', TE], '1\r\na\r\n0\r\n\r\n')],
   ]),
-  ...messages('RFC 9112 §5.1, §5.2, lines that are no field lines; Desync', 'refused', [
+  ...messages('RFC 9112 §5.1, §5.2, malformed field lines; Desync', 'refused', [
     ['TE with a blank before the colon', chunksOrLength('Transfer-Encoding : chunked')],
     ['TE with a tab before the colon', lengthOrChunks('Transfer-Encoding\t:\tchunked')],
     ['TE with a blank before', lengthOrChunks(' Transfer-Encoding: chunked')],

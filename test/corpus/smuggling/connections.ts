@@ -9,7 +9,7 @@ const WEBSOCKET = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** To a server that answers without reading. */
+/** For a server that answers without reading. */
 function early(fields: readonly string[], body: string): string {
   return head('POST /early HTTP/1.1', HOST, ...fields) + body;
 }
@@ -27,7 +27,7 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     ['CL.0: with Expect', early([`Content-Length: ${N}`, 'Expect: 100-continue'], SMUGGLED)],
     ['CL.0: twice', `${early([`Content-Length: ${N}`], SMUGGLED)}${early([`Content-Length: ${N}`], SMUGGLED)}`],
   ]),
-  ...messages('RFC 9112 §9.3, content that does not come', 'open', [
+  ...messages('RFC 9112 §9.3, content that never arrives', 'open', [
     ['0.CL: a length and nothing', early(['Content-Length: 400'], '')],
     ['0.CL: a length, and a request that is content', early(['Content-Length: 400'], SMUGGLED)],
   ]),
@@ -52,7 +52,7 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
       `${post(['Expect: 100-continue', 'Content-Length: 2'], 'ab')}${post(['Expect: 100-continue', 'Content-Length: 2'], 'cd')}`,
     ],
   ]),
-  ...messages('RFC 9110 §10.1.1, Expect and the marker taken for content', 'open', [
+  ...messages('RFC 9110 §10.1.1, Expect and the marker as content', 'open', [
     ['Expect and no content', post(['Expect: 100-continue', 'Content-Length: 400'])],
     ['Expect and no chunks', early(['Expect: 100-continue', 'Content-Length: 400'], '')],
   ]),
@@ -60,7 +60,7 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     ['Upgrade without Connection', head(GET, HOST, 'Upgrade: foo')],
     ['Upgrade without Connection, to h2c', head(GET, HOST, 'Upgrade: h2c')],
   ]),
-  ...messages('RFC 9110 §7.8, Upgrade that is refused: what is pipelined behind it is not read', 'closed', [
+  ...messages('RFC 9110 §7.8, Upgrade that is refused: pipelined requests after it are not read', 'closed', [
     ['WebSocket that the server does not accept', head(GET, HOST, ...WEBSOCKET)],
     ['WebSocket and a request', `${head(GET, HOST, ...WEBSOCKET)}${SMUGGLED}`],
     [
@@ -69,7 +69,7 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     ],
     ['WebSocket in mixed case', head(GET, HOST, 'connection: UPGRADE', 'UPGRADE: WebSocket')],
   ]),
-  ...messages('RFC 9112 §9.3, §9.6, who closes; Linhart', 'served', [
+  ...messages('RFC 9112 §9.3, §9.6, closing; Linhart', 'served', [
     ['Connection twice', head(GET, HOST, 'Connection: keep-alive', 'Connection: keep-alive')],
     ['Connection of odd options', head(GET, HOST, 'Connection: , ,keep-alive,, x')],
     ['Connection: Host', head(GET, HOST, 'Connection: Host')],
@@ -85,7 +85,7 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
       `${head('POST /m HTTP/1.0', HOST, 'Connection: keep-alive', 'Expect: 100-continue', 'Content-Length: 2')}ab`,
     ],
   ]),
-  ...messages('RFC 9112 §9.6, what comes behind a last request is not read', 'closed', [
+  ...messages('RFC 9112 §9.6, bytes after a last request are not read', 'closed', [
     ['close, then a request', `${head(GET, HOST, 'Connection: close')}${SMUGGLED}`],
     ['close and content, then a request', `${post(['Connection: close', 'Content-Length: 2'], 'ab')}${SMUGGLED}`],
     ['close in a list, then a request', `${head(GET, HOST, 'Connection: keep-alive, close')}${SMUGGLED}`],
@@ -105,28 +105,34 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
       'content that is a request, then chunks',
       `${post([`Content-Length: ${N}`], SMUGGLED)}${chunked('1\r\na\r\n0\r\n\r\n')}`,
     ],
-    ['another Host behind', `${head(GET, HOST)}${head('GET /m HTTP/1.1', 'Host: evil.example')}`],
-    ['absolute-form behind', `${head(GET, HOST)}${head('GET http://evil.example/m HTTP/1.1', HOST)}${head(GET, HOST)}`],
+    ['another Host in the second request', `${head(GET, HOST)}${head('GET /m HTTP/1.1', 'Host: evil.example')}`],
+    [
+      'absolute-form in the second request',
+      `${head(GET, HOST)}${head('GET http://evil.example/m HTTP/1.1', HOST)}${head(GET, HOST)}`,
+    ],
     [
       'HTTP/1.0 that is kept, in between',
       `${head(GET, HOST)}${head('GET /m HTTP/1.0', HOST, 'Connection: keep-alive')}${head(GET, HOST)}`,
     ],
     ['HEAD, then GET', `${head('HEAD /m HTTP/1.1', HOST)}${head(GET, HOST)}`],
   ]),
-  ...messages('RFC 9112 §2.2, what follows a good request is judged for itself', 'refused', [
-    ['an LF-only request behind', `${head(GET, HOST)}GET /m HTTP/1.1\nHost: app.example\n\n`],
-    ['two lengths behind', `${head(GET, HOST)}${post(['Content-Length: 0', 'Content-Length: 2'], 'ab')}`],
-    ['a fold behind chunks', `${chunked('1\r\na\r\n0\r\n\r\n')}${head(GET, HOST, 'X-A: b', ' c')}`],
-    ['no Host behind', `${head(GET, HOST)}${head(GET)}`],
+  ...messages('RFC 9112 §2.2, a request after a valid one is judged separately', 'refused', [
+    ['a second request with LF only', `${head(GET, HOST)}GET /m HTTP/1.1\nHost: app.example\n\n`],
+    [
+      'two lengths in the second request',
+      `${head(GET, HOST)}${post(['Content-Length: 0', 'Content-Length: 2'], 'ab')}`,
+    ],
+    ['a fold after chunks', `${chunked('1\r\na\r\n0\r\n\r\n')}${head(GET, HOST, 'X-A: b', ' c')}`],
+    ['no Host in the second request', `${head(GET, HOST)}${head(GET)}`],
     ['HTTP/0.9 behind', `${head(GET, HOST)}GET /smuggled\r\n\r\n`],
     ['NUL behind', `${post(['Content-Length: 1'], 'a')}\0${SMUGGLED}`],
     ['TLS behind', `${head(GET, HOST)}\x16\x03\x01\x02\x00\x01\x00`],
   ]),
-  ...messages('RFC 9112 §7.1, a marker is no chunk size', 'refused', [
+  ...messages('RFC 9112 §7.1, a marker is not a chunk size', 'refused', [
     ['0.CL: chunks that do not come', early(['Transfer-Encoding: chunked'], '')],
   ]),
   ...messages(
-    'RFC 9112 §9.3, appendix C.2.2, what is not close: a server may heed it (nginx looks for the beginning of the word)',
+    'RFC 9112 §9.3, appendix C.2.2, options similar to close: a server may close (nginx compares the beginning of the word)',
     ['served', 'closed', 'refused'],
     [['Proxy-Connection: close', head(GET, HOST, 'Proxy-Connection: close')]],
   ),
@@ -161,7 +167,7 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     ],
   ),
   ...messages(
-    'RFC 9110 §7.8, WebSocket asked for with content is none: served, and by newer Nodes then closed',
+    'RFC 9110 §7.8, an Upgrade to WebSocket with content is ignored: served, and then closed by newer versions of Node',
     ['served', 'closed'],
     [['WebSocket and content', `${head('POST /m HTTP/1.1', HOST, ...WEBSOCKET, `Content-Length: ${N}`)}${SMUGGLED}`]],
   ),

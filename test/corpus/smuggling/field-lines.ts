@@ -46,7 +46,7 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     ['a fold behind LF', head(GET, HOST, 'X-A: b\n c')],
     ['a folded request line', `GET /m\r\n HTTP/1.1\r\n${HOST}\r\n\r\n`],
   ]),
-  ...messages('RFC 9110 §5.1, §5.5, what names and values are made of; Garden, Probe', 'refused', [
+  ...messages('RFC 9110 §5.1, §5.5, characters of names and values; Garden, Probe', 'refused', [
     ['a blank before a colon', head(GET, HOST, 'X-A : b')],
     ['a tab before a colon', head(GET, HOST, 'X-A\t: b')],
     ['a blank in a name', head(GET, HOST, 'X A: b')],
@@ -98,7 +98,7 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     ['a Host with CR', head(GET, 'Host: app.example\rHost: evil.example')],
     ['two Hosts in HTTP/1.0', head('GET /m HTTP/1.0', HOST, 'Host: evil.example')],
   ]),
-  ...messages('RFC 9110 §7.2, odd Hosts, and fields that somebody takes for one: the server’s to judge', 'served', [
+  ...messages('RFC 9110 §7.2, odd Hosts, and fields that some parsers mistake for it: the server decides', 'served', [
     ['an empty Host', head(GET, 'Host:')],
     ['a Host with a path', head(GET, 'Host: app.example/evil')],
     ['a Host with user info', head(GET, 'Host: evil@app.example')],

@@ -2,7 +2,7 @@ import { type AmbiguousMessage, HOST, head, messages, post, SMUGGLED } from './m
 
 const N = SMUGGLED.length;
 
-/** By one reading the smuggled request is content, by another it is not. */
+/** In one reading the smuggled request is content, in another it is a request. */
 function length(...lines: readonly string[]): string {
   return post(lines, SMUGGLED);
 }
@@ -63,7 +63,7 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
     ['CL inf', length('Content-Length: inf')],
     ['CL NaN', length('Content-Length: NaN')],
   ]),
-  ...messages('RFC 9112 §6.3, integers beyond what is counted; Garden', 'refused', [
+  ...messages('RFC 9112 §6.3, integers above the countable range; Garden', 'refused', [
     ['CL 2^64', length('Content-Length: 18446744073709551616')],
     ['CL 2^53', length('Content-Length: 9007199254740992')],
     ['CL 2^63', length('Content-Length: 9223372036854775808')],
@@ -71,7 +71,7 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
     ['CL 2^64 and all', length(`Content-Length: ${2n ** 64n + BigInt(N)}`)],
     ['CL of forty digits', length(`Content-Length: ${'1'.repeat(40)}`)],
   ]),
-  ...messages('RFC 9112 §6.3, integers that overflow a word are lengths all the same; Garden', 'open', [
+  ...messages('RFC 9112 §6.3, integers that overflow a word are valid lengths; Garden', 'open', [
     ['CL 2^32 and all', length(`Content-Length: ${2n ** 32n + BigInt(N)}`)],
     ['CL 2^31', length('Content-Length: 2147483648')],
   ]),
@@ -94,7 +94,7 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
       length('Connection: keep-alive, content-length', `Content-Length: ${N}`),
     ],
   ]),
-  ...messages('RFC 9112 §5.1, §5.2, lines that are no field lines; Desync, Probe', 'refused', [
+  ...messages('RFC 9112 §5.1, §5.2, malformed field lines; Desync, Probe', 'refused', [
     ['a blank before the colon of CL', length(`Content-Length : ${N}`)],
     ['a tab before the colon of CL', length(`Content-Length\t: ${N}`)],
     ['a blank before CL', length(` Content-Length: ${N}`)],
@@ -126,12 +126,12 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §6.2, a body that is shorter or longer than its length', 'open', [
     ['a length that takes the marker in', post(['Content-Length: 4000'], SMUGGLED)],
   ]),
-  ...messages('RFC 9112 §3, what is left of a body is no request line', 'refused', [
+  ...messages('RFC 9112 §3, the rest of a body is not a request line', 'refused', [
     ['a length one too short', post([`Content-Length: ${N - 3}`], `${SMUGGLED.slice(0, -4)}XYZ!`)],
     ['content without a length', post([], 'a=b&c=d')],
     ['content behind length zero', post(['Content-Length: 0'], 'a=b&c=d')],
   ]),
-  ...messages('RFC 9112 §3, what a body leaves of the marker is no request line', 'refused', [
+  ...messages('RFC 9112 §3, the rest of the marker after a body is not a request line', 'refused', [
     ['a length one too long', post([`Content-Length: ${N + 1}`], SMUGGLED)],
   ]),
   ...messages(

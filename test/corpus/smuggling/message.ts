@@ -1,7 +1,7 @@
 /**
- * What becomes of a message before a sidecar, whose marker request follows on the same connection. `refused`: answered by
- * the sidecar itself, which then closes; `served`: read as one or more whole requests, and the marker behind them; `closed`:
- * served, and then closed without a look at the marker; `open`: the marker is part of the message, or of one that it begins.
+ * The sidecar's treatment of a message that a marker request follows on the same connection. `refused`: the sidecar
+ * answers and closes; `served`: read as one or more whole requests, and the marker after them; `closed`:
+ * served, then closed without reading the marker; `open`: the marker is part of the message, or of one that it begins.
  */
 export type Taken = 'refused' | 'served' | 'closed' | 'open';
 
@@ -9,7 +9,7 @@ export interface AmbiguousMessage {
   readonly name: string;
   /** Latin1. */
   readonly bytes: string;
-  /** More than one: by the version of Node, by the server, or by the data path; `why` says which. */
+  /** Several if it depends on the version of Node, the server, or the data path; `why` says which. */
   readonly taken: readonly Taken[];
   /** The rule and the source. */
   readonly why: string;
@@ -17,10 +17,10 @@ export interface AmbiguousMessage {
 
 export const HOST = 'Host: app.example';
 
-/** A request that nobody sends: it is content, or part of a field, of another one. */
+/** A request that no client sends: it is content, or part of a field, of another one. */
 export const SMUGGLED = `GET /smuggled HTTP/1.1\r\n${HOST}\r\n\r\n`;
 
-/** Messages that are about the same rule, each as name and bytes. */
+/** Messages concerning the same rule, each as name and bytes. */
 export function messages(
   why: string,
   taken: Taken | readonly Taken[],
@@ -29,7 +29,7 @@ export function messages(
   return entries.map(([name, bytes]) => ({ name, bytes, taken: [taken].flat(), why }));
 }
 
-/** Lines with an end each, and the empty line. */
+/** The lines, each with an end, and the empty line. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
@@ -38,19 +38,19 @@ export function post(fields: readonly string[], body = ''): string {
   return head('POST /m HTTP/1.1', HOST, ...fields) + body;
 }
 
-/** By its length, the smuggled request is content; in chunks it is a request behind an empty body. */
+/** By its length, the smuggled request is content; read as chunks, it is a request after an empty body. */
 export function lengthOrChunks(...lines: readonly string[]): string {
   const body = `0\r\n\r\n${SMUGGLED}`;
   return post([`Content-Length: ${body.length}`, ...lines], body);
 }
 
-/** In chunks, the smuggled request is content; by its length it comes behind the first chunk's line. */
+/** Read as chunks, the smuggled request is content; by its length, it follows the first chunk's line. */
 export function chunksOrLength(...lines: readonly string[]): string {
   const size = SMUGGLED.length.toString(16);
   return post([`Content-Length: ${size.length + 2}`, ...lines], `${size}\r\n${SMUGGLED}\r\n0\r\n\r\n`);
 }
 
-/** A request in chunks. */
+/** A chunked request. */
 export function chunked(body: string, ...fields: readonly string[]): string {
   return post(['Transfer-Encoding: chunked', ...fields], body);
 }

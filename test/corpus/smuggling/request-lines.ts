@@ -24,7 +24,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     ['a colon behind the method', head('GET: /m HTTP/1.1', HOST)],
     ['a method in lower case', head('get /m HTTP/1.1', HOST)],
     ['a method in mixed case', head('Get /m HTTP/1.1', HOST)],
-    ['a method that nobody knows', head('FROBNICATE /m HTTP/1.1', HOST)],
+    ['an unknown method', head('FROBNICATE /m HTTP/1.1', HOST)],
     ['a method that is no token', head('GE{T /m HTTP/1.1', HOST)],
     ['a method with a NUL', head('GE\0T /m HTTP/1.1', HOST)],
     ['a method that is a known one and more', head('GETX /m HTTP/1.1', HOST)],
@@ -84,7 +84,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     ['a broken escape', head('GET /m%zz HTTP/1.1', HOST)],
     ['a version in the target', head('GET /HTTP/1.1 HTTP/1.1', HOST)],
   ]),
-  ...messages('RFC 9112 §3.2, targets that are none', 'refused', [
+  ...messages('RFC 9112 §3.2, malformed targets', 'refused', [
     ['a fragment', head('GET /m#n HTTP/1.1', HOST)],
     ['a fragment in absolute-form', head('GET http://app.example/m#n HTTP/1.1', HOST)],
     ['a target without a slash', head('GET m HTTP/1.1', HOST)],

@@ -11,7 +11,7 @@ function fieldsOf(change: Parameters<typeof endedCall>[0], hasUsers = true): Rec
 }
 
 describe('a line of the access log', () => {
-  it('has all that is known of a call', () => {
+  it('has everything that is known about a call', () => {
     expect(fieldsOf({ traceparent: `00-${'0af7651916cd43dd8448eb211c80319c'}-b7ad6b7169203331-01` })).toEqual({
       ...{ time: TIME, kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', over: 'http', method: 'POST' },
       ...{ status: 200, outcome: 'answered', error: null, duration: 0.025001, requestBytes: 12, responseBytes: 3_400 },
@@ -20,7 +20,7 @@ describe('a line of the access log', () => {
     });
   });
 
-  it('has null where nothing is known, and never leaves a field out', () => {
+  it('has null for unknown values, and always all fields', () => {
     const all = Object.keys(fieldsOf({}));
     const fields = fieldsOf({
       ...{ kind: 'other', name: '', application: undefined, status: 0, outcome: 'failed', session: undefined },
@@ -39,20 +39,20 @@ describe('a line of the access log', () => {
     expect(fields).toMatchObject({ error: 'D2S_ERR_UPSTREAM_REFUSED', requestBytes: null, trace: null });
   });
 
-  it('holds neither user nor address where users are left out', () => {
+  it('has neither user nor address without accessLog.users', () => {
     const fields = fieldsOf({}, false);
     expect(Object.keys(fields)).not.toContain('user');
     expect(Object.keys(fields)).not.toContain('remoteAddress');
     expect(JSON.stringify(fields)).not.toMatch(/anna|10\.0\.0\.7/);
   });
 
-  it('says of a user whether the name was proven', () => {
+  it('says whether the name of a user is verified', () => {
     const session = { id: 'x', userName: 'anna', isVerified: false };
     expect(fieldsOf({ session })).toMatchObject({ user: 'anna', verified: false });
     expect(fieldsOf({ session: { ...session, userName: null } })).toMatchObject({ user: null, verified: null });
   });
 
-  it('stays one line of JSON whatever names hold', () => {
+  it('stays one line of JSON with any characters in names', () => {
     const odd = 'a"b\\c\n\u2028\ud800\u0000Žofia';
     const session = { id: 'x', userName: odd, isVerified: true };
     expect(fieldsOf({ name: odd, session })).toMatchObject({ name: odd, user: odd });
@@ -62,7 +62,7 @@ describe('a line of the access log', () => {
     expect(fieldsOf({ name: 'n'.repeat(100_000) }).name).toBe(`${'n'.repeat(512)}…`);
   });
 
-  it('shows of a method only those that everybody knows', () => {
+  it('shows only standard methods', () => {
     expect(fieldsOf({ method: 's3cr3t' }).method).toBe('(other)');
     expect(fieldsOf({ method: undefined, isComet: true })).toMatchObject({ method: null, over: 'comet' });
   });
@@ -87,7 +87,7 @@ describe('a line of the access log', () => {
 });
 
 describe('the time of a line', () => {
-  it('is what Date makes of it, also across seconds and backwards', () => {
+  it('equals that of Date, also across seconds and backwards', () => {
     const times = new TimeText();
     for (const ms of [0, 999, 1_000, 1_772_352_000_123, 1_772_352_000_124.9, 1_772_352_059_999, 5]) {
       expect(times.of(ms)).toBe(new Date(Math.floor(ms)).toISOString());

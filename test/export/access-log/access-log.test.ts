@@ -1,13 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { AccessLogging } from '../../../src/export/access-log/access-logging.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { BASE, CANCELLED, FAILED, RPC, Traffic } from '../../measure/record/traffic.ts';
 import { testConfig } from '../../wire/test-config.ts';
 import { useFolder } from './folder.ts';
-
-beforeAll(() => initMetrics());
 
 const at = useFolder();
 const silent = () => undefined;
@@ -30,7 +27,7 @@ async function started(change: Partial<Config['accessLog']> = {}) {
 }
 
 describe('the access log', () => {
-  it('has a line for each call, at the time of its end, and none for what is no call', async () => {
+  it('has a line for each call, with the time of its end, and none for other requests', async () => {
     const { traffic, lines } = await started();
     const epochMs = traffic.clock.epochMs();
     traffic.send({ line: RPC, user: 'anna' }, { afterMs: 1_500 });
@@ -42,7 +39,7 @@ describe('the access log', () => {
     ]);
   });
 
-  it('has what is no call where it is asked for, without its path', async () => {
+  it('has other requests with accessLog.others, without their paths', async () => {
     const { traffic, lines } = await started({ others: true });
     traffic.send({ line: 'GET /smartWeb/s3cr3t?x=s3cr3t' });
     const found = await lines();
@@ -50,7 +47,7 @@ describe('the access log', () => {
     expect(JSON.stringify(found)).not.toContain('s3cr3t');
   });
 
-  it('has slow calls only, and errors always', async () => {
+  it('has only slow calls with slowerThan, and all errors', async () => {
     const { traffic, lines } = await started({ slowerThanMs: 100 });
     for (const afterMs of [100, 101]) traffic.send({ line: RPC }, { afterMs });
     traffic.send({ line: RPC }, { status: 500 });
@@ -64,21 +61,21 @@ describe('the access log', () => {
     ]);
   });
 
-  it('has errors no more often than others where that is asked for', async () => {
+  it('samples errors like other calls without errorsAlways', async () => {
     const { traffic, lines } = await started({ sample: 0, errorsAlways: false });
     traffic.send({ line: RPC }, { status: 500 });
     traffic.send({ line: RPC });
     expect(await lines()).toEqual([]);
   });
 
-  it('has the share of the calls that is asked for', async () => {
+  it('has the configured share of the calls', async () => {
     const { traffic, lines } = await started({ sample: 0.25 });
     for (let i = 0; i < 4_000; i += 1) traffic.send({ line: RPC });
     // Six standard deviations.
     expect(Math.abs((await lines()).length - 1_000)).toBeLessThan(165);
   });
 
-  it('takes another configuration over, and can be turned off and on again', async () => {
+  it('applies another configuration, and can be turned off and on again', async () => {
     const { traffic, logging, config } = await started();
     traffic.send({ line: RPC });
     (await logging.prepare({ ...config, others: true, users: false }))();
@@ -95,7 +92,7 @@ describe('the access log', () => {
     expect(logging.counts).toMatchObject({ written: 3, lost: 0 });
   });
 
-  it('that is off makes no file and is told nothing', async () => {
+  it('creates no file and observes no call when it is off', async () => {
     const { traffic, logging } = await started({ file: undefined });
     expect(logging.isOn).toBe(false);
     expect(traffic.recorder.observers.isWanted).toBe(false);

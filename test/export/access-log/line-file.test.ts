@@ -13,12 +13,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import {
-  createLineCounts,
-  LineFile,
-  type LineFileLimits,
-  type LineFileOptions,
-} from '../../../src/export/access-log/line-file.ts';
+import { LineFile, type LineFileLimits, type LineFileOptions } from '../../../src/export/access-log/line-file.ts';
 import { giveToOther } from '../../other-user.ts';
 import { useFolder } from './folder.ts';
 
@@ -33,11 +28,11 @@ afterEach(async () => {
 });
 
 function create(options: Partial<LineFileOptions> = {}, limits: LineFileLimits = {}) {
-  const counts = createLineCounts();
+  const counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
   const told: [fields: Record<string, unknown>, message: string][] = [];
   const log = (fields: unknown, message?: string) => void told.push([fields as never, message ?? '']);
   const logger = { debug: log, info: log, warn: log, error: log };
-  const all = { path: at('access.log'), maxBytes: 0, keep: 2, ...options };
+  const all = { file: at('access.log'), maxBytes: 0, keep: 2, ...options };
   const file = new LineFile(all, counts, logger, { retryMs: RETRY_MS, ...limits });
   opened.push(file);
   const write = (first: number, count: number) => {
@@ -62,7 +57,7 @@ async function readAll(handle: FileHandle): Promise<string> {
 }
 
 describe('a file of lines', () => {
-  it('gets them in order, and is closed to others', async () => {
+  it('has its lines in order, and is private', async () => {
     const { file, counts, write } = create();
     write(0, 20_000);
     await file.close(5_000);
@@ -71,7 +66,7 @@ describe('a file of lines', () => {
     expect(counts).toEqual({ written: 20_000, lost: 0, failures: 0, rotations: 0 });
   });
 
-  it('is gone on with, as it is, where it is there already', async () => {
+  it('is continued, with its mode, if it exists', async () => {
     writeFileSync(at('access.log'), '0\n', { mode: 0o640 });
     const { file, write } = create();
     write(1, 1);
@@ -80,7 +75,7 @@ describe('a file of lines', () => {
     expect(statSync(at('access.log')).mode & 0o777).toBe(0o640);
   });
 
-  describe('is refused, and left as it is, with a warning that has the reason', () => {
+  describe('is refused and not changed, with a warning that has the reason,', () => {
     afterEach(() => vi.restoreAllMocks());
 
     it.each([
@@ -117,7 +112,7 @@ describe('a file of lines', () => {
       await reader?.close();
     });
 
-    it('until it is one that can be trusted', async () => {
+    it('until it can be trusted', async () => {
       writeFileSync(at('access.log'), '');
       chmodSync(at('access.log'), 0o666);
       const { counts, write } = create();
@@ -127,7 +122,7 @@ describe('a file of lines', () => {
       await expect.poll(() => counts.written).toBe(2);
     });
 
-    it('but not for a link of our own, or a FIFO that its reader has made in a folder of theirs', async () => {
+    it('but not if it is our own link, or a FIFO in a folder of its reader', async () => {
       symlinkSync('target', at('access.log'));
       const { file, write } = create();
       write(0, 2);
@@ -136,7 +131,7 @@ describe('a file of lines', () => {
       execFileSync('mkfifo', [at('fifo')]);
       const reader = await readable(at('fifo'));
       giveToOther(at('fifo'));
-      const { file: fifo, write: writeFifo } = create({ path: at('fifo') });
+      const { file: fifo, write: writeFifo } = create({ file: at('fifo') });
       writeFifo(0, 2);
       await fifo.close(5_000);
       expect(await readAll(reader)).toBe('0\n1\n');
@@ -144,7 +139,7 @@ describe('a file of lines', () => {
     });
   });
 
-  it('gets its lines on lines of their own where a crash has cut the last one short', async () => {
+  it('begins a new line if a crash has cut the last one short', async () => {
     writeFileSync(at('access.log'), '{"time":"2026-03');
     const { file, write } = create({ maxBytes: 20, keep: 1 });
     write(0, 1);
@@ -157,13 +152,13 @@ describe('a file of lines', () => {
     expect(readFileSync(at('access.log'), 'utf8')).toBe('1\n');
   });
 
-  it('is written within a second without being asked', async () => {
+  it('is written within a second', async () => {
     const { counts, write } = create();
     write(0, 1);
     await vi.waitFor(() => expect(counts.written).toBe(1));
   });
 
-  it('loses no line when it is moved away and opened anew, and the old one stays as it is', async () => {
+  it('loses no line when it is moved away and reopened', async () => {
     const { file, counts, write } = create();
     write(0, 1_000);
     await vi.waitFor(() => expect(counts.written).toBe(1_000));
@@ -177,17 +172,17 @@ describe('a file of lines', () => {
     expect(counts.lost).toBe(0);
   });
 
-  it('is another one from the next batch on when the configuration says so', async () => {
+  it('changes with the next batch when the configuration names another one', async () => {
     const { file, counts, write } = create();
     write(0, 10);
     await vi.waitFor(() => expect(counts.written).toBe(10));
-    file.reconfigure({ path: at('other.log'), maxBytes: 0, keep: 2 });
+    file.reconfigure({ file: at('other.log'), maxBytes: 0, keep: 2 });
     write(10, 10);
     await file.close(5_000);
     expect(numbersIn(at('other.log'))).toEqual(upTo(20).slice(10));
   });
 
-  it('takes no more lines once it is closed, and counts them as lost', async () => {
+  it('counts lines as lost after it is closed', async () => {
     const { file, counts, write } = create();
     await file.close(5_000);
     write(0, 3);
@@ -196,7 +191,7 @@ describe('a file of lines', () => {
 });
 
 describe('a file that has become too large', () => {
-  it('is set aside, as often as it takes, and only so many are kept', async () => {
+  it('is rotated each time, and only the configured number is kept', async () => {
     const { file, counts, write } = create({ maxBytes: 100, keep: 2 });
     for (let first = 0; first < 100; first += 20) {
       write(first, 20);
@@ -211,7 +206,7 @@ describe('a file that has become too large', () => {
     expect(counts.lost).toBe(0);
   });
 
-  it('is begun anew where none is to be kept', async () => {
+  it('is deleted and created again if none is to be kept', async () => {
     const { file, counts } = create({ maxBytes: 100, keep: 0 });
     file.write(LINE);
     await vi.waitFor(() => expect(counts.written).toBe(1));
@@ -221,7 +216,7 @@ describe('a file that has become too large', () => {
     expect(existsSync(at('access.log.1'))).toBe(false);
   });
 
-  it('is set aside when it is found so large', async () => {
+  it('is rotated if it is too large at the start', async () => {
     writeFileSync(at('access.log'), LINE);
     const { file, write } = create({ maxBytes: 50 });
     write(0, 1);
@@ -230,7 +225,7 @@ describe('a file that has become too large', () => {
     expect(readFileSync(at('access.log.1'), 'utf8')).toBe(LINE);
   });
 
-  it('grows by as much again before that is tried again where it cannot be set aside', async () => {
+  it('grows by as much again before the next attempt if it cannot be rotated', async () => {
     // No file takes the place of a folder.
     mkdirSync(at('access.log.1'));
     const { file, counts, told } = create({ maxBytes: 100, keep: 1 });
@@ -253,7 +248,7 @@ describe('a file that has become too large', () => {
     expect(readFileSync(at('access.log'), 'utf8')).toBe('next\n');
   });
 
-  it('is gone on with where somebody else has cut it', async () => {
+  it('is continued if another program has truncated it', async () => {
     const { file, counts } = create({ maxBytes: 150 });
     file.write(LINE);
     await vi.waitFor(() => expect(counts.written).toBe(1));
@@ -266,8 +261,8 @@ describe('a file that has become too large', () => {
 });
 
 describe('a file that cannot be written', () => {
-  it('on a full disk keeps what fits into memory, counts the rest as lost, and tells it once', async () => {
-    const { file, counts, told, write } = create({ path: '/dev/full' }, { maxWaitingBytes: 1_000 });
+  it('on a full disk keeps what fits into memory, counts the rest as lost, and warns once', async () => {
+    const { file, counts, told, write } = create({ file: '/dev/full' }, { maxWaitingBytes: 1_000 });
     for (let i = 0; i < 15; i += 1) file.write(LINE);
     await vi.waitFor(() => expect(counts.failures).toBeGreaterThan(2));
     expect(counts).toMatchObject({ written: 0, lost: 5 });
@@ -281,8 +276,8 @@ describe('a file that cannot be written', () => {
     expect(counts.lost).toBe(16);
   });
 
-  it('in a folder that is not there is opened as soon as it can be, with the lines that waited', async () => {
-    const { file, counts, told, write } = create({ path: at('later/access.log') });
+  it('in a missing folder is opened as soon as possible, with the lines that waited', async () => {
+    const { file, counts, told, write } = create({ file: at('later/access.log') });
     write(0, 10);
     await vi.waitFor(() => expect(counts.failures).toBeGreaterThan(0));
     execFileSync('mkdir', [at('later')]);
@@ -293,20 +288,20 @@ describe('a file that cannot be written', () => {
     await file.close(5_000);
   });
 
-  it('stays the one that is open where a new one cannot be had', async () => {
+  it('stays in use if the new one cannot be opened', async () => {
     const { file, counts, told, write } = create();
     write(0, 5);
     await vi.waitFor(() => expect(counts.written).toBe(5));
-    file.reconfigure({ path: at('nowhere/access.log'), maxBytes: 0, keep: 2 });
+    file.reconfigure({ file: at('nowhere/access.log'), maxBytes: 0, keep: 2 });
     write(5, 5);
     await file.close(5_000);
     expect(numbersIn(at('access.log'))).toEqual(upTo(10));
     expect(told[0]?.[0]).toMatchObject({ file: at('nowhere/access.log'), reason: 'ENOENT' });
   });
 
-  it('never holds its writer: a FIFO without a reader', async () => {
+  it('never blocks its writer if it is a FIFO without a reader', async () => {
     execFileSync('mkfifo', [at('fifo')]);
-    const { file, counts, told, write } = create({ path: at('fifo') });
+    const { file, counts, told, write } = create({ file: at('fifo') });
     write(0, 10);
     await vi.waitFor(() => expect(counts.failures).toBeGreaterThan(0));
     expect(told[0]?.[0]).toMatchObject({ reason: 'ENXIO' });
@@ -321,10 +316,10 @@ describe('a file that cannot be written', () => {
     await reader.close();
   });
 
-  it('waits for a reader of a FIFO who does not read, up to its limit; then there are whole lines with a gap', async () => {
+  it('keeps lines for a slow reader of a FIFO up to its limit, and then leaves a gap of whole lines', async () => {
     execFileSync('mkfifo', [at('fifo')]);
     const reader = await readable(at('fifo'));
-    const { file, counts, told } = create({ path: at('fifo') }, { maxWaitingBytes: 100_000 });
+    const { file, counts, told } = create({ file: at('fifo') }, { maxWaitingBytes: 100_000 });
     const lines = Array.from({ length: 3_000 }, (_, i) => `${String(i).padStart(99, '0')}\n`);
     for (const line of lines.slice(0, 900)) file.write(line);
     // 64 KiB are the kernel's.
@@ -348,10 +343,10 @@ describe('a file that cannot be written', () => {
     await reader.close();
   });
 
-  it('goes on in the middle of a line where it is opened anew and has not been moved away', async () => {
+  it('continues in the middle of a line if it is reopened and has not been moved away', async () => {
     execFileSync('mkfifo', [at('fifo')]);
     const reader = await readable(at('fifo'));
-    const { file, counts } = create({ path: at('fifo') });
+    const { file, counts } = create({ file: at('fifo') });
     for (let i = 0; i < 5; i += 1) file.write(`${String(i).padStart(39_999, '0')}\n`);
     await vi.waitFor(() => expect(counts.written).toBe(1));
     await vi.waitFor(() => expect(file.waitingBytes).toBeLessThan(4 * 40_000));
@@ -366,15 +361,15 @@ describe('a file that cannot be written', () => {
     await reader.close();
   });
 
-  it('starts with a whole line where another one takes its place in the middle of one', async () => {
+  it('begins with a whole line if it replaces another file in the middle of a line', async () => {
     execFileSync('mkfifo', [at('fifo')]);
     const reader = await readable(at('fifo'));
-    const { file, counts } = create({ path: at('fifo') });
+    const { file, counts } = create({ file: at('fifo') });
     // The kernel keeps 64 KiB: one line, and a part of the next.
     for (let i = 0; i < 5; i += 1) file.write(`${String(i).padStart(39_999, '0')}\n`);
     await vi.waitFor(() => expect(counts.written).toBe(1));
     await vi.waitFor(() => expect(file.waitingBytes).toBeLessThan(4 * 40_000));
-    file.reconfigure({ path: at('access.log'), maxBytes: 0, keep: 2 });
+    file.reconfigure({ file: at('access.log'), maxBytes: 0, keep: 2 });
     await vi.waitFor(() => expect(counts.written + counts.lost).toBe(5));
     expect(numbersIn(at('access.log'))).toEqual([2, 3, 4]);
     expect(counts.lost).toBe(1);
@@ -382,10 +377,10 @@ describe('a file that cannot be written', () => {
     await reader.close();
   });
 
-  it('starts with a whole line at the next reader of a FIFO when the first has left in the middle of one', async () => {
+  it('begins with a whole line for the next reader of a FIFO if the first one left in the middle of a line', async () => {
     execFileSync('mkfifo', [at('fifo')]);
     const first = await readable(at('fifo'));
-    const { file, counts } = create({ path: at('fifo') });
+    const { file, counts } = create({ file: at('fifo') });
     // The kernel keeps 64 KiB: one line, and a part of the next.
     for (let i = 0; i < 5; i += 1) file.write(`${String(i).padStart(39_999, '0')}\n`);
     await vi.waitFor(() => expect(counts.written).toBe(1));

@@ -31,7 +31,7 @@ function spansOf(calls: readonly EndedCall[], options: Partial<CallSpansParts> =
 const spanOf = (call: Partial<EndedCall>) => spansOf([{ ...CALL, ...call }])[0] as ReadableSpan;
 
 describe('a span', () => {
-  it('has the call’s kind and name, its times, and is a server’s', () => {
+  it('has the kind, name and times of the call, and is of kind server', () => {
     const span = spanOf({});
     expect(span).toMatchObject({ name: 'rpc E.Demo.Test', kind: 1, status: { code: 0 }, ended: true });
     const endS = Date.UTC(2026, 2, 1, 8) / 1e3;
@@ -40,7 +40,7 @@ describe('a span', () => {
     expect(span.duration).toEqual([0, 250_500_000]);
   });
 
-  it('has closed sets and names as attributes: no user, session, address or path', () => {
+  it('has only closed sets and names as attributes: no user, session, address or path', () => {
     expect(spanOf({ traceparent: `00-${TRACE}-${PARENT}-01` }).attributes).toEqual({
       'd2.application': 'smartWeb',
       'd2.call.kind': 'rpc',
@@ -66,20 +66,20 @@ describe('a span', () => {
     expect('http.response.status_code' in attributes).toBe(call.status > 0);
   });
 
-  it('of a Bayeux message says nothing of HTTP', () => {
+  it('of a Bayeux message has no attributes of HTTP', () => {
     const { attributes } = spanOf({ isComet: true, method: undefined, status: 500 });
     expect(Object.keys(attributes).filter((key) => key.startsWith('http.'))).toEqual([]);
     expect(attributes).toMatchObject({ 'd2.call.transport': 'comet', 'error.type': '500' });
   });
 
-  it('keeps names short, and in characters that there are', () => {
+  it('has short, well-formed names', () => {
     expect(spanOf({ name: 'x'.repeat(300) }).name).toBe(`rpc ${'x'.repeat(256)}`);
     expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
   });
 });
 
-describe('what is sampled', () => {
-  it('without a traceparent: the share that is asked for, each a trace of its own', () => {
+describe('sampling', () => {
+  it('without a traceparent takes the configured share, each in its own trace', () => {
     let i = 0;
     const random = () => (i++ % 10) / 10;
     const made = spansOf(
@@ -92,7 +92,7 @@ describe('what is sampled', () => {
     expect(spansOf([CALL], { sampleRatio: 0 })).toHaveLength(0);
   });
 
-  it('with a traceparent: what its flag says, whatever the share', () => {
+  it('with a traceparent follows its flag, whatever the share', () => {
     const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01` };
     const [span] = spansOf([sampled], { sampleRatio: 0 });
     expect(span?.spanContext()).toMatchObject({ traceId: TRACE, traceFlags: 1 });
@@ -117,7 +117,7 @@ describe('what is sampled', () => {
     expect(spansOf([{ ...CALL, traceparent }])[0]?.parentSpanContext).toBeUndefined();
   });
 
-  it('only what is slow, if that is asked for', () => {
+  it('takes only slow calls with slowerThan', () => {
     const calls = [100, 250.5, 251].map((ms) => ({ ...CALL, beganNs: CALL.endedNs - ms * MS }));
     const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01`, beganNs: CALL.endedNs - 1 };
     const made = spansOf([...calls, sampled], { slowerThanMs: 250.5 });

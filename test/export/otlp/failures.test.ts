@@ -3,15 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPlant } from '../../monitor/prometheus/plant.ts';
 import { toUnusedPort } from '../../wire/unused-port.ts';
 import { acceptBut, OtlpReceiver, status } from './otlp-receiver.ts';
 import { createStand, type OtlpConfig, type OtlpStand, otlpConfig } from './stand.ts';
 
-beforeAll(initMetrics);
-
+const anyPlant = await createPlant();
 let receiver: OtlpReceiver;
 let stand: OtlpStand | undefined;
 beforeEach(async () => {
@@ -24,7 +22,7 @@ afterEach(async () => {
 });
 
 function start(config: Partial<OtlpConfig> = {}, env: Record<string, string> = {}): OtlpStand {
-  stand = createStand(otlpConfig({ endpoint: receiver.endpoint, ...config }), { ...createPlant(), env });
+  stand = createStand(otlpConfig({ endpoint: receiver.endpoint, ...config }), { ...anyPlant, env });
   return stand;
 }
 
@@ -40,7 +38,7 @@ const told = ({ logger }: OtlpStand) =>
   logger.lines.map(({ level, reason, message }) => `${level} ${reason ?? message}`);
 
 describe('a receiver', () => {
-  it('that takes everything is told of once', async () => {
+  it('that accepts everything is logged once', async () => {
     const running = start();
     await running.otlp.flush();
     await running.otlp.flush();
@@ -48,7 +46,7 @@ describe('a receiver', () => {
     expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
   });
 
-  it('that is not there costs what was to be sent, and is back with the next push', async () => {
+  it('that is away loses what was to be sent, and gets the next push after its return', async () => {
     const { port, endpoint } = receiver;
     await receiver.close();
     // Shorter than the first pause, so it is not tried again within it.
@@ -84,7 +82,7 @@ describe('a receiver', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('that is busy for a moment is asked again, within the time of the request', async () => {
+  it('that is busy for a moment gets a retry within the time of the request', async () => {
     let answers = 0;
     receiver.answer = (response, request) => {
       answers += 1;
@@ -104,7 +102,7 @@ describe('a receiver', () => {
     expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unavailable', 1]] });
   });
 
-  it('that says nothing is left after otlp.timeout, with its connection', async () => {
+  it('that does not answer is disconnected after otlp.timeout', async () => {
     const closed = new Promise((resolve) => {
       receiver.answer = (response) => response.socket?.on('close', resolve);
     });
@@ -114,7 +112,7 @@ describe('a receiver', () => {
     await closed;
   });
 
-  it('that answers byte by byte is left after otlp.timeout all the same', async () => {
+  it('that answers byte by byte is disconnected after otlp.timeout too', async () => {
     let timer: NodeJS.Timeout | undefined;
     const closed = new Promise<void>((resolve) => {
       receiver.answer = (response) => {
@@ -132,14 +130,14 @@ describe('a receiver', () => {
     await closed;
   });
 
-  it('that dies in the middle is unreachable', async () => {
+  it('that dies during its answer is unreachable', async () => {
     receiver.answer = (response) => response.socket?.destroy();
     const running = start({ timeoutMs: 800 });
     await running.otlp.flush();
     expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unreachable', 1]] });
   });
 
-  it('that speaks something else fails', async () => {
+  it('that does not speak HTTP fails', async () => {
     const other = net.createServer((socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.end('220 mail.example ESMTP\r\n'));
@@ -153,7 +151,7 @@ describe('a receiver', () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  it('that rejects a part is told of once, and the part is counted', async () => {
+  it('that rejects a part is logged once, and the part is counted', async () => {
     receiver.answer = acceptBut(3, 's3cr3t');
     const running = start();
     await running.otlp.flush();
@@ -167,8 +165,8 @@ describe('a receiver', () => {
     expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
   });
 
-  it('that fails is not asked for the rest of a push', async () => {
-    const plant = createPlant();
+  it('that fails does not get the rest of a push', async () => {
+    const plant = await createPlant();
     for (let i = 0; i < 800; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, 1e6);
     receiver.answer = status(400);
     stand = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
@@ -180,14 +178,14 @@ describe('a receiver', () => {
   });
 });
 
-describe('fields to send along', () => {
+describe('header fields', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'otlp-'));
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('are read from the file for each request, so that a new credential holds at once', async () => {
+  it('are read from the file for each request, so that a new credential applies at once', async () => {
     const headersFile = path.join(folder, 'fields');
     await writeFile(headersFile, '# for the receiver\nAuthorization: Bearer one\r\n\nX-Scope-OrgID: plant\n', {
       mode: 0o600,
@@ -231,7 +229,7 @@ describe('fields to send along', () => {
     expect(receiver.received).toHaveLength(0);
   });
 
-  it('that everybody may read are used, with one warning', async () => {
+  it('in a file that everybody may read are used, with one warning', async () => {
     const headersFile = path.join(folder, 'fields');
     await writeFile(headersFile, 'x: s3cr3t\n', { mode: 0o644 });
     const running = start({ headersFile });
@@ -242,7 +240,7 @@ describe('fields to send along', () => {
     expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
   });
 
-  it('are never taken from variables of the environment that are meant for others', async () => {
+  it('are never taken from environment variables of other programs', async () => {
     process.env.OTEL_EXPORTER_OTLP_HEADERS = 'authorization=s3cr3t';
     process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await toUnusedPort()}`;
     try {
@@ -257,14 +255,14 @@ describe('fields to send along', () => {
 });
 
 describe('the end', () => {
-  it('sends what there is, within its limit', async () => {
+  it('sends what is pending, within its limit', async () => {
     const running = start();
     await running.otlp.stop(5_000);
     expect(receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info')).toHaveLength(1);
     expect(running.logger.lines.map(({ level }) => level)).toEqual(['info']);
   });
 
-  it('does not wait for a receiver that says nothing', async () => {
+  it('does not wait for a silent receiver', async () => {
     receiver.answer = () => undefined;
     const running = start({ timeoutMs: 60_000 });
     const stopped = running.otlp.stop(50);

@@ -1,14 +1,12 @@
 /** Metrics by OTLP are the metrics of `/metrics`: every name, label, value, type and sentence. */
 import { hostname } from 'node:os';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
-import { createPlant, MS, type Plant, piecesOf, samplesOf } from '../../monitor/prometheus/plant.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createPlant, MS, type Plant } from '../../monitor/prometheus/plant.ts';
+import { samplesOf } from '../../monitor/prometheus/samples.ts';
 import { createWork, longestTurn } from '../../monitor/work.ts';
 import { OtlpReceiver, toSamples } from './otlp-receiver.ts';
 import { createStand, otlpConfig } from './stand.ts';
 import { Message, toMetrics } from './wire-decoder.ts';
-
-beforeAll(initMetrics);
 
 let receiver: OtlpReceiver;
 beforeEach(async () => {
@@ -23,8 +21,8 @@ async function pushed(plant: Pick<Plant, 'monitored' | 'clock'>): Promise<void> 
   await otlp.stop(0);
 }
 
-function filled(): Plant {
-  const plant = createPlant();
+async function filled(): Promise<Plant> {
+  const plant = await createPlant();
   const { statistics, created } = plant;
   for (const [i, name] of ['E.Demo.Test', 'Größe/1 €', '😀 "x" \\y', 'half \ud83d', 'half \ud83e'].entries()) {
     statistics.rpc.recordAnswered(name, i % 2 === 0 ? 200 : 500, (i + 1) * 7 * MS);
@@ -39,17 +37,17 @@ function filled(): Plant {
 
 describe('a push', () => {
   it('has every sample of /metrics with its value, and no other', async () => {
-    const plant = filled();
+    const plant = await filled();
     await pushed(plant);
-    const text = samplesOf(await plant.text());
+    const text = samplesOf(plant.text());
     expect(text.size).toBeGreaterThan(400);
     expect(toSamples(receiver.metrics)).toEqual(text);
   });
 
-  it('has the type and the sentence that /metrics has, and the unit that the name says', async () => {
-    const plant = filled();
+  it('has the type and help of /metrics, and the unit of the name', async () => {
+    const plant = await filled();
     await pushed(plant);
-    const text = await plant.text();
+    const text = plant.text();
     const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type]) => [name, type]));
     const help = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', line]) => [name, line]));
     const wrong = receiver.metrics.filter(({ name, kind, temporality, isMonotonic, description }) => {
@@ -69,8 +67,8 @@ describe('a push', () => {
     expect(unitOf('d2_calls_total')).toBe('');
   });
 
-  it('says who sends it, by protobuf over POST', async () => {
-    await pushed(filled());
+  it('identifies its sender, as protobuf over POST', async () => {
+    await pushed(await filled());
     const [first] = receiver.received;
     expect(first?.path).toBe('/v1/metrics');
     expect(first?.headers['content-type']).toBe('application/x-protobuf');
@@ -83,23 +81,22 @@ describe('a push', () => {
     });
   });
 
-  it('counts from the start of the process, and from nobody knows when what began before it', async () => {
-    const plant = filled();
+  it('counts from the start of the process, or from an unknown time for older counters', async () => {
+    const plant = await filled();
     const startOf = (name: string) => receiver.metrics.find((metric) => metric.name === name)?.points[0]?.startNs;
     await pushed(plant);
-    // This plant has taken up a state file, so its counters are older than its process.
-    expect(startOf('d2_calls_total')).toBe(0n);
-    expect(startOf('process_cpu_seconds_total')).toBe(1_772_352_000_500_000_000n);
+    expect(startOf('d2_calls_total')).toBe(1_772_352_000_500_000_000n);
     expect(startOf('jvm_classes_loaded_total')).toBe(0n);
     receiver.received.length = 0;
     const { sidecar } = plant.monitored;
-    await pushed({ ...plant, monitored: { ...plant.monitored, sidecar: { ...sidecar, state: undefined } } });
-    expect(startOf('d2_calls_total')).toBe(1_772_352_000_500_000_000n);
+    await pushed({ ...plant, monitored: { ...plant.monitored, sidecar: { ...sidecar, isRestored: true } } });
+    expect(startOf('d2_calls_total')).toBe(0n);
+    expect(startOf('process_cpu_seconds_total')).toBe(1_772_352_000_500_000_000n);
     expect(startOf('jvm_classes_loaded_total')).toBe(0n);
   });
 
-  it('is sent in requests of 500 data points at most, whatever there is', async () => {
-    const plant = createPlant();
+  it('is sent in requests of at most 500 data points', async () => {
+    const plant = await createPlant();
     for (let i = 0; i < 1_300; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, i * MS);
     await pushed(plant);
     const counts = receiver.received.map(({ body }) =>
@@ -107,13 +104,12 @@ describe('a push', () => {
     );
     expect(Math.max(...counts)).toBe(500);
     expect(counts.length).toBeGreaterThan(10);
-    expect(toSamples(receiver.metrics)).toEqual(samplesOf(await plant.text()));
+    expect(toSamples(receiver.metrics)).toEqual(samplesOf(plant.text()));
   });
 
-  it('reads full tables in turns of the event loop that are short', async () => {
+  it('reads full tables in short turns of the event loop', async () => {
     const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 0 });
-    const plant = createPlant();
-    const monitored = { ...plant.monitored, applications: [work.application] };
+    const { monitored } = await createPlant({ applications: [work.application] });
     const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), { monitored, clock: work.clock });
     const longestNs = await longestTurn(work.clock, () => otlp.flush());
     await otlp.stop(0);
@@ -126,7 +122,7 @@ describe('a push', () => {
 
 describe('pushes', () => {
   it('come every interval, each whole', async () => {
-    const plant = filled();
+    const plant = await filled();
     const config = otlpConfig({ endpoint: receiver.endpoint, metrics: { enabled: true, intervalMs: 20 } });
     const { otlp } = createStand(config, plant);
     const builds = () => receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info').length;
@@ -137,11 +133,10 @@ describe('pushes', () => {
     expect(receiver.received.length).toBe(count);
   });
 
-  it('tell of themselves in /metrics', async () => {
-    const plant = filled();
+  it('are counted in /metrics', async () => {
+    const plant = await filled();
     const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
     await otlp.flush();
-    const sidecar = { ...plant.monitored.sidecar, otlp };
     await otlp.stop(0);
     expect(otlp.signals.get('metrics')).toMatchObject({
       isUp: true,
@@ -150,8 +145,7 @@ describe('pushes', () => {
     expect(otlp.signals.get('metrics')?.items.accepted).toBe(
       receiver.metrics.reduce((sum, { points }) => sum + points.length, 0),
     );
-    const text = piecesOf({ ...plant.monitored, sidecar }, await sidecar.readProcess(), 'text').join('');
-    const samples = samplesOf(text);
+    const samples = samplesOf((await createPlant({ sources: { otlp } })).text());
     expect(samples.get('d2_sidecar_otlp_up{signal="metrics"}')).toBe(1);
     expect(samples.get('d2_sidecar_otlp_exports_total{signal="metrics",outcome="ok"}')).toBe(receiver.received.length);
     expect(samples.get('d2_sidecar_otlp_export_failures_total{signal="metrics",reason="timeout"}')).toBe(0);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
-import { samplesOf } from '../../monitor/prometheus/plant.ts';
+import { samplesOf } from '../../monitor/prometheus/samples.ts';
 import { testConfig } from '../../wire/test-config.ts';
 import { OtlpReceiver, toSamples } from './otlp-receiver.ts';
 import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
@@ -72,7 +72,7 @@ const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
 
 describe.each(PATHS)('data path %s', (dataPath) => {
-  it('passes trace context on as it came, with and without spans', async () => {
+  it('forwards trace context unchanged, with and without spans', async () => {
     const sent = {
       TraceParent: `00-${TRACE}-${PARENT}-01`,
       tracestate: ['plant=a:1,  other=2', 'third=%20'],
@@ -96,7 +96,7 @@ describe.each(PATHS)('data path %s', (dataPath) => {
     expect(heads.map(traceContextOf)).toEqual([seen, unread, seen, []]);
   });
 
-  it('pushes a span of each call when it stops, and none of what is no call', async () => {
+  it('pushes a span for each call when it stops, and none for other requests', async () => {
     const running = await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
     const secret = {
       authorization: `Basic ${Buffer.from('alice:s3cr3t').toString('base64')}`,
@@ -154,7 +154,7 @@ it('pushes what /metrics shows at that moment, name by name', async () => {
   expect(still.length).toBeGreaterThan(150);
 });
 
-it('a receiver that says nothing holds neither calls nor the end', async () => {
+it('a silent receiver delays neither calls nor the stop', async () => {
   receiver.answer = () => undefined;
   const config = { endpoint: receiver.endpoint, timeoutMs: 60_000, traces: SPANS };
   const running = await start('auto', { ...config, metrics: { enabled: true, intervalMs: 10 } }, 300);
@@ -164,7 +164,7 @@ it('a receiver that says nothing holds neither calls nor the end', async () => {
   expect(running.reporter.observerErrors).toBe(0);
 });
 
-it('without otlp.endpoint nobody is told of calls, and no table speaks of it', async () => {
+it('without otlp.endpoint no call is observed, and /metrics has no table of it', async () => {
   const running = await start('auto', {});
   expect(running.recorder.observers.isWanted).toBe(false);
   expect(await send('/metrics', {}, ports.monitor)).not.toContain('otlp');

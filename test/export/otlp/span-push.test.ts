@@ -49,14 +49,14 @@ const take = (count: number): void => {
   for (let i = 0; i < count; i += 1) push.take(() => createSpan(`span ${i}`));
 };
 
-it('sends what came, after a while', async () => {
+it('sends spans after a delay', async () => {
   take(3);
   await receiver.until(() => receiver.spans.length === 3);
   expect(receiver.received[0]?.path).toBe('/v1/traces');
   expect(receiver.spans.map(({ name }) => name)).toEqual(['span 0', 'span 1', 'span 2']);
 });
 
-it('takes no more than there is a place for, makes nothing of what is too much, and counts it', async () => {
+it('drops and counts spans beyond the limit of the queue, without creating them', async () => {
   const held: (() => void)[] = [];
   receiver.answer = (response, request) => held.push(() => accept(response, request));
   take(MAX_WAITING_SPANS + 10);
@@ -78,7 +78,7 @@ it('takes no more than there is a place for, makes nothing of what is too much, 
   expect(numbers.items).toEqual({ accepted: MAX_WAITING_SPANS, rejected: 0, lost: 0, dropped: 11 });
 });
 
-it('loses what a receiver refuses, and goes on', async () => {
+it('loses what a receiver refuses, and continues', async () => {
   receiver.answer = status(400);
   take(2);
   await push.flush().catch(() => undefined);

@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { createPlant } from '../../monitor/prometheus/plant.ts';
 import { CertificateFolder, type Pair } from '../../tls/certificates.ts';
 import { OtlpReceiver } from './otlp-receiver.ts';
 import { createStand, type OtlpStand, otlpConfig } from './stand.ts';
 
+const plant = await createPlant();
 const certificates = new CertificateFolder();
 let authority: Pair;
 let receiver: OtlpReceiver;
 let stand: OtlpStand | undefined;
 
 beforeAll(async () => {
-  initMetrics();
   authority = certificates.authority();
   const { certFile, keyFile } = certificates.signed(authority, { name: 'receiver' });
   receiver = await OtlpReceiver.listen(
@@ -28,11 +27,11 @@ afterAll(async () => {
 
 function start(caFile: string | undefined): OtlpStand {
   const endpoint = `https://127.0.0.1:${receiver.port}`;
-  stand = createStand(otlpConfig({ endpoint, caFile, timeoutMs: 5_000 }), createPlant());
+  stand = createStand(otlpConfig({ endpoint, caFile, timeoutMs: 5_000 }), plant);
   return stand;
 }
 
-it('sends to a receiver whose certificate otlp.caFile vouches for', async () => {
+it('sends to a receiver whose certificate otlp.caFile has signed', async () => {
   const { otlp } = start(authority.certFile);
   await otlp.flush();
   expect(otlp.signals.get('metrics')?.exports).toEqual({ ok: 1, failed: 0 });
@@ -50,7 +49,7 @@ it.each([
   expect(receiver.received.length).toBe(count);
 });
 
-it('tells of authorities that cannot be read, and sends nothing', async () => {
+it('reports unreadable authorities, and sends nothing', async () => {
   const { otlp, logger } = start(`${certificates.folder}/none.pem`);
   await otlp.flush();
   expect(logger.lines).toMatchObject([

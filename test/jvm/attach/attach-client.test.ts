@@ -49,7 +49,7 @@ function closeOf(socket: Socket): Promise<void> {
 }
 
 describe('the list of commands', () => {
-  it('has these four and no other', () => {
+  it('has exactly these four', () => {
     expect(ATTACH_COMMANDS).toEqual(['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache', 'VM.flags']);
   });
 
@@ -57,25 +57,22 @@ describe('the list of commands', () => {
     expect(() => (ATTACH_COMMANDS as unknown as string[]).push('GC.heap_dump /tmp/x')).toThrow(TypeError);
   });
 
-  it.each(['GC.heap_dump /tmp/x', 'VM.flags\0x', 'VM.metaspace', 'GC.run', ''])(
-    'keeps %j from being sent',
-    async (command) => {
-      const requests: string[] = [];
-      const path = await serve((_, request) => requests.push(request));
-      expect(() => toRequest(command as AttachCommand)).toThrow('not on the list');
-      await expect(askJvm(path, command as AttachCommand, NEVER)).rejects.toThrow('not on the list');
-      expect(requests).toEqual([]);
-    },
-  );
+  it.each(['GC.heap_dump /tmp/x', 'VM.flags\0x', 'VM.metaspace', 'GC.run', ''])('does not send %j', async (command) => {
+    const requests: string[] = [];
+    const path = await serve((_, request) => requests.push(request));
+    expect(() => toRequest(command as AttachCommand)).toThrow('not on the list');
+    await expect(askJvm(path, command as AttachCommand, NEVER)).rejects.toThrow('not on the list');
+    expect(requests).toEqual([]);
+  });
 });
 
 describe('askJvm', () => {
-  it.each(ATTACH_COMMANDS)('sends %s with two empty arguments behind it, in protocol 1', async (command) => {
+  it.each(ATTACH_COMMANDS)('sends %s with two empty arguments in protocol 1', async (command) => {
     const path = await serve((socket, request) => socket.end(`0\n${request.replaceAll('\0', '|')}\n`));
     expect(await askJvm(path, command, NEVER)).toBe(`1|jcmd|${command}|||\n`);
   });
 
-  it('puts an answer together that comes in pieces, even within a character', async () => {
+  it('assembles an answer that arrives in pieces, even within a character', async () => {
     const path = await serve((socket) => {
       socket.write('0');
       socket.write('\nab');
@@ -97,14 +94,14 @@ describe('askJvm', () => {
     expect(String(error)).not.toMatch(/password|HTTP/);
   });
 
-  it('takes an answer of exactly the largest size, and no byte more', async () => {
+  it('accepts an answer of the largest size, but no byte more', async () => {
     const longest = 'x'.repeat(MAX_ANSWER_BYTES - 3);
     const path = await serve((socket, request) => socket.end(`0\n${longest}${request.includes('flags') ? '' : 'x'}\n`));
     expect(await askJvm(path, 'VM.flags', NEVER)).toHaveLength(longest.length + 1);
     await expect(askJvm(path, 'GC.heap_info', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
   });
 
-  it('closes on a server that never stops answering', async () => {
+  it('closes the connection to a server that never stops answering', async () => {
     let isClosed: Promise<void> | undefined;
     const path = await serve((socket) => {
       isClosed = closeOf(socket);
@@ -115,7 +112,7 @@ describe('askJvm', () => {
     await isClosed;
   });
 
-  it('ends with its deadline, and lets go of the connection', async () => {
+  it('ends at its deadline and closes the connection', async () => {
     const deadline = new AbortController();
     let isClosed: Promise<void> | undefined;
     const path = await serve((socket) => {
@@ -127,7 +124,7 @@ describe('askJvm', () => {
     await isClosed;
   });
 
-  it('does not begin behind its deadline', async () => {
+  it('does not start after its deadline', async () => {
     await expect(askJvm('/nowhere', 'VM.flags', AbortSignal.abort())).rejects.toMatchObject({
       code: 'D2S_ERR_JVM_TIMEOUT',
     });
@@ -151,7 +148,7 @@ describe('askJvm', () => {
 });
 
 describe('isListening', () => {
-  it('asks nothing', async () => {
+  it('sends nothing', async () => {
     const requests: string[] = [];
     const path = await serve((_, request) => requests.push(request));
     expect(await isListening(path, NEVER)).toBe(true);

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../src/jvm/attach/attach-overlay.ts';
-import type { AttachTarget } from '../../../src/jvm/attach/attach-target.ts';
+import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { FakeJvm } from './fake-jvm.ts';
 import { MIB } from './samples.ts';
@@ -84,7 +84,7 @@ describe('AttachOverlay', () => {
     expect(jvm.requests.join()).toContain('GC.heap_info');
   });
 
-  it('goes without what one answer does not tell', async () => {
+  it('leaves out the values of an answer that it cannot read', async () => {
     const { answer } = jvm;
     jvm.answer = (command) => (command === 'Compiler.codecache' ? '-1\nUnknown diagnostic command' : answer(command));
     await jvm.listen();
@@ -95,7 +95,7 @@ describe('AttachOverlay', () => {
     expect(overlay.reason).toContain('Compiler.codecache cannot be read');
   });
 
-  it('says so when the socket speaks of another collector than the counters', async () => {
+  it('reports that socket and counters name different collectors', async () => {
     await jvm.listen();
     const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'ZGC' }, NEVER);
     expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
@@ -111,12 +111,12 @@ describe('AttachOverlay', () => {
     expect(overlay.reason).toBeUndefined();
   });
 
-  it('does not signal unless it is told that it may', async () => {
+  it('does not signal unless jvm.attach allows it', async () => {
     await expectUntouched(/set jvm\.attach to true.*-XX:\+StartAttachListener/);
     expect(jvm.signals).toEqual([]);
   });
 
-  it('has the socket opened where it may, and uses it at once', async () => {
+  it('opens the socket if allowed and uses it at once', async () => {
     overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
     jvm.onSignal = () => void jvm.listen();
     const laid = await overlay.apply(BASE, jvm.target, NEVER);
@@ -126,7 +126,7 @@ describe('AttachOverlay', () => {
     expect(overlay.signals).toBe(1);
   });
 
-  it('does not wait longer for the socket than a reading may take, and uses it later', async () => {
+  it('waits for the socket no longer than a reading may take, and uses it later', async () => {
     overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
     await expectUntouched(/has not done so yet/);
     const before = performance.now();
@@ -143,7 +143,7 @@ describe('AttachOverlay', () => {
     jvm.onSignal = () => void jvm.listen();
     let isHere = true;
     const { tmpPath } = jvm;
-    const hiding: AttachTarget = {
+    const hiding: VisibleJvm = {
       ...jvm.target,
       // The first look is before the signal, the second waits for the socket, the third is after it.
       get tmpPath() {
@@ -161,23 +161,23 @@ describe('AttachOverlay', () => {
     await expectUntouched(/-Xrs/);
   });
 
-  it('gives the reading back when the JVM does not answer in its time', async () => {
+  it('returns the reading unchanged when the JVM does not answer in time', async () => {
     jvm.answer = () => undefined;
     await jvm.listen();
     overlay = overlayOf({ timeoutMs: 20 });
     await expectUntouched(/did not answer/);
   });
 
-  it('gives the reading back when the reading’s own time is over', async () => {
+  it('returns the reading unchanged when the reading’s own time is over', async () => {
     await jvm.listen();
     expect(await overlay.apply(BASE, jvm.target, AbortSignal.abort())).toBe(BASE);
     expect(overlay.reason).toContain('in time');
   });
 
-  it('gives the reading back when the JVM is dead', async () => {
+  it('returns the reading unchanged when the JVM is dead', async () => {
     await jvm.listen();
     await jvm.die();
-    await expectUntouched(/Nobody listens/);
+    await expectUntouched(/Nothing listens/);
   });
 
   it('does not connect to a link, even one to the JVM’s own socket', async () => {
@@ -209,13 +209,13 @@ describe('AttachOverlay', () => {
     expect(jvm.requests).toEqual([]);
   });
 
-  it('does not connect to a socket that others may write to: no JVM has such a one', async () => {
+  it('does not connect to a socket that others may write to', async () => {
     await jvm.listen(jvm.socketPath, 0o620);
     await expectUntouched(/open to other users/);
     expect(jvm.requests).toEqual([]);
   });
 
-  it('does not connect to what has a second name: a link to another program’s socket', async () => {
+  it('does not connect to a socket with a second name, which may be a link to another program’s', async () => {
     await jvm.listen(`${jvm.socketPath}.another`);
     linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
     await expectUntouched(/another name/);
@@ -223,7 +223,7 @@ describe('AttachOverlay', () => {
     rmSync(`${jvm.socketPath}.another`);
   });
 
-  it('does not use what it reached by way of a process that is another one by now', async () => {
+  it('does not use a socket reached through a process that has been replaced', async () => {
     await jvm.listen();
     expect(await overlay.apply(BASE, { ...jvm.target, startTicks: 499 }, NEVER)).toBe(BASE);
     expect(overlay.reason).toContain('no longer the JVM');
@@ -231,11 +231,11 @@ describe('AttachOverlay', () => {
     expect((await overlay.apply(BASE, { ...jvm.target, startTicks: 500 }, NEVER)).memory).toBe('live');
   });
 
-  it('does not mix two JVMs: one whose heap is smaller than what was counted is another one', async () => {
+  it('does not mix two JVMs: a smaller heap than counted belongs to another JVM', async () => {
     await jvm.listen();
     const counted = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB + 1 } };
     expect(await overlay.apply(counted, jvm.target, NEVER)).toBe(counted);
-    expect(overlay.reason).toContain('another JVM’s');
+    expect(overlay.reason).toContain('belong to different JVMs');
     const same = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB } };
     expect((await overlay.apply(same, jvm.target, NEVER)).memory).toBe('live');
   });
@@ -250,7 +250,7 @@ describe('AttachOverlay', () => {
     renameSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
   });
 
-  it('finds the socket in a /tmp that is elsewhere here', async () => {
+  it('finds the socket in a /tmp that has another path here', async () => {
     await jvm.listen();
     const tmpPath = join(jvm.directory, 'shared');
     mkdirSync(tmpPath);
@@ -261,7 +261,7 @@ describe('AttachOverlay', () => {
 });
 
 describe('AttachOverlay.isAlive', () => {
-  it('knows a JVM that listens, one that no longer does, and that no socket tells nothing', async () => {
+  it('distinguishes a listening JVM, a dead one, and a missing socket', async () => {
     expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
     await jvm.listen();
     expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
@@ -270,7 +270,7 @@ describe('AttachOverlay.isAlive', () => {
     expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
   });
 
-  it('does not take the socket of the one before it, which lies there still, for the end of this one', async () => {
+  it('ignores the socket that an earlier JVM left behind', async () => {
     await jvm.listen();
     await jvm.die();
     const madeEpochMs = lstatSync(jvm.socketPath).ctimeMs;
@@ -281,7 +281,7 @@ describe('AttachOverlay.isAlive', () => {
     expect(await started(madeEpochMs - 60_000)).toBe(false);
   });
 
-  it('knows nothing of a socket that is not the JVM’s', async () => {
+  it('returns undefined for a socket that is not the JVM’s', async () => {
     writeFileSync(jvm.socketPath, '');
     expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
   });

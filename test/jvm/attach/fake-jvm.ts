@@ -15,7 +15,8 @@ import {
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AttachSystem, type AttachTarget, createAttachSystem } from '../../../src/jvm/attach/attach-target.ts';
+import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/attach-system.ts';
+import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
 import { answerOf } from './samples.ts';
 
 export const PID = 4711;
@@ -49,7 +50,7 @@ export class FakeJvm {
   readonly tmpPath = join(this.rootPath, 'tmp');
   readonly cwd = join(this.directory, 'cwd');
   readonly socketPath = join(this.tmpPath, `.java_pid${NSPID}`);
-  readonly target: AttachTarget = { pid: PID, nspid: NSPID, uid: UID, gid: GID, rootPath: this.rootPath };
+  readonly target: VisibleJvm = { pid: PID, nspid: NSPID, uid: UID, gid: GID, rootPath: this.rootPath };
   /** Every signal, with the marker files that were there when it came. */
   readonly signals: { readonly pid: number; readonly markers: readonly string[] }[] = [];
   /** What came over the socket. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { askJvm } from '../../../src/jvm/attach/attach-client.ts';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../src/jvm/attach/attach-overlay.ts';
-import type { AttachTarget } from '../../../src/jvm/attach/attach-target.ts';
+import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { FakeJvm, NSPID } from './fake-jvm.ts';
 
@@ -48,7 +48,7 @@ function overlayOf(options: Partial<AttachOverlayOptions> = {}): AttachOverlay {
 const marker = () => join(jvm.cwd, `.attach_pid${NSPID}`);
 
 /** How it goes, and what is told of it. */
-const ENDS: readonly [string, () => unknown, RegExp | undefined, Partial<AttachTarget>][] = [
+const ENDS: readonly [string, () => unknown, RegExp | undefined, Partial<VisibleJvm>][] = [
   ['everything is answered', () => jvm.listen(), undefined, {}],
   ['the socket has to be opened', obey, undefined, {}],
   ['the socket is not opened', () => undefined, /not tried again/, {}],
@@ -61,7 +61,7 @@ const ENDS: readonly [string, () => unknown, RegExp | undefined, Partial<AttachT
     {},
   ],
   ['the socket is another’s', () => jvm.listen(jvm.socketPath, 0o666), /open to other users/, {}],
-  ['the JVM is dead', async () => [await jvm.listen(), await jvm.die()], /Nobody listens/, {}],
+  ['the JVM is dead', async () => [await jvm.listen(), await jvm.die()], /Nothing listens/, {}],
   ['the process is another', () => jvm.listen(), /no longer the JVM/, { startTicks: 1 }],
 ];
 
@@ -69,7 +69,7 @@ function obey(): void {
   jvm.onSignal = () => void jvm.listen();
 }
 
-it.each(ENDS)('gives every descriptor back when %s', async (_, prepare, reason, target) => {
+it.each(ENDS)('closes every descriptor when %s', async (_, prepare, reason, target) => {
   await prepare();
   const overlay = overlayOf();
   await overlay.apply(EMPTY, { ...jvm.target, ...target }, NEVER);
@@ -81,7 +81,7 @@ it.each(ENDS)('gives every descriptor back when %s', async (_, prepare, reason, 
   expect(opened.filter(({ fd }) => fd !== -1)).toEqual([]);
 });
 
-it('leaves neither a listener nor a timer behind a reading', async () => {
+it('leaves neither a listener nor a timer after a reading', async () => {
   await jvm.listen();
   const outer = new AbortController();
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
@@ -93,14 +93,14 @@ it('leaves neither a listener nor a timer behind a reading', async () => {
   expect(timers()).toBe(before);
 });
 
-it('leaves no listener behind a question', async () => {
+it('leaves no listener after a question', async () => {
   await jvm.listen();
   const { signal } = new AbortController();
   await askJvm(jvm.socketPath, 'VM.flags', signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-it('ends with the reading that it is laid over', async () => {
+it('ends with the reading that it overlays', async () => {
   const outer = new AbortController();
   jvm.answer = () => void outer.abort();
   await jvm.listen();
@@ -109,7 +109,7 @@ it('ends with the reading that it is laid over', async () => {
   expect(overlay.reason).toContain('in time');
 });
 
-it('takes the marker away when it is closed, also from under a JVM that is stopped', async () => {
+it('removes the marker on close, even while the JVM is stopped', async () => {
   jvm.onSignal = () => jvm.become({ state: 'T' });
   const overlay = overlayOf({ timeoutMs: 50 });
   await overlay.apply(EMPTY, jvm.target, NEVER);

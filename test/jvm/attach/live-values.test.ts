@@ -88,23 +88,23 @@ describe('layOver', () => {
     expect(memory).toBe('live');
   });
 
-  it('gives Serial no maximum that is not known: MaxHeapSize has one survivor space too many', () => {
-    expect(laidOver(EMPTY, 'jdk25-serial', 'Serial').heap).not.toHaveProperty('max');
+  it('leaves out Serial’s maximum if unknown, since MaxHeapSize has one survivor space too many', () => {
+    expect(laidOver(EMPTY, 'jdk25-serial', 'Serial').heap?.max).toBeUndefined();
   });
 
-  it('lifts Parallel’s maximum to what is committed, as the bean does', () => {
+  it('raises Parallel’s maximum to the committed size, as the bean does', () => {
     const base = { ...EMPTY, heap: { max: 50_000_000 } };
     expect(laidOver(base, 'jdk25-parallel', 'Parallel').heap.max).toBe(85_983_232);
   });
 
-  it('leaves Serial’s heap as it was where it contradicts the maximum', () => {
+  it('keeps Serial’s heap of the file if the socket’s contradicts the maximum', () => {
     const base = { ...EMPTY, heap: { used: 5, max: 1000 } };
     const laid = laidOver(base, 'jdk25-serial', 'Serial');
     expect(laid.heap).toEqual(base.heap);
     expect(laid.memory).toBe('after-gc');
   });
 
-  it('leaves the heap as it was where the two sources do not agree on the collector', () => {
+  it('keeps the heap of the file if the two sources disagree on the collector', () => {
     const base = { ...EMPTY, heap: { used: 5 } };
     const laid = laidOver(base, 'jdk25-serial', 'Parallel');
     expect(laid.heap).toEqual({ used: 5, init: 48 * MIB });
@@ -112,7 +112,7 @@ describe('layOver', () => {
     expect(laid.memory).toBe('after-gc');
   });
 
-  it('leaves the generations of ZGC as they were: only their sum is told', () => {
+  it('keeps the generations of ZGC, of which the socket has only the sum', () => {
     const base = { ...EMPTY, pools: new Map([['ZGC Young Generation', { used: 7 }]]) };
     const laid = laidOver(base, 'jdk25-z', 'GenerationalZGC');
     expect(laid.pools.get('ZGC Young Generation')).toEqual({ used: 7 });
@@ -153,7 +153,7 @@ describe('layOver', () => {
       ['generational', 25],
       ['satb generational', 25],
       ['a mode of the future', 25],
-    ])('is not there in the mode %s, even if the file has it', (mode, jdkMajor) => {
+    ])('is removed in the mode %s, even if the file has it', (mode, jdkMajor) => {
       const base = { ...EMPTY, pools: new Map([['Shenandoah', { used: 7 }]]) };
       const { heap, pools } = laidWith(mode, jdkMajor, base);
       expect(pools.has('Shenandoah')).toBe(false);
@@ -164,7 +164,7 @@ describe('layOver', () => {
       ['by a JDK whose own choice is not known', 'default', 26],
       ['by a JVM whose release is not known', 'default', undefined],
       ['where the flags could not be read', undefined, 25],
-    ])('is there only if the file has it %s', (_, mode, jdkMajor) => {
+    ])('exists only if the file has it %s', (_, mode, jdkMajor) => {
       expect(laidWith(mode, jdkMajor).pools.has('Shenandoah')).toBe(false);
       const base = { ...EMPTY, pools: new Map([['Shenandoah', { used: 7 }]]) };
       expect(laidWith(mode, jdkMajor, base).pools.get('Shenandoah')?.used).toBe(23_153 * KIB);
@@ -204,21 +204,21 @@ describe('layOver', () => {
   it.each([
     ['on another processor', 'arm64', {}],
     ['with large pages', 'x64', { hasLargePages: true }],
-  ])('does not know what code heaps began with %s', (_, architecture, flags) => {
+  ])('leaves out the initial size of code heaps %s', (_, architecture, flags) => {
     const live = { ...liveOf('jdk17-g1'), flags: { hasLargePages: false, ...flags } };
     const laid = layOver(EMPTY, live, { architecture });
-    expect(laid.nonHeap).not.toHaveProperty('init');
-    expect(laid.pools.get("CodeHeap 'non-nmethods'")).not.toHaveProperty('init');
+    expect(laid.nonHeap?.init).toBeUndefined();
+    expect(laid.pools.get("CodeHeap 'non-nmethods'")?.init).toBeUndefined();
   });
 
-  it('takes what code heaps began with from the flag, up to their size', () => {
+  it('takes the initial size of code heaps from the flag, up to their size', () => {
     const flags = { hasLargePages: false, initialCodeCacheSize: 8 * MIB };
     const { pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags }, { architecture: 'x64' });
     expect(pools.get("CodeHeap 'profiled nmethods'")?.init).toBe(8 * MIB);
     expect(pools.get("CodeHeap 'non-nmethods'")?.init).toBe(5_828_608);
   });
 
-  it('changes nothing for nothing', () => {
+  it('changes nothing without values', () => {
     const base = fileOf('jdk17-serial');
     expect(layOver(base, {}, { architecture: 'x64' })).toEqual(base);
   });

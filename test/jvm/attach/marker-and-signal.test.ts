@@ -2,7 +2,7 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttachSystem } from '../../../src/jvm/attach/attach-target.ts';
+import type { AttachSystem } from '../../../src/jvm/attach/attach-system.ts';
 import { AttachOpener } from '../../../src/jvm/attach/open-attach.ts';
 import { FakeJvm, NSPID, PID } from './fake-jvm.ts';
 
@@ -36,7 +36,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(jvm.signals).toHaveLength(1);
   });
 
-  it('leaves the marker for a JVM that is stopped before it has seen it', async () => {
+  it('keeps the marker for a JVM that is stopped before it has seen it', async () => {
     jvm.onSignal = () => {
       jvm.become({ state: 'T' });
       // Far beyond the timeout it goes on, and finds the marker.
@@ -54,7 +54,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('takes the marker away when it is closed', async () => {
+  it('removes the marker on close', async () => {
     const opener = openerOf({}, 60_000);
     const signalled = new Promise<void>((resolve) => {
       jvm.onSignal = resolve;
@@ -70,7 +70,7 @@ describe('AttachOpener, from its marker on', () => {
   it.each([
     ['the process', { pending: '0000000000000004' }],
     ['its first thread', { pendingOnThread: '0000000000000004' }],
-  ])('leaves the marker while the signal waits for %s, as in a frozen container', async (_, state) => {
+  ])('keeps the marker while the signal is pending for %s, as in a frozen container', async (_, state) => {
     jvm.onSignal = () => {
       jvm.become(state);
       setTimeout(() => {
@@ -84,7 +84,7 @@ describe('AttachOpener, from its marker on', () => {
   it.each([
     ['a file', () => writeFileSync(jvm.socketPath, '')],
     ['a socket that is open to others', () => void jvm.listen(jvm.socketPath, 0o666)],
-  ])('leaves the marker although somebody puts %s into the socket’s place', async (_, plant) => {
+  ])('keeps the marker when another user puts %s in the socket’s place', async (_, plant) => {
     let markers: readonly string[] = [];
     jvm.onSignal = () => {
       plant();
@@ -128,7 +128,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(jvm.signals).toEqual([]);
   });
 
-  it('neither signals with nor removes a marker that another has put in place of its own', async () => {
+  it('neither uses nor removes a marker that replaced its own', async () => {
     const path = join(jvm.cwd, `.attach_pid${NSPID}`);
     const replace = () => {
       // Before the first is removed, so that it is not given the same inode.
@@ -151,7 +151,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('does not signal with a marker that is not its own user’s, as on NFS, and leaves none', async () => {
+  it('neither uses nor leaves a marker of another user, as on NFS', async () => {
     // To the system we are another user than the one that files are made with.
     const [uid, gid] = [54_321, 54_322];
     jvm.become({ uid, gid });
@@ -161,7 +161,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('does not wait for the socket of whatever takes over the pid', async () => {
+  it('does not wait for the socket of another process with the same pid', async () => {
     jvm.onSignal = () => jvm.become({ startTicks: 501 });
     expect(await reasonOf(openerOf({}, 60_000))).toContain('ended');
     expect(jvm.markers()).toEqual([]);
@@ -190,7 +190,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(opener.isOpening(jvm.target)).toBe(false);
   });
 
-  it('has no marker any more when close returns: the process may end right behind it', async () => {
+  it('has removed the marker when close returns', async () => {
     const opener = openerOf({}, 60_000);
     const signalled = new Promise<void>((resolve) => {
       jvm.onSignal = resolve;
@@ -202,7 +202,7 @@ describe('AttachOpener, from its marker on', () => {
     await closed;
   });
 
-  it('leaves a marker of another’s in place when it is closed', async () => {
+  it('leaves another program’s marker in place on close', async () => {
     const path = join(jvm.cwd, `.attach_pid${NSPID}`);
     const opener = openerOf({}, 60_000);
     const signalled = new Promise<void>((resolve) => {
@@ -216,7 +216,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(readFileSync(path, 'utf8')).toBe('kept');
   });
 
-  it('does nothing once it is closed', async () => {
+  it('does nothing after close', async () => {
     const opener = openerOf();
     await opener.close();
     const before = statSync(jvm.cwd, { bigint: true }).mtimeNs;
@@ -225,7 +225,7 @@ describe('AttachOpener, from its marker on', () => {
     expect(statSync(jvm.cwd, { bigint: true }).mtimeNs).toBe(before);
   });
 
-  it.each([1, 2, 3])('does not signal when it is closed in between (look %i at our own ids)', async (when) => {
+  it.each([1, 2, 3])('does not signal when closed meanwhile (check %i of our own ids)', async (when) => {
     let looks = 0;
     const system = jvm.system();
     const closing: AttachSystem = {

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttachSystem } from '../../../src/jvm/attach/attach-target.ts';
+import type { AttachSystem } from '../../../src/jvm/attach/attach-system.ts';
 import { AttachOpener } from '../../../src/jvm/attach/open-attach.ts';
 import { FakeJvm, type FakeState, NSPID, PID } from './fake-jvm.ts';
 
@@ -27,7 +27,7 @@ async function reasonOf(opener: AttachOpener): Promise<string> {
 }
 
 describe('AttachOpener', () => {
-  it('puts the marker into the working directory, signals once, and takes the marker away', async () => {
+  it('puts the marker into the working directory, signals once, and removes the marker', async () => {
     obey();
     const opener = openerOf();
     expect(await opener.open(jvm.target)).toEqual({ kind: 'open' });
@@ -45,7 +45,7 @@ describe('AttachOpener', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('makes a marker of its own that only its owner can write to', async () => {
+  it('creates a marker that only its owner can write to', async () => {
     let mode = 0;
     jvm.onSignal = () => {
       mode = lstatSync(join(jvm.cwd, `.attach_pid${NSPID}`)).mode & 0o777;
@@ -69,7 +69,7 @@ describe('AttachOpener', () => {
   it.each([
     ['a file', (path: string) => writeFileSync(path, 'kept')],
     ['a link', (path: string) => symlinkSync('/nowhere', path)],
-  ])('neither signals nor touches anything where %s is in the marker’s place', async (_, occupy) => {
+  ])('neither signals nor changes anything if %s is in the marker’s place', async (_, occupy) => {
     const path = join(jvm.cwd, `.attach_pid${NSPID}`);
     occupy(path);
     expect(await reasonOf(openerOf())).toContain('already');
@@ -112,7 +112,7 @@ describe('AttachOpener', () => {
       /handler that is not the JVM’s/,
     ],
     ['that says that it cannot be attached to', { cmdline: ['java', '-XX:+DisableAttachMechanism'] }, /remove it/],
-    ['whose signals are told in an unknown way', { caught: 'all' }, /ended/],
+    ['whose signal mask has an unknown form', { caught: 'all' }, /would kill/],
   ])('does not signal a process %s', async (_, state, reason) => {
     jvm.become(state);
     const told = await reasonOf(openerOf());
@@ -148,7 +148,7 @@ describe('AttachOpener', () => {
   it.each([
     ['user', { uid: 54_321 }],
     ['group', { uid: 54_321, gid: 54_322 }],
-  ])('does not signal a JVM that would not let our %s attach', async (_, own) => {
+  ])('does not signal a JVM that would refuse our %s', async (_, own) => {
     // Ours are others than the JVM's.
     jvm.become({ uid: own.uid, ...('gid' in own ? {} : { gid: 1 }) });
     const target = { ...jvm.target, uid: own.uid };
@@ -176,7 +176,7 @@ describe('AttachOpener', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('does not signal when the socket has come meanwhile: a JVM that has it would print its threads', async () => {
+  it('does not signal once the socket exists, since the JVM would print its threads', async () => {
     await jvm.listen();
     expect(await openerOf().open(jvm.target)).toEqual({ kind: 'open' });
     expect(jvm.signals).toEqual([]);
@@ -191,7 +191,7 @@ describe('AttachOpener', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('asks the next JVM again, even one with the same pid', async () => {
+  it('asks a restarted JVM, even one with the same pid', async () => {
     const opener = openerOf();
     await opener.open(jvm.target);
     jvm.become({ startTicks: 900 });
@@ -200,7 +200,7 @@ describe('AttachOpener', () => {
     expect(jvm.signals).toHaveLength(2);
   });
 
-  it('asks again for a socket that was opened and removed, but not for ever', async () => {
+  it('asks again for a socket that was removed, up to a bound', async () => {
     obey();
     const opener = openerOf();
     for (let times = 0; times < 30; times += 1) {
@@ -211,7 +211,7 @@ describe('AttachOpener', () => {
     expect(await reasonOf(opener)).toContain('see what cleans /tmp');
   });
 
-  it('does not ask again where it may not signal', async () => {
+  it('does not ask again after a refused signal', async () => {
     const opener = openerOf({
       kill: (pid) => {
         jvm.signals.push({ pid, markers: [] });
@@ -225,7 +225,7 @@ describe('AttachOpener', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it('waits for the thread that takes SIGQUIT, which a JVM that starts has later than the handler', async () => {
+  it('waits for the thread that handles SIGQUIT, which starts after the handler', async () => {
     obey();
     const opener = openerOf();
     jvm.become({ threads: ['java'] });
@@ -251,7 +251,7 @@ describe('AttachOpener', () => {
     },
   );
 
-  it('asks a JVM again at once that has just started and lost the socket that it was asked for', async () => {
+  it('asks a young JVM again at once if its opened socket was removed', async () => {
     obey();
     const opener = openerOf();
     jvm.become({ startTicks: 99_100 });
@@ -262,7 +262,7 @@ describe('AttachOpener', () => {
     expect(jvm.signals).toHaveLength(2);
   });
 
-  it('does not signal another process than the one that was found', async () => {
+  it('signals no other process than the one that was found', async () => {
     const target = { ...jvm.target, startTicks: 499 };
     expect(await openerOf().open(target)).toMatchObject({
       reason: expect.stringContaining('not the JVM that was found'),
@@ -296,14 +296,14 @@ describe('AttachOpener', () => {
       expect(jvm.markers()).toEqual([]);
     });
 
-    it('a JVM is signalled where the maps are the same and no more may be read', async () => {
+    it('signals a JVM with the same id maps if no more can be read', async () => {
       obey();
       jvm.setUserNamespace(PID, undefined);
       expect(await openerOf().open(jvm.target)).toEqual({ kind: 'open' });
     });
   });
 
-  it('remembers 64 JVMs that it has asked, or not, and then forgets the oldest', async () => {
+  it('remembers 64 JVMs, then forgets the oldest', async () => {
     const opener = openerOf();
     await opener.open(jvm.target);
     for (let next = 1; next < 64; next += 1) {

@@ -24,13 +24,13 @@ const KINDS = {
 };
 
 describe('parseHeapInfo', () => {
-  it.each(SAMPLES)('$name: knows the collector and what is committed, to the byte', ({ name, collector }) => {
+  it.each(SAMPLES)('$name: reads the collector and the committed size, to the byte', ({ name, collector }) => {
     const heap = parsed(name);
     expect(heap.kind).toBe(KINDS[collector]);
     expect(heap.committed).toBe(beansOf(name).heap.committed);
   });
 
-  it.each(SAMPLES)('$name: what is in use is that of the beans, and what came after them', ({ name, collector }) => {
+  it.each(SAMPLES)('$name: the used size is the beans’, plus later allocations', ({ name, collector }) => {
     const { used } = beansOf(name).heap;
     const drift = collector === 'G1' ? DRIFT.g1HeapUsed : DRIFT.heapUsed;
     // Shenandoah's text is cut to whole KiB.
@@ -55,13 +55,13 @@ describe('parseHeapInfo', () => {
     },
   );
 
-  it.each(['jdk25-g1', 'jdk17-z', 'jdk25-z'])('%s: tells the maximum', (name) => {
+  it.each(['jdk25-g1', 'jdk17-z', 'jdk25-z'])('%s: reads the maximum', (name) => {
     expect(parsed(name)).toMatchObject({ max: beansOf(name).heap.max });
   });
 
-  it('leaves out the maximum of Shenandoah where whole MiB need not be the whole of it', () => {
+  it('leaves out Shenandoah’s maximum where MiB may be rounded', () => {
     // Regions of 256 KiB.
-    expect(parsed('jdk17-shenandoah')).not.toHaveProperty('max');
+    expect(parsed('jdk17-shenandoah')).toMatchObject({ max: undefined });
     expect(parseHeapInfo(shenandoah('12288M max, 12288M soft max, 316M committed, 16384K used', '4096 K'))).toEqual({
       kind: 'Shenandoah',
       max: 12_288 * MIB,
@@ -70,12 +70,12 @@ describe('parseHeapInfo', () => {
     });
   });
 
-  it('leaves out what Shenandoah has in use from 100 MiB on, where its text is cut to whole MiB', () => {
+  it('leaves out Shenandoah’s used size from 100 MiB on, where it is cut to whole MiB', () => {
     const heap = parseHeapInfo(shenandoah('12288M max, 12288M soft max, 316M committed, 214M used', '4096 K'));
     expect(heap).toEqual({ kind: 'Shenandoah', max: 12_288 * MIB, committed: 316 * MIB });
   });
 
-  it('leaves out what Shenandoah has committed where whole MiB need not be the whole of it', () => {
+  it('leaves out Shenandoah’s committed size where MiB may be rounded', () => {
     const heap = parseHeapInfo(shenandoah('192M max, 192M soft max, 101M committed, 23153K used', '256 K'));
     expect(heap).toEqual({ kind: 'Shenandoah', used: 23_153 * KIB });
   });

@@ -43,7 +43,7 @@ describe('parseMetaspace', () => {
     expect(metaspace?.classSpace).toEqual({ used, committed, max });
   });
 
-  it('reads the limit that the JVM was given', () => {
+  it('reads the configured limit', () => {
     const text = answerOf('jdk17-g1', 'metaspace-basic').replace(': unlimited', ': 67108864 bytes');
     expect(parseMetaspace(text)?.max).toBe(64 * MIB);
   });
@@ -52,13 +52,13 @@ describe('parseMetaspace', () => {
     expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
   });
 
-  it('leaves a limit below what is committed out', () => {
+  it('leaves out a limit below the committed size', () => {
     const text = answerOf('jdk17-g1', 'metaspace-basic').replace(': unlimited', ': 4096 bytes');
-    expect(parseMetaspace(text)).not.toHaveProperty('max');
+    expect(parseMetaspace(text)?.max).toBeUndefined();
     expect(parseMetaspace(text)?.used).toBe(1_316_408);
   });
 
-  it('lets the parts differ from the sum by what is loaded between two lines, and no more', () => {
+  it('accepts a sum that differs by what is loaded between two lines, but no more', () => {
     const between = (bytes: number) =>
       parseMetaspace(answerOf('jdk17-g1', 'metaspace-basic').replace('1163240', String(1_163_240 - bytes)));
     expect(between(64 * KIB)?.used).toBe(1_316_408);
@@ -97,7 +97,7 @@ describe('parseCodeCache', () => {
   it.each([
     ['JDK 17', ONE_CODE_CACHE_17, 1113 * KIB],
     ['JDK 25', ONE_CODE_CACHE_25, 1207 * KIB],
-  ])('%s: knows a code cache in one piece', (_, text, used) => {
+  ])('%s: reads an undivided code cache', (_, text, used) => {
     expect(parseCodeCache(text)).toEqual([{ name: 'CodeCache', used, committed: 0x27_0000, max: 20 * MIB }]);
   });
 
@@ -128,7 +128,7 @@ function swap(from: string | RegExp, to: string): string {
 }
 
 describe('parseFlags', () => {
-  it.each(SAMPLES)('$name: knows the sizes that the heap begins and ends with', ({ name, collector }) => {
+  it.each(SAMPLES)('$name: reads the initial and maximum heap sizes', ({ name, collector }) => {
     expect(parseFlags(answerOf(name, 'flags'))).toEqual({
       initialHeapSize: beansOf(name).heap.init,
       maxHeapSize: 192 * MIB,
@@ -144,11 +144,11 @@ describe('parseFlags', () => {
     ['-XX:-UseShenandoahGC', undefined],
     ['-XX:ShenandoahGCMode=generational -XX:+UseG1GC', undefined],
     ['-XX:SoftMaxHeapSize=1 -XX:+UseShen', undefined],
-  ])('takes from %j the mode %s', (text, mode) => {
+  ])('reads %j as the mode %s', (text, mode) => {
     expect(parseFlags(text).shenandoahMode).toBe(mode);
   });
 
-  it('knows what changes the code heaps', () => {
+  it('reads the flags that change the code heaps', () => {
     const text = '-XX:InitialCodeCacheSize=163840 -XX:+UseTransparentHugePages \n';
     expect(parseFlags(text)).toEqual({ initialCodeCacheSize: 163_840, hasLargePages: true });
   });
@@ -159,7 +159,7 @@ describe('parseFlags', () => {
     ['the same flag twice', '-XX:InitialHeapSize=1 -XX:MaxHeapSize=10 -XX:MaxHeapSize=20'],
     ['a size with a unit', '-XX:InitialHeapSize=1m -XX:MaxHeapSize=10m'],
     ['a part of another word', '-XX:OnError=-XX:MaxHeapSize=10;-XX:InitialHeapSize=10'],
-  ])('does not take %s for heap sizes', (_, text) => {
+  ])('does not read heap sizes from %s', (_, text) => {
     expect(parseFlags(text)).toEqual({ hasLargePages: false });
   });
 });

@@ -7,7 +7,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ATTACH_COMMANDS, askJvm } from '../../../src/jvm/attach/attach-client.ts';
 import { AttachOverlay } from '../../../src/jvm/attach/attach-overlay.ts';
-import { type AttachTarget, createAttachSystem } from '../../../src/jvm/attach/attach-target.ts';
+import { createAttachSystem } from '../../../src/jvm/attach/attach-system.ts';
+import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading, MemoryUsage } from '../../../src/jvm/jvm-reading.ts';
 import type { Beans, BeanUsage } from '../truth/beans.ts';
 import {
@@ -53,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeClasses());
 
-function targetOf(pid: number): AttachTarget {
+function targetOf(pid: number): VisibleJvm {
   const [uid, gid] = [process.geteuid?.() ?? -1, process.getegid?.() ?? -1];
   return { pid, nspid: pid, uid, gid, rootPath: `/proc/${pid}/root` };
 }
@@ -70,7 +71,7 @@ const COLLECTORS = {
   'z-generational': 'GenerationalZGC',
   shenandoah: 'Shenandoah',
   'shenandoah-generational': 'Shenandoah',
-} as const satisfies Record<Collector, AttachTarget['collector']>;
+} as const satisfies Record<Collector, VisibleJvm['collector']>;
 
 /** The heap's used may be coarser than the bean's: by so many bytes. */
 const GRAIN: Readonly<Record<Collector, number>> = {
@@ -84,7 +85,7 @@ const GRAIN: Readonly<Record<Collector, number>> = {
 };
 
 describe.each(cases)('JDK $jvm.major, $collector', ({ jvm, collector }) => {
-  it('opens its socket within a second, and tells what its beans tell', async () => {
+  it('opens its socket within a second and reports what its beans report', async () => {
     const truth = await startTruth({ jvm, collector, classPath, options: ['-Xms32m', '-Xmx64m'] });
     const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: OPEN_MS });
     try {
@@ -211,7 +212,7 @@ function dumpsIn(output: string): number {
 }
 
 describe.each(jvms)('JDK $major', (jvm) => {
-  it('with DisableAttachMechanism on its command line: is not even signalled', async () => {
+  it('with DisableAttachMechanism on its command line: gets no signal', async () => {
     const program = await start(jvm, ['-XX:+DisableAttachMechanism']);
     const overlay = new AttachOverlay({ mayOpen: true });
     expect(await overlay.apply(EMPTY, targetOf(program.pid), NEVER)).toBe(EMPTY);
@@ -220,7 +221,7 @@ describe.each(jvms)('JDK $major', (jvm) => {
     expect(dumpsIn(await answerOf(program))).toBe(0);
   });
 
-  it('with DisableAttachMechanism told elsewhere: is tried exactly once, and prints its threads exactly once', async () => {
+  it('with DisableAttachMechanism set elsewhere: is signalled once and prints its threads once', async () => {
     const program = await start(jvm, [], { JAVA_TOOL_OPTIONS: '-XX:+DisableAttachMechanism' });
     const overlay = new AttachOverlay({ mayOpen: true, openTimeoutMs: 300, timeoutMs: 2_000 });
     for (let times = 0; times < 10; times += 1) {
@@ -232,7 +233,7 @@ describe.each(jvms)('JDK $major', (jvm) => {
     expect(readdirSync(`/proc/${program.pid}/cwd`)).not.toContain(`.attach_pid${program.pid}`);
   });
 
-  it('with -Xrs: is never signalled, opens its socket at its start, and lives', async () => {
+  it('with -Xrs: gets no signal, opens its socket at its start, and survives', async () => {
     const program = await start(jvm, ['-Xrs']);
     const kills: number[] = [];
     const overlay = new AttachOverlay({
@@ -297,7 +298,7 @@ describe.each(jvms)('JDK $major', (jvm) => {
     }
   });
 
-  it('after SIGKILL: the socket that it leaves tells that it is dead', async () => {
+  it('after SIGKILL: the socket that it leaves shows that it is dead', async () => {
     const program = await start(jvm, ['-XX:+StartAttachListener']);
     const overlay = new AttachOverlay({ mayOpen: true });
     const target = { ...targetOf(program.pid), pid: undefined, rootPath: '', tmpPath: '/tmp' };
@@ -310,7 +311,7 @@ describe.each(jvms)('JDK $major', (jvm) => {
     expect(overlay.reason).toContain('its JVM has ended');
   });
 
-  it('stopped: is not signalled, costs a reading no more than its time, and is asked again when it goes on', async () => {
+  it('stopped: gets no signal, delays a reading no longer than its timeout, and is asked again when it continues', async () => {
     const program = await start(jvm, []);
     const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: 1_000 });
     program.child.kill('SIGSTOP');
@@ -331,7 +332,7 @@ describe.each(jvms)('JDK $major', (jvm) => {
     ['its smallest compiler only', ['-XX:TieredStopAtLevel=1']],
     ['no class space', ['-XX:-UseCompressedClassPointers']],
     ['the settings of a small machine', ['-XX:+NeverActAsServerClassMachine']],
-  ])('with %s: tells what its beans tell', async (_, options) => {
+  ])('with %s: reports what its beans report', async (_, options) => {
     const truth = await startTruth({ jvm, collector: 'serial', classPath, options: ['-Xmx64m', ...options] });
     const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: OPEN_MS });
     try {

@@ -52,7 +52,7 @@ for (const sample of SAMPLES) {
   });
 }
 
-it('tells the JDK, the start and the class that was started', () => {
+it('reads the JDK, the start time and the started class', () => {
   expect(countersOf(bytes)).toMatchObject({
     jdkMajor: 17,
     startedEpochMs: 1795227162413,
@@ -61,12 +61,12 @@ it('tells the JDK, the start and the class that was started', () => {
   expect(countersOf(sampleBytes('jdk25-z'))).toMatchObject({ jdkMajor: 25, hasOverflow: false });
 });
 
-it('does not believe a JDK that only one of two counters names', () => {
+it('ignores a JDK version that only one of two counters has', () => {
   const changed = withText(bytes, 'java.property.java.vm.specification.version', '27');
   expect(countersOf(changed).jdkMajor).toBeUndefined();
 });
 
-it('never lets a password out that an option, an argument or a property holds', () => {
+it('never exposes a password of an option, an argument or a property', () => {
   let planted = withText(bytes, 'java.rt.vmArgs', '-Dpassword=hunter2');
   planted = withEntry(planted, 'java.property.java.vm.password', 'hunter2');
   planted = withEntry(planted, 'java.rt.vmFlags.more', 'hunter2');
@@ -81,13 +81,13 @@ it('never lets a password out that an option, an argument or a property holds', 
   expect(everything).not.toContain('hunter2');
 });
 
-it('says of a file that is not accessible yet that its JVM is starting', () => {
+it('reports a file that is not accessible yet as a starting JVM', () => {
   const starting = Buffer.from(bytes);
   starting.writeUInt8(0, 7);
   expect(toCounters(starting)).toEqual({ kind: 'starting' });
 });
 
-it('says that some counters had no room', () => {
+it('reports that some counters did not fit', () => {
   const overflown = Buffer.from(bytes);
   overflown.writeInt32LE(4328, 12);
   expect(countersOf(overflown).hasOverflow).toBe(true);
@@ -117,7 +117,7 @@ it.each(HEADER_DAMAGE)('refuses a header with a wrong %s', (_, offset, value) =>
   expect(toCounters(damaged).kind).toBe('invalid');
 });
 
-it('refuses a counter that is there twice', () => {
+it('refuses a duplicate counter', () => {
   const damaged = Buffer.from(bytes);
   damaged.write('sun.gc.collector.0.time', bytes.indexOf('sun.gc.collector.1.time\0', 0, 'latin1'), 'latin1');
   expect(toCounters(damaged)).toEqual({ kind: 'invalid', reason: 'it has the counter sun.gc.collector.0.time twice' });
@@ -134,7 +134,7 @@ it('refuses a counter of another type or unit than HotSpot gives it', () => {
   });
 });
 
-it('takes numbers as they are; whether they can be is for others to say', () => {
+it('reads numbers without judging their plausibility', () => {
   expect(countersOf(withNumber(bytes, 'sun.gc.metaspace.used', -1n)).numbers.get('sun.gc.metaspace.used')).toBe(-1n);
 });
 
@@ -158,7 +158,7 @@ it.each([
   ['jdk.jcmd/sun.tools.jstat.Jstat -gc 12', 'tool', 'sun.tools.jstat.Jstat'],
   ['com.example.Main org.apache.catalina.startup.Bootstrap start', 'other', 'com.example.Main'],
   ['', 'other', 'unnamed'],
-])('takes `%s` for: %s', (text, kind, name) => {
+])('reads `%s` as %s', (text, kind, name) => {
   expect(toJavaCommand(text)).toEqual({ kind, name });
 });
 

@@ -70,7 +70,7 @@ describe('by the upstream’s port', () => {
     ['any IPv4 address', '00000000:1F90'],
     ['any IPv6 address, as Tomcat listens', '00000000000000000000000000000000:1F90'],
     ['127.0.0.1 as a mapped IPv6 address', '0000000000000000FFFF00000100007F:1F90'],
-  ])('takes the process that listens on %s, whatever it is called', async (_, address) => {
+  ])('takes the process that listens on %s, whatever its name', async (_, address) => {
     machine.listen(address, 4711);
     machine.addProcess({ pid: 812, sockets: [4711] });
     const { candidate, listenerInodes } = await find();
@@ -79,7 +79,7 @@ describe('by the upstream’s port', () => {
     expect([...listenerInodes]).toEqual(['4711']);
   });
 
-  it('takes no process that listens on another address or port', async () => {
+  it('ignores processes that listen on another address or port', async () => {
     machine.addProcess({ pid: 812, sockets: [4711] });
     machine.listen('0200007F:1F90', 4711);
     expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
@@ -87,13 +87,13 @@ describe('by the upstream’s port', () => {
     expect((await failure()).message).toContain('nothing listens on the upstream’s port 8080');
   });
 
-  it.each(['localhost', '[::1]', '::1'])('knows that %s is this machine', async (upstreamHost) => {
+  it.each(['localhost', '[::1]', '::1'])('recognises %s as this machine', async (upstreamHost) => {
     machine.listen('00000000000000000000000001000000:1F90', 4711);
     machine.addProcess({ pid: 812, sockets: [4711] });
     expect((await find({ upstreamHost })).candidate.process?.pid).toBe(812);
   });
 
-  it('does not look at the ports here for an upstream on another machine', async () => {
+  it('ignores our ports if the upstream is on another machine', async () => {
     machine.listen('00000000:1F90', 4711);
     machine.addProcess({ pid: 812, sockets: [4711] });
     expect((await failure({ upstreamHost: '203.0.113.9' })).message).toContain('203.0.113.9 is not this machine');
@@ -117,7 +117,7 @@ describe('by the upstream’s port', () => {
     expect((await find()).candidate.path.tmp).toBe(machine.tmpPath);
   });
 
-  it('says why a JVM may have no file, and looks for no other', async () => {
+  it('reports why a JVM may have no file, and searches for no other', async () => {
     machine.listen(LOOPBACK_8080, 4711);
     machine.addProcess({ pid: 911, sockets: [4711] });
     machine.addFile('tomcat', 812, fileOf(TOMCAT));
@@ -129,7 +129,7 @@ describe('by the upstream’s port', () => {
     }
   });
 
-  it('passes over a listener that is no JVM, e.g. a proxy, and takes the only application server', async () => {
+  it('skips a listener that is no JVM, e.g. a proxy, and takes the only application server', async () => {
     machine.listen(LOOPBACK_8080, 4711, 0);
     machine.addProcess({ pid: 20, name: 'docker-proxy', sockets: [4711] });
     machine.addFile('tomcat', 812, fileOf(TOMCAT));
@@ -137,7 +137,7 @@ describe('by the upstream’s port', () => {
     expect((await find()).candidate.process?.pid).toBe(812);
   });
 
-  it('asks which of two JVMs that share the socket is meant', async () => {
+  it('asks to choose between two JVMs that share the socket', async () => {
     machine.listen(LOOPBACK_8080, 4711);
     machine.addProcess({ pid: 812, sockets: [4711] });
     machine.addProcess({ pid: 813, sockets: [4711] });
@@ -157,7 +157,7 @@ describe('by the counters files', () => {
     expect((await find(ELSEWHERE)).candidate.process?.pid).toBe(812);
   });
 
-  it('never guesses: two application servers are named with what to set', async () => {
+  it('lists two application servers and the key to set instead of guessing', async () => {
     machine.addFile('tomcat', 812, fileOf(TOMCAT));
     machine.addFile('wildfly', 913, fileOf('/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone'));
     machine.addProcess({ pid: 812 });
@@ -165,8 +165,8 @@ describe('by the counters files', () => {
     const { code, message } = await failure(ELSEWHERE);
     expect(code).toBe('D2S_ERR_JVM_AMBIGUOUS');
     expect(message).toBe(
-      '2 JVMs could be meant: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
-        'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the one that is meant.',
+      '2 JVMs are candidates: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
+        'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the right one.',
     );
     expect((await find({ ...ELSEWHERE, user: 'wildfly' })).candidate.process?.pid).toBe(913);
     expect((await find({ ...ELSEWHERE, pid: 812 })).candidate.process?.pid).toBe(812);
@@ -182,7 +182,7 @@ describe('by the counters files', () => {
     expect((await failure({ ...ELSEWHERE, user: 'tomcat' })).message).toContain('of user tomcat (jvm.user)');
   });
 
-  it('finds one in the /tmp of a container whose processes are visible', async () => {
+  it('finds a JVM in the /tmp of a container whose processes are visible', async () => {
     machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
     machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
     machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(899));
@@ -192,7 +192,7 @@ describe('by the counters files', () => {
     expect(candidate.path.tmp).toBe(machine.tmpOf(900));
   });
 
-  it('does not take the file of a dead JVM whose pid another process has now', async () => {
+  it('ignores the file of a dead JVM whose pid was reused', async () => {
     machine.addFile('tomcat', 812, fileOf(TOMCAT, 'jdk25-g1'));
     // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
     machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
@@ -200,7 +200,7 @@ describe('by the counters files', () => {
     expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
   });
 
-  it('does not take a process that has not mapped the file for its JVM', async () => {
+  it('ignores a process that has not mapped the file', async () => {
     machine.addFile('tomcat', 812, fileOf(TOMCAT));
     machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
     expect((await failure(ELSEWHERE)).code).toBe('D2S_ERR_JVM_NOT_FOUND');
@@ -220,7 +220,7 @@ describe('by the counters files', () => {
 });
 
 describe('with a /tmp that is shared and processes that are not visible', () => {
-  it('takes the file of an application server while somebody of its user listens', async () => {
+  it('takes the file of an application server while its user listens on the port', async () => {
     machine.listen('00000000:1F90', 4711);
     machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
     const { candidate } = await find();
@@ -228,24 +228,24 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
     expect(candidate.liveness).toBe('unknown');
   });
 
-  it('does not take it when nobody listens, as nothing shows that its JVM lives', async () => {
+  it('ignores it when nothing listens, since nothing shows that its JVM runs', async () => {
     machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
     expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
   });
 
-  it('does not take it when the listener is another user’s', async () => {
+  it('ignores it when another user listens', async () => {
     machine.listen('00000000:1F90', 4711, OWN_UID + 1);
     machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
     expect((await failure()).code).toMatch(/D2S_ERR_JVM_(NOT_FOUND|ACCESS)/);
   });
 
-  it('takes it with a lock on it', async () => {
+  it('takes it when it is locked', async () => {
     const path = machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
     machine.lock(statSync(path).ino, 4000);
     expect((await find(ELSEWHERE)).candidate.liveness).toBe('alive');
   });
 
-  it('does not take it when the counter that moves every 50 ms stands still', async () => {
+  it('ignores it when the counter of 50 ms has stopped', async () => {
     machine.listen('00000000:1F90', 4711);
     machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk17-g1'));
     expect((await failure()).code).toBe('D2S_ERR_JVM_NOT_FOUND');
@@ -262,7 +262,7 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
     expect((await searching).candidate.liveness).toBe('alive');
   });
 
-  it('takes jvm.pid for the file’s number, and asks for jvm.user where two have it', async () => {
+  it('matches jvm.pid with the file’s name, and asks for jvm.user if two match', async () => {
     machine.addFile('tomcat', 1, fileOf('com.example.Main', 'jdk25-g1'));
     expect((await find({ pid: 1 })).candidate.path.user).toBe('tomcat');
     machine.addFile('app', 1, fileOf('com.example.Main', 'jdk25-g1'));
@@ -273,7 +273,7 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
     expect((await find({ pid: 1, user: 'app' })).candidate.path.user).toBe('app');
   });
 
-  it('does not take its own container’s first process for the JVM’s', async () => {
+  it('does not mistake its own container’s first process for the JVM', async () => {
     machine.addProcess({ pid: 1, name: 'tini', mapped: '/sbin/tini' });
     machine.addFile('tomcat', 1, fileOf(TOMCAT, 'jdk25-g1'));
     const { candidate } = await find({ pid: 1 });
@@ -282,27 +282,27 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
 });
 
 describe('by jvm.pid', () => {
-  it('says that there is no such process', async () => {
+  it('reports that there is no such process', async () => {
     expect(await failure({ pid: 4242 })).toMatchObject({
       code: 'D2S_ERR_JVM_NOT_FOUND',
       message: expect.stringContaining('jvm.pid is 4242, but there is no such process'),
     });
   });
 
-  it('says that the process has no file', async () => {
+  it('reports that the process has no file', async () => {
     machine.addProcess({ pid: 812 });
     expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('-XX:-UsePerfData') });
   });
 });
 
-describe('files that a JVM does not leave', () => {
+describe('files that no JVM writes', () => {
   let path: string;
   beforeEach(() => {
     machine.addProcess({ pid: 812 });
     path = machine.addFile('tomcat', 812, fileOf(TOMCAT));
   });
 
-  it('is not led by a symbolic link', async () => {
+  it('does not follow a symbolic link', async () => {
     const elsewhere = join(machine.directory, 'elsewhere');
     renameSync(path, elsewhere);
     symlinkSync(elsewhere, path);
@@ -312,7 +312,7 @@ describe('files that a JVM does not leave', () => {
     });
   });
 
-  it('is not led by a symbolic link of the directory', async () => {
+  it('does not follow a symbolic link of the directory', async () => {
     const directory = join(machine.tmpPath, 'hsperfdata_tomcat');
     renameSync(directory, join(machine.directory, 'elsewhere'));
     symlinkSync(join(machine.directory, 'elsewhere'), directory);
@@ -334,14 +334,14 @@ describe('files that a JVM does not leave', () => {
     expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('no regular file') });
   });
 
-  it('says what is wrong with a file that is none of HotSpot’s', async () => {
+  it('reports what is wrong with a file that HotSpot did not write', async () => {
     writeFileSync(path, 'x'.repeat(100));
     const { code, message } = await failure({ pid: 812 });
     expect(code).toBe('D2S_ERR_JVM_FORMAT');
     expect(message).toContain('magic number');
   });
 
-  it('says of a JVM that has not finished its start that it is starting', async () => {
+  it('reports a JVM that has not finished its start as starting', async () => {
     const bytes = fileOf(TOMCAT);
     bytes.writeUInt8(0, 7);
     writeFileSync(path, bytes);
@@ -358,7 +358,7 @@ describe('files that a JVM does not leave', () => {
   });
 });
 
-it('ends when nobody waits for it any more', async () => {
+it('ends when its signal aborts', async () => {
   for (let pid = 100; pid < 200; pid += 1) machine.addProcess({ pid, name: 'sh' });
   const { procPath, tmpPath } = machine;
   const search = findJvm(
@@ -368,7 +368,7 @@ it('ends when nobody waits for it any more', async () => {
   await expect(search).rejects.toThrow('too late');
 });
 
-describe('what the kernel takes its time for', () => {
+describe('files that the kernel produces slowly', () => {
   beforeEach(() => {
     machine.addFile('tomcat', 812, fileOf(TOMCAT));
     // No lock: then the maps are asked, too.
@@ -414,7 +414,7 @@ describe('what the kernel takes its time for', () => {
     }
   }
 
-  it.each(['net/tcp', 'net/tcp6', 'locks', '812/maps'])('is waited for on another thread: %s', async (name) => {
+  it.each(['net/tcp', 'net/tcp6', 'locks', '812/maps'])('are read on another thread: %s', async (name) => {
     const pipe = toPipe(name);
     let isSettled = false;
     let served = 0;

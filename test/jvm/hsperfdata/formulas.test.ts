@@ -168,13 +168,13 @@ describe('an unknown policy', () => {
   });
 });
 
-it('takes the survivor space that is in use', () => {
+it('shows the survivor space in use', () => {
   const bytes = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
   expect(read(bytes).pools.get('Survivor Space')?.used).toBe(4096);
   expect(read(bytes).heap.used).toBe(2527496 + 4096 + 16006904);
 });
 
-it('gives no survivor space when both seem to be in use', () => {
+it('shows no survivor space when both seem to be in use', () => {
   const one = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
   const reading = read(withNumber(one, 'sun.gc.generation.0.space.1.used', 4096n));
   expect(reading.pools.get('Survivor Space')).toEqual({});
@@ -182,12 +182,12 @@ it('gives no survivor space when both seem to be in use', () => {
   expect(reading.heap.max).toBe(194641920);
 });
 
-it('gives the maximum of Parallel’s heap as what is committed where that is more', () => {
+it('raises the maximum of Parallel’s heap to the committed size', () => {
   const bytes = withNumber(sampleBytes('jdk17-parallel'), 'sun.gc.generation.0.space.1.maxCapacity', 130_000_000n);
   expect(read(bytes).heap.max).toBe(read(sampleBytes('jdk17-parallel')).heap.committed);
 });
 
-it('gives no memory in use of JDK 25 before the first collection, as nothing has been written yet', () => {
+it('shows no used memory of JDK 25 before the first collection, since nothing is written yet', () => {
   let bytes = withNumber(sampleBytes('jdk25-serial'), 'sun.gc.collector.0.invocations', 0n);
   bytes = withNumber(bytes, 'sun.gc.collector.1.invocations', 0n);
   const reading = read(bytes);
@@ -203,20 +203,20 @@ describe('ZGC without generations', () => {
   const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
   const withSmallest = (bytes: Buffer, smallest: bigint) => withNumber(bytes, `${SPACE}.initCapacity`, smallest);
 
-  it('does not take the smallest size of the heap for that which it began with; its pool’s bean does', () => {
+  it('does not report the minimum size as the heap’s initial size, unlike its pool’s bean', () => {
     const reading = read(withSmallest(sample, 8n * MIB));
-    expect(reading.heap).not.toHaveProperty('init');
+    expect(reading.heap?.init).toBeUndefined();
     expect(reading.pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
     expect(reading.heap.committed).toBe(beans.heap.committed);
   });
 
-  it('does not take the smallest size for what is committed before the first cycle', () => {
+  it('does not report the minimum size as committed before the first cycle', () => {
     const { heap, pools } = read(withoutCycle(withNumber(sample, `${SPACE}.capacity`, 8n * MIB)));
     expect(heap).toEqual({ max: beans.heap.max });
     expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
   });
 
-  it('knows both of a heap that has but one size', () => {
+  it('reports both for a heap of fixed size', () => {
     const max = BigInt(beans.heap.max as number);
     const fixed = withNumber(withSmallest(sample, max), `${SPACE}.capacity`, max);
     expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
@@ -244,7 +244,7 @@ it('has no compressed class space where the JVM has none', () => {
   expect(read(bytes).pools.has('Compressed Class Space')).toBe(false);
 });
 
-describe('numbers that cannot be', () => {
+describe('impossible numbers', () => {
   const OLD = 'sun.gc.generation.1.space.0';
   it.each([
     ['negative', `${OLD}.used`, -1n],

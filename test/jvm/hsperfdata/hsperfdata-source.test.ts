@@ -86,7 +86,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect(everything).not.toContain('hunter2');
   });
 
-  it('asks which one is meant when two application servers run', async () => {
+  it('asks to choose when two application servers run', async () => {
     const one = await startShown({ arguments: ['start'] });
     const two = await startShown({ arguments: ['start'] });
     const { code, message } = await failure(labSource());
@@ -99,7 +99,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect(source.found?.pid).toBe(two.pid);
   });
 
-  it('says that a killed JVM is gone although its file is still there, and finds the next one', async () => {
+  it('reports that a killed JVM has ended although its file remains, and finds the next one', async () => {
     const killed = await startShown({ arguments: ['start'] });
     const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: killed.port });
     await read(source);
@@ -117,7 +117,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect(source.found?.pid).toBe(next.pid);
   });
 
-  it('does not take a killed JVM’s file for a living one’s when the port is not to be seen', async () => {
+  it('does not mistake a killed JVM’s file for a running one’s when the port is unknown', async () => {
     const killed = await startShown({ arguments: ['start'] });
     const source = labSource({ upstreamHost: 'app.example.com', upstreamPort: 80 });
     await read(source);
@@ -126,7 +126,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
   });
 
-  it('says that a stopped JVM does not move, and reads it again when it goes on', async () => {
+  it('reports that a JVM is stopped, and reads it again when it continues', async () => {
     const jvm = await startShown({ arguments: ['start'] });
     const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port });
     await read(source);
@@ -141,7 +141,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect(source.found?.pid).toBe(jvm.pid);
   });
 
-  it('goes over to a restarted JVM in one reading', async () => {
+  it('switches to a restarted JVM in one reading', async () => {
     const first = await startShown();
     const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: first.port });
     await read(source);
@@ -153,7 +153,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect(source.found?.startedEpochMs).not.toBe(before?.startedEpochMs);
   });
 
-  it('goes over to the JVM that has taken the port of one that still runs', async () => {
+  it('switches to the JVM that has taken the port of a running one', async () => {
     const first = await startShown();
     const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: first.port });
     await read(source);
@@ -165,7 +165,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect(source.found?.pid).toBe(second.pid);
   });
 
-  it('reads a JVM whose processes are not visible by way of a shared /tmp, and sees that it was killed', async () => {
+  it('reads a JVM without visible processes through a shared /tmp, and notices its end', async () => {
     const jvm = await startShown({ arguments: ['start'] });
     lab.hideProcess(jvm);
     const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port });
@@ -175,7 +175,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
     expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
   });
 
-  it('says what to change for a JVM that writes no counters', async () => {
+  it('reports what to change for a JVM that writes no counters', async () => {
     for (const flag of ['-XX:-UsePerfData', '-XX:+PerfDisableSharedMem']) {
       const jvm = await lab.start(jdk, { flags: [flag] });
       lab.showProcess(jvm);
@@ -202,7 +202,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
       expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
     });
 
-    it('says which user to run as when the JVM is another’s, and reads it as that user', async () => {
+    it('names the user to run as for another user’s JVM, and reads it as that user', async () => {
       const jvm = await lab.start(jdk, { uid: NOBODY });
       lab.showProcess(jvm);
       const options = { upstreamHost: '127.0.0.1', upstreamPort: jvm.port };
@@ -215,7 +215,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
       expect(source.found).toMatchObject({ pid: jvm.pid, uid: NOBODY, gid: NOBODY });
     });
 
-    it('says which group to run as when only that is wrong and the JVM has its own /tmp', async () => {
+    it('names the group to run as for a JVM with its own /tmp and another group', async () => {
       const ids = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
       const jvm = await lab.start(jdk, { wrapper: ['unshare', '--mount', ...privateTmp(classes), 'setpriv', ...ids] });
       const options = { upstreamHost: '127.0.0.1', upstreamPort: jvm.port };
@@ -227,7 +227,7 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
       expect(source.found?.rootPath).toBe(`/proc/${jvm.pid}/root`);
     });
 
-    it('names the capability that closes the /tmp of a JVM, as Debian’s unit does it', async () => {
+    it('names the capability that hides the /tmp of a JVM, as in Debian’s unit', async () => {
       const ids = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
       const capability = ['--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service'];
       const jvm = await lab.start(jdk, {

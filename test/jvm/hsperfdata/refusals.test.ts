@@ -4,13 +4,13 @@ import { deniedToUser } from '../../../src/jvm/hsperfdata/refusals.ts';
 const OWN = { uid: 998, gid: 998, effectiveCapabilities: 0n };
 
 describe('a JVM of another user', () => {
-  it('is told with the user to run as', () => {
+  it('is reported with the user to run as', () => {
     const { message } = deniedToUser('The JVM with pid 7', 110, OWN);
     expect(message).toContain('runs as user id 110, this sidecar as 998');
     expect(message).not.toContain('PrivateUsers');
   });
 
-  it('may be hidden by a user namespace, which 65534 stands for', () => {
+  it('with the id 65534 may be another user in a user namespace', () => {
     const { message } = deniedToUser('The JVM with pid 7', 65_534, OWN);
     expect(message).toContain('If this sidecar’s unit has "PrivateUsers=yes", 65534 stands for any other user');
     expect(message).toContain('"User=tomcat"');

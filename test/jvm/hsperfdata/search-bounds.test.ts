@@ -80,7 +80,7 @@ function socketLine(address: string, inode: number): string {
 }
 
 describe('a search for the JVM', () => {
-  it('looks at so many processes', async () => {
+  it('stops at its bound of processes', async () => {
     // In the order of the letters of their names, this is the last.
     const pid = 99_999;
     // No application server by its file: only its process tells that it is the one.
@@ -97,7 +97,7 @@ describe('a search for the JVM', () => {
     expect(await search(HERE)).toEqual({ pid: undefined, hit: { processes: 1 } });
   });
 
-  it('looks at so many directories of one /tmp', async () => {
+  it('stops at its bound of directories in one /tmp', async () => {
     machine.addFile('tomcat', JVM, tomcat());
     addFolders(SEARCH_LIMITS.directories - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
@@ -105,7 +105,7 @@ describe('a search for the JVM', () => {
     expect((await search()).hit).toEqual({ directories: 1 });
   });
 
-  it('looks at so many names in one /tmp', async () => {
+  it('stops at its bound of names in one /tmp', async () => {
     machine.addFile(userInfo().username, JVM, tomcat());
     addLinks(machine.tmpPath, undefined, SEARCH_LIMITS.entries - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
@@ -116,7 +116,7 @@ describe('a search for the JVM', () => {
   it.each([
     ['first', 'aaa', JVM],
     ['last', 'zzz', undefined],
-  ])('looks at so many files of one /tmp: finds the %s', async (_, user, pid) => {
+  ])('stops at its bound of files in one /tmp: finds the %s', async (_, user, pid) => {
     machine.addFile(user, JVM, tomcat());
     addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
@@ -127,7 +127,7 @@ describe('a search for the JVM', () => {
     expect(hit).toEqual({ files: 1 });
   });
 
-  it('looks at so many files of all /tmp together', async () => {
+  it('stops at its bound of files in all /tmp together', async () => {
     const inEach = SEARCH_LIMITS.files;
     for (let index = 1; index < SEARCH_LIMITS.filesInAll / inEach; index += 1) {
       machine.addProcess({ pid: index, mountNamespace: `mnt:[10${index}]` });
@@ -141,7 +141,7 @@ describe('a search for the JVM', () => {
     expect(await search()).toEqual({ pid: undefined, hit: { filesInAll: 1 } });
   });
 
-  it('reads so much of a file', async () => {
+  it('stops at its bound of bytes of a file', async () => {
     const padded = (bytes: number) => Buffer.concat([tomcat(), Buffer.alloc(bytes)]).subarray(0, bytes);
     machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes));
     expect(await search()).toEqual({ pid: JVM, hit: {} });
@@ -150,7 +150,7 @@ describe('a search for the JVM', () => {
     expect(await search()).toEqual({ pid: JVM, hit: { fileBytes: 2 } });
   });
 
-  it('reads so much of a process’s memory map, and knows nothing where the file is not in that', async () => {
+  it('stops at its bound of a process’s memory map, and does not conclude from a file missing there', async () => {
     machine.addFile('tomcat', JVM, tomcat());
     machine.listen(LOOPBACK_8080, 4711);
     machine.addProcess({ pid: JVM, sockets: [4711], mapped: '/usr/lib/other' });
@@ -163,7 +163,7 @@ describe('a search for the JVM', () => {
     expect([pid, hit.mapsBytes]).toEqual([JVM, 1]);
   });
 
-  it('reads so much of the list of locks', async () => {
+  it('stops at its bound of the list of locks', async () => {
     machine.addFile('tomcat', JVM, tomcat());
     machine.addProcess({ pid: JVM });
     const line = '1: POSIX  ADVISORY  WRITE 1 fe:00:99 0 EOF\n';
@@ -178,7 +178,7 @@ describe('a search for the JVM', () => {
   it.each([
     ['first', true],
     ['last', false],
-  ])('reads so much of the table of sockets: finds the %s', async (_, isFirst) => {
+  ])('stops at its bound of the table of sockets: finds the %s', async (_, isFirst) => {
     machine.addFile('tomcat', JVM, tomcat());
     machine.addProcess({ pid: JVM, sockets: [4711] });
     const wanted = socketLine(LOOPBACK_8080, 4711);
@@ -197,7 +197,7 @@ describe('a search for the JVM', () => {
   });
 });
 
-describe('tens of thousands of folders that somebody else left in /tmp', () => {
+describe('tens of thousands of folders of another user in /tmp', () => {
   const OWN_LINE = `tomcat:x:${OWN_UID}:${OWN_UID}::/:/bin/false`;
   const isHit = { hit: { directories: 1 } };
 
@@ -219,7 +219,7 @@ describe('tens of thousands of folders that somebody else left in /tmp', () => {
     },
   );
 
-  it('do not hide the JVM of the user that listens on the upstream’s port, whose processes are not visible', async () => {
+  it('do not hide the JVM of the user that listens on the upstream’s port without visible processes', async () => {
     const strange = OWN_UID + 1;
     machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
     machine.addFile('tomcat', JVM, tomcat());
@@ -234,7 +234,7 @@ describe('tens of thousands of folders that somebody else left in /tmp', () => {
     expect(await search({ ...ELSEWHERE, user: 'tomcat', pid: JVM })).toEqual({ pid: JVM, ...isHit });
   });
 
-  it('are the reason where no JVM is found, also beside a process without a file', async () => {
+  it('are named as the reason if no JVM is found, also beside a process without a file', async () => {
     const bound = '256 directories hsperfdata_* in one /tmp (bound "directories")';
     const expected = `The search for the JVM ended at ${bound}, and a JVM beyond that is not found. Remove what`;
     expect(await reasonOf(ELSEWHERE)).toContain(expected);
@@ -245,7 +245,7 @@ describe('tens of thousands of folders that somebody else left in /tmp', () => {
     expect(await reasonOf({ ...ELSEWHERE, pid: 4712 })).toContain(expected);
   });
 
-  it('are the reason where the JVM that was read has ended', async () => {
+  it('are named as the reason if the JVM has ended', async () => {
     const path = machine.addFile(userInfo().username, JVM, tomcat());
     const source = sourceOf();
     await source.read(new AbortController().signal);
@@ -257,8 +257,8 @@ describe('tens of thousands of folders that somebody else left in /tmp', () => {
   });
 });
 
-describe('what another user leaves', () => {
-  it('is not waited for, though its files are as those of JVMs that are starting', async () => {
+describe('files of another user', () => {
+  it('do not delay the search, even if they look like files of starting JVMs', async () => {
     const strange = OWN_UID + 1;
     machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
     const starting = tomcat();
@@ -270,7 +270,7 @@ describe('what another user leaves', () => {
     expect(source.found?.nspid).toBe(JVM);
   });
 
-  it('is not waited for, though a container has a FIFO in place of its passwd file', async () => {
+  it('do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
     machine.addFile('tomcat', JVM, tomcat());
     machine.listen(LOOPBACK_8080, 4711);
     machine.addProcess({ pid: JVM, sockets: [4711] });
@@ -322,7 +322,7 @@ describe('the bounds of a search', () => {
     monitor.stop();
   });
 
-  it('are none of a source that has none', () => {
+  it('are empty for a source without bounds', () => {
     expect([...monitorOf(nothing).boundsHit]).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../../../src/jvm/http/address.ts';
-import { KEYS } from '../../../src/jvm/http/keys.ts';
 
 function refusalOf(url: string): unknown {
   try {
@@ -20,7 +19,7 @@ describe('parseAddress', () => {
     expect(parseAddress(url, '/manager')).toEqual(address);
   });
 
-  it('keeps a query only for a source that has none of its own', () => {
+  it('accepts a query only for a source without its own', () => {
     expect(parseAddress('http://h:1/m?name[]=a', '/metrics', true).query).toBe('?name[]=a');
   });
 
@@ -32,7 +31,7 @@ describe('parseAddress', () => {
     'http://h:1/#planted',
   ])('refuses %s without repeating it', (url) => {
     const refusal = refusalOf(url);
-    expect(refusal).toMatchObject({ code: 'D2S_ERR_CONFIG', message: expect.stringContaining(KEYS.url) });
+    expect(refusal).toMatchObject({ code: 'D2S_ERR_CONFIG', message: expect.stringContaining('jvm.http.url') });
     expect(inspect(refusal).replace(/\n {4}at [\s\S]*/, '')).not.toContain('planted');
   });
 });

@@ -26,7 +26,7 @@ function readerOf(options: Partial<CredentialsOptions>) {
 }
 
 describe('credentials', () => {
-  it('come from the file, without the end of its line, and anew once it has changed', async () => {
+  it('are read from the file without its line feed, and again after a change', async () => {
     await writeFile(file, 'first word\r\n', { mode: 0o400 });
     const read = readerOf({ passwordFile: file });
     expect(await read()).toEqual({ username: 'monitor', password: 'first word' });
@@ -35,7 +35,7 @@ describe('credentials', () => {
     expect(await read()).toEqual({ username: 'monitor', password: 'other word' });
   });
 
-  it('are those of the new file where a mounted secret is replaced by its link', async () => {
+  it('are read from the new file when a mounted secret’s link changes', async () => {
     await writeFile(join(folder, 'v1'), 'same-size-1', { mode: 0o400 });
     await writeFile(join(folder, 'v2'), 'same-size-2', { mode: 0o400 });
     await symlink('v1', file);
@@ -46,18 +46,18 @@ describe('credentials', () => {
     expect((await read())?.password).toBe('same-size-2');
   });
 
-  it('come from the environment variable where there is no file', async () => {
+  it('are read from the environment variable without a file', async () => {
     const env = { D2_JVM_PASSWORD: 'from the environment' };
     const read = readerOf({ passwordEnv: 'D2_JVM_PASSWORD', env });
     expect(await read()).toEqual({ username: 'monitor', password: 'from the environment' });
   });
 
-  it('are none without a user, and without a password', async () => {
+  it('are undefined without a user or a password', async () => {
     expect(await readerOf({ username: undefined, passwordFile: '/nowhere' })()).toBeUndefined();
     expect(await readerOf({})()).toBeUndefined();
   });
 
-  it('warn once of a file that everybody may read, and again after its change', async () => {
+  it('warn once about a world-readable file, and again after its change', async () => {
     await writeFile(file, 'planted-word');
     await chmod(file, 0o644);
     const read = readerOf({ passwordFile: file });
@@ -70,7 +70,7 @@ describe('credentials', () => {
     expect(inspect(warnings)).not.toContain('planted');
   });
 
-  it('do not warn of a file of the sidecar’s own', async () => {
+  it('do not warn about a private file', async () => {
     await writeFile(file, 'word', { mode: 0o600 });
     await readerOf({ passwordFile: file })();
     expect(warnings).toEqual([]);

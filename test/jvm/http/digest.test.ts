@@ -1,7 +1,8 @@
 /** Digest: the examples of RFC 7616 §3.9.1, and a server that takes it by the letter. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { answerChallenge, selectChallenge } from '../../../src/jvm/http/digest.ts';
-import { WildFlySource } from '../../../src/jvm/http/wildfly.ts';
+import { HttpSource } from '../../../src/jvm/http/http-source.ts';
+import { WILDFLY } from '../../../src/jvm/http/wildfly.ts';
 import { type DigestServer, type DigestServerOptions, startDigestServer } from './digest-server.ts';
 import { credentialsOf, failureOf, StillClock, soon } from './sources.ts';
 
@@ -27,7 +28,7 @@ describe('answerChallenge', () => {
   it.each([
     ['SHA-256', EXAMPLE[0], '753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1'],
     ['MD5', EXAMPLE[1], '8ca523f5e9506fed4657c9700eebdbec'],
-  ])('gives the response of the RFC with %s', (algorithm, field, response) => {
+  ])('computes the response of the RFC with %s', (algorithm, field, response) => {
     const answer = answerTo([field]);
     expect(answer).toContain(`response="${response}"`);
     expect(answer).toContain(`algorithm=${algorithm}, `);
@@ -35,14 +36,14 @@ describe('answerChallenge', () => {
     expect(answer).toContain('opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"');
   });
 
-  it('writes a user beyond US-ASCII as RFC 8187 has it, and quotes what needs it', () => {
+  it('encodes a non-ASCII user by RFC 8187, and quotes special characters', () => {
     expect(answerTo([EXAMPLE[1]], { username: 'žofia', password: 'x' })).toContain("username*=UTF-8''%C5%BEofia, ");
     expect(answerTo([EXAMPLE[1]], { username: 'a"b\\c', password: 'x' })).toContain('username="a\\"b\\\\c", ');
   });
 });
 
 describe('selectChallenge', () => {
-  it('prefers SHA-256 to MD5, wherever they stand', () => {
+  it('prefers SHA-256 to MD5 in any order', () => {
     expect(selectChallenge([EXAMPLE[1], EXAMPLE[0]])?.algorithm).toBe('SHA-256');
     expect(selectChallenge([`${EXAMPLE[1]}, ${EXAMPLE[0]}`])?.algorithm).toBe('SHA-256');
   });
@@ -59,7 +60,7 @@ describe('selectChallenge', () => {
     expect(selectChallenge(fields)).toBeUndefined();
   });
 
-  it('looks at hostile fields for no longer than a moment', () => {
+  it('parses hostile fields quickly', () => {
     const began = performance.now();
     for (const hostile of [
       'a '.repeat(8000),
@@ -85,7 +86,11 @@ describe('a source that logs in by Digest', () => {
   async function start(options: Partial<DigestServerOptions> = {}, password = user.password) {
     server = await startDigestServer({ ...user, answer: ANSWER, ...options });
     const clock = new StillClock();
-    const source = new WildFlySource({ url: server.origin, credentials: credentialsOf('monitor', password), clock });
+    const source = new HttpSource(WILDFLY, {
+      url: server.origin,
+      credentials: credentialsOf('monitor', password),
+      clock,
+    });
     return { server, source, clock };
   }
 
@@ -93,19 +98,19 @@ describe('a source that logs in by Digest', () => {
     ['MD5', ['MD5']],
     ['SHA-256', ['SHA-256']],
     ['SHA-256', ['MD5', 'SHA-256']],
-  ] as const)('is let in by %s of %j, and uses one nonce with a growing count', async (algorithm, algorithms) => {
+  ] as const)('logs in by %s of %j, and reuses one nonce with a growing count', async (algorithm, algorithms) => {
     const { server, source } = await start({ algorithms });
     for (let poll = 0; poll < 3; poll += 1) expect((await source.read(soon())).classes.loaded).toBe(7);
     expect(server.outcomes).toEqual(['challenged', ...[1, 2, 3].map((count) => `accepted ${algorithm} ${count}`)]);
   });
 
-  it('goes on with the new nonce when the old one is stale', async () => {
+  it('continues with the new nonce when the old one is stale', async () => {
     const { server, source } = await start({ usesOfNonce: 2 });
     for (let poll = 0; poll < 3; poll += 1) await source.read(soon());
     expect(server.outcomes.slice(1)).toEqual(['accepted MD5 1', 'accepted MD5 2', 'stale', 'accepted MD5 1']);
   });
 
-  it('goes on after a restart of the server whose challenge does not say stale', async () => {
+  it('logs in again after a restart of a server whose challenge does not say stale', async () => {
     const { server, source } = await start();
     await source.read(soon());
     server.forgetNonces(true);
@@ -113,7 +118,7 @@ describe('a source that logs in by Digest', () => {
     expect(server.outcomes.slice(1)).toEqual(['accepted MD5 1', 'stale', 'accepted MD5 1']);
   });
 
-  it('sends a wrong password once, and again only after the wait', async () => {
+  it('sends a wrong password once, then only after the wait', async () => {
     const { server, source, clock } = await start({}, 'mistyped');
     for (let poll = 0; poll < 11; poll += 1) {
       expect((await failureOf(source.read(soon()))).code).toBe('D2S_ERR_JVM_ACCESS');
@@ -136,7 +141,7 @@ describe('a source that logs in by Digest', () => {
     expect(server.outcomes.slice(2)).toEqual(['refused', 'refused']);
   });
 
-  it('stops after three requests where every nonce is stale', async () => {
+  it('stops after three requests if every nonce is stale', async () => {
     const { server, source } = await start({ usesOfNonce: 0 });
     expect((await failureOf(source.read(soon()))).code).toBe('D2S_ERR_JVM_ACCESS');
     expect(server.outcomes).toEqual(['challenged', 'stale', 'stale']);

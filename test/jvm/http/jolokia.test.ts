@@ -4,7 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { JolokiaSource, parseJolokia } from '../../../src/jvm/http/jolokia.ts';
+import { HttpSource } from '../../../src/jvm/http/http-source.ts';
+import { JOLOKIA, parseJolokia } from '../../../src/jvm/http/jolokia.ts';
 import { deviations } from '../truth/comparison.ts';
 import { isJolokiaInstalled, type JolokiaServer, startJolokia } from './jolokia/jolokia-server.ts';
 import { startScripted } from './scripted-server.ts';
@@ -46,11 +47,11 @@ describe('parseJolokia', () => {
     });
   });
 
-  it('reads the same from version 2, which leaves the request out and writes names in another order', () => {
+  it('reads the same from version 2, which omits the request and orders names differently', () => {
     expect(parseJolokia(fixture('v2-bulk-response.json'))).toEqual(parseJolokia(RECORDED));
   });
 
-  it('leaves out what one element of the answer could not tell', () => {
+  it('leaves out the values of a failed element', () => {
     const answer = JSON.parse(RECORDED);
     answer[1] = JSON.parse(fixture('bulk-with-error-response.json'))[0];
     answer[3] = { status: 404, error: 'javax.management.InstanceNotFoundException', error_type: 'x' };
@@ -92,11 +93,11 @@ describe('parseJolokia', () => {
   });
 });
 
-describe('JolokiaSource', () => {
+describe('JOLOKIA', () => {
   it('asks with one POST of fixed reads, without an Origin, below the path of the configuration', async () => {
     const server = await startScripted((_, response) => response.end(RECORDED));
     try {
-      const source = new JolokiaSource({ url: server.origin, clock: new StillClock() });
+      const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new StillClock() });
       expect((await source.read(soon())).classes.loaded).toBe(1904);
       const [seen] = server.requests;
       expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 1]);
@@ -123,8 +124,8 @@ describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JV
     await jolokia?.stop();
   });
 
-  it('tells every gauge as the JVM’s own MXBeans have it', async () => {
-    const source = new JolokiaSource({ url: `${jolokia.origin}/jolokia`, clock: new StillClock() });
+  it('reads every gauge with the value of the JVM’s own MXBeans', async () => {
+    const source = new HttpSource(JOLOKIA, { url: `${jolokia.origin}/jolokia`, clock: new StillClock() });
     await source.read(soon());
     await source.read(soon());
     const before = await jolokia.beans();

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parsePrometheusJvm } from '../../../src/jvm/http/prometheus-jvm.ts';
+import { parsePrometheusJvm } from '../../../src/jvm/http/prometheus.ts';
 import { parsePrometheusText } from '../../../src/jvm/http/prometheus-text.ts';
 import { failureOf } from './sources.ts';
 
@@ -46,7 +46,7 @@ describe('parsePrometheusText', () => {
     expect(() => samplesOf(text)).toThrow(expect.objectContaining({ code: 'D2S_ERR_JVM_FORMAT' }));
   });
 
-  it('looks no closer at lines that nobody wants', () => {
+  it('does not parse unwanted lines', () => {
     const text = 'other{broken\nother{broken\na 1\n';
     expect([...parsePrometheusText(text, (name) => name === 'a').keys()]).toEqual(['a']);
   });
@@ -86,13 +86,13 @@ describe('parsePrometheusJvm', () => {
     expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
   });
 
-  it('never takes the metrics of a standalone exporter for those of the JVM that it watches', async () => {
+  it('never mistakes a standalone exporter’s metrics for those of the JVM that it watches', async () => {
     const text = fixture('client-java-1.txt').replace('jmx_prometheus_javaagent', 'jmx_prometheus_httpserver');
     const { code, message } = await failureOf(() => parsePrometheusJvm(text));
     expect([code, message]).toEqual(['D2S_ERR_JVM_FORMAT', expect.stringContaining('standalone')]);
   });
 
-  it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])('reads what %s has, and adds up its pools', (file) => {
+  it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])('reads the metrics of %s and sums its pools', (file) => {
     const { classes, heap, nonHeap, pools, collectors } = parsePrometheusJvm(fixture(file));
     expect(classes).toEqual({ loaded: 1904, unloaded: 22 });
     expect(heap).toEqual({ used: 2284544, committed: 67108864, max: 67108864 });
@@ -102,7 +102,7 @@ describe('parsePrometheusJvm', () => {
     expect(Object.fromEntries(collectors)).toEqual({ 'G1 Young Generation': { count: 7, timeMs: 1001 } });
   });
 
-  it('leaves the collectors of a Micrometer out that mixes them', () => {
+  it('leaves out the collectors of a Micrometer that mixes them', () => {
     const text = fixture('micrometer-1.15.txt').replace(/,gc="[^"]*"/g, '');
     expect(parsePrometheusJvm(text).collectors.size).toBe(0);
   });
@@ -120,7 +120,7 @@ describe('parsePrometheusJvm', () => {
     expect(parsePrometheusJvm(`${lines.join('\n')}\n`).heap.max).toBe(max);
   });
 
-  it('leaves out what is NaN, a fraction of a byte, or less than nothing', () => {
+  it('leaves out NaN, fractions of a byte and negative numbers', () => {
     const text = fixture('client-java-1.txt')
       .replace('jvm_classes_loaded_total 1904.0', 'jvm_classes_loaded_total NaN')
       .replace('used_bytes{area="heap"} 2284544.0', 'used_bytes{area="heap"} 0.5')
@@ -129,7 +129,7 @@ describe('parsePrometheusJvm', () => {
     expect([classes, heap]).toEqual([{ unloaded: 22 }, { max: 67108864, init: 67108864 }]);
   });
 
-  it('says what to look at where a page holds no JVM', async () => {
+  it('reports what to check if a page has no JVM metrics', async () => {
     const { code, message } = await failureOf(() => parsePrometheusJvm('http_requests_total 7\n'));
     expect([code, message]).toEqual(['D2S_ERR_JVM_FORMAT', expect.stringContaining('excludeJvmMetrics')]);
   });

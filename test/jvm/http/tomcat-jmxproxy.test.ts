@@ -53,7 +53,7 @@ describe('parseJmxProxy', () => {
     expect(parseJmxProxy(text).heap).toEqual({ committed: 67108864, init: 67108864, max: 268435456, used: 14519672 });
   });
 
-  it('tells what is there of a JVM that shows one bean', () => {
+  it('reads a JVM that shows only one bean', () => {
     const { heap, classes, pools } = parseJmxProxy(fixture('memory.txt'));
     expect([Object.keys(heap).length, classes, pools.size]).toEqual([4, {}, 0]);
   });
@@ -81,7 +81,7 @@ describe('parseJmxProxy', () => {
     expect(inspect(failure)).not.toContain('DefaultMBeanServerInterceptor');
   });
 
-  it('gives a reading or its own error for 1,000 mutated answers, and no value that is not a count', () => {
+  it('returns a reading or its own error for 1,000 mutated answers, and only counts', () => {
     const random = createRandom(7);
     for (let round = 0; round < 1_000; round += 1) {
       const octets = Buffer.from(RECORDED.slice(0, 4_000) + RECORDED.slice(-6_000));
@@ -90,14 +90,16 @@ describe('parseJmxProxy', () => {
       try {
         const { heap, nonHeap, pools } = parseJmxProxy(octets.toString('latin1'));
         for (const usage of [heap, nonHeap, ...pools.values()])
-          for (const value of Object.values(usage)) expect(Number.isSafeInteger(value) && value >= -1).toBe(true);
+          for (const value of Object.values(usage)) {
+            expect(value === undefined || (Number.isSafeInteger(value) && value >= -1)).toBe(true);
+          }
       } catch (cause) {
         expect(cause).toBeInstanceOf(JvmSourceError);
       }
     }
   });
 
-  it('takes no longer over hostile text than over any other', () => {
+  it('parses hostile text as fast as any other', () => {
     const began = performance.now();
     for (const hostile of ['Usage: {used=', 'Usage: used=', '{{{{{{', 'Name: java.lang:', 'CollectionUsage: ,,=,=']) {
       const line = hostile.repeat(Math.floor(500_000 / hostile.length));

@@ -1,7 +1,7 @@
 /** Tomcat's status page, as recorded from a real one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readTomcatStatus } from '../../../src/jvm/http/tomcat-status.ts';
+import { parseTomcatStatus } from '../../../src/jvm/http/tomcat-status.ts';
 import { failureOf } from './sources.ts';
 
 const RECORDED = readFileSync(
@@ -9,30 +9,30 @@ const RECORDED = readFileSync(
   'utf8',
 );
 
-describe('readTomcatStatus', () => {
-  it('reads the pools of the recorded page and adds them up, and tells no classes and no collectors', () => {
-    const { classes, heap, nonHeap, pools, collectors } = readTomcatStatus(RECORDED);
+describe('parseTomcatStatus', () => {
+  it('reads and sums the pools of the recorded page, without classes and collectors', () => {
+    const { classes, heap, nonHeap, pools, collectors } = parseTomcatStatus(RECORDED);
     expect([classes, collectors.size, pools.size]).toEqual([{}, 0, 8]);
     expect(heap).toEqual({ init: 67108864, used: 14519672, committed: 67108864, max: 268435456 });
     expect(nonHeap).toEqual({ init: 7667712, used: 37708560, committed: 40435712, max: -1 });
     expect(pools.get('G1 Old Gen')).toEqual({ init: 59768832, used: 11373944, committed: 25165824, max: 268435456 });
   });
 
-  it('leaves the initial size of the heap out where a survivor space is in no pool', () => {
+  it('leaves out the heap’s initial size if a survivor space is in no pool', () => {
     const serial = RECORDED.replace('G1 Eden Space', 'Eden Space').replace('G1 Old Gen', 'Tenured Gen');
-    expect(readTomcatStatus(serial).heap).toEqual({ used: 14519672, committed: 67108864, max: 268435456 });
+    expect(parseTomcatStatus(serial).heap).toEqual({ used: 14519672, committed: 67108864, max: 268435456 });
   });
 
   it.each([
     ['ZHeap', 'knows the smallest size only', { committed: 67108864 }],
     ['Shenandoah Young Gen', 'leaves out what is committed and free', {}],
-  ])('gives no size of the heap that the pool %s, which %s, would make wrong', (pool, _, committed) => {
-    const { heap } = readTomcatStatus(RECORDED.replace('G1 Old Gen', pool));
+  ])('leaves out a heap size that the pool %s, which %s, would make wrong', (pool, _, committed) => {
+    const { heap } = parseTomcatStatus(RECORDED.replace('G1 Old Gen', pool));
     expect(heap).toEqual({ used: 14519672, max: 268435456, ...committed });
   });
 
-  it('leaves a sum out of which one part is missing', () => {
-    const { heap, nonHeap } = readTomcatStatus(RECORDED.replace('"usageUsed":11373944', '"usageUsed":null'));
+  it('leaves out a sum with a missing part', () => {
+    const { heap, nonHeap } = parseTomcatStatus(RECORDED.replace('"usageUsed":11373944', '"usageUsed":null'));
     expect([heap.used, heap.committed, nonHeap.used]).toEqual([undefined, 67108864, 37708560]);
   });
 
@@ -43,7 +43,7 @@ describe('readTomcatStatus', () => {
     ['more pools than a JVM has', `{"tomcat":{"jvm":{"memorypool":[${many(65)}]}}}`],
     ['a page cut off', RECORDED.slice(0, -1)],
   ])('refuses %s', async (_, text) => {
-    expect((await failureOf(() => readTomcatStatus(text))).code).toBe('D2S_ERR_JVM_FORMAT');
+    expect((await failureOf(() => parseTomcatStatus(text))).code).toBe('D2S_ERR_JVM_FORMAT');
   });
 });
 

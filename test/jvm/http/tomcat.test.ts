@@ -3,10 +3,9 @@
  * `tomcat10` and `tomcat10-admin`; D2S_REQUIRE_TOMCAT=1 makes their absence a failure.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HttpClient, type HttpSourceOptions } from '../../../src/jvm/http/http-client.ts';
-import { DigestLogin } from '../../../src/jvm/http/login.ts';
-import { TomcatJmxProxySource } from '../../../src/jvm/http/tomcat-jmxproxy.ts';
-import { readTomcatStatus, TomcatStatusSource } from '../../../src/jvm/http/tomcat-status.ts';
+import { HttpSource, type HttpSourceOptions } from '../../../src/jvm/http/http-source.ts';
+import { TOMCAT_JMXPROXY } from '../../../src/jvm/http/tomcat-jmxproxy.ts';
+import { TOMCAT_STATUS } from '../../../src/jvm/http/tomcat-status.ts';
 import { type Deviation, deviations } from '../truth/comparison.ts';
 import { isManagerInstalled, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 import { credentialsOf, failureOf, gaugesOf, StillClock, soon } from './sources.ts';
@@ -40,8 +39,8 @@ describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wi
     await tomcat?.stop();
   });
 
-  it('tells every gauge through its JMX proxy, as its own MXBeans have it', async () => {
-    const source = new TomcatJmxProxySource(optionsFor(tomcat, 'jmx'));
+  it('shows every gauge through its JMX proxy with the value of its own MXBeans', async () => {
+    const source = new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'jmx'));
     await source.read(soon());
     const before = await tomcat.beans();
     const reading = await source.read(soon());
@@ -49,8 +48,8 @@ describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wi
     expect(reading.memory).toBe('live');
   });
 
-  it('tells memory through its status page, as its own MXBeans have it, and nothing else', async () => {
-    const source = new TomcatStatusSource(optionsFor(tomcat, 'status'));
+  it('shows only memory through its status page, with the values of its own MXBeans', async () => {
+    const source = new HttpSource(TOMCAT_STATUS, optionsFor(tomcat, 'status'));
     await source.read(soon());
     const before = await tomcat.beans();
     const reading = await source.read(soon());
@@ -64,39 +63,34 @@ describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wi
 
   // What follows has nothing to do with the collector: one of them is enough.
   if (collector !== 'Serial') return;
-  it('does not lock a user out whose password is wrong in the sidecar for five minutes', async () => {
+  it('does not lock out a user whose password is wrong in the sidecar for five minutes', async () => {
     const clock = new StillClock();
-    const wrong = new TomcatJmxProxySource({ ...optionsFor(tomcat, 'jmx', 'mistyped'), clock });
+    const wrong = new HttpSource(TOMCAT_JMXPROXY, { ...optionsFor(tomcat, 'jmx', 'mistyped'), clock });
     for (let poll = 0; poll < 60; poll += 1) {
       expect((await failureOf(wrong.read(soon()))).code).toBe('D2S_ERR_JVM_ACCESS');
       clock.advanceS(5);
     }
-    const right = new TomcatJmxProxySource(optionsFor(tomcat, 'jmx'));
+    const right = new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'jmx'));
     expect((await right.read(soon())).classes.loaded).toBeGreaterThan(1000);
   });
 
-  it('says which role is missing', async () => {
-    const proxy = await failureOf(new TomcatJmxProxySource(optionsFor(tomcat, 'nobody')).read(soon()));
+  it('names the missing role', async () => {
+    const proxy = await failureOf(new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'nobody')).read(soon()));
     expect([proxy.code, proxy.message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining('role manager-jmx')]);
-    const status = await failureOf(new TomcatStatusSource(optionsFor(tomcat, 'nobody')).read(soon()));
+    const status = await failureOf(new HttpSource(TOMCAT_STATUS, optionsFor(tomcat, 'nobody')).read(soon()));
     expect([status.code, status.message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining('manager-status')]);
   });
 
-  it('says that nothing is there where the manager is not deployed', async () => {
+  it('reports that the manager is not deployed', async () => {
     const options = { ...optionsFor(tomcat, 'jmx'), url: `${tomcat.origin}/elsewhere` };
-    expect((await failureOf(new TomcatJmxProxySource(options).read(soon()))).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+    expect((await failureOf(new HttpSource(TOMCAT_JMXPROXY, options).read(soon()))).code).toBe('D2S_ERR_JVM_NOT_FOUND');
   });
 
-  it('lets Digest in, over several readings, as Tomcat itself checks it', async () => {
-    const client = new HttpClient({
-      ...optionsFor(tomcat, 'status'),
-      address: { origin: tomcat.origin, basePath: '/digest', query: '' },
-      login: new DigestLogin(),
-      advice: { forbidden: '', notFound: '' },
-    });
-    const read = { method: 'GET', path: '/status?JSON=true', accept: 'application/json' } as const;
+  it('accepts our Digest over several readings', async () => {
+    const options = { ...optionsFor(tomcat, 'status'), url: `${tomcat.origin}/digest` };
+    const source = new HttpSource({ ...TOMCAT_STATUS, hasDigest: true }, options);
     for (let poll = 0; poll < 5; poll += 1) {
-      expect(readTomcatStatus(await client.read(read, soon())).pools.has('Eden Space')).toBe(true);
+      expect((await source.read(soon())).pools.has('Eden Space')).toBe(true);
     }
   });
 });

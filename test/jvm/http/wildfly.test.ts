@@ -1,7 +1,8 @@
 /** WildFly's management API. The answer was written after its documented model: there is no WildFly to run these against. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseWildFly, WildFlySource } from '../../../src/jvm/http/wildfly.ts';
+import { HttpSource } from '../../../src/jvm/http/http-source.ts';
+import { parseWildFly, WILDFLY } from '../../../src/jvm/http/wildfly.ts';
 import { startDigestServer } from './digest-server.ts';
 import { credentialsOf, failureOf, gaugesOf, StillClock, soon } from './sources.ts';
 
@@ -20,7 +21,7 @@ describe('parseWildFly', () => {
       'G1 Old Gen',
     ]);
     expect(pools.get('G1 Old Gen')?.usedAfterGc).toBe(30408704);
-    expect(pools.get('Compressed Class Space')).not.toHaveProperty('usedAfterGc');
+    expect(pools.get('Compressed Class Space')?.usedAfterGc).toBeUndefined();
     expect(collectors.get('G1 Young Generation')).toEqual({ count: 31, timeMs: 214 });
   });
 
@@ -32,7 +33,7 @@ describe('parseWildFly', () => {
     expect([...gauges.keys()].filter((name) => name.includes('_'))).toEqual([]);
   });
 
-  it('leaves out what a step that failed could not tell, and what is undefined', () => {
+  it('leaves out the values of a failed step, and undefined ones', () => {
     const answer = JSON.parse(DOCUMENTED);
     answer.result['step-1'] = { outcome: 'failed', 'failure-description': 'WFLYCTL0216', result: { x: 1 } };
     answer.result['step-2'].result['heap-memory-usage'].max = null;
@@ -43,7 +44,7 @@ describe('parseWildFly', () => {
   it.each([
     ['a failure', { outcome: 'failed', 'failure-description': 'WFLYCTL0313: planted' }, 'WFLYCTL0313'],
     ['a failed composite', { outcome: 'failed', 'failure-description': { 'WFLYCTL0062: x': {} } }, 'WFLYCTL0062'],
-    ['a success without a result', { outcome: 'success' }, 'nothing'],
+    ['a success without a result', { outcome: 'success' }, 'none of the platform'],
     ['another document', [], 'no code'],
   ])('refuses %s', async (_, answer, words) => {
     const { code, message } = await failureOf(() => parseWildFly(JSON.stringify(answer)));
@@ -52,12 +53,12 @@ describe('parseWildFly', () => {
   });
 });
 
-describe('WildFlySource', () => {
+describe('WILDFLY', () => {
   it('reads four types in one composite that changes nothing, after a login by Digest', async () => {
     const server = await startDigestServer({ username: 'monitor', password: 'word', answer: DOCUMENTED });
     try {
       const credentials = credentialsOf('monitor', 'word');
-      const source = new WildFlySource({ url: server.origin, credentials, clock: new StillClock() });
+      const source = new HttpSource(WILDFLY, { url: server.origin, credentials, clock: new StillClock() });
       expect((await source.read(soon())).classes.loaded).toBe(17312);
       const [, { method, url, headers, body }] = server.requests as [unknown, (typeof server.requests)[number]];
       expect([method, url, headers['content-type'], headers.origin]).toEqual([

@@ -1,4 +1,4 @@
-/** Charts, rendered by render.go with the libraries of Debian that Helm itself is made of, and their values held to values.schema.json. */
+/** Charts, rendered by render.go with Debian's libraries of Helm, and their values validated by values.schema.json. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { type Json, type Manifest, toManifests } from '../manifests.ts';
 
 const LIBRARIES = '/usr/share/gocode';
 
-/** Why charts cannot be rendered here; undefined where they can. */
+/** Why charts cannot be rendered here; undefined if they can. */
 export function whyNot(): string | undefined {
   if (spawnSync('go', ['version']).status !== 0) return 'there is no go (golang-go)';
   const absent = ['github.com/Masterminds/sprig', 'sigs.k8s.io/yaml'].find(
@@ -20,7 +20,7 @@ export function whyNot(): string | undefined {
 }
 
 interface Rendered {
-  /** Of each chart by its path, e.g. `smart-web/charts/d2-sidecar`. */
+  /** By the path of each chart, e.g. `smart-web/charts/d2-sidecar`. */
   readonly values: Readonly<Record<string, Json>>;
   readonly files: Readonly<Record<string, string>>;
   readonly error?: string;
@@ -43,14 +43,14 @@ export class Renderer {
     if (status !== 0) throw new Error(`go build: ${stderr}`);
   }
 
-  /** The manifests of a release called `plant`. Throws what a schema or a template has against the values. */
+  /** The manifests of a release called `plant`. Throws the complaints of a schema or a template. */
   render(chart: string, values: Json): readonly Manifest[] {
     const { files } = this.#run(chart, values);
     const manifests = Object.entries(files).filter(([file]) => !file.endsWith('NOTES.txt'));
     return manifests.flatMap(([file, text]) => toManifests(text, file));
   }
 
-  /** What an installation shows at its end. */
+  /** The notes of an installation. */
   notes(chart: string, values: Json): string {
     const { files } = this.#run(chart, values);
     return Object.entries(files).find(([file]) => file.endsWith('NOTES.txt'))?.[1] ?? '';
@@ -62,12 +62,12 @@ export class Renderer {
 
   #run(chart: string, values: Json): Rendered {
     const file = path.join(this.#folder, 'values.yaml');
-    // JSON is YAML in which no text can be taken for something else.
+    // JSON is YAML without ambiguous strings.
     writeFileSync(file, JSON.stringify(values));
     const { status, stdout, stderr } = spawnSync(this.#program, [chart, file, 'plant'], { encoding: 'utf8' });
     if (status !== 0) throw new Error(stderr);
     const rendered = JSON.parse(stdout) as Rendered;
-    // As Helm does it: the schemas first, those of all charts.
+    // Like Helm: the schemas of all charts first.
     for (const [name, found] of Object.entries(rendered.values)) checkValues(chartFolder(chart, name), found);
     if (rendered.error !== undefined) throw new Error(rendered.error);
     return rendered;
@@ -78,7 +78,7 @@ function chartFolder(root: string, name: string): string {
   return name.includes('/') ? path.join(root, name.slice(name.indexOf('/') + 1)) : root;
 }
 
-/** Throws what values.schema.json of the chart in `folder` has against the values. */
+/** Throws the complaints of the chart's values.schema.json in `folder`. */
 export function checkValues(folder: string, values: Json): void {
   if (!readdirSync(folder).includes('values.schema.json')) return;
   const ajv = new Ajv({ allErrors: true, strict: false });

@@ -1,6 +1,6 @@
-// Renders a chart with what Helm renders with: Go's text/template, sprig, and the functions that Helm adds. It prints
+// Renders a chart with the libraries of Helm: Go's text/template, sprig, and the functions that Helm adds. It prints
 // {"values": {"<chart>": ...}, "files": {"<chart>/templates/x.yaml": "..."}, "error": "..."}; values are those of each chart,
-// which their schemas are for. Usage: render CHART VALUES.yaml RELEASE
+// for its schema. Usage: render CHART VALUES.yaml RELEASE
 package main
 
 import (
@@ -114,7 +114,7 @@ func load(folder string) (*chart, error) {
 	return loaded, nil
 }
 
-// bind makes what the templates of a chart see as `.`; a chart sees those of its dependencies as .Subcharts.
+// bind builds the `.` of a chart's templates; the values of its dependencies are in .Subcharts.
 func bind(one *chart, values object, path string, shared object, contexts map[string]object, out *output) object {
 	subs := object{}
 	for _, sub := range one.subs {
@@ -160,7 +160,7 @@ func parse(one *chart, path string, into *template.Template) error {
 	return nil
 }
 
-// filesOf names the templates of one chart that become manifests or notes, and not those that others include.
+// filesOf names the templates of one chart that become manifests or notes, without included ones.
 func filesOf(templates *template.Template, path string) []string {
 	names := []string{}
 	for _, one := range templates.Templates() {
@@ -223,7 +223,7 @@ func functions(all *template.Template) template.FuncMap {
 // files are those of one chart, beside its templates.
 type files struct{ folder string }
 
-// Get is empty where there is no such file, and outside of the chart, as in Helm.
+// Get is empty for a missing file, and outside of the chart, as in Helm.
 func (of files) Get(name string) string {
 	inside := filepath.Clean("/" + name)
 	text, err := os.ReadFile(filepath.Join(of.folder, inside))
@@ -244,7 +244,7 @@ func (known versions) Has(wanted string) bool {
 	return false
 }
 
-// merged is `under` with what `over` has; null in `over` takes a key away.
+// merged is `under` overridden by `over`; null in `over` removes a key.
 func merged(under, over object) object {
 	result := object{}
 	for key, value := range under {

@@ -1,5 +1,5 @@
 /**
- * Runs inside of a Pod's network: the application on port 8080, and a client of everything there. A line of JSON on standard input is
+ * Runs inside of a Pod's network: the application on port 8080, and a client for every port there. A line of JSON on standard input is
  * a question, one on standard output its answer; it ends with its standard input.
  */
 import { once } from 'node:events';
@@ -7,10 +7,10 @@ import http from 'node:http';
 import https from 'node:https';
 import { createInterface } from 'node:readline';
 
-/** Answers that are held: `/smartWeb/held` ends when it is told to. */
+/** Held answers: `/smartWeb/held` ends on command. */
 const held = [];
 
-/** What the application was asked for with a credential: `{ url, authorization }`. */
+/** Requests with a credential to the application: `{ url, authorization }`. */
 const authorized = [];
 
 const application = http.createServer((request, response) => {

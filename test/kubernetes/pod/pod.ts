@@ -13,7 +13,7 @@ import { at, type Json } from '../manifests.ts';
 import { killTomcat, startTomcat } from './tomcat.ts';
 import { type Contents, makeVolumes } from './volumes.ts';
 
-/** That of the Pod, beside loopback. */
+/** The Pod's address, beside loopback. */
 export const POD_ADDRESS = '10.244.0.7';
 
 export interface Answer {
@@ -29,7 +29,7 @@ interface Told {
 }
 
 export class Pod {
-  /** Where the volumes are, by name. */
+  /** The folders of the volumes, by name. */
   readonly volumes: ReadonlyMap<string, string>;
   readonly #spec: Json;
   readonly #contents: Contents;
@@ -58,7 +58,7 @@ export class Pod {
     });
   }
 
-  /** Asks the program inside; see there. */
+  /** Sends a question to inside.mjs. */
   ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & Told> {
     const id = this.#questions++;
     this.#inside.stdin.write(`${JSON.stringify({ id, op, ...more })}\n`);
@@ -69,9 +69,9 @@ export class Pod {
     return this.ask('get', { url, headers });
   }
 
-  /** Starts the container of that name, with more variables than the manifest has. */
+  /** Starts the container of that name, with variables besides the manifest's. */
   async start(name: string, env: Readonly<Record<string, string>> = {}): Promise<Container> {
-    // Whoever answers is in the network of the Pod.
+    // Once it answers, it is in the network of the Pod.
     await this.ask('held');
     const { initContainers = [], containers } = Object(this.#spec);
     const found = [...initContainers, ...containers].find((one) => at(one, 'name') === name);
@@ -126,7 +126,7 @@ export class Container {
   constructor(spec: Json, pod: Json, { root, network, volumes, contents, env }: Surroundings) {
     const own = Object(at(spec, 'securityContext'));
     const { runAsUser = IMAGE_USER, runAsGroup = IMAGE_USER, fsGroup } = { ...Object(pod).securityContext, ...own };
-    if (own.runAsNonRoot === true && runAsUser === 0) throw new Error('it would be root');
+    if (own.runAsNonRoot === true && runAsUser === 0) throw new Error('the container would run as root');
     this.#root = root;
     this.#user = [`--userspec=${runAsUser}:${runAsGroup}`, `--groups=${fsGroup ?? ''}`];
     this.#env = { ...IMAGE_ENV, ...toEnv(spec, contents), ...env };
@@ -153,7 +153,7 @@ export class Container {
     this.exited = once(this.#child, 'exit').then(([code]) => code as number | null);
   }
 
-  /** As kubelet runs the command of a probe or hook; without a code where there is no such process. */
+  /** Runs a command like kubelet's for a probe or hook; without a code if there is no such process. */
   async exec(command: readonly string[]): Promise<Ran> {
     const pid = this.#pid();
     if (pid === undefined)
@@ -185,7 +185,7 @@ export class Container {
 
   async kill(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      // With its first process, all of a process namespace ends. Until there is one, unshare is what there is.
+      // The end of its first process ends a whole process namespace. Until there is one, only unshare can be ended.
       const pid = this.#pid();
       if (pid === undefined) this.#child.kill('SIGKILL');
       else process.kill(pid, 'SIGKILL');
@@ -206,19 +206,19 @@ function firstProcessOf({ pid }: ChildProcess): number | undefined {
     const [first = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
     return first === '' ? undefined : Number(first);
   } catch {
-    // It has ended, and so has what started it.
+    // It has ended, and so has its parent.
     return undefined;
   }
 }
 
 const IMAGE_USER = 65532;
 const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
-/** What the Dockerfile sets: `ENV A=b \`, with a line for each. */
+/** The variables of the Dockerfile: `ENV A=b \`, with a line for each. */
 const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(DOCKERFILE) ?? [];
 const IMAGE_ENV = Object.fromEntries(
   Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(\S+)/g), ([, name, value]) => [name, value]),
 );
-/** The `sed` of the Dockerfile that names what runs the program. */
+/** The Dockerfile's `sed` that sets the interpreter of the program. */
 const [FIRST_LINE = ''] = /'1s\|.*\|'/.exec(DOCKERFILE) ?? [];
 
 /** $1: where; $2: node; $3: the repository. As the Dockerfile makes it, with the libraries of this machine. `env` is for the tests. */

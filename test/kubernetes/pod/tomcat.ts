@@ -1,4 +1,4 @@
-/** The container `tomcat` of a manifest: Debian's Tomcat in place of the image, in the Pod's network, on its own /tmp, as the Pod's user. */
+/** The container `tomcat` of a manifest: Debian's Tomcat instead of the image, in the Pod's network, on its own /tmp, as the Pod's user. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ export function startTomcat(pod: Json, { folder, network, volumes }: PodParts): 
   const mounts = (at(container, 'volumeMounts') as readonly Record<string, string>[]).map(
     ({ name = '', mountPath }) => `mount --bind '${volumes.get(name)}' '${mountPath}'`,
   );
-  // Where the base is has /tmp above it, which becomes another.
+  // The base is below /tmp, which is replaced.
   const script = [`mount --bind '${base}' /mnt`, ...mounts, 'cd /mnt', 'exec "$@"'].join('\n');
   const asUser = ['setpriv', `--reuid=${user}`, `--regid=${group}`, '--clear-groups', '--no-new-privs'];
   const java = ['java', '-Xmx96m', `-Dcatalina.home=${HOME}`, '-Dcatalina.base=/mnt', '-Djava.io.tmpdir=/mnt/temp'];
@@ -52,7 +52,7 @@ export function startTomcat(pod: Json, { folder, network, volumes }: PodParts): 
   );
 }
 
-/** Ends it, whatever it is doing: with the first process of a namespace all in it end. */
+/** Ends it in any state: the end of the first process ends the whole namespace. */
 export async function killTomcat(child: ChildProcess, firstProcess: number | undefined): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

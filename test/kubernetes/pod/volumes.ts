@@ -1,4 +1,4 @@
-/** Volumes of a Pod, as kubelet makes them in a folder of the node. */
+/** Volumes of a Pod, made like kubelet's in a folder of the node. */
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { at, type Json } from '../manifests.ts';
@@ -6,7 +6,7 @@ import { at, type Json } from '../manifests.ts';
 /** The content of ConfigMaps and Secrets by name, e.g. `{ 'd2-sidecar': { 'sidecar.yaml': '...' } }`. */
 export type Contents = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Makes each volume of a Pod's `spec` in `folder`; by its name, where it is. */
+/** Makes each volume of a Pod's `spec` in `folder`; returns their paths by name. */
 export function makeVolumes(folder: string, spec: Json, contents: Contents): ReadonlyMap<string, string> {
   const group = Object(spec).securityContext?.fsGroup as number | undefined;
   return new Map(
@@ -22,7 +22,7 @@ export function makeVolumes(folder: string, spec: Json, contents: Contents): Rea
 }
 
 /**
- * Files of a ConfigMap or Secret, which belong to root, and to the group of the Pod. Done again, it changes all of them at one moment:
+ * Files of a ConfigMap or Secret, which belong to root, and to the group of the Pod. Repeated, it replaces all of them atomically:
  * each is a link through `..data`, which is a link to a folder.
  */
 export function project(place: string, files: Readonly<Record<string, string>>, mode: number, group = 0): void {
@@ -50,7 +50,7 @@ function makeEmpty(place: string, group: number | undefined): void {
   chmodSync(place, group === undefined ? 0o777 : 0o2777);
 }
 
-/** As most drivers have it: root's, and only by an fsGroup for anybody else to write to. */
+/** Like most drivers: owned by root, and writable for others only through an fsGroup. */
 function makeClaim(place: string, group: number | undefined): void {
   if (group !== undefined) chownSync(place, 0, group);
   chmodSync(place, group === undefined ? 0o755 : 0o2775);
@@ -60,7 +60,7 @@ function toFiles(volume: Readonly<Record<string, Json>>, contents: Contents): Re
   const { configMap, secret } = volume;
   const name = String(configMap === undefined ? at(secret ?? null, 'secretName') : at(configMap, 'name'));
   const all = contents[name];
-  if (all === undefined) throw new Error(`nobody has made ${name}`);
+  if (all === undefined) throw new Error(`there is no ConfigMap or Secret ${name}`);
   const { items } = Object(configMap ?? secret) as { items?: readonly { key: string; path: string }[] };
   if (items === undefined) return all;
   return Object.fromEntries(items.map((item) => [item.path, all[item.key] ?? missing(name, item.key)]));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RestRule } from '../../../src/config/config.ts';
+import type { RestRule } from '../../../src/config/rules/rest-rules.ts';
 import { CACHED_PATHS, Classifier, type ClassifierConfig } from '../../../src/measure/classify/classifier.ts';
 
 const REST = { prefix: 'api/rest/v0', rules: [], defaultRules: true };
@@ -17,12 +17,12 @@ function onTheWire(text: string): string {
 /** `kind name` of the call, or undefined. */
 function read(classifier: Classifier, method: string, target: string): string | undefined {
   const call = classifier.classify(method, target);
-  // Asked twice, so that what is remembered is compared with what is read.
+  // Twice, so that the cached call is compared with the first one.
   expect(classifier.classify(method, target)).toEqual(call);
   return call && `${call.kind} ${call.name}`;
 }
 
-describe('the calls of the REST interface', () => {
+describe('the built-in rules', () => {
   const classifier = classifierOf();
   const cases: [string, string, string | undefined][] = [
     ['POST', 'd2/rpc/E.SmartWebApiTutorial/TestInOut', 'rpc E.SmartWebApiTutorial.TestInOut'],
@@ -45,7 +45,7 @@ describe('the calls of the REST interface', () => {
     ['HEAD', 'd2/auth/login', 'session login'],
     ['HEAD', 'd2/auth/logout', 'session logout'],
     ['HEAD', 'd2/rpc/E.Demo/TestInOut', undefined],
-    // Of the same shape, but another method, a segment less, a segment more, or the server's own.
+    // A similar path, but another method, a segment less or more, or an interface of the server itself.
     ['GET', 'd2/rpc/E.Demo/TestInOut', undefined],
     ['PUT', 'd2/sba/E.Files/Upload', undefined],
     ['DELETE', 'd2/rpc/E.Demo/TestInOut', undefined],
@@ -60,17 +60,17 @@ describe('the calls of the REST interface', () => {
     ['GET', '', undefined],
   ];
   for (const [method, path, expected] of cases) {
-    it(`${method} ${path || '(the prefix itself)'} is ${expected ?? 'no call'}`, () => {
+    it(`classify ${method} ${path || '(the prefix itself)'} as ${expected ?? 'no call'}`, () => {
       expect(read(classifier, method, `${BASE}/${path}`)).toBe(expected);
     });
   }
 });
 
-describe('what one call may look like', () => {
+describe('the classifier reads', () => {
   const classifier = classifierOf();
   const same = 'rpc E.Demo.Test';
   const cases: [string, string | undefined, string][] = [
-    [`${BASE}/d2/rpc/E.Demo/Test/`, same, 'a slash at the end'],
+    [`${BASE}/d2/rpc/E.Demo/Test/`, same, 'a trailing slash'],
     [`${BASE}/d2/rpc/E.Demo/Test?a=/x/../y`, same, 'a query that looks like a path'],
     [`${BASE}/d2/rpc/E.Demo/Test;jsessionid=SECRET`, same, 'a path parameter at the end'],
     [`${BASE}/d2/rpc;a=1/E.Demo;jsessionid=SECRET;b=2/Test?x=1`, same, 'path parameters anywhere'],
@@ -78,65 +78,61 @@ describe('what one call may look like', () => {
     [`//smartWeb//api/rest/v0/d2///rpc/E.Demo//Test`, same, 'doubled slashes'],
     [`${BASE}/./d2/rpc/./E.Demo/Test/.`, same, 'single dots'],
     [`${BASE}/d2/x/../rpc/y/z/../../E.Demo/Test`, same, 'double dots'],
-    [`/other/..${BASE}/d2/rpc/E.Demo/Test`, same, 'another application first'],
+    [`/other/..${BASE}/d2/rpc/E.Demo/Test`, same, 'dot segments that leave another application'],
     [`${BASE}/d2/x/..;jsessionid=SECRET/rpc/E.Demo/Test`, same, 'double dots with a parameter'],
     [`${BASE}/d2/x/%2e%2E/rpc/%2E/E.Demo/Test`, same, 'escaped dots'],
-    [`${BASE}/d2/r%70c/E%2EDemo/%54est`, same, 'escapes that need not be'],
+    [`${BASE}/d2/r%70c/E%2EDemo/%54est`, same, 'unnecessary escapes'],
     [`/smart%57eb/api/rest/v0/d2/rpc/E.Demo/Test`, same, 'escapes in the application'],
     [`http://plant.example:8080${BASE}/d2/rpc/E.Demo/Test?x=1`, same, 'absolute-form'],
     [`HTTPS://plant.example${BASE}/d2/rpc/E.Demo/Test`, same, 'absolute-form in upper case'],
     [`${BASE}/d2/rpc/E.Demo/..`, undefined, 'double dots at the end'],
     [`/..${BASE}/d2/rpc/E.Demo/Test`, undefined, 'a path above the root'],
-    [`${BASE}/d2/rpc/%252e%252e/Test`, 'rpc %2e%2e.Test', 'escapes are resolved once'],
-    [`${BASE}/d2/rpc/E.Demo%3Bx=1/Test`, 'rpc E.Demo;x=1.Test', 'an escaped semicolon is text'],
-    [`${BASE}/d2/rpc/E.Demo%2FA/Test`, 'rpc E.Demo/A.Test', 'an escaped slash parts no segments'],
-    [`${BASE}/d2/rpc/E.Demo%3FA/Test`, 'rpc E.Demo?A.Test', 'an escaped question mark begins no query'],
+    [`${BASE}/d2/rpc/%252e%252e/Test`, 'rpc %2e%2e.Test', 'double escapes, decoded once,'],
+    [`${BASE}/d2/rpc/E.Demo%3Bx=1/Test`, 'rpc E.Demo;x=1.Test', 'an escaped semicolon'],
+    [`${BASE}/d2/rpc/E.Demo%2FA/Test`, 'rpc E.Demo/A.Test', 'an escaped slash, which separates no segments,'],
+    [`${BASE}/d2/rpc/E.Demo%3FA/Test`, 'rpc E.Demo?A.Test', 'an escaped question mark, which begins no query,'],
     [`${BASE}/d2/rpc/E.%C4%8Cerpadlo/Zapni%20v%C5%A1e`, 'rpc E.Čerpadlo.Zapni vše', 'escaped UTF-8'],
     [onTheWire(`${BASE}/d2/rpc/E.Čerpadlo/Zapni`), 'rpc E.Čerpadlo.Zapni', 'raw UTF-8'],
-    [onTheWire(`${BASE}/d2/rpc/E.Če%72padlo/%F0%9F%9A%B0`), 'rpc E.Čerpadlo.🚰', 'both in one segment'],
-    [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'a bad escape stays as it is'],
-    [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes that are no UTF-8 stay as they are'],
-    [`${BASE}/d2/rpc/E.\xe8/Te%73t`, 'rpc E.\xe8.Test', 'bytes that are no UTF-8 stay as they are, for their segment'],
-    [`${BASE}/d2/rpc/E.%1B%5B31m/%E2%80%AETest`, 'rpc E.\ufffd[31m.\ufffdTest', 'escaped ESC and U+202E are not shown'],
     [
-      `${BASE}/d2/rpc/E.\x9b/Te%0D%0Ast`,
-      'rpc E.\ufffd.Te\ufffd\ufffdst',
-      'neither are raw C1 characters and line ends',
+      onTheWire(`${BASE}/d2/rpc/E.Če%72padlo/%F0%9F%9A%B0`),
+      'rpc E.Čerpadlo.🚰',
+      'raw and escaped UTF-8 in one segment',
     ],
-    [
-      `${BASE}/d2/rpc/E.%F3%A0%81%81/Te%E2%80%8Bst`,
-      'rpc E.\ufffd.Te\ufffdst',
-      'nor are tags and zero-width characters',
-    ],
+    [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'an invalid escape, unchanged,'],
+    [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes of invalid UTF-8, unchanged,'],
+    [`${BASE}/d2/rpc/E.\xe8/Te%73t`, 'rpc E.\xe8.Test', 'a segment with invalid UTF-8, unchanged,'],
+    [`${BASE}/d2/rpc/E.%1B%5B31m/%E2%80%AETest`, 'rpc E.\ufffd[31m.\ufffdTest', 'escaped ESC and U+202E'],
+    [`${BASE}/d2/rpc/E.\x9b/Te%0D%0Ast`, 'rpc E.\ufffd.Te\ufffd\ufffdst', 'raw C1 characters and line ends'],
+    [`${BASE}/d2/rpc/E.%F3%A0%81%81/Te%E2%80%8Bst`, 'rpc E.\ufffd.Te\ufffdst', 'tags and zero-width characters'],
     ['*', undefined, 'the asterisk form'],
     ['plant.example:443', undefined, 'an authority'],
     ['', undefined, 'an empty target'],
     ['http://plant.example', undefined, 'absolute-form without a path'],
-    [`${BASE}d2/rpc/E.Demo/Test`, undefined, 'a prefix that goes on'],
-    ['/smartWebs/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'an application that goes on'],
-    ['/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'no application'],
+    [`${BASE}d2/rpc/E.Demo/Test`, undefined, 'a longer word in place of the prefix'],
+    ['/smartWebs/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a longer word in place of the application'],
+    ['/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a path outside of all applications'],
   ];
   for (const [target, expected, what] of cases) {
-    it(`${what}: ${expected ?? 'no call'}`, () => {
+    it(`${what} as ${expected ?? 'no call'}`, () => {
       expect(read(classifier, 'POST', target)).toBe(expected);
     });
   }
 
-  it('a session id in the path is neither in a name nor remembered', () => {
+  it('removes a session id in the path before it names or caches a call', () => {
     const call = classifier.classify('POST', `${BASE}/d2/rpc/E.Secret/Test`);
     const before = classifier.cachedPaths;
     for (const base of [`/;jsessionid=SECRET${BASE}`, BASE.replace('/api', ';jsessionid=SECRET/api')]) {
       expect(classifier.classify('POST', `${base}/d2/rpc/E.Secret/Test`)).toEqual(call);
     }
     for (let i = 0; i < 50; i += 1) {
-      // The same object: what is remembered is the path without the parameter.
+      // The same object: the cache knows the path without the parameter.
       expect(classifier.classify('POST', `${BASE}/d2/rpc/E.Secret/Test;jsessionid=SECRET${i}`)).toBe(call);
     }
     expect(classifier.cachedPaths).toBe(before + 1); // `//smartWeb/...`
   });
 });
 
-describe('applications', () => {
+describe('with the applications', () => {
   function applicationOf(applications: string[], path: string): string | undefined {
     const call = classifierOf({ applications }).classify('GET', `${path}/api/rest/v0/d2/object/M.A`);
     return call?.application;
@@ -159,19 +155,19 @@ describe('applications', () => {
     [['%C4%8Cistá'], onTheWire('/Čistá'), '%C4%8Cistá'],
   ];
   for (const [applications, path, expected] of cases) {
-    it(`of ${JSON.stringify(applications)}, ${path || 'the root'} is ${JSON.stringify(expected)}`, () => {
+    it(`${JSON.stringify(applications)}, ${path || 'the root'} belongs to ${JSON.stringify(expected)}`, () => {
       expect(applicationOf(applications, path)).toBe(expected);
     });
   }
 
-  it('may have the REST interface at any prefix, or none', () => {
+  it('["smartWeb"], the REST interface may have an empty prefix', () => {
     const rest = { ...REST, prefix: '' };
     expect(read(classifierOf({ rest }), 'GET', '/smartWeb/d2/object/M.A')).toBe('object M.A');
     expect(read(classifierOf({ applications: [''], rest }), 'GET', '/d2/object/M.A')).toBe('object M.A');
   });
 });
 
-describe('rules of the user’s', () => {
+describe('configured rules', () => {
   const own: RestRule[] = [
     { methods: ['POST'], path: 'd2/rpc/{event}/Ping', kind: 'none', name: '' },
     { methods: ['POST', 'PUT'], path: 'plant/{area}/write%20value/{point}', kind: 'object', name: '{point}@{area}' },
@@ -179,7 +175,7 @@ describe('rules of the user’s', () => {
     { methods: ['POST'], path: 'd2/rpc/java/{event}/{method}', kind: 'rpc', name: 'java:{event}.{method}' },
   ];
 
-  it('are tried before the built-in ones, which follow', () => {
+  it('precede the built-in rules', () => {
     const classifier = classifierOf({ rest: { ...REST, rules: own } });
     expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Ping`)).toBeUndefined();
     expect(read(classifier, 'PUT', `${BASE}/plant/west/write%20value/M.A`)).toBe('object M.A@west');
@@ -188,7 +184,7 @@ describe('rules of the user’s', () => {
     expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
   });
 
-  it('take HEAD where they take GET, and HEAD alone where they say so', () => {
+  it('for GET match HEAD as well, and rules for HEAD match only HEAD', () => {
     const rules: RestRule[] = [
       { methods: ['HEAD'], path: 'd2/object/Probe', kind: 'none', name: '' },
       { methods: ['GET'], path: 'plant/{point}', kind: 'object', name: '{point}' },
@@ -200,23 +196,23 @@ describe('rules of the user’s', () => {
     expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
   });
 
-  it('stand alone without the built-in ones', () => {
+  it('are the only rules when the built-in ones are disabled', () => {
     const classifier = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
     expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
     expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
   });
 });
 
-describe('remembering', () => {
+describe('the cache', () => {
   const hot = `${BASE}/d2/rpc/E.Hot/Call`;
 
-  it('gives the same object for the same path, whatever its query', () => {
+  it('returns the same call for a path with any query', () => {
     const classifier = classifierOf();
     expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
     expect(classifier.cachedPaths).toBe(1);
   });
 
-  it('keeps methods apart', () => {
+  it('distinguishes methods', () => {
     const classifier = classifierOf({
       rest: {
         ...REST,
@@ -230,7 +226,7 @@ describe('remembering', () => {
     expect(read(classifier, 'PUT', `${BASE}/x/1`)).toBe('rpc put.1');
   });
 
-  it('survives a scan of 100,000 paths that are no calls without growing', () => {
+  it('does not grow during a scan of 100,000 paths that are not calls', () => {
     const classifier = classifierOf();
     const call = classifier.classify('POST', hot);
     for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
@@ -238,7 +234,7 @@ describe('remembering', () => {
     expect(classifier.classify('POST', hot)).toBe(call);
   });
 
-  it('survives a scan of 100,000 calls: bounded, and a path in use stays remembered', () => {
+  it('stays bounded and keeps a used path during a scan of 100,000 calls', () => {
     const classifier = classifierOf();
     const call = classifier.classify('POST', hot);
     for (let i = 0; i < 100_000; i += 1) {
@@ -249,7 +245,7 @@ describe('remembering', () => {
     expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
   });
 
-  it('forgets a path that was not used for two generations', () => {
+  it('evicts a path that was not used for two generations', () => {
     const classifier = classifierOf();
     const call = classifier.classify('POST', hot);
     for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
@@ -258,7 +254,7 @@ describe('remembering', () => {
     expect(again).not.toBe(call);
   });
 
-  it('does not keep paths of unbounded length', () => {
+  it('does not keep long paths', () => {
     const classifier = classifierOf();
     const method = 'm'.repeat(10_000);
     expect(read(classifier, 'POST', `${BASE}/d2/rpc/E/${method}`)).toBe(`rpc E.${method}`);
@@ -266,8 +262,8 @@ describe('remembering', () => {
   });
 });
 
-describe('arbitrary targets', () => {
-  // Pieces that mean something, in any order: far more often close to a call than bytes at random would be.
+describe('the classifier, given arbitrary targets,', () => {
+  // Meaningful pieces in random order: random bytes would rarely resemble a call.
   const pieces = [
     ...[
       '/',
@@ -305,7 +301,7 @@ describe('arbitrary targets', () => {
     ],
   ];
 
-  it('never make it throw, and what it reads is the same when asked again', () => {
+  it('never throws, and returns the same call again', () => {
     const classifier = classifierOf();
     let seed = 1;
     const next = (below: number): number => {
@@ -323,7 +319,7 @@ describe('arbitrary targets', () => {
         expect(classifier.classify('POST', target)).toEqual(call);
       }
     }
-    // Enough of them are calls for the rest to say something.
+    // The test proves nothing unless many targets are calls.
     expect(calls).toBeGreaterThan(1_000);
   });
 });

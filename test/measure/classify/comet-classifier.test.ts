@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CometRule } from '../../../src/config/config.ts';
-import {
-  CACHED_CHANNEL_CHARS,
-  CACHED_CHANNELS,
-  CometClassifier,
-} from '../../../src/measure/classify/comet-classifier.ts';
+import type { CometRule } from '../../../src/config/rules/comet-rules.ts';
+import { CometClassifier } from '../../../src/measure/classify/comet-classifier.ts';
 
 const byDefault = new CometClassifier({ rules: [], defaultRules: true });
 
@@ -12,13 +8,13 @@ function only(...rules: CometRule[]): CometClassifier {
   return new CometClassifier({ rules, defaultRules: false });
 }
 
-/** `kind action name`, for comparing at a glance. */
-function told(classifier: CometClassifier, ...[when, channel, data]: Parameters<CometClassifier['classify']>) {
+/** E.g. `object value H.Demo`; undefined without a meaning. */
+function classify(classifier: CometClassifier, ...[when, channel, data]: Parameters<CometClassifier['classify']>) {
   const meaning = classifier.classify(when, channel, data);
   return meaning && `${meaning.kind} ${meaning.action} ${meaning.name}`;
 }
 
-describe('by default', () => {
+describe('the built-in rules', () => {
   it.each([
     ['subscribe', '/d2/object/H.Demo', undefined, 'object subscribe H.Demo'],
     ['unsubscribe', '/d2/object/H.Demo', undefined, 'object unsubscribe H.Demo'],
@@ -37,8 +33,8 @@ describe('by default', () => {
     ],
     ['publish', '/service/d2/rpcJava', { eventName: 'E.Demo', rpcName: 'Test' }, 'rpc call E.Demo.Test'],
     ['publish', '/service/d2/rpcSBA', { eventName: 'E.Demo', rpcName: 'Get' }, 'sba call E.Demo.Get'],
-  ] as const)('%s on %s with %j is what the contract says', (when, channel, data, expected) => {
-    expect(told(byDefault, when, channel, data)).toBe(expected);
+  ] as const)('classify %s on %s with %j as %s', (when, channel, data, expected) => {
+    expect(classify(byDefault, when, channel, data)).toBe(expected);
   });
 
   it.each([
@@ -55,18 +51,18 @@ describe('by default', () => {
     ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: null }],
     ['publish', '/service/d2/rpc', { eventName: { a: 1 }, rpcName: ['Test'] }],
     ['publish', '/service/d2/rpc', { eventName: true, rpcName: 'Test' }],
-  ] as const)('%s on %s with %j is nothing', (when, channel, data) => {
+  ] as const)('do not classify %s on %s with %j', (when, channel, data) => {
     expect(byDefault.classify(when, channel, data)).toBeUndefined();
   });
 
-  it('an optional part vanishes when it is missing, null, empty or no text', () => {
+  it('omit an optional part that is missing, null, empty or not a text', () => {
     for (const interfaceName of [null, '', {}, [], false]) {
       const data = { eventName: 'E.Demo', interfaceName, rpcName: 'Test' };
-      expect(told(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call E.Demo.Test');
+      expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call E.Demo.Test');
     }
   });
 
-  it('hidden characters are U+FFFD, the same for all that happens to one object', () => {
+  it('replace hidden characters by U+FFFD, in the same way for all events of an object', () => {
     const objectName = 'H.\x1b[31m\u202eDemo\n';
     const channel = `/d2/object/${encodeURIComponent(objectName)}`;
     const expected = 'H.\ufffd[31m\ufffdDemo\ufffd';
@@ -75,76 +71,72 @@ describe('by default', () => {
     for (const last of ['subscribeObject', 'unSubscribeObject'])
       expect(byDefault.classify('publish', `/service/d2/${last}`, { objectName })?.name).toBe(expected);
     const call = { eventName: 'E.\u2028', rpcName: 'Te\u0085st' };
-    expect(told(byDefault, 'publish', '/service/d2/rpc', call)).toBe('rpc call E.\ufffd.Te\ufffdst');
+    expect(classify(byDefault, 'publish', '/service/d2/rpc', call)).toBe('rpc call E.\ufffd.Te\ufffdst');
   });
 
-  it('a number is a name, too', () => {
+  it('accept a number as a part of a name', () => {
     const data = { eventName: 7, interfaceName: 0, rpcName: 1.5 };
-    expect(told(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');
+    expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');
   });
 
-  it('no name comes from what every JavaScript object has', () => {
+  it('find no name in properties that every JavaScript object has', () => {
     const rule: CometRule = { channel: '/x', kind: 'rpc', name: '{/constructor/name}' };
     expect(only(rule).classify('publish', '/x', [])).toBeUndefined();
     expect(only(rule).classify('publish', '/x', {})).toBeUndefined();
   });
 
-  it('is nothing without the default rules', () => {
+  it('can be disabled', () => {
     expect(only().classify('delivery', '/d2/object/H.Demo', {})).toBeUndefined();
   });
 });
 
-describe('rules of the user', () => {
-  it('come first', () => {
+describe('configured rules', () => {
+  it('precede the built-in rules', () => {
     const classifier = new CometClassifier({
       rules: [{ channel: '/d2/object/{name}', kind: 'object', action: 'value', name: 'O.{name}' }],
       defaultRules: true,
     });
-    expect(told(classifier, 'delivery', '/d2/object/a', {})).toBe('object value O.a');
-    expect(told(classifier, 'subscribe', '/d2/object/a', {})).toBe('object subscribe a');
+    expect(classify(classifier, 'delivery', '/d2/object/a', {})).toBe('object value O.a');
+    expect(classify(classifier, 'subscribe', '/d2/object/a', {})).toBe('object subscribe a');
   });
 
-  it('of kind none take out what a later rule would match, at all times or at one', () => {
+  it('of kind none exclude messages from later rules, for all events or for one', () => {
     const none: CometRule = { channel: '/d2/object/secret', kind: 'none', name: '' };
-    const always = new CometClassifier({ rules: [none], defaultRules: true });
-    const once = new CometClassifier({ rules: [{ ...none, when: 'delivery' }], defaultRules: true });
-    expect(told(always, 'delivery', '/d2/object/secret', {})).toBeUndefined();
-    expect(told(always, 'subscribe', '/d2/object/secret', {})).toBeUndefined();
-    expect(told(always, 'delivery', '/d2/object/a', {})).toBe('object value a');
-    expect(told(once, 'delivery', '/d2/object/secret', {})).toBeUndefined();
-    expect(told(once, 'subscribe', '/d2/object/secret', {})).toBe('object subscribe secret');
+    const forAll = new CometClassifier({ rules: [none], defaultRules: true });
+    const forDelivery = new CometClassifier({ rules: [{ ...none, when: 'delivery' }], defaultRules: true });
+    expect(classify(forAll, 'delivery', '/d2/object/secret', {})).toBeUndefined();
+    expect(classify(forAll, 'subscribe', '/d2/object/secret', {})).toBeUndefined();
+    expect(classify(forAll, 'delivery', '/d2/object/a', {})).toBe('object value a');
+    expect(classify(forDelivery, 'delivery', '/d2/object/secret', {})).toBeUndefined();
+    expect(classify(forDelivery, 'subscribe', '/d2/object/secret', {})).toBe('object subscribe secret');
   });
 
-  it('may name calls by the channel, or by a part of it and data', () => {
+  it('may name calls by the channel alone, or by the channel and data', () => {
     const classifier = only(
       { channel: '/service/call/{event}/{method}', kind: 'rpc', name: '{event}.{method}' },
       { channel: '/service/sba/{event}', kind: 'sba', name: '{event}[:{/a/0}].{/b~1c}' },
     );
-    expect(told(classifier, 'publish', '/service/call/E.Demo/Test', undefined)).toBe('rpc call E.Demo.Test');
-    expect(told(classifier, 'publish', '/service/sba/E', { a: ['x'], 'b/c': 'y' })).toBe('sba call E:x.y');
-    expect(told(classifier, 'publish', '/service/sba/E', { 'b/c': 'y' })).toBe('sba call E.y');
+    expect(classify(classifier, 'publish', '/service/call/E.Demo/Test', undefined)).toBe('rpc call E.Demo.Test');
+    expect(classify(classifier, 'publish', '/service/sba/E', { a: ['x'], 'b/c': 'y' })).toBe('sba call E:x.y');
+    expect(classify(classifier, 'publish', '/service/sba/E', { 'b/c': 'y' })).toBe('sba call E.y');
   });
 
-  it('that find no name leave the message to the next one', () => {
+  it('that find no name leave the message to the next rule', () => {
     const classifier = only(
       { channel: '/service/call', kind: 'sba', name: '{/sba}' },
       { channel: '/service/call', kind: 'rpc', name: '{/rpc}' },
       { channel: '/service/{any}', kind: 'rpc', name: 'other' },
     );
-    // Each twice: what depends on data must not be remembered for the channel, nor hide what does not.
-    for (const _ of [1, 2]) {
-      expect(told(classifier, 'publish', '/service/call', { rpc: 'a' })).toBe('rpc call a');
-      expect(told(classifier, 'publish', '/service/call', {})).toBe('rpc call other');
-      expect(told(classifier, 'publish', '/service/call', { sba: 'b', rpc: 'a' })).toBe('sba call b');
-    }
-    expect(classifier.cachedChannels).toBe(0);
+    expect(classify(classifier, 'publish', '/service/call', { rpc: 'a' })).toBe('rpc call a');
+    expect(classify(classifier, 'publish', '/service/call', {})).toBe('rpc call other');
+    expect(classify(classifier, 'publish', '/service/call', { sba: 'b', rpc: 'a' })).toBe('sba call b');
   });
 
-  it('that come to an empty name match nothing', () => {
+  it('do not match when the name is empty', () => {
     expect(only({ channel: '/x', kind: 'rpc', name: '[{/a}]' }).classify('publish', '/x', {})).toBeUndefined();
   });
 
-  it('bring how the answer is found, the same for all calls of a rule', () => {
+  it('say how the answer is found, with one object for all calls of a rule', () => {
     const reply = { channel: '/service/answer', id: '/data/requestId', error: '/data/error' };
     const classifier = only({ channel: '/service/{event}', kind: 'rpc', name: '{event}', reply });
     const first = classifier.classify('publish', '/service/a', {})?.reply;
@@ -159,25 +151,66 @@ describe('rules of the user', () => {
   });
 });
 
-describe('channels that are remembered', () => {
-  it('give the same meaning, apart for each thing that happens on them', () => {
-    const classifier = new CometClassifier({ rules: [], defaultRules: true });
-    const value = classifier.classify('delivery', '/d2/object/a', 1);
-    const subscribe = classifier.classify('subscribe', '/d2/object/a', undefined);
-    expect(classifier.classify('delivery', '/d2/object/a', 2)).toBe(value);
-    expect(classifier.classify('subscribe', '/d2/object/a', undefined)).toBe(subscribe);
-    expect(value).not.toBe(subscribe);
-    expect(classifier.cachedChannels).toBe(1);
+describe('the pattern of a rule', () => {
+  /** The captures, separated by commas. */
+  const match = (channel: string, published: string) => {
+    const names = [...channel.matchAll(/\{\w+\}/g)].map(([name]) => name);
+    return only({ channel, kind: 'rpc', name: `:${names.join(',')}` }).classify('publish', published, {})?.name;
+  };
+
+  it('without captures matches exactly one channel', () => {
+    expect(match('/service/d2/rpc', '/service/d2/rpc')).toBe(':');
+    expect(match('/service/d2/rpc', '/service/d2/rpcJava')).toBeUndefined();
+    expect(match('/service/d2/rpc', '/service/d2/rpc/')).toBeUndefined();
+    expect(match('/a', '/%61')).toBeUndefined();
   });
 
-  it('are bounded in number and length, and a scan of unknown channels takes no place', () => {
-    const classifier = new CometClassifier({ rules: [], defaultRules: true });
-    const long = `/d2/object/${'x'.repeat(CACHED_CHANNEL_CHARS)}`;
-    expect(told(classifier, 'delivery', long, {})).toBe(`object value ${long.slice('/d2/object/'.length)}`);
-    expect(classifier.classify('delivery', '/other/x', {})).toBeUndefined();
-    expect(classifier.cachedChannels).toBe(0);
-    for (let i = 0; i < 3 * CACHED_CHANNELS; i += 1) classifier.classify('delivery', `/d2/object/${i}`, {});
-    expect(classifier.cachedChannels).toBeGreaterThan(CACHED_CHANNELS);
-    expect(classifier.cachedChannels).toBeLessThanOrEqual(2 * CACHED_CHANNELS);
+  it('captures segments in their order', () => {
+    expect(match('/d2/object/{name}', '/d2/object/H.Demo')).toBe(':H.Demo');
+    expect(match('/{a}/x/{b}', '/1/x/2')).toBe(':1,2');
+    expect(match('/{a}', '/1')).toBe(':1');
+  });
+
+  it.each([
+    '/d2/object',
+    '/d2/object/',
+    '/d2/object//',
+    '/d2/object/a/b',
+    '/d2/object/a/',
+    '/d2/objects/a',
+    '/d2/object//a',
+    '//d2/object/a',
+    'd2/object/a',
+    'x/d2/object/a',
+    '/D2/object/a',
+    '',
+    `/d2/object/a${'/'.repeat(100_000)}`,
+  ])('captures exactly one segment and does not match %s', (channel) => {
+    expect(match('/d2/object/{name}', channel)).toBeUndefined();
+  });
+
+  it('compares all segments after a capture', () => {
+    expect(match('/d2/{name}/value', '/d2/a/value')).toBe(':a');
+    for (const channel of ['/d2/a/values', '/d2/a/valu', '/d2/a', '/d2/a/value/x']) {
+      expect(match('/d2/{name}/value', channel), channel).toBeUndefined();
+    }
+  });
+
+  it('decodes captures once and does not normalize them', () => {
+    const captured = (segment: string) => match('/o/{name}', `/o/${segment}`);
+    expect(captured('%C4%8Cerpadlo%20%2F1')).toBe(':Čerpadlo /1');
+    expect(captured('%2541')).toBe(':%41');
+    expect(captured('100%')).toBe(':100%');
+    expect(captured('%FF')).toBe(':%FF');
+    expect(captured('Č')).toBe(':Č');
+    expect(captured('C\u030c')).toBe(':C\u030c');
+  });
+
+  it('treats the wildcards of the protocol as literal texts', () => {
+    expect(match('/d2/object/{name}', '/d2/object/*')).toBe(':*');
+    expect(match('/d2/object/{name}', '/d2/object/**')).toBe(':**');
+    expect(match('/d2/object/{name}', '/d2/**')).toBeUndefined();
+    expect(match('/d2/*', '/d2/*')).toBe(':');
+    expect(match('/d2/*', '/d2/a')).toBeUndefined();
   });
 });

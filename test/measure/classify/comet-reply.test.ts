@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { isFailedReply, type ReplyRule, toReplyId } from '../../../src/measure/classify/comet-reply.ts';
+import type { ReplyRule } from '../../../src/config/rules/comet-rules.ts';
+import { isFailedReply, toReplyId } from '../../../src/measure/classify/comet-reply.ts';
 
 const REPLY: ReplyRule = { channel: undefined, id: ['id'], error: ['data', 'error'] };
 
 describe('an answer', () => {
-  it('is tied to its call by a text or a number', () => {
+  it('has the id of its call as a text or a number', () => {
     expect(toReplyId(REPLY, { channel: '/a', id: '7' })).toBe('7');
     expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: 7 } })).toBe('7');
     expect(toReplyId({ ...REPLY, id: ['ext', 'n'] }, { channel: '/a', ext: { n: 'x' } })).toBe('x');
@@ -23,12 +24,12 @@ describe('an answer', () => {
     [false, false],
     ['', false],
     [undefined, false],
-  ])('with %j where the rule looks says failure: %s', (error, failed) => {
+  ])('with the error %j means failure: %s', (error, failed) => {
     expect(isFailedReply(REPLY, { channel: '/a', successful: true, data: { error } })).toBe(failed);
     expect(isFailedReply({ ...REPLY, error: undefined }, { channel: '/a', data: { error } })).toBe(false);
   });
 
-  it('that is not successful says failure without any rule', () => {
+  it('that is not successful means failure, also without a pointer to an error', () => {
     expect(isFailedReply({ ...REPLY, error: undefined }, { channel: '/a', successful: false })).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import { CometRoutes } from '../../../src/measure/classify/comet-route.ts';
 
 const routes = new CometRoutes(['plant', 'plant/north', 'Čistička'], 'api/cometd', 'j_security_check');
 
-describe('the way of a request to the Comet endpoint', () => {
+describe('the Comet routes', () => {
   const cases: [string, string, string | undefined][] = [
     ['POST', '/plant/api/cometd', 'plant comet'],
     ['POST', '/plant/api/cometd/', 'plant comet'],
@@ -28,13 +28,13 @@ describe('the way of a request to the Comet endpoint', () => {
     ['POST', '/other/j_security_check', undefined],
   ];
   for (const [method, target, expected] of cases) {
-    it(`${method} ${target} is ${expected ?? 'none'}`, () => {
+    it(`map ${method} ${target} to ${expected ?? 'nothing'}`, () => {
       const route = routes.find(method, target);
       expect(route && `${route.application} ${route.kind}`).toBe(expected);
     });
   }
 
-  it('of the root context is found, too', () => {
+  it('work in the root context', () => {
     const root = new CometRoutes([''], 'api/cometd', 'auth/login');
     expect(root.find('POST', '/api/cometd/connect')).toEqual({ application: '', kind: 'comet' });
     expect(root.find('POST', '/x/auth/login')).toEqual({ application: '', kind: 'login' });

@@ -4,7 +4,7 @@ import { DeniedPaths } from '../../../src/measure/classify/denied-paths.ts';
 const OTHER = '192.0.2.7';
 const denied = DeniedPaths.of(['/manager', '/plant/Čistička/admin']) as DeniedPaths;
 
-describe('denied paths', () => {
+describe('the check of denied paths', () => {
   it.each([
     ...['/manager', '/manager/', '/manager/html', '/manager?a=/x', '/manager/html?%2e%2e'],
     ...['//manager', '/./manager', '/x/../manager', '/x/y/../../manager', '/../manager', '/manager/.'],
@@ -20,7 +20,7 @@ describe('denied paths', () => {
       '/plant//%c4%8Cisti%C4%8Dka;a/admin/x',
       '/plant/\xc4\x8cisti\xc4\x8dka/admin',
     ],
-  ])('are denied as %s', (target) => {
+  ])('denies %s', (target) => {
     expect(denied.denies(target, OTHER)).toBe(true);
   });
 
@@ -29,33 +29,33 @@ describe('denied paths', () => {
     ...['/smartWeb?a=/../manager', '/smartWeb/%20/manager', '/smartWeb;manager/x', '/smartWeb//manager', '/manager%20'],
     ...['/plant', '/plant/admin', '/plant/x/admin', 'http://manager/smartWeb', 'http://manager', '/%256danager'],
     ...['/smartWeb/A..manager', '/smartWeb/a%2fmanagers', '/smartWeb/api/rest/v0/d2/object/H.Tank%20manager'],
-  ])('leave %s alone', (target) => {
+  ])('allows %s', (target) => {
     expect(denied.denies(target, OTHER)).toBe(false);
   });
 
-  it('of several segments are found wherever a climb leads', () => {
+  it('finds a denied path of several segments after dot segments', () => {
     expect(denied.denies('/plant/x/../%C4%8Cisti%C4%8Dka/y/../admin', OTHER)).toBe(true);
     expect(denied.denies('/admin/../plant', OTHER)).toBe(false);
   });
 
-  it.each(['127.0.0.1', '127.9.8.7', '::1', '::ffff:127.0.0.1'])('are open to %s', (address) => {
+  it.each(['127.0.0.1', '127.9.8.7', '::1', '::ffff:127.0.0.1'])('allows everything to %s', (address) => {
     expect(denied.denies('/manager', address)).toBe(false);
     expect(denied.denies('/x/..%2fmanager', address)).toBe(false);
   });
 
   it.each(['10.0.0.7', '128.0.0.1', '::ffff:10.127.0.1', 'fd00::1', '::', '2001:db8::127.0.0.1', ''])(
-    'are closed to %s',
+    'denies /manager to %s',
     (address) => {
       expect(denied.denies('/manager', address)).toBe(true);
     },
   );
 
-  it('cost nothing where there are none', () => {
+  it('does not exist without denied paths', () => {
     expect(DeniedPaths.of([])).toBeUndefined();
   });
 });
 
-it('reads a path of 64 KiB to its end where it may lead to a denied one, and no segment that is too long for one', () => {
+it('the check of denied paths reads an ambiguous path of 64 KiB to its end, and skips segments longer than any denied one', () => {
   const denied = DeniedPaths.of(['/manager', '/a/b']) as DeniedPaths;
   const denies = (target: string) => denied.denies(target, '192.0.2.7');
   expect(denies(`/x${'%2f'.repeat(20_000)}manager`)).toBe(true);

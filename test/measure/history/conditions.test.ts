@@ -1,9 +1,6 @@
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { History } from '../../../src/measure/history/history.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { available, createSources, type Sources, unavailable } from './sources.ts';
-
-beforeAll(initMetrics);
 
 const made: Sources[] = [];
 afterEach(() => {
@@ -27,7 +24,7 @@ function started(change: (sources: Sources) => void = () => undefined) {
 const REFUSED = { kind: 'unreachable', reason: 'ECONNREFUSED' } as const;
 
 describe('marks', () => {
-  it('begin with the start, and with what was taken up', () => {
+  it('begin with the start and the restore', () => {
     const { history, clock } = started();
     expect(history.marks).toEqual([{ epochMs: clock.epochMs(), kind: 'start', text: 'The sidecar has started.' }]);
     const { history: restored } = started((sources) => {
@@ -49,7 +46,7 @@ describe('marks', () => {
     expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([2_000, 3_000]);
   });
 
-  it('tell that it was lost and back between two looks', () => {
+  it('show a loss and recovery between two looks', () => {
     const { sources, look } = started();
     sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
     look();
@@ -77,7 +74,7 @@ describe('marks', () => {
     expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([4_000, 9_000]);
   });
 
-  it('take a JVM that has not been read yet for no loss, and one that could not be read at first as back when it can', () => {
+  it('show no loss of a JVM that has not been read yet, and a recovery once a failing one can be read', () => {
     const { look, sources } = started();
     expect(look()).toEqual([]);
     sources.jvm = { state: unavailable('There is no such process.'), failures: 1 };
@@ -99,7 +96,7 @@ describe('marks', () => {
     expect(look()).toHaveLength(1);
   });
 
-  it('tell of a drain and of reloads', () => {
+  it('show a drain and reloads', () => {
     const { sources, clock, look } = started();
     sources.lifecycle.state = 'serving';
     expect(look()).toEqual([]);
@@ -112,7 +109,7 @@ describe('marks', () => {
     expect(look().slice(1)).toEqual(['drain: The sidecar has begun to let its clients go.']);
   });
 
-  it('come with the steps as well, when nobody looks', () => {
+  it('are also added by the steps, without a reader', () => {
     const { sources, clock, history } = started();
     sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 1_000 };
     clock.advanceMs(5_000);
@@ -121,7 +118,7 @@ describe('marks', () => {
     expect(history.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
   });
 
-  it('are at most 200: the oldest goes, and is counted', () => {
+  it('are at most 200; dropped ones are counted', () => {
     const { sources, history } = started();
     for (let i = 1; i <= 250; i += 1) {
       sources.reloads.lastAppliedEpochMs += 1;

@@ -1,13 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { History } from '../../../src/measure/history/history.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { available, createSources, type Sources } from './sources.ts';
 
 const MS = 1e6;
-
-beforeAll(initMetrics);
 
 const made: Sources[] = [];
 afterEach(() => {
@@ -38,7 +35,7 @@ describe('the history', () => {
     expect([...history.points('smartWeb')]).toEqual([]);
   });
 
-  it('tells of a step what was counted in it, and of now what there is', () => {
+  it('has the counts of each step, and current values at its end', () => {
     const { history, step, statistics, counts, sessions, sources, clock } = started();
     statistics.rpc.recordAnswered('E.Demo.Run', 200, 20 * MS);
     statistics.rpc.recordAnswered('E.Demo.Run', 500, 40 * MS);
@@ -48,7 +45,7 @@ describe('the history', () => {
     statistics.object.recordValue('H.Level');
     // Of an object: no call.
     Object.assign(counts.aborted, { rpc: 2, sba: 1, object: 4 });
-    Object.assign(counts.failed, { rpc: 1, sba: 1, object: 4 });
+    Object.assign(counts.unanswered, { rpc: 1, sba: 1, object: 4 });
     counts.comet.holds.now = 7;
     sessions.size = 3;
     sources.jvm.state = available({
@@ -80,12 +77,12 @@ describe('the history', () => {
     });
   });
 
-  it('does not count what was there before it', () => {
+  it('does not count what existed before it', () => {
     const sources = sourcesOf();
     sources.statistics.rpc.recordAnswered('E.Demo.Run', 500, 20 * MS);
     sources.statistics.object.recordValue('H.Level');
     sources.counts.aborted.rpc = 5;
-    sources.counts.failed.sba = 6;
+    sources.counts.unanswered.sba = 6;
     const history = new History(sources, sources.clock);
     sources.clock.advanceMs(5_000);
     history.sample();
@@ -113,7 +110,7 @@ describe('the history', () => {
     }
   });
 
-  it('gives later steps only, and all to whoever has seen another process', () => {
+  it('gives later steps only, and all steps to a reader of an earlier process', () => {
     const { history, step } = started();
     for (let i = 0; i < 10; i += 1) step();
     const since = (seq: number) => [...history.points('smartWeb', seq)].map((point) => point.seq);
@@ -123,7 +120,7 @@ describe('the history', () => {
     expect([...history.points('none')]).toEqual([]);
   });
 
-  it('does not give a step the numbers of the one that took its place while it was read', () => {
+  it('skips steps that are overwritten during a slow read', () => {
     const { history, step, sessions } = started();
     const toNext = () => {
       sessions.size = history.seq + 1;
@@ -140,14 +137,14 @@ describe('the history', () => {
     expect(seen.at(-1)).toBe(730);
   });
 
-  it('tells how long a step really was', () => {
+  it('has the real length of each step', () => {
     const { history, step } = started();
     step(5_003);
     step(65_000);
     expect([...history.points('smartWeb')].map(({ seconds }) => seconds)).toEqual([5.003, 65]);
   });
 
-  it('ends no step in which no time has passed', () => {
+  it('ends no step without elapsed time', () => {
     const { history } = started();
     history.sample();
     expect(history.seq).toBe(0);
@@ -208,7 +205,7 @@ describe('the line of a name', () => {
     expect(history.lineOf('none', 'rpc', 0)).toEqual([]);
   });
 
-  it('is that of the same row as in the metrics, for thousands of names', () => {
+  it('belongs to the same row as in the metrics, for thousands of names', () => {
     const { history, step, statistics } = started({ maxNames: 2_000 });
     const nameOf = (i: number) => `E.Demo.Method${(i * 7_919) % 2_000}`;
     for (let i = 0; i < 2_100; i += 1) {

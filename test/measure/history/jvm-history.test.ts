@@ -19,12 +19,12 @@ function collected(timeMs: number | undefined, name = 'G1 Young Generation'): Jv
 }
 
 describe('the JVM in a step', () => {
-  it('is nothing where it cannot be read', () => {
+  it('has no values while it cannot be read', () => {
     expect(pointsOf(unavailable('gone'))).toEqual([NOTHING]);
     expect(pointsOf(available({}))).toEqual([NOTHING]);
   });
 
-  it('has the heap of now, and what collections left of its pools', () => {
+  it('has the current heap, and what collections left in its pools', () => {
     const pools = new Map([
       ['G1 Eden Space', { usedAfterGc: 0 }],
       ['G1 Old Gen', { used: 90, usedAfterGc: 70 }],
@@ -33,7 +33,7 @@ describe('the JVM in a step', () => {
     expect(pointsOf(available({ heap: { used: 100 }, pools }))).toMatchObject([{ heapUsed: 100, heapAfterGc: 70 }]);
   });
 
-  it('has no heap of now where the source only knows what the last collection left', () => {
+  it('has no current heap when the source only knows the heap after a collection', () => {
     const state = available({ heap: { used: 60 }, memory: 'after-gc' });
     expect(pointsOf(state)).toMatchObject([{ heapUsed: null, heapAfterGc: 60 }]);
   });
@@ -64,16 +64,16 @@ describe('the JVM in a step', () => {
     },
   );
 
-  it('takes all pauses of another JVM for new', () => {
+  it('counts all pauses of a restarted JVM as new', () => {
     expect(pointsOf(collected(500), collected(20)).at(-1)).toMatchObject({ gcPauseMs: 20 });
   });
 
-  it('does not tell of pauses over a time in which it could not be read', () => {
+  it('has no pauses for a time in which it could not be read', () => {
     const pauses = pointsOf(collected(5), unavailable('gone'), collected(900), collected(901));
     expect(pauses.map(({ gcPauseMs }) => gcPauseMs)).toEqual([null, null, null, 1]);
   });
 
-  it('does not tell of pauses that the source does not know', () => {
+  it('has no pauses when the source does not know them', () => {
     expect(pointsOf(collected(undefined), collected(undefined)).at(-1)).toEqual(NOTHING);
   });
 });

@@ -40,7 +40,7 @@ describe('the calls of the last minute', () => {
     expect(minute.worst).toBeUndefined();
   });
 
-  it('name none where none failed, nor calls without a name', () => {
+  it('name none when none failed, and never calls without a name', () => {
     const { add, minute } = counted(['']);
     add('', { errors: 5 });
     add('E.Fine', { ok: 5 });
@@ -48,7 +48,7 @@ describe('the calls of the last minute', () => {
     expect(minute.worst).toBeUndefined();
   });
 
-  it('keep names that come while it runs, by the hundreds', () => {
+  it('include hundreds of names that appear later', () => {
     const { add, minute } = counted();
     for (let i = 0; i < 500; i += 1) {
       add(`E.Name${i}`, { ok: 1, errors: i === 477 ? 2 : 0 });

@@ -25,14 +25,14 @@ describe('recent counts', () => {
     expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 0 });
   });
 
-  it('do not have what was restored', () => {
+  it('exclude restored counts', () => {
     const { add, of } = counted({ restored: 1_000 });
     expect(of('restored')).toEqual({ sinceStart: 0, inMinute: 0 });
     add('restored', 1);
     expect(of('restored')).toEqual({ sinceStart: 1, inMinute: 1 });
   });
 
-  it('have keys that came later', () => {
+  it('include keys that appear later', () => {
     const { add, steps, of } = counted();
     steps(20);
     add('late', 4);

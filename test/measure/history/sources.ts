@@ -14,7 +14,7 @@ export interface Sources extends Changeable<HistorySources> {
   readonly statistics: ApplicationStatistics;
   readonly counts: {
     aborted: { rpc: number; sba: number; object: number };
-    failed: { rpc: number; sba: number; object: number };
+    unanswered: { rpc: number; sba: number; object: number };
     comet: { holds: { now: number } };
   };
   readonly sessions: { size: number };
@@ -28,7 +28,7 @@ export interface Sources extends Changeable<HistorySources> {
 
 export const NO_JVM_YET: JvmState = { kind: 'unavailable', reason: 'The JVM has not been read yet.', sinceEpochMs: 1 };
 
-/** Needs `initMetrics`; `statistics` is to be destroyed. */
+/** `statistics` is to be destroyed. */
 export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): Sources {
   const clock = new ManualClock();
   const limits = { rpc: maxNames, sba: maxNames, object: maxNames };
@@ -37,7 +37,7 @@ export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): So
     clock,
   );
   const none = { rpc: 0, sba: 0, object: 0 };
-  const counts = { aborted: { ...none }, failed: { ...none }, comet: { holds: { now: 0 } } };
+  const counts = { aborted: { ...none }, unanswered: { ...none }, comet: { holds: { now: 0 } } };
   const sessions = { size: 0 };
   const counters = new Map<string, number>();
   return {

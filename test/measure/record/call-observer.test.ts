@@ -1,11 +1,8 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CallObserver, EndedCall } from '../../../src/measure/record/call-observer.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { testComet } from '../../wire/test-config.ts';
 import { CometTraffic, type Message } from './comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from './traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 

@@ -2,14 +2,11 @@
  * Whose a call is that brings more than one thing that the server may have accepted it for. The server here takes a valid login
  * cookie first and looks at nothing else then, as Tomcat does with a cached principal.
  */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MAX_CLAIMS_PER_LOGIN } from '../../../src/measure/sessions/claim-index.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import type { DataPath } from '../../../src/proxy/exchange/exchange.ts';
 import { testSessions } from '../../wire/test-config.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, type Sent, Traffic } from './traffic.ts';
-
-beforeAll(initMetrics);
 
 const IDLE_MS = 30 * 60_000;
 const RIGHT = { user: 'anna' };

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import v8 from 'node:v8';
-import { beforeAll, expect, it } from 'vitest';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
+import { expect, it } from 'vitest';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from './traffic.ts';
-
-beforeAll(initMetrics);
 
 /** Held as bytes outside the heap, so that looking for a secret does not put it there. */
 type Needle = Buffer;
@@ -60,9 +57,9 @@ it('the table and its list show no credential', () => {
   const traffic = new Traffic();
   const needles = sendSecrets(traffic);
   const { sessions } = traffic.application();
-  const ids = sessions.list().map(({ id }) => id);
+  const ids = [...sessions.entries()].map(({ id }) => id);
   const shown = [
-    JSON.stringify(sessions.list()),
+    JSON.stringify([...sessions.entries()]),
     JSON.stringify(sessions),
     inspect(traffic.recorder, { showHidden: true, depth: null }),
     JSON.stringify(ids.map((id) => sessions.find(id))),

@@ -1,11 +1,8 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
+import { describe, expect, it } from 'vitest';
 import { type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../src/metrics/statistics.ts';
 import { testSessions } from '../../wire/test-config.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, type Sent, Traffic } from './traffic.ts';
-
-beforeAll(initMetrics);
 
 const NAME = 'rpc.E.Demo.TestInOut';
 const IDLE_MS = 30 * 60_000;
@@ -266,7 +263,7 @@ it('the metrics of a session have the names of the application’s, with its one
   traffic.send({ line: RPC, user: 'boris' }, { afterMs: 30 });
   traffic.clock.advanceMs(80);
   const { statistics, sessions } = traffic.application();
-  const session = sessions.find(sessions.list()[0]?.id ?? '');
+  const session = sessions.find([...sessions.entries()][0]?.id ?? '');
   const all = (of: Statistics | undefined, own: MetricSet | undefined) =>
     of && own && unionOf(of.rpc.metrics(), of.sba.metrics(), of.object.metrics(), own);
   const ofSession = all(session?.statistics, session?.metrics());

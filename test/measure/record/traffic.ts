@@ -1,8 +1,7 @@
 import type { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import type { CometListener } from '../../../src/measure/record/comet/comet-listener.ts';
-import { createRecording, type RecorderConfig } from '../../../src/measure/record/create-recorder.ts';
-import type { RecordedState } from '../../../src/measure/record/recorded-state.ts';
-import type { Recorder } from '../../../src/measure/record/recorder.ts';
+import { createRecorder } from '../../../src/measure/record/create-recorder.ts';
+import type { Recorder, RecorderConfig } from '../../../src/measure/record/recorder.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import type { ClientConnection } from '../../../src/proxy/exchange/exchange.ts';
 import {
@@ -63,7 +62,7 @@ export class Traffic {
   readonly clock: ManualClock;
   readonly recorder: Recorder;
   /** What of it outlives a restart. */
-  readonly state: RecordedState;
+  readonly state: Recorder['state'];
   readonly memory: MemoryBudget;
   readonly reporter: ExchangeReporter;
   /** Reads another configuration: what differs from that of the start. */
@@ -72,11 +71,10 @@ export class Traffic {
 
   constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener, clock = new ManualClock()) {
     this.clock = clock;
-    const { recorder, state, memory, prepareReload } = createRecording({ ...CONFIG, ...change }, clock, { listener });
-    this.reload = (next) => prepareReload({ ...CONFIG, ...change, ...next })();
-    this.recorder = recorder;
-    this.state = state;
-    this.memory = memory;
+    this.recorder = createRecorder({ ...CONFIG, ...change }, clock, { listener });
+    this.reload = (next) => this.recorder.prepareReload({ ...CONFIG, ...change, ...next })();
+    this.state = this.recorder.state;
+    this.memory = this.recorder.memory;
     const log = (error: unknown): void => void this.#errors.push(error);
     this.reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
   }
@@ -121,7 +119,7 @@ export class Traffic {
   }
 
   sessions(name = 'smartWeb'): SessionEntry[] {
-    return this.application(name).sessions.list();
+    return [...this.application(name).sessions.entries()];
   }
 
   /** The calls counted on the only session. */

@@ -105,7 +105,7 @@ describe('tokens and keys', () => {
     expect(keyOf(basic('anna:pass'))).not.toBe(keyOf(basic('anne:pass')));
   });
 
-  it('users who look alike once cut are kept apart', () => {
+  it('users with the same first 256 characters stay distinct', () => {
     const long = 'a'.repeat(MAX_USER_NAME_CHARS);
     expect(keyOf(basic(`${long}1:pass`))).not.toBe(keyOf(basic(`${long}2:pass`)));
     expect(keyOf(basic('a\x01:pass'))).not.toBe(keyOf(basic('a\x02:pass')));
@@ -142,20 +142,20 @@ describe('tokens and keys', () => {
     expect(credentials.setCookieTokenOf(['lang=sk; JSESSIONID=two'])).toBeUndefined();
   });
 
-  it('a cookie counts only where nothing else says who sends it', () => {
+  it('a cookie counts only without another credential', () => {
     const cookie = 'JSESSIONID=one';
     expect(tokenOf({ cookie, ...basic('anna:pass') })).toBe(tokenOf(basic('anna:pass')));
     expect(tokenOf({ cookie, 'x-api-key': 'key-1' })).toBe(tokenOf({ 'x-api-key': 'key-1' }));
   });
 
-  it('are hashes that another process cannot repeat', () => {
+  it('are hashes that another process computes differently', () => {
     const token = tokenOf(basic('anna:pass'));
     expect(token).toMatch(/^[0-9a-f]{64}$/);
     expect(tokenOf({ 'x-api-key': 'key-1' })).toMatch(/^[A-Za-z0-9+/]{43}=$/);
     expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
   });
 
-  it('are repeated by a process that goes on with the key of the one before', () => {
+  it('are the same in a process that adopts the key of the previous one', () => {
     const next = new Credentials([{ user: 'historian', key: 'key-1' }], COOKIE);
     next.adopt(credentials.secret);
     const key = fieldsOf({ 'x-api-key': 'key-1' });
@@ -163,7 +163,7 @@ describe('tokens and keys', () => {
     expect(next.identify(key)).toEqual({ key: next.tokenOf(key), userName: 'historian' });
   });
 
-  it('last over a restart unless a password is part of them', () => {
+  it('survive a restart unless they include a password', () => {
     const lasting = (fields: Record<string, string>) => isLasting(tokenOf(fields) ?? '');
     expect(lasting(basic('anna:pass'))).toBe(false);
     expect(lasting({ 'x-api-key': 'key-1' })).toBe(true);
@@ -183,7 +183,7 @@ describe('the certificate of a connection', () => {
     expect(credentials.tokenOf(none)).toBeUndefined();
   });
 
-  it('is told from others by the whole subject', () => {
+  it('is distinguished by its whole subject', () => {
     const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
     expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
     expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
@@ -198,17 +198,17 @@ describe('the certificate of a connection', () => {
     expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
   });
 
-  it('comes after the cookie of a login, which names nobody by itself', () => {
+  it('is used only without a login cookie, which alone names nobody', () => {
     const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
     expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
     expect(credentials.identify(fields, holder)?.userName).toBe('ann');
   });
 
-  it('does not stand in for Basic that cannot be read', () => {
+  it('does not replace unreadable Basic', () => {
     expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
   });
 
-  it('is shown without what could not be seen', () => {
+  it('is shown without invisible characters', () => {
     expect(credentials.identify(none, { ...holder, certificateUser: 'a\u202en\nn' })?.userName).toBe('a�n�n');
   });
 });

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { AddressRate } from '../../../src/limits/address-rate.ts';
 import { CLAIMS_PER_ADDRESS } from '../../../src/measure/sessions/claim-index.ts';
-import { KnownToken } from '../../../src/measure/sessions/known-token.ts';
 import type { Session } from '../../../src/measure/sessions/session.ts';
 import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../../src/measure/sessions/session-table.ts';
 import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet } from '../../../src/metrics/metric-set.ts';
-import { createSessionStatistics } from '../../../src/metrics/statistics.ts';
+import { SessionStatistics } from '../../../src/metrics/statistics.ts';
 import { Random } from '../../fuzz/random.ts';
 import { ManualClock } from '../record/manual-clock.ts';
 
@@ -36,7 +35,7 @@ class Fixture {
       sessionMetrics: {
         createStatistics: () => {
           this.statisticsMade += 1;
-          return createSessionStatistics(METRICS, this.clock);
+          return new SessionStatistics(this.clock, METRICS.maxNamesPerSession);
         },
         createMetrics: () => emptyMetricSet,
       },
@@ -64,7 +63,7 @@ class Fixture {
   }
 
   users(): (string | null)[] {
-    return this.table.list().map(({ userName }) => userName);
+    return [...this.table.entries()].map(({ userName }) => userName);
   }
 }
 
@@ -78,7 +77,7 @@ describe('the list', () => {
     anna.callBegan(clock.nowNs());
     clock.advanceMs(5);
     anna.callEnded(clock.nowNs());
-    expect(table.list()).toEqual([
+    expect([...table.entries()]).toEqual([
       {
         id: anna.id,
         createTime: '2026-03-01T08:00:00.000Z',
@@ -98,7 +97,7 @@ describe('the list', () => {
         requests: 0,
       },
     ]);
-    expect(Object.keys(table.list()[0] ?? {})).toEqual([
+    expect(Object.keys([...table.entries()][0] ?? {})).toEqual([
       'id',
       'createTime',
       'userName',
@@ -109,7 +108,7 @@ describe('the list', () => {
     ]);
   });
 
-  it('gives every session another id, also the same user’s next one', () => {
+  it('gives every session its own id, also the next one of the same user', () => {
     const { table, mustBegin } = bound(new Fixture());
     const first = mustBegin('anna');
     table.end(first);
@@ -130,14 +129,14 @@ describe('the list', () => {
     it(`shows the address ${address} as ${shown}`, () => {
       const { table, begin } = bound(new Fixture());
       begin('anna', address);
-      expect(table.list()[0]?.remoteAddress).toBe(shown);
+      expect([...table.entries()][0]?.remoteAddress).toBe(shown);
     });
   }
 });
 
 describe('idle sessions', () => {
   const reads: [string, (fixture: Fixture, session: Session) => unknown][] = [
-    ['the list', ({ table }) => table.list()[0]?.id],
+    ['the list', ({ table }) => [...table.entries()][0]?.id],
     ['find', ({ table }, { id }) => table.find(id)?.id],
     [
       'sessions.active',
@@ -198,7 +197,7 @@ describe('idle sessions', () => {
     expect(users()).toEqual([]);
   });
 
-  it('make place for new ones', () => {
+  it('make room for new ones', () => {
     const { clock, table, begin, users } = bound(new Fixture(1));
     begin('anna');
     clock.advanceMs(IDLE_MS);
@@ -209,7 +208,7 @@ describe('idle sessions', () => {
 });
 
 describe('the bound', () => {
-  it('tracks no new session beyond sessions.max, counts each that it did not, and keeps the ones there', () => {
+  it('begins no session above sessions.max, counts each refusal, and keeps existing ones', () => {
     const { table, begin, users } = bound(new Fixture(2));
     begin('anna');
     begin('boris');
@@ -219,7 +218,7 @@ describe('the bound', () => {
     expect(table.metrics().timers.get('sessions.created')?.count).toBe(2);
   });
 
-  it('holds for the tokens of one session: the oldest is forgotten, the session is not', () => {
+  it('limits the tokens of one session: it forgets the oldest and keeps the session', () => {
     const { clock, table, mustBegin, recognise } = bound(new Fixture());
     const anna = mustBegin('anna');
     for (let i = 1; i <= MAX_TOKENS_PER_SESSION; i += 1) {
@@ -232,7 +231,7 @@ describe('the bound', () => {
 });
 
 describe('an ended session', () => {
-  it('is found by nothing', () => {
+  it('cannot be found', () => {
     const { clock, table, mustBegin, recognise, users } = bound(new Fixture());
     const anna = mustBegin('anna');
     table.join('key of anna', 'second token', clock.nowNs());
@@ -244,7 +243,7 @@ describe('an ended session', () => {
     expect(table.join('key of anna', 'token of anna', clock.nowNs())).toBeUndefined();
   });
 
-  it('does not take the next one of the same user with it when it is ended again', () => {
+  it('does not end the next one of the same user when it is ended again', () => {
     const { table, mustBegin, users } = bound(new Fixture());
     const first = mustBegin('anna');
     table.end(first);
@@ -255,7 +254,7 @@ describe('an ended session', () => {
 });
 
 describe('a session that keeps connections', () => {
-  it('ends when they have been gone for long enough, also before the next idle one is due', () => {
+  it('ends after sessions.cometGone without a connection, also before the next idle session', () => {
     const { clock, table, mustBegin, users } = bound(new Fixture());
     const anna = mustBegin('anna');
     mustBegin('boris');
@@ -286,11 +285,11 @@ describe('a session that keeps connections', () => {
     expect(users()).toEqual([]);
   });
 
-  it('tells of its end once, however it comes', () => {
+  it('reports its end once, however it ends', () => {
     const { clock, table, mustBegin } = bound(new Fixture());
     const ends: string[] = [];
     for (const user of ['anna', 'boris', 'cyril']) mustBegin(user).whenEnded(() => ends.push(user));
-    const [anna, boris] = table.list().map(({ id }) => table.find(id));
+    const [anna, boris] = [...table.entries()].map(({ id }) => table.find(id));
     if (anna === undefined || boris === undefined) throw new Error('a session is missing');
     table.end(anna);
     table.end(anna);
@@ -317,7 +316,7 @@ it('an unknown id finds nothing', () => {
   for (const id of ['', 'token of anna', 'key of anna', 'anna']) expect(table.find(id)).toBeUndefined();
 });
 
-it('statistics of a session are made when they are asked for, once', () => {
+it('statistics of a session are created once, on first use', () => {
   const fixture = new Fixture();
   const session = fixture.mustBegin('anna');
   expect(fixture.statisticsMade).toBe(0);
@@ -338,8 +337,8 @@ it('the metrics are those of creation', () => {
   expect(counters.size + meters.size).toBe(0);
 });
 
-describe('the sessions themselves', () => {
-  it('are those of the moment, oldest first, and tell of their failed calls without statistics being made for it', () => {
+describe('live sessions', () => {
+  it('are listed oldest first, and reading their failed calls creates no statistics', () => {
     const fixture = new Fixture();
     const [ann, bob] = [fixture.mustBegin('ann'), fixture.mustBegin('bob')];
     bob.statistics.rpc.recordAnswered('E.Demo.Run', 500, 1);
@@ -369,8 +368,8 @@ function bound(fixture: Fixture) {
   };
 }
 
-describe('the counts by what clients connect with', () => {
-  it('are those of the list, whatever has become of the sessions', () => {
+describe('the counts by connection type', () => {
+  it('agree with the list after sessions end, change and expire', () => {
     const random = new Random(12);
     const { clock, table, begin } = bound(new Fixture(50));
     const seen: Session[] = [];
@@ -384,49 +383,10 @@ describe('the counts by what clients connect with', () => {
       if (random.chance(0.2) && seen.length > 0) table.end(random.pick(seen));
       if (random.chance(0.01)) clock.advanceMs(random.below(2 * IDLE_MS));
       const expected = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
-      for (const { connectionType } of table.list()) expected[connectionType] += 1;
+      for (const { connectionType } of [...table.entries()]) expected[connectionType] += 1;
       expect(table.countsByType()).toEqual(expected);
       for (const each of ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const) counted[each] += expected[each];
     }
     expect(Math.min(...Object.values(counted))).toBeGreaterThan(1_000);
-  });
-});
-
-describe('a token that was seen before', () => {
-  /** Two tables of the same users, and what becomes of their sessions, at random. */
-  it('leads where it leads without its memory, whatever has become of the session', () => {
-    const random = new Random(11);
-    const clock = new ManualClock();
-    const fixtures = [new Fixture(4, clock), new Fixture(4, clock)];
-    const tokens = Array.from({ length: 4 * (MAX_TOKENS_PER_SESSION + 2) }, (_, i) => new KnownToken(`token ${i}`));
-    let recognised = 0;
-    for (let step = 0; step < 20_000; step += 1) {
-      const { table } = random.pick(fixtures);
-      const known = random.pick(tokens);
-      const user = random.below(6);
-      const nowNs = clock.nowNs();
-      const origin = { userName: null, connectionType: 'REST', remoteAddress: '', atNs: nowNs, creationNs: 0 } as const;
-      if (random.chance(0.3)) {
-        if (table.join(`${user}`, known.token, nowNs) === undefined) table.begin(`${user}`, known.token, origin);
-      } else if (random.chance(0.05)) {
-        const [session] = table.sessions();
-        if (session !== undefined) table.end(session);
-      } else if (random.chance(0.02)) clock.advanceMs(random.below(2 * IDLE_MS));
-      // Before anything else asks, since asking ends what has been idle for too long.
-      const found = table.recogniseKnown(known, clock.nowNs());
-      expect(found).toBe(table.recognise(known.token, clock.nowNs()));
-      found?.touch(clock.nowNs());
-      if (found !== undefined) recognised += 1;
-    }
-    expect(recognised).toBeGreaterThan(1_000);
-  });
-
-  it('holds nothing of a session that has ended', () => {
-    const fixture = new Fixture();
-    const known = new KnownToken('token of anna');
-    const session = fixture.mustBegin('anna');
-    expect(fixture.table.recogniseKnown(known, fixture.clock.nowNs())).toBe(session);
-    fixture.table.end(session);
-    expect(known.lead?.session).toBeUndefined();
   });
 });

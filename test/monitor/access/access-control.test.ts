@@ -49,7 +49,7 @@ async function fail(times: number, address = HERE): Promise<void> {
 }
 
 describe('a credential', () => {
-  it('tells who it is of, and what he may read', async () => {
+  it('identifies its reader and the role', async () => {
     expect(await check(ANN)).toEqual(KNOWN_ANN);
     expect(await check(basic('bob', 'bobbobbob'))).toEqual({
       kind: 'known',
@@ -59,13 +59,13 @@ describe('a credential', () => {
       kind: 'known',
       reader: { name: 'prometheus', role: 'metrics' },
     });
-    expect(control.counts).toEqual({ wrong: 0, limited: 0, unverified: 0, forgotten: 0 });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0, unchecked: 0, forgotten: 0 });
   });
 
-  it('is missing, and no wrong one, where nothing can be read', async () => {
+  it('counts as missing, not as wrong, if it is unreadable', async () => {
     for (let count = 0; count < 20; count++) expect(await check(undefined)).toEqual({ kind: 'missing' });
     expect(await check('Digest x')).toEqual({ kind: 'missing' });
-    expect(control.counts).toEqual({ wrong: 0, limited: 0, unverified: 0, forgotten: 0 });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0, unchecked: 0, forgotten: 0 });
   });
 
   it.each([
@@ -88,19 +88,19 @@ describe('a credential', () => {
     return 'scrypt$16384$8$1$AAAA$AAAA';
   }
 
-  it('costs nothing once it was right', async () => {
+  it('is not verified again after it was right', async () => {
     for (let count = 0; count < 100; count++) expect(await check(ANN)).toEqual(KNOWN_ANN);
     expect(verified).toHaveLength(1);
   });
 
-  it('takes the same work with an unknown user as with a known one, whether he was here before or not', async () => {
+  it('costs the same work for an unknown user as for a known one', async () => {
     await check(ANN);
     verified = [];
     for (const name of ['ann', 'bob', 'eve', '']) await check(basic(name, 'wrong'));
     expect(verified.map(({ N, r, p, hash }) => [N, r, p, hash.length])).toEqual(Array(4).fill([16_384, 8, 1, 32]));
   });
 
-  it('takes for an unknown user the work of always the same known one, where these differ', async () => {
+  it('costs for an unknown user always the work of the same known user if costs differ', async () => {
     const dear = { ...CHEAP, p: 2 };
     folder.write('users', `${annLine}\n${await userLine('cy', 'metrics', 'cycycycycy', dear)}\n`);
     await readAgain();
@@ -118,17 +118,17 @@ describe('a credential', () => {
 });
 
 describe('an address with too many wrong credentials', () => {
-  it('is told when to come again, by the next wrong one', async () => {
+  it('gets a retry time with its next wrong one', async () => {
     await fail(10);
-    expect(await check('Bearer wrong')).toEqual({ kind: 'limited', retryAfterS: 6 });
-    expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'limited', retryAfterS: 6 });
+    expect(await check('Bearer wrong')).toEqual({ kind: 'over-limit', retryAfterS: 6 });
+    expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'over-limit', retryAfterS: 6 });
     expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
-    expect(control.counts).toEqual({ wrong: 13, limited: 2, unverified: 0, forgotten: 0 });
+    expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
     clock.pass(6);
     expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
   });
 
-  it('locks nobody out: not by token, not by a password seen before, not by one never seen', async () => {
+  it('locks out no right token, no password that was right before, and no new right password', async () => {
     await check(ANN);
     await fail(200);
     expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
@@ -136,7 +136,7 @@ describe('an address with too many wrong credentials', () => {
     expect(await check(basic('bob', 'bobbobbob'))).toMatchObject({ kind: 'known' });
   });
 
-  it('locks nobody out by a flood: who was right before gets in at once, others from elsewhere in their turn', async () => {
+  it('locks nobody out by a flood: known passwords are admitted at once, others from elsewhere in turn', async () => {
     await check(ANN);
     await fail(10);
     verified = [];
@@ -145,11 +145,11 @@ describe('an address with too many wrong credentials', () => {
     expect(verified.length, 'before the flood is through').toBeLessThan(4);
     expect(await check(basic('bob', 'bobbobbob'), '192.0.2.2')).toMatchObject({ kind: 'known' });
     const verdicts = await Promise.all(flood);
-    expect(verdicts.every(({ kind }) => kind === 'limited')).toBe(true);
+    expect(verdicts.every(({ kind }) => kind === 'over-limit')).toBe(true);
     // All but the one that was verified and the four that waited were refused unseen.
     expect(control.counts.wrong).toBe(10 + 5);
     expect(control.counts.limited).toBe(200);
-    expect(control.counts.unverified).toBe(195);
+    expect(control.counts.unchecked).toBe(195);
   });
 });
 
@@ -183,7 +183,7 @@ describe('a flood of wrong passwords from many addresses', () => {
       control.check({ authorization: basic('ann', `wrong${index}`), address: `10.0.0.${index % addresses}` }),
     );
 
-  it('lets a right password wait for three verifications, and gives nobody 429 who had four wrong ones', async () => {
+  it('delays a right password by three verifications, and gives no 429 for four wrong ones', async () => {
     const stand = new HeldControl();
     const { control: held, begun } = stand;
     const strangers = flood(held, 135, 4);
@@ -193,11 +193,11 @@ describe('a flood of wrong passwords from many addresses', () => {
     expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
     const kinds = new Set((await Promise.all(strangers)).map(({ kind }) => kind));
     expect(kinds).toEqual(new Set(['wrong', 'busy']));
-    expect(held.counts.unverified).toBe(540 - 130 + 1);
-    expect(held.counts.limited).toBe(held.counts.unverified);
+    expect(held.counts.unchecked).toBe(540 - 130 + 1);
+    expect(held.counts.limited).toBe(held.counts.unchecked);
   });
 
-  it('goes behind a right password that comes later, as soon as it has failed once', async () => {
+  it('waits behind a later right password after its first failure', async () => {
     const stand = new HeldControl();
     const { control: held, begun } = stand;
     const strangers = flood(held, 12, 4);
@@ -212,7 +212,7 @@ describe('a flood of wrong passwords from many addresses', () => {
     await Promise.all([...strangers, ...rights]);
   });
 
-  it('never keeps a password waiting that was right before, nor a token', async () => {
+  it('never delays a token or a password that was right before', async () => {
     const stand = new HeldControl();
     const { control: held, begun } = stand;
     const first = held.check({ authorization: ANN, address: HERE });
@@ -228,7 +228,7 @@ describe('a flood of wrong passwords from many addresses', () => {
     await Promise.all(strangers);
   });
 
-  it('is told to come again in a second if it is pushed out, with 429 only for an address over its limit', async () => {
+  it('is told to retry in a second if it is evicted, with 429 only for an address over its limit', async () => {
     const stand = new HeldControl();
     const { control: held } = stand;
     for (let count = 0; count < 10; count++) await held.check({ authorization: 'Bearer wrong', address: '10.0.1.1' });
@@ -236,15 +236,15 @@ describe('a flood of wrong passwords from many addresses', () => {
       Array.from({ length: 7 }, (_, index) => held.check({ authorization: basic('ann', `${index}`), address }));
     const [limited, others] = [from('10.0.1.1'), from('10.0.1.2')];
     await stand.endAll();
-    expect((await Promise.all(limited)).map(({ kind }) => kind)).toEqual(Array(7).fill('limited'));
+    expect((await Promise.all(limited)).map(({ kind }) => kind)).toEqual(Array(7).fill('over-limit'));
     const verdicts = await Promise.all(others);
     expect(verdicts).toContainEqual({ kind: 'busy', retryAfterS: 1 });
-    expect(verdicts.filter(({ kind }) => kind === 'limited')).toEqual([]);
+    expect(verdicts.filter(({ kind }) => kind === 'over-limit')).toEqual([]);
   });
 });
 
-describe('requests with the same password at a time', () => {
-  it('are verified once, and are one slip if it is wrong: for known and unknown users alike', async () => {
+describe('simultaneous requests with the same password', () => {
+  it('are verified once, and count as one failure, for known and unknown users alike', async () => {
     for (const name of ['ann', 'eve']) {
       const stand = new HeldControl();
       const { control: held, begun } = stand;
@@ -258,7 +258,7 @@ describe('requests with the same password at a time', () => {
     }
   });
 
-  it('are not verified again for another address if they were right meanwhile', async () => {
+  it('are not verified again for another address if the password was right meanwhile', async () => {
     const stand = new HeldControl();
     const { control: held, begun } = stand;
     const addresses = Array.from({ length: 6 }, (_, index) => `192.0.2.${index}`);
@@ -269,8 +269,8 @@ describe('requests with the same password at a time', () => {
   });
 });
 
-describe('a list that is read again', () => {
-  it('lets out who is gone and in who is new, and keeps what is remembered of the others', async () => {
+describe('a list that was read again', () => {
+  it('refuses removed readers, admits new ones, and keeps the cached verifications of the others', async () => {
     await check(ANN);
     await check(basic('bob', 'bobbobbob'));
     folder.write('users', `${annLine}\n${await userLine('bob', 'metrics', 'other password')}\n`);
@@ -284,14 +284,14 @@ describe('a list that is read again', () => {
     expect(await check(`Bearer ${TOKEN}`)).toEqual({ kind: 'wrong' });
   });
 
-  it('gives a changed role at once', async () => {
+  it('applies a changed role at once', async () => {
     await check(ANN);
     folder.write('users', annLine.replace(':sessions:', ':metrics:'));
     await readAgain();
     expect(await check(ANN)).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
   });
 
-  it('does not let in who went while his password was verified', async () => {
+  it('refuses a reader who was removed while the password was verified', async () => {
     folder.write('users', bobLine);
     const takeOver = await list.prepareChanged();
     const verdict = check(ANN);

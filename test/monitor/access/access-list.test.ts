@@ -60,7 +60,7 @@ describe('the access list', () => {
     expect(error.message + String(error.stack)).not.toContain(SECRET);
   });
 
-  it('tells every line that is wrong, up to five, each with the key', async () => {
+  it('reports up to five wrong lines, each with the key', async () => {
     const error = await failure(() => users(`${'x\n'.repeat(7)}${ann}\n${ann}\n`));
     const lines = error.message.split('\n');
     expect(lines).toHaveLength(6);
@@ -71,7 +71,7 @@ describe('the access list', () => {
     );
   });
 
-  it('refuses the lines of the other file, more entries than the bound, and nobody at all', async () => {
+  it('refuses lines of the other kind of file, too many entries, and an empty list', async () => {
     const { line } = tokenLine('prometheus', 'metrics');
     expect((await failure(() => users(line))).message).toContain('users:1: expected');
     const many = Array.from({ length: MAX_ENTRIES + 2 }, (_, index) => line.replace('prometheus', `p${index}`)).join(
@@ -94,7 +94,7 @@ describe('the access list', () => {
     );
   });
 
-  it('takes a file that its group may read, as Kubernetes mounts it', async () => {
+  it('accepts a file that its group may read, as Kubernetes mounts it', async () => {
     expect((await users(ann, 0o440)).readers).toHaveLength(1);
   });
 
@@ -109,7 +109,7 @@ describe('the access list', () => {
     expect(await open(path.join(folder.path, 'none'))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
   });
 
-  it('reads the files again, and keeps what it has when they are bad, gone or open', async () => {
+  it('reads the files again, and keeps the old list when they are invalid, missing or open to others', async () => {
     const list = await users(ann);
     const before = list.users.get('ann');
     expect(await list.prepareChanged()).toBeUndefined();
@@ -133,7 +133,7 @@ describe('the access list', () => {
     }
   });
 
-  it('takes over other files, and forgets what was read of the ones before', async () => {
+  it('switches to other files, and drops the entries of the old ones', async () => {
     const list = await users(ann);
     folder.write('users', `${ann}\n${bob}\n`);
     const late = await list.prepareChanged();
@@ -150,7 +150,7 @@ describe('the access list', () => {
 describe('putting a line into a file', () => {
   const put = (file: string, line: string) => putAccessLine(file, line, () => undefined);
 
-  it('makes the file closed to others, adds at its end, and replaces by name, leaving all else', async () => {
+  it('creates a private file, appends, replaces by name, and keeps all other lines', async () => {
     const file = path.join(folder.path, 'new');
     expect(await put(file, ann)).toBe('added');
     expect(statSync(file).mode & 0o777).toBe(0o640);
@@ -172,7 +172,7 @@ describe('putting a line into a file', () => {
     expect(statSync(file).mode & 0o777).toBe(0o640);
   });
 
-  it.each([0o600, 0o640, 0o440])('leaves owner, group and mode %o of a file that is there', async (mode) => {
+  it.each([0o600, 0o640, 0o440])('keeps owner, group and mode %o of an existing file', async (mode) => {
     const file = folder.write('users', `${ann}\n`, 0o600);
     const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
     chownSync(file, owner, otherGroup());
@@ -205,7 +205,7 @@ describe('putting a line into a file', () => {
     expect(readFileSync(file, 'utf8')).toBe(`${ann}\n`);
   });
 
-  it('leaves a file alone that is open to everybody, cannot be used, or cannot be replaced', async () => {
+  it('does not change a file that is open to everybody, invalid, or not replaceable', async () => {
     const file = folder.write('users', `${ann}\n`);
     chmodSync(file, 0o644);
     expect((await failure(() => put(file, bob))).message).toContain('is open to every user');

@@ -3,7 +3,7 @@ import { FailureLimit } from '../../../src/monitor/access/failure-limit.ts';
 import { StillClock } from './access-files.ts';
 
 describe('the limit on failures', () => {
-  it('takes ten of an address, then one every six seconds', () => {
+  it('allows an address ten failures, then one every six seconds', () => {
     const clock = new StillClock();
     const limit = new FailureLimit(clock);
     for (let count = 0; count < 10; count++) {
@@ -20,7 +20,7 @@ describe('the limit on failures', () => {
     expect(limit.retryAfterS('a')).toBe(6);
   });
 
-  it('lets nobody wait longer for having gone on', () => {
+  it('does not lengthen the wait for further failures', () => {
     const clock = new StillClock();
     const limit = new FailureLimit(clock);
     for (let count = 0; count < 1_000; count++) limit.add('a');
@@ -32,7 +32,7 @@ describe('the limit on failures', () => {
     }
   });
 
-  it('knows who failed lately for ten minutes after the last failure, longer than it takes to be forgiven', () => {
+  it('remembers an address for ten minutes after its last failure, longer than the refill takes', () => {
     const clock = new StillClock();
     const limit = new FailureLimit(clock);
     expect(limit.failuresOf('a')).toBe(0);
@@ -49,7 +49,7 @@ describe('the limit on failures', () => {
     expect(limit.failuresOf('a')).toBe(1);
   });
 
-  it('remembers a bounded number of addresses, and forgets the one that failed longest ago', () => {
+  it('remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
     const limit = new FailureLimit(new StillClock());
     for (let count = 0; count < 10; count++) {
       limit.add('first');

@@ -44,7 +44,7 @@ const kindOf = async ({ current }: MonitorAccess, token: string) => {
 };
 
 describe('files of users and tokens', () => {
-  it('are looked at every two seconds between watch and close', async () => {
+  it('are checked every two seconds between watch and close', async () => {
     const access = await open(files(folder.write('tokens', FIRST.line)));
     expect(timers).toEqual([]);
     access.watch();
@@ -53,7 +53,7 @@ describe('files of users and tokens', () => {
     expect(stopped).toBe(1);
   });
 
-  it('that have changed hold from then on, with one line that names nobody', async () => {
+  it('take effect when they change, with one log line that names no reader', async () => {
     const access = await open(files(folder.write('tokens', FIRST.line)));
     await access.poll();
     expect([lines, access.numbers.replaced]).toEqual([[], 0]);
@@ -65,7 +65,7 @@ describe('files of users and tokens', () => {
     expect(JSON.stringify(lines)).not.toMatch(/grafana|prometheus|sha256/);
   });
 
-  it('that stay bad are told once, from the second look on, and the old ones hold', async () => {
+  it('are reported once, at the second check, while they stay invalid, and the old list stays in use', async () => {
     const access = await open(files(folder.write('tokens', FIRST.line)));
     folder.write('tokens', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
     for (let look = 0; look < 4; look += 1) {
@@ -83,7 +83,7 @@ describe('files of users and tokens', () => {
   });
 });
 
-describe('files of users and tokens that cannot be used at the start', () => {
+describe('files of users and tokens that are unusable at the start', () => {
   const detailOf = ({ current }: MonitorAccess) => (current instanceof AccessClosed ? current.detail : undefined);
 
   it.each([
@@ -107,7 +107,7 @@ describe('files of users and tokens that cannot be used at the start', () => {
     expect(detailOf(access)).not.toContain(folder.path);
   });
 
-  it('are taken over as soon as they can be, and the reason is the newest one until then', async () => {
+  it('are used as soon as they are valid, and until then the answer has the newest reason', async () => {
     const file = `${folder.path}/tokens`;
     const access = await open(files(file));
     expect(await kindOf(access, FIRST.token)).toBe('closed');
@@ -127,7 +127,7 @@ describe('files of users and tokens that cannot be used at the start', () => {
     expect(await kindOf(access, FIRST.token)).toBe('known');
   });
 
-  it('are no matter any more after a reload that names others, or none', async () => {
+  it('do not matter after a reload that names others, or none', async () => {
     const access = await open(files(`${folder.path}/none`));
     (await access.prepare(files(folder.write('tokens', FIRST.line))))();
     expect(await kindOf(access, FIRST.token)).toBe('known');
@@ -138,7 +138,7 @@ describe('files of users and tokens that cannot be used at the start', () => {
 });
 
 describe('another monitor.auth', () => {
-  it('lets in others only when it is taken over, and keeps counting', async () => {
+  it('admits other readers only after it is applied, and keeps the counters', async () => {
     const access = await open(files(folder.write('tokens', FIRST.line)));
     expect(await kindOf(access, 'no')).toBe('wrong');
     const takeOver = await access.prepare(files(folder.write('others', SECOND.line)));
@@ -148,7 +148,7 @@ describe('another monitor.auth', () => {
     expect(access.counts?.wrong).toBe(2);
   });
 
-  it('opens the port to everybody and closes it again, and keeps counting', async () => {
+  it('opens the port to everybody and closes it again, and keeps the counters', async () => {
     const access = await open('none');
     expect([access.current, access.counts]).toEqual([undefined, undefined]);
     await access.poll();
@@ -163,7 +163,7 @@ describe('another monitor.auth', () => {
     expect(access.counts?.wrong).toBe(2);
   });
 
-  it('that cannot be used changes nothing', async () => {
+  it('that is unusable changes nothing', async () => {
     const access = await open(files(folder.write('tokens', FIRST.line)));
     await expect(access.prepare(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);
     await expect(access.prepare(files(`${folder.path}/none`))).rejects.toBeInstanceOf(StartError);

@@ -13,7 +13,7 @@ const SALT = Buffer.alloc(16, 1).toString('base64');
 const HASH = Buffer.alloc(32, 2).toString('base64');
 
 describe('a password hash', () => {
-  it('fits its password, read back from its text, and no other', async () => {
+  it('matches its password and no other, also after reading its text', async () => {
     const text = toPasswordHashText(await createPasswordHash('correct horse', CHEAP));
     expect(text).toMatch(/^scrypt\$16384\$8\$1\$[A-Za-z0-9+/=]{24}\$[A-Za-z0-9+/=]{44}$/);
     const parsed = parsePasswordHash(text)!;
@@ -22,13 +22,13 @@ describe('a password hash', () => {
     expect(await isPassword('', parsed)).toBe(false);
   });
 
-  it('is another one each time', async () => {
+  it('differs each time', async () => {
     const [one, other] = await Promise.all([createPasswordHash('x', CHEAP), createPasswordHash('x', CHEAP)]);
     expect(one.salt).not.toEqual(other.salt);
     expect(one.hash).not.toEqual(other.hash);
   });
 
-  it('can be made and read with what passwd uses, and its decoy costs the same and fits nothing', async () => {
+  it('works with the costs of passwd, and its decoy costs the same and matches nothing', async () => {
     const decoy = createDecoy(DEFAULT_COST);
     expect(decoy).toMatchObject(DEFAULT_COST);
     expect(parsePasswordHash(toPasswordHashText(decoy))).toEqual(decoy);

@@ -13,7 +13,7 @@ describe('the Authorization field', () => {
     expect(parseAuthorization(field)).toMatchObject(expected);
   });
 
-  it('gives one password for the ways in which clients write it', () => {
+  it('gives the same password for every encoding that clients use', () => {
     const passwords = [
       basic('ann', 'Größe'),
       basic('ann', 'Gro\u0308\u00dfe'),

@@ -35,7 +35,7 @@ class Stand {
 }
 
 describe('the queue of verifications', () => {
-  it('runs two at a time, then the newest and the oldest address in turn, each with its newest and oldest', async () => {
+  it('runs two at a time, and then alternates between the newest and the oldest address', async () => {
     const stand = new Stand();
     const all = stand.startAll('a1', 'a2', 'b1', 'c1', 'd1', 'e1');
     expect(stand.begun).toEqual(['a1', 'a2']);
@@ -45,14 +45,14 @@ describe('the queue of verifications', () => {
     expect(stand.queue.size).toBe(0);
   });
 
-  it('gives an address with several a further turn after all others have had one', async () => {
+  it('gives an address its second turn after all others have had one', async () => {
     const stand = new Stand();
     void stand.startAll('x1', 'x2', 'a1', 'a2', 'a3', 'b1', 'c1');
     await stand.endAll();
     expect(stand.begun.slice(2).map((id) => id[0])).toEqual(['c', 'a', 'b', 'a', 'a']);
   });
 
-  it('lets the newest wait for one after those that run, however many wait', async () => {
+  it('lets the newest wait for only one after the running ones, however many wait', async () => {
     const stand = new Stand();
     void stand.startAll(...Array.from({ length: 120 }, (_, index) => `address-${index}-1`));
     await stand.end('address-0-1');
@@ -61,7 +61,7 @@ describe('the queue of verifications', () => {
     expect(stand.begun.indexOf('reader1')).toBeLessThanOrEqual(4);
   });
 
-  it('lets the oldest of many wait for as many as wait at most, though newer ones come all the time', async () => {
+  it('bounds the wait of the oldest although newer ones keep arriving', async () => {
     const stand = new Stand();
     void stand.startAll('x1', 'y1', 'a1', 'b1', 'oldest1');
     for (let count = 0; !stand.begun.includes('oldest1'); count++) {
@@ -71,7 +71,7 @@ describe('the queue of verifications', () => {
     expect(stand.begun.indexOf('oldest1')).toBeLessThanOrEqual(2 + 2 * 3);
   });
 
-  it('lets an address that failed wait for those that did not, though it failed only while it waited', async () => {
+  it('puts an address that failed while it waited behind those that did not fail', async () => {
     const stand = new Stand();
     void stand.startAll('x1', 'x2', 'failed1', 'a1', 'worse1', 'b1');
     stand.failures.set('failed', 1).set('worse', 2);
@@ -79,7 +79,7 @@ describe('the queue of verifications', () => {
     expect(stand.begun).toEqual(['x1', 'x2', 'b1', 'a1', 'failed1', 'worse1']);
   });
 
-  it('never gives both slots to addresses that failed, and lets others go first', async () => {
+  it('never gives both slots to addresses that failed, and prefers others', async () => {
     const stand = new Stand();
     stand.failures.set('x', 1).set('y', 10);
     const all = stand.startAll('x1', 'x2', 'y1');
@@ -95,7 +95,7 @@ describe('the queue of verifications', () => {
     expect((await Promise.all(all)).sort()).toEqual(['a1', 'a2', 'x1', 'x2', 'y1']);
   });
 
-  it('pushes out the oldest of four that wait of an address, for a further one of it', async () => {
+  it('evicts the oldest of four waiting ones of an address for its fifth', async () => {
     const stand = new Stand();
     const all = stand.startAll('a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1');
     expect(await all[2]).toBeUndefined();
@@ -104,7 +104,7 @@ describe('the queue of verifications', () => {
     expect(await Promise.all(all)).toEqual(['a0', 'a1', undefined, 'a3', 'a4', 'a5', 'a6', 'b1']);
   });
 
-  it('holds a bounded number; a new address pushes out the oldest', async () => {
+  it('holds a bounded number, and evicts the oldest for a new address', async () => {
     const stand = new Stand();
     const all = Array.from({ length: 200 }, (_, index) => stand.start(`address-${index}-1`));
     expect([stand.queue.size, stand.queue.refused]).toEqual([130, 70]);
@@ -115,7 +115,7 @@ describe('the queue of verifications', () => {
     );
   });
 
-  it('pushes out whom it serves last: of the most failures, then of the most that wait', async () => {
+  it('evicts from the address with the most failures, then from the one with the longest queue', async () => {
     const stand = new Stand();
     void stand.startAll('x1', 'x2');
     const first = stand.start('first1');
@@ -131,7 +131,7 @@ describe('the queue of verifications', () => {
     expect([await first, await several[1]]).toEqual(['first1', 'several2']);
   });
 
-  it('verifies the same credential of an address once for all requests that have it, up to sixteen', async () => {
+  it('verifies the same credential of an address once for up to sixteen requests', async () => {
     const stand = new Stand();
     const all = Array.from({ length: 17 }, (_, index) => stand.start(`a${index}`, 'same'));
     const other = stand.start('b0', 'same');
@@ -145,7 +145,7 @@ describe('the queue of verifications', () => {
     expect(await again).toBe('a99');
   });
 
-  it('refuses all requests that share a verification when it is pushed out', async () => {
+  it('refuses all requests that share an evicted verification', async () => {
     const stand = new Stand();
     void stand.startAll('x1', 'x2', 'a1');
     const shared = [stand.start('a2', 'a1'), stand.start('a3', 'a1')];
@@ -154,7 +154,7 @@ describe('the queue of verifications', () => {
     await stand.endAll();
   });
 
-  it('gives the slot on when the work fails', async () => {
+  it('frees its slot when the work fails', async () => {
     const { queue, failures } = new Stand();
     failures.set('a', 1);
     const failing = queue.run({ address: 'a', credential: '1' }, () => Promise.reject(new Error('out of memory')));

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SECURITY_FIELDS } from '../../../src/monitor/security-fields.ts';
+import { SECURITY_FIELDS } from '../../../src/monitor/send.ts';
 import { type SidecarProcess, startSidecarProcess } from '../../system/sidecar-process.ts';
 import { complaintsAbout } from './checked-answers.ts';
 import { type RecordedAnswer, RecordedAnswers } from './recorded-answers.ts';
@@ -115,7 +115,7 @@ async function exchange(port: number, request: string): Promise<string> {
   return text;
 }
 
-it('is in every process: whoever sets NODE_OPTIONS for one keeps what is there', () => {
+it('every test that sets NODE_OPTIONS for a process keeps the recorder that is loaded by it', () => {
   const root = path.join(import.meta.dirname, '../..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.ts$/.test(file));
   // The bench and the chaos runs are no tests of this suite.
@@ -145,7 +145,7 @@ describe('the record of answers', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('holds every answer of another process, to whoever asks however', async () => {
+  it('holds every answer of another process, for every kind of client', async () => {
     const port = Number(sidecar.monitor.split(':').at(-1));
     const end = 'Host: localhost\r\nConnection: close\r\n\r\n';
     const asked: readonly (readonly [string, string | undefined, number])[] = [
@@ -174,7 +174,7 @@ describe('the record of answers', () => {
     expect(answers[3]?.content.toString('utf8')).toContain('"sessions.active"');
   });
 
-  it('holds an answer that somebody left before its end', async () => {
+  it('holds an answer whose client left before its end', async () => {
     const recorded = new RecordedAnswers(folder);
     const { port, host } = { port: Number(sidecar.monitor.split(':').at(-1)), host: '127.0.0.1' };
     const request = http.get({ host, port, path: '/livez' });

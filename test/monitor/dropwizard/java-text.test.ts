@@ -19,7 +19,7 @@ describe('toJavaDouble', () => {
     expect(Object.is(Number(toJavaDouble(value)), value)).toBe(true);
   });
 
-  it('quotes what JSON has no number for', () => {
+  it('quotes NaN and the infinities, which JSON does not have', () => {
     expect([Number.NaN, Infinity, -Infinity].map(toJavaDouble)).toEqual(['"NaN"', '"Infinity"', '"-Infinity"']);
   });
 
@@ -45,7 +45,7 @@ describe('toJavaInteger', () => {
     expect(written).toEqual(['0', '-5', '9007201402224640', '1000000000000000000000', '0']);
   });
 
-  it('quotes what JSON has no number for', () => {
+  it('quotes NaN and the infinities, which JSON does not have', () => {
     expect([Number.NaN, -Infinity].map(toJavaInteger)).toEqual(['"NaN"', '"-Infinity"']);
   });
 });

@@ -79,7 +79,7 @@ describe('renderMetrics', () => {
     }
   }
 
-  it('writes what release 4.2.28 writes, version included', () => {
+  it('writes the same bytes as release 4.2.28 of the library', () => {
     const sample = readFixture('registry-demo-4.2.28.pretty.json');
     expect(sample).toContain('"version" : "4.0.0"');
     const expected = reduced(sample, true, FOREIGN_GAUGES['registry-demo-4.2.28']);
@@ -87,7 +87,7 @@ describe('renderMetrics', () => {
     expect(textOf(metricsOfSample(expected), { pretty: true, durationUnit })).toBe(expected);
   });
 
-  it('writes a gauge that throws as an error, and the others as ever', () => {
+  it('writes the error of a gauge that throws, and all other metrics', () => {
     const broken: Gauge = {
       type: 'integer',
       read: () => {
@@ -141,7 +141,7 @@ describe('renderMetrics', () => {
     expect(reads).toBe(2_000);
   });
 
-  it('writes the union of several sets as it would write one with the metrics of all', () => {
+  it('writes several sets like one set that has all of their metrics', () => {
     const setOf = (prefix: string, from: number, to: number): MetricSet => ({
       ...emptyMetricSet,
       counters: new Map(Array.from({ length: to - from }, (_, i) => [`${prefix}${from + i}`, { count: from + i }])),
@@ -160,7 +160,7 @@ describe('renderMetrics', () => {
     }
   });
 
-  it('writes a metric once that is in several sets, and refuses two of one name', () => {
+  it('writes a metric of several sets once, and refuses two metrics of one name', () => {
     const shared = { count: 1 };
     const one = { ...emptyMetricSet, counters: new Map([['c', shared]]) };
     const same = {
@@ -175,7 +175,7 @@ describe('renderMetrics', () => {
     expect(() => unionText([one, other])).toThrow('two metrics are called c');
   });
 
-  it('keeps what gets a name meanwhile for the next document', () => {
+  it('leaves a name that is added meanwhile to the next document', () => {
     const counters = new Map(Array.from({ length: 600 }, (_, i) => [`c${i}`, { count: i }]));
     const renderer = new MetricsRenderer();
     let text = '';

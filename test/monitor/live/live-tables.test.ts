@@ -2,13 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
 import { History } from '../../../src/measure/history/history.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { Guard } from '../../../src/monitor/guard.ts';
 import { HostCheck } from '../../../src/monitor/host-check.ts';
 import { renderLive } from '../../../src/monitor/live/live-document.ts';
 import { Monitor } from '../../../src/monitor/monitor.ts';
-import type { Monitored, MonitoredJvm } from '../../../src/monitor/monitored.ts';
-import type { LiveSession } from '../../../src/monitor/monitored-live.ts';
+import type { LiveSession, Monitored, MonitoredJvm } from '../../../src/monitor/monitored.ts';
 import { available, createSources } from '../../measure/history/sources.ts';
 import { createPlant } from '../prometheus/plant.ts';
 import { createWork, longestTurn } from '../work.ts';
@@ -18,8 +16,7 @@ const OBJECTS = 10_000;
 const SESSIONS = 10_000;
 const MB = 1e6;
 
-initMetrics();
-const plant = createPlant();
+const plant = await createPlant();
 const sources = createSources();
 const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
 
@@ -110,20 +107,20 @@ describe('full tables', () => {
     expect(longestNs).toBeGreaterThan(0);
   });
 
-  it('are in turns no longer when all are asked for at the same time', async () => {
+  it('take no longer turns when all are requested at the same time', async () => {
     const longestNs = await longestTurn(work.clock, async () => {
       await Promise.all([...PATHS, '/live', ...PATHS].map((path) => text(path)));
     });
     expect(longestNs).toBeLessThan(2e6);
   });
 
-  it('are nothing for HEAD', async () => {
+  it('are not written for HEAD', async () => {
     const before = work.clock.ns;
     for (const path of PATHS) expect(await text(path, 'HEAD')).toBe('');
     expect(work.clock.ns).toBe(before);
   });
 
-  it('cost a step of the history less than 10 ms, those of the lines included', () => {
+  it('cost a step of the history less than 10 ms, including spark lines', () => {
     let longestNs = 0;
     for (let i = 0; i < 10; i += 1) {
       const before = work.clock.ns;
@@ -142,7 +139,7 @@ describe('the conditions in /live', () => {
     return JSON.parse([...renderLive(monitored, monitored.live, question)].join('')) as Record<string, unknown>;
   }
 
-  it('tell of a JVM since when it is read, and by what', () => {
+  it('show since when a JVM is read, and from which source', () => {
     const state = { ...available({}, Date.UTC(2026, 0, 31, 2, 14, 7)), source: 'hsperfdata+attach' };
     expect(liveOf(monitoredWith({ state, reads: 3, failures: 0 }))).toMatchObject({
       ...{ role: 'metrics', windowSeconds: 60 },
@@ -150,14 +147,14 @@ describe('the conditions in /live', () => {
     });
   });
 
-  it('tell of one that cannot be read since when, and why', () => {
+  it('show since when and why a JVM is unreadable', () => {
     const state = { kind: 'unavailable', reason: 'Gone.', sinceEpochMs: Date.UTC(2026, 0, 31, 2, 14, 7) } as const;
     expect(liveOf(monitoredWith({ state, reads: 3, failures: 1 }))).toMatchObject({
       jvm: { state: 'unavailable', source: null, since: '2026-01-31T02:14:07.000Z', reason: 'Gone.' },
     });
   });
 
-  it('give durations in four digits, and nothing for none', () => {
+  it('give durations with four digits, and null without calls', () => {
     const [first] = history.points('smartWeb', history.seq - 1);
     expect(first?.rpc.p50).toBeNull();
     const point = { ...first, rpc: { count: 1, errors: 0, p50: 0.000123456, p95: 1.23456, p99: 3_600 } };

@@ -5,21 +5,19 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { negotiateCoding } from '../../../src/monitor/accept-encoding.ts';
 import { Guard } from '../../../src/monitor/guard.ts';
 import { HostCheck } from '../../../src/monitor/host-check.ts';
 import { defaultFolders, PageFolder } from '../../../src/monitor/live/page-files.ts';
 import { Monitor } from '../../../src/monitor/monitor.ts';
-import { SECURITY_FIELDS } from '../../../src/monitor/security-fields.ts';
+import { SECURITY_FIELDS } from '../../../src/monitor/send.ts';
 import { Folder } from '../access/access-files.ts';
 import { createPlant } from '../prometheus/plant.ts';
 
 const HTML = '<!doctype html><title>d2-sidecar</title>';
 const SCRIPT = 'export const answer = 42;';
 
-initMetrics();
-const plant = createPlant();
+const plant = await createPlant();
 const folder = new Folder();
 const empty = new Folder();
 
@@ -78,7 +76,7 @@ function ask(target: string, headers: http.OutgoingHttpHeaders = {}, method = 'G
 }
 
 describe('the page', () => {
-  it('is at the root, with a policy of its own and all other security fields', async () => {
+  it('is served at the root, with its own policy and all other security fields', async () => {
     const { status, headers, body } = await ask('/');
     expect([status, body.toString()]).toEqual([200, HTML]);
     expect(headers).toMatchObject({
@@ -92,7 +90,7 @@ describe('the page', () => {
     });
   });
 
-  it('has its files beside it, as what they are', async () => {
+  it('has its files under /page/, with their media types', async () => {
     for (const [file, type] of [
       ['page.js', 'text/javascript; charset=utf-8'],
       ['page.css', 'text/css; charset=utf-8'],
@@ -136,12 +134,12 @@ describe('the page', () => {
     expect(headers['content-length']).toBe(String(body.length));
   });
 
-  it('is sent plain where the build left nothing else', async () => {
+  it('is sent plain if the build has no compressed files', async () => {
     const { headers, body } = await ask('/page/page.css', { 'accept-encoding': 'br, gzip' });
     expect([headers['content-encoding'], body.toString()]).toEqual([undefined, 'body { margin: 0 }']);
   });
 
-  it('is not sent again to who has it, in each coding by a tag of its own', async () => {
+  it('is not sent again to a client that has it, with a tag for each coding', async () => {
     const tags = new Set<string>();
     for (const accepted of ['br', 'gzip', 'identity']) {
       const etag = (await ask('/page/page.js', { 'accept-encoding': accepted })).headers.etag ?? '';
@@ -167,14 +165,14 @@ describe('the page', () => {
     }
   });
 
-  it('takes nothing but GET and HEAD', async () => {
+  it('accepts only GET and HEAD', async () => {
     for (const target of ['/', '/page/page.js']) {
       const { status, headers } = await ask(target, {}, 'POST');
       expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
     }
   });
 
-  it('stays what it was when it was first asked for', async () => {
+  it('stays as it was at the first request', async () => {
     const copy = new Folder();
     for (const name of ['index.html', 'page.js', 'page.css']) copy.write(name, name);
     const other = monitorOf(new PageFolder([copy.path]));
@@ -187,7 +185,7 @@ describe('the page', () => {
 });
 
 describe('without a built page', () => {
-  it('is 503 with what to do, until there is one', async () => {
+  it('gets 503 with advice until it is built', async () => {
     const late = new Folder();
     const other = monitorOf(new PageFolder([path.join(late.path, 'nowhere'), late.path]));
     const { port: at } = await other.listen({ host: '127.0.0.1', port: 0 });
@@ -206,7 +204,7 @@ describe('without a built page', () => {
     late.remove();
   });
 
-  it('is looked for beside the program, beside its parts, and where the sources are built to, but not among the sources', async () => {
+  it('is searched beside the program, beside its chunks, and in the build folder, but not among the sources', async () => {
     const root = path.resolve(import.meta.dirname, '../../..');
     expect(defaultFolders().map((one) => path.relative(root, one))).toEqual([
       'src/monitor/live/page',
@@ -242,7 +240,7 @@ describe('a coding', () => {
     expect(negotiateCoding(field)).toBe(coding);
   });
 
-  it('is one that there is', () => {
+  it('is one of those that exist', () => {
     expect(negotiateCoding('br, gzip', ['gzip'])).toBe('gzip');
     expect(negotiateCoding('br', [])).toBeUndefined();
   });

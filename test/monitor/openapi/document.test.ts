@@ -3,6 +3,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_STEPS, STEP_SECONDS } from '../../../src/measure/history/columns.ts';
+import { MARK_KINDS } from '../../../src/measure/history/marks.ts';
+import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../../src/measure/history/spark-lines.ts';
 import { createDocument, type DocumentOptions } from '../../../src/monitor/openapi/document.ts';
 import { type Stand, startStand } from '../../wire/stand.ts';
 
@@ -24,15 +27,15 @@ interface Document {
   readonly info: { readonly version: string };
   readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
   readonly components: {
+    readonly schemas: Readonly<Record<string, unknown>>;
     readonly parameters: Readonly<Record<string, { readonly name: string; readonly in: string }>>;
     readonly responses: Readonly<Record<string, { readonly content: Content }>>;
     readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
   };
 }
 
-const OPTIONS: DocumentOptions = {
-  ...{ version: '1.2.3', applications: ['smartWeb'], windowMs: 300_000, durationUnit: 'seconds' },
-};
+const OPTIONS: DocumentOptions = { version: '1.2.3', applications: ['smartWeb'] };
+const FILE = 'src/monitor/openapi/openapi.yaml';
 
 function parsed(options: Partial<DocumentOptions> = {}): Document {
   return JSON.parse(createDocument({ ...OPTIONS, ...options })) as Document;
@@ -74,7 +77,11 @@ describe('the OpenAPI document', () => {
   it('describes every route, and nothing else', () => {
     expect(routes.length).toBeGreaterThan(17);
     const described = Object.keys(parsed().paths).map(nameless);
-    expect(described.sort()).toEqual(routes.map(({ url }) => nameless(toTemplate(url))).sort());
+    const routed = routes.map(({ url }) => nameless(toTemplate(url)));
+    const without = routed.filter((path) => !described.includes(path));
+    expect(without, `describe these routes in ${FILE}, in "paths"`).toEqual([]);
+    const unknown = described.filter((path) => !routed.includes(path));
+    expect(unknown, `${FILE} describes paths that have no route`).toEqual([]);
   });
 
   it('names the role that each route needs', () => {
@@ -83,7 +90,7 @@ describe('the OpenAPI document', () => {
     for (const { url, access } of routes) {
       const security = byPath.get(nameless(toTemplate(url)));
       const expected = ['basic', 'bearer', 'certificate'].map((scheme) => ({ [scheme]: [access] }));
-      expect([url, security]).toEqual([url, access === 'open' ? [] : expected]);
+      expect(security, `"security" of ${url} in ${FILE}`).toEqual(access === 'open' ? [] : expected);
     }
   });
 
@@ -96,7 +103,7 @@ describe('the OpenAPI document', () => {
     expect(response.headers.get('content-type')).toBe('application/json');
   });
 
-  it('refers to nothing that is not there', () => {
+  it('has no dangling reference', () => {
     const document = parsed();
     const references = JSON.stringify(document).match(/"\$ref":"#[^"]*"/g) ?? [];
     expect(references.length).toBeGreaterThan(100);
@@ -107,7 +114,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has a parameter for each part of a path that is one', () => {
+  it('describes each parameter of a path', () => {
     const { paths, components } = parsed();
     for (const [path, { get }] of Object.entries(paths)) {
       const named = (get.parameters ?? []).map(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? '']);
@@ -116,7 +123,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has each application under its own base, and an id for each operation', () => {
+  it('describes each application under its own base, with unique operation ids', () => {
     const { paths } = parsed({ applications: ['smartWeb', 'a/b:c', ''] });
     const bases = ['/smartWeb', '/a/b:c', ''].map((base) => `${base}/api/rest/v0/admin/metrics/jvm`);
     expect(Object.keys(paths)).toEqual(expect.arrayContaining(bases));
@@ -125,15 +132,30 @@ describe('the OpenAPI document', () => {
     expect(ids).toEqual(expect.arrayContaining(['jvm', 'jvm2', 'jvm3']));
   });
 
-  it('has examples with the unit of the configuration, and with their fractions', () => {
-    expect(createDocument(OPTIONS)).toMatch(/"p50":0\.\d+/);
-    const inMs = createDocument({ ...OPTIONS, durationUnit: 'milliseconds' });
-    expect(inMs).toContain('"duration_units":"milliseconds"');
-    expect(inMs).not.toContain('"duration_units":"seconds"');
-    expect(inMs).toMatch(/"max":92\.0,/);
+  it('writes the durations and rates of its examples with a fraction, as the answers do', () => {
+    const text = createDocument(OPTIONS);
+    expect(text).toMatch(/"p50":0\.\d+/);
+    expect(text).not.toMatch(/"(?:\w+_rate|p\d+|stddev|mean|min|max)":\d+[,}]/);
   });
 
-  it('has examples of every answer, all of which fit their schemas', () => {
+  it('has the bounds of the history', () => {
+    const { LivePoint, LiveApplication, LiveCalls, Live } = parsed().components.schemas;
+    expect(LivePoint).toMatchObject({
+      properties: { seconds: { description: expect.stringContaining(`: ${STEP_SECONDS},`) } },
+    });
+    const history = { stepSeconds: { const: STEP_SECONDS }, points: { maxItems: MAX_STEPS } };
+    expect(LiveApplication).toMatchObject({ properties: { history: { properties: history } } });
+    expect(LiveCalls).toMatchObject({
+      properties: {
+        sparkPoints: { const: SPARK_POINTS },
+        sparkStepSeconds: { const: STEPS_PER_SPARK_POINT * STEP_SECONDS },
+        rows: { items: { minItems: 7 + SPARK_POINTS, maxItems: 7 + SPARK_POINTS } },
+      },
+    });
+    expect(Live).toMatchObject({ properties: { marks: { items: { properties: { kind: { enum: MARK_KINDS } } } } } });
+  });
+
+  it('has only examples that fit their schemas, and uses each of them', () => {
     const document = parsed();
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
@@ -143,7 +165,7 @@ describe('the OpenAPI document', () => {
     const contents = answers.flatMap((answer) => ('$ref' in answer ? [] : Object.values(answer.content)));
     const used = new Set<string>();
     for (const { schema, examples = {} } of contents) {
-      // Of files nothing is said but their media type.
+      // Of the page's files, only the media type is described.
       if (schema === undefined) continue;
       const validate = ajv.compile({ $ref: `document${schema.$ref}` });
       for (const name of Object.keys(examples)) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { counter, gauge, histogram, info, summary, type Table, toTable } from '../../../src/base/metric-description.ts';
 import { DurationBuckets, toBounds } from '../../../src/metrics/duration-buckets.ts';
 import {
   type ExpositionFormat,
@@ -6,7 +7,6 @@ import {
   toLabelValue,
   toNumber,
 } from '../../../src/monitor/prometheus/exposition.ts';
-import { labelled, single, type Table } from '../../../src/monitor/prometheus/table.ts';
 
 function textOf(tables: readonly Table[], format: ExpositionFormat = 'text'): string {
   return [...renderTables(tables, format)].join('');
@@ -16,32 +16,18 @@ function smallTables(): readonly Table[] {
   const buckets = new DurationBuckets(toBounds([0.0025, 1, 60]));
   buckets.add(2e6);
   buckets.add(3e9);
+  const both = { count: 2, sum: 0.5 };
   return [
-    single('counter', 'a_total', 'Things.', () => 3),
-    single('gauge', 'b_bytes', 'Bytes.', () => 1.5),
-    single('gauge', 'absent', 'Nothing.', () => undefined),
-    labelled({ type: 'counter', name: 'c_total', help: 'By kind.', label: 'kind' }, () => ({ x: 1, y: 0 })),
-    labelled({ type: 'gauge', name: 'd', help: 'By map.', label: 'of' }, () => new Map([['m', 2]])),
-    {
-      ...{ name: 'e_seconds', type: 'histogram', help: 'Durations.', labels: ['name'] },
-      samples: () => [{ labels: ['n'], value: buckets }],
-    },
-    {
-      ...{ name: 'f_seconds', type: 'histogram', help: 'Without labels.', labels: [] },
-      samples: () => [{ labels: [], value: new DurationBuckets(toBounds([1])) }],
-    },
-    {
-      ...{ name: 'g_seconds', type: 'summary', help: 'Sums.', labels: ['gc'] },
-      samples: () => [
-        { labels: ['both'], value: { count: 2, sum: 0.5 } },
-        { labels: ['half'], value: { count: 7 } },
-      ],
-    },
-    {
-      ...{ name: 'h_info', type: 'info', help: 'About.', labels: ['v'] },
-      samples: () => [{ labels: ['1'], value: 1 }],
-    },
-  ];
+    counter('a_total', 'Things.', () => 3),
+    gauge('b_bytes', 'Bytes.', () => 1.5),
+    gauge('absent', 'Nothing.', () => undefined),
+    counter('c_total', 'By kind.', () => ({ x: 1, y: 0 }), 'kind'),
+    gauge('d', 'By map.', () => new Map([['m', 2]]), 'of'),
+    histogram('e_seconds', 'Durations.', () => ({ n: buckets }), 'name'),
+    histogram('f_seconds', 'Without labels.', () => new DurationBuckets(toBounds([1]))),
+    summary('g_seconds', 'Sums.', () => ({ both, half: { count: 7 }, none: undefined }), 'gc'),
+    info('h_info', 'About.', () => ({ '1': { '2': 1 } }), 'v', 'w'),
+  ].map((description) => toTable(description, {}));
 }
 
 const SAMPLES = {
@@ -86,7 +72,7 @@ ${SAMPLES.f}# HELP g_seconds Sums.
 # TYPE g_seconds summary
 ${SAMPLES.g}# HELP h_info About.
 # TYPE h_info gauge
-h_info{v="1"} 1
+h_info{v="1",w="2"} 1
 `);
   });
 
@@ -112,27 +98,25 @@ ${SAMPLES.f}# HELP g_seconds Sums.
 # TYPE g_seconds summary
 ${SAMPLES.g}# HELP h About.
 # TYPE h info
-h_info{v="1"} 1
+h_info{v="1",w="2"} 1
 # EOF
 `);
   });
 
-  it('writes nothing, or only the end, of nothing', () => {
+  it('writes an empty text, or only the end mark, without tables', () => {
     expect(textOf([])).toBe('');
     expect(textOf([], 'openmetrics')).toBe('# EOF\n');
   });
 
-  it('takes a few numbers for each piece', () => {
+  it('reads at most eight numbers for each piece', () => {
     let taken = 0;
-    const large: Table = {
-      ...{ name: 'a', type: 'gauge', help: 'Large.', labels: ['i'] },
-      *samples() {
-        for (let i = 0; i < 10_000; i += 1) {
-          taken += 1;
-          yield { labels: [`name ${i}`], value: i };
-        }
-      },
+    const numbers = function* () {
+      for (let i = 0; i < 10_000; i += 1) {
+        taken += 1;
+        yield [`name ${i}`, i] as const;
+      }
     };
+    const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
     let before = 0;
     for (const piece of renderTables([large], 'text')) {
       expect(taken - before).toBeLessThanOrEqual(8);
@@ -142,12 +126,10 @@ h_info{v="1"} 1
     expect(taken).toBe(10_000);
   });
 
-  it('takes one histogram for each piece', () => {
+  it('reads one histogram for each piece', () => {
     const durations = new DurationBuckets(toBounds([1]));
-    const table: Table = {
-      ...{ name: 'h', type: 'histogram', help: 'Durations.', labels: ['i'] },
-      samples: () => Array.from({ length: 20 }, (_, i) => ({ labels: [`${i}`], value: durations })),
-    };
+    const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
+    const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
     expect([...renderTables([table], 'text')]).toHaveLength(20);
   });
 });

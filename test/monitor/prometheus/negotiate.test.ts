@@ -14,23 +14,23 @@ describe('negotiate', () => {
       `${OPENMETRICS};version=1.0.0;escaping=allow-utf-8;q=0.5,${OPENMETRICS};version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1`,
     ],
     ['a name without a version', OPENMETRICS],
-    ['any letter case, blanks and quotes', `Application/OpenMetrics-Text ; VERSION="1.0.0" ; q=1`],
-    ['the same wish for both', `text/plain;q=0.5, ${OPENMETRICS};q=0.5`],
-  ])('gives OpenMetrics to %s', (_who, accept) => {
+    ['other letter case, blanks and quotes', `Application/OpenMetrics-Text ; VERSION="1.0.0" ; q=1`],
+    ['equal weights for both', `text/plain;q=0.5, ${OPENMETRICS};q=0.5`],
+  ])('answers OpenMetrics to %s', (_who, accept) => {
     expect(negotiate(accept)).toBe('openmetrics');
   });
 
   it.each([
-    ['nobody in particular', undefined],
+    ['a request without Accept', undefined],
     ['an empty field', ''],
     ['curl', '*/*'],
     ['a browser', 'text/html,application/xhtml+xml,*/*;q=0.8'],
-    ['who prefers text', `${OPENMETRICS};q=0.4,text/plain;version=0.0.4;q=0.5`],
-    ['who refuses OpenMetrics', `${OPENMETRICS};q=0`],
-    ['who only knows another version', `${OPENMETRICS};version=2.0.0`],
-    ['a weight that is none', `${OPENMETRICS};q=high`],
-    ['who takes neither', 'application/json'],
-  ])('gives text to %s', (_who, accept) => {
+    ['a higher weight for text', `${OPENMETRICS};q=0.4,text/plain;version=0.0.4;q=0.5`],
+    ['weight 0 for OpenMetrics', `${OPENMETRICS};q=0`],
+    ['another version of OpenMetrics', `${OPENMETRICS};version=2.0.0`],
+    ['an unreadable weight', `${OPENMETRICS};q=high`],
+    ['a request for neither format', 'application/json'],
+  ])('answers text to %s', (_who, accept) => {
     expect(negotiate(accept)).toBe('text');
   });
 });

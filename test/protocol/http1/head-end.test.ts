@@ -20,7 +20,7 @@ describe('the end of a head', () => {
     }
   });
 
-  it('is not looked for behind the bytes that were read', () => {
+  it('is not searched past the bytes that were read', () => {
     const bytes = Buffer.from('abcd\r\n\r\n', 'latin1');
     expect(findHeadEnd(bytes, 0, 8)).toBe(8);
     expect(findHeadEnd(bytes, 0, 7)).toBe(-1);

@@ -19,7 +19,7 @@ const CHUNKS = '3;a="4\\r";b\r\nabc\r\n00B\r\n0\r\n\r\n0\r\n\r\n\xff\r\n1\r\n!\r
 const PAYLOAD = 'abc0\r\n\r\n0\r\n\r\n\xff!';
 
 describe('PayloadReader', () => {
-  it('gives what has no framing of its own as it is', () => {
+  it('gives a body without chunks unchanged', () => {
     expect(payloadsOf(lengthFraming(6), 'abc', 'def')).toEqual(['abc', 'def']);
     expect(payloadsOf(UNTIL_CLOSE, '1\r\na\r\n', '0\r\n\r\n')).toEqual(['1\r\na\r\n', '0\r\n\r\n']);
   });
@@ -32,7 +32,7 @@ describe('PayloadReader', () => {
     expect(payloadsOf(CHUNKED, CHUNKS)).toEqual(['abc', '0\r\n\r\n0\r\n\r\n\xff', '!']);
   });
 
-  it('takes the framing away wherever the bytes are divided, once or everywhere', () => {
+  it('removes the framing wherever the bytes are divided', () => {
     for (let split = 0; split <= CHUNKS.length; split += 1) {
       const payloads = payloadsOf(CHUNKED, CHUNKS.slice(0, split), CHUNKS.slice(split));
       expect(payloads).not.toContain('');
@@ -41,7 +41,7 @@ describe('PayloadReader', () => {
     expect(payloadsOf(CHUNKED, ...CHUNKS)).toEqual([...PAYLOAD]);
   });
 
-  it('gives views of what it has read, not copies', () => {
+  it('gives views of the bytes, not copies', () => {
     const bytes = Buffer.from(CHUNKS, 'latin1');
     const views: Buffer[] = [];
     new PayloadReader(CHUNKED, MAX_TRAILER_BYTES, (view) => views.push(view)).read(bytes, 0, bytes.length);

@@ -14,7 +14,7 @@ describe('a head without its upgrade', () => {
     expect(withoutUpgrade(head)).toBe('GET / HTTP/1.1\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\r\n');
   });
 
-  it('is byte for byte the same when there was nothing to take away', () => {
+  it('is byte for byte the same without an upgrade', () => {
     const head =
       'GET /upgrade: HTTP/1.1\r\nHost: a\r\nConnection:keep-alive ,x\r\nX-Upgrade: \xe9 \r\nUpgrade-Insecure-Requests: 1\r\n\r\n';
     expect(withoutUpgrade(head)).toBe(head);

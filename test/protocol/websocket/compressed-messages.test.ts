@@ -1,7 +1,7 @@
 import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../../src/protocol/websocket/frame-head.ts';
 import {
   compressed,
   deflated,
@@ -88,7 +88,7 @@ describe('a compressed message', () => {
     expect(listener.texts[1]).toBe(first.toString('latin1', 0, 258));
   });
 
-  it('may be binary: it is not told, but later ones may refer to it', async () => {
+  it('may be binary: it is not reported, but later ones may refer to it', async () => {
     const [first, second] = (await deflatedTogether(['said before, said before', 'said before again'])) as [
       Buffer,
       Buffer,
@@ -133,7 +133,7 @@ describe('a compressed message', () => {
     }
   });
 
-  it('may consist of several streams, each ended by BFINAL, with or without an empty block behind', () => {
+  it('may consist of several streams, each ended by BFINAL, with or without an empty block after it', () => {
     const streams = [deflatedFinal('one '), deflatedFinal('two '), deflatedFinal('three')];
     for (const end of ['', '00']) {
       const payload = Buffer.concat([...streams, hex(end)]);
@@ -172,7 +172,7 @@ describe('a compressed message', () => {
   });
 });
 
-describe('what does not inflate', () => {
+describe('a message that does not inflate', () => {
   const wrong: Readonly<Record<string, Buffer>> = {
     'a block of the reserved type': Buffer.from([0x07, 0x00]),
     'a block that is cut off': deflated('Hello, Hello, Hello').subarray(0, 6),
@@ -226,7 +226,7 @@ describe('what does not inflate', () => {
 });
 
 describe('the window', () => {
-  it('is held only with context takeover, and is no larger than what was said', () => {
+  it('is held only with context takeover, and is no larger than the messages', () => {
     const without = new Listener(NO_TAKEOVER).push(compressed(deflated('x'.repeat(60_000))));
     expect(without.reader.heldBytes).toBe(0);
     const withIt = new Listener(TAKEOVER).push(compressed(deflated('Hello')));
@@ -238,7 +238,7 @@ describe('the window', () => {
     expect([withIt.reader.heldBytes, withIt.budget.usedBytes]).toEqual([0, 0]);
   });
 
-  it('that no memory is left for ends the reading after the message that it was for', () => {
+  it('without memory ends the reading after the current message', () => {
     const budget = new MemoryBudget(2_048);
     const first = new Listener({ ...TAKEOVER, budget }).push(compressed(deflated('Hello')));
     const second = new Listener({ ...TAKEOVER, budget }).push(compressed(deflated('Hello')), compressed(deflated('x')));

@@ -51,13 +51,13 @@ describe('a body', () => {
     expect(decodeContent(compress(BODY), 'zstd', 100)).toBeUndefined();
   });
 
-  it.skipIf('zstdCompressSync' in zlib)('in zstd is not read where this Node cannot', () => {
+  it.skipIf('zstdCompressSync' in zlib)('in zstd is not read on a Node without zstd', () => {
     expect(decodeContent(BODY, 'zstd', LIMIT)).toBeUndefined();
   });
 });
 
-describe('undefined is the answer to', () => {
-  it('codings that are not known, also names that every object has', () => {
+describe('decodeContent returns undefined for', () => {
+  it('unknown codings, also names of Object.prototype', () => {
     for (const coding of ['compress', 'gzip, aes128gcm', 'constructor', '__proto__', 'gzip;q=1', 'gzip br']) {
       expect(decodeContent(zlib.gzipSync(BODY), coding, LIMIT), coding).toBeUndefined();
     }
@@ -68,7 +68,7 @@ describe('undefined is the answer to', () => {
     expect(decodeContent(zlib.brotliCompressSync(zlib.gzipSync(BODY)), 'gzip, br', LIMIT)).toBeUndefined();
   });
 
-  it('what is broken or cut off', () => {
+  it('broken or truncated content', () => {
     for (const [coding, bytes] of [
       ['gzip', zlib.gzipSync(BODY)],
       ['deflate', zlib.deflateSync(BODY)],
@@ -95,7 +95,7 @@ describe('undefined is the answer to', () => {
     }
   });
 
-  it('what is larger than the limit by one byte', () => {
+  it('content that exceeds the limit by one byte', () => {
     const zeros = Buffer.alloc(50_000);
     for (const [coding, bytes] of [
       ['gzip', zlib.gzipSync(zeros)],
@@ -107,7 +107,7 @@ describe('undefined is the answer to', () => {
     }
   });
 
-  it('what holds more than 64 KiB, and more than a hundred times of what was sent', () => {
+  it('content above 64 KiB that is more than a hundred times the sent bytes', () => {
     const ofLength = (length: number) => zlib.gzipSync(Buffer.alloc(length));
     const bytes = ofLength(60_000);
     expect(decodeContent(bytes, 'gzip', 1_000_000)).toHaveLength(60_000);

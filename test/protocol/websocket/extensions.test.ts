@@ -15,7 +15,7 @@ describe('what a 101 agreed on', () => {
     expect(parseExtensions(['', 'permessage-deflate'])).toEqual({ deflate: { client: FULL, upstream: FULL } });
   });
 
-  it('is compression of each direction by itself', () => {
+  it('is compression for each direction separately', () => {
     expect(parseExtensions(['permessage-deflate; client_no_context_takeover; server_max_window_bits=10'])).toEqual({
       deflate: {
         client: { contextTakeover: false, windowBits: 15 },

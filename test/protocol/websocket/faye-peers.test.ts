@@ -19,7 +19,7 @@ function publishedIn(texts: readonly string[]): unknown[] {
   return messages.flatMap(({ channel, data }) => (channel === CHANNEL && data !== undefined ? [data] : []));
 }
 
-it('reads what a faye client and a faye server say to each other, uncompressed', async () => {
+it('reads the messages of a faye client and a faye server, uncompressed', async () => {
   const server = createServer();
   const bayeux = new faye.NodeAdapter({ mount: '/faye', timeout: 10 });
   bayeux.attach(server);

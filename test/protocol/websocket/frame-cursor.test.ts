@@ -45,7 +45,7 @@ describe('a cursor over frames', () => {
     expect(gaps(Buffer.concat(frames), size, from)).toEqual(ends);
   });
 
-  it('stops in front of a close frame, and at none that only looks like one', () => {
+  it('stops before a close frame, and only there', () => {
     const before = Buffer.concat([frame(1, 300), frame(2, 5)]);
     const cursor = new FrameCursor('upstream');
     const bytes = Buffer.concat([before, closeFrame(1000), frame(1, 3)]);
@@ -71,7 +71,7 @@ describe('a cursor over frames', () => {
 });
 
 describe('a close frame', () => {
-  it('is two bytes of status, for a client as it is and for an upstream behind a mask', () => {
+  it('has two bytes of status, masked for an upstream only', () => {
     expect(closeFrame(GOING_AWAY)).toEqual(Buffer.from([0x88, 2, 0x03, 0xe9]));
     const masked = maskedCloseFrame(GOING_AWAY);
     expect([masked.length, masked[0], masked[1]]).toEqual([8, 0x88, 0x82]);
@@ -84,7 +84,7 @@ describe('a close frame', () => {
     expect(masks.size).toBeGreaterThan(10);
   });
 
-  it.each(['client', 'upstream'] as const)('is understood by the reader of messages from the %s', (from) => {
+  it.each(['client', 'upstream'] as const)('is read as a close frame from the %s', (from) => {
     let closes = 0;
     const options = {
       from,

@@ -3,7 +3,7 @@ import { DirectionRate, FrameRate } from '../../../src/protocol/websocket/frame-
 import { ManualClock } from '../../measure/record/manual-clock.ts';
 import { compressed, deflated, Listener, text, WITH_TAKEOVER } from './frames.ts';
 
-it('limits nobody below the total, and past it those who send far more than others', () => {
+it('limits no direction below the total, and above it only the fastest', () => {
   const clock = new ManualClock();
   const rate = new FrameRate(clock, { all: 1_000, ofOne: 100 });
   const [fast, slow] = [new DirectionRate(), new DirectionRate()];
@@ -25,7 +25,7 @@ it('a direction that is too fast is read no further, and the others are', () => 
   expect([calm.texts.length, calm.reader.isUnread]).toEqual([10, false]);
 });
 
-it('a read with thousands of tiny frames is none of Bayeux: its direction is read no further', () => {
+it('a read with thousands of tiny frames ends the reading of its direction', () => {
   const frameRate = new FrameRate(new ManualClock(), { all: 50_000, ofOne: 20_000 });
   const of = (count: number, payload: string) => {
     const listener = new Listener({ frameRate });
@@ -41,7 +41,7 @@ it('a read with thousands of tiny frames is none of Bayeux: its direction is rea
   expect(of(5_000, '[{"channel":"/meta/connect"}]').texts).toHaveLength(5_000);
 });
 
-it('a message for which there is no room to wait is passed over, and the next is read', () => {
+it('a message without room to wait is skipped, and the next is read', () => {
   let hasRoom = false;
   const listener = new Listener({ hasRoom: () => hasRoom });
   listener.push(text('lost'), text('lost, too'));
@@ -50,7 +50,7 @@ it('a message for which there is no room to wait is passed over, and the next is
   expect(listener.told).toEqual([{ unread: 'time' }, { unread: 'time' }, { text: 'read' }]);
 });
 
-it('where later messages refer to it, it ends the reading of its direction', () => {
+it('a skipped message that later ones refer to ends the reading of its direction', () => {
   let hasRoom = false;
   const listener = new Listener({ hasRoom: () => hasRoom, deflate: WITH_TAKEOVER });
   listener.push(compressed(deflated('lost')));

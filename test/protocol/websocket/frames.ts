@@ -1,6 +1,6 @@
 import { constants, deflateRawSync, type ZlibOptions } from 'node:zlib';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../../src/protocol/websocket/frame-head.ts';
 import {
   type MessageReaderOptions,
   type UnreadReason,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../../src/protocol/websocket/frame-head.ts';
 import { WebSocketMessageReader } from '../../../src/protocol/websocket/message-reader.ts';
 import { clientText, compressed, deflated, frame, Listener, MASK, text, told, WITHOUT_TAKEOVER } from './frames.ts';
 
@@ -95,7 +95,7 @@ describe('messages', () => {
 describe('a message that is too large', () => {
   const options = { maxMessageBytes: 10 };
 
-  it('is told as soon as its frame begins, and lost alone', () => {
+  it('is reported as soon as its frame begins, and lost alone', () => {
     const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
     expect(listener.told).toEqual([{ unread: 'too-large' }]);
     listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
@@ -168,7 +168,7 @@ it('reads a length of 2^53 - 1 as too large, not as broken', () => {
 });
 
 describe('memory', () => {
-  it('is held for what has come only, when much is announced', () => {
+  it('is held for the bytes that have come, not for the announced ones', () => {
     const listener = new Listener().push(text('x', { announced: 900_000n }));
     expect(listener.reader.heldBytes).toBeLessThan(1_000);
     expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);

@@ -27,7 +27,7 @@ function expectHeard(listener: Listener, utterances: readonly Utterance[], about
 
 const TAKEOVERS = [true, false].flatMap((client) => [true, false].map((upstream) => ({ client, upstream })));
 
-describe('what the ws package says to itself', () => {
+describe('traffic between two ends of the ws package', () => {
   for (const { client, upstream } of TAKEOVERS) {
     it(`is read whole, context takeover: client ${client}, upstream ${upstream}`, { timeout: 60_000 }, async () => {
       const random = new Random(Number(client) * 2 + Number(upstream) + 1);

@@ -27,7 +27,7 @@ it('shows the last bytes of all that was appended, however large the pieces', ()
   }
 });
 
-it('forgets what it is told to forget, and keeps the memory for what comes', () => {
+it('keeps its memory after clear', () => {
   const window = new SlidingWindow(1_024, new MemoryBudget());
   window.append(Buffer.from('before'));
   window.clear();

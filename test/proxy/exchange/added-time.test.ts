@@ -29,14 +29,14 @@ describe('the time added', () => {
     expect(reads()).toBe(4);
   });
 
-  it('meets each place among 64 writes of one turn', () => {
+  it('samples each of 64 places in a turn', () => {
     const { added } = setUp();
     const places = new Set<number>();
     for (let i = 0; i < 17 * 64; i += 1) if (added.sample(400) > 0) places.add(i % 64);
     expect(places.size).toBe(64);
   });
 
-  it('is told to the observer by direction; one that throws is counted and nothing else', () => {
+  it('is reported by direction; an observer that throws is only counted', () => {
     const told: unknown[] = [];
     const observer = {
       onBegin: silent,

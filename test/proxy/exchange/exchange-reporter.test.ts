@@ -107,18 +107,18 @@ const WHOLE = [
 ];
 
 describe('ExchangeReporter', () => {
-  it('tells an observer all of an exchange until its ending, and of its tunnel until it is closed', () => {
+  it('reports an exchange until its ending, and its tunnel until it is closed', () => {
     playAll(createReporter(ALL));
     expect(told).toEqual(WHOLE);
   });
 
-  it('asks nobody about a response that is not wanted', () => {
+  it('does not report a response that is not wanted', () => {
     const onBegin = () => tell('onBegin');
     playAll(createReporter({ ...ALL, onBegin }));
     expect(told).toEqual(['onBegin', 'onEnd']);
   });
 
-  it('does without an onResponse', () => {
+  it('works without an onResponse', () => {
     const { onBegin, onEnd } = ALL;
     const reporter = createReporter({ onBegin, onEnd });
     playAll(reporter);
@@ -158,7 +158,7 @@ describe('ExchangeReporter', () => {
     expect(JSON.stringify(logged)).not.toContain('secret');
   });
 
-  it('tells that a tunnel is over even when both its bytes and its closing fail', () => {
+  it('reports the end of a tunnel once when the observer throws at bytes and at the end', () => {
     failing.add('onUpstreamBytes').add('onClosed');
     const reporter = createReporter(ALL);
     playAll(reporter);

@@ -65,7 +65,7 @@ describe('a WebSocket that is let go', () => {
     expect(await letGo()).toEqual({ closed: 1, cut: 0 });
   });
 
-  it('gives the client 1001 whatever status the upstream answers with, and nothing behind it', async () => {
+  it('gives the client 1001 whatever status the upstream answers with, and nothing after it', async () => {
     await start(async (upstream) => {
       await upstream.take(MASKED_CLOSE);
       upstream.write(`${text('a')}\x88\x02\x03\xe8${text('too late')}`);
@@ -80,7 +80,7 @@ describe('a WebSocket that is let go', () => {
     expect(stand.upstreams[0]?.received).toBe('');
   });
 
-  it('passes the rest of a frame that the client has begun, and nothing behind it', async () => {
+  it('passes the rest of a frame that the client has begun, and nothing after it', async () => {
     let passed = '';
     await start(async (upstream) => {
       passed = await upstream.take('whole');
@@ -117,7 +117,7 @@ describe('a WebSocket that is let go', () => {
     await client.ended();
   });
 
-  it('tells the client all the same when the upstream does not answer, or ends without a word', async () => {
+  it('sends the client 1001 also when the upstream does not answer, or just ends', async () => {
     let count = 0;
     await start(async (upstream) => {
       count += 1;
@@ -135,7 +135,7 @@ describe('a WebSocket that is let go', () => {
     expect(await letGo()).toEqual({ closed: 2, cut: 0 });
   });
 
-  it('is cut where the upstream stays in the middle of a frame, so that nothing is read as part of it', async () => {
+  it('is cut when the upstream stops within a frame, since the close frame would become part of it', async () => {
     await start(async (upstream) => {
       upstream.write(text('never ends').slice(0, 5));
       await upstream.take(MASKED_CLOSE);
@@ -148,7 +148,7 @@ describe('a WebSocket that is let go', () => {
     expect(await letGo()).toEqual({ closed: 0, cut: 1 });
   });
 
-  it('is cut where a client does not answer', async () => {
+  it('is cut when the client does not answer', async () => {
     await start(async (upstream) => {
       await upstream.take(MASKED_CLOSE);
       upstream.write(GOING_AWAY);
@@ -160,7 +160,7 @@ describe('a WebSocket that is let go', () => {
     expect(await letGo()).toEqual({ closed: 0, cut: 1 });
   });
 
-  it('is cut without a frame where something else than frames is spoken', async () => {
+  it('is cut without a close frame when the bytes are no frames', async () => {
     await start(async (upstream) => {
       upstream.write('+OK ready\r\n');
     });
@@ -172,7 +172,7 @@ describe('a WebSocket that is let go', () => {
     expect(await letGo()).toEqual({ closed: 0, cut: 1 });
   });
 
-  it('is left to its ends where they are closing it themselves', async () => {
+  it('is left alone when its two ends are closing it', async () => {
     await start(async (upstream) => {
       await upstream.take(MASKED_CLOSE);
       upstream.write(text('got it'));
@@ -190,7 +190,7 @@ describe('a WebSocket that is let go', () => {
     expect(await letGo()).toMatchObject({ closed: 0 });
   });
 
-  it('loses none of a large message that is on its way to a client who reads slowly', async () => {
+  it('delivers a large message to a slow client completely', async () => {
     const size = 4 * 1024 * 1024;
     const head = Buffer.from([0x82, 127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((shift) => (size >>> shift) & 0xff)]);
     await start(async (upstream) => {

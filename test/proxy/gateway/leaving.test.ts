@@ -108,7 +108,7 @@ describe('a client that only ends its sending side', () => {
     await stand.allClosed();
   });
 
-  it('waits only so long', async () => {
+  it('is closed after halfClosedTimeoutMs', async () => {
     await start({ upstream: () => undefined, gateway: { halfClosedTimeoutMs: 30 } });
     const client = stand.client();
     client.end(GET);
@@ -119,7 +119,7 @@ describe('a client that only ends its sending side', () => {
 });
 
 describe('draining', () => {
-  it('ends connections behind an answer that says so, and none that is idle', async () => {
+  it('ends a connection after an answer with Connection: close, and no idle connection', async () => {
     await start({
       upstream: async (upstream) => {
         for (;;) {
@@ -150,7 +150,7 @@ describe('draining', () => {
     }
   });
 
-  it('keeps a connection behind an answer that had begun before, and so has not said that it is the last', async () => {
+  it('keeps a connection whose answer began before the drain, without Connection: close', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
@@ -172,7 +172,7 @@ describe('draining', () => {
     expect(client.received).toBe('ok');
   });
 
-  it('serves nothing behind an answer that has said that it is the last', async () => {
+  it('serves no request after an answer with Connection: close', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
@@ -211,7 +211,7 @@ describe('destroying', () => {
 });
 
 describe('an idle connection', () => {
-  it('is closed when its time has passed', async () => {
+  it('is closed after the idle timeout', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();

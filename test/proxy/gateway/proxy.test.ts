@@ -28,7 +28,7 @@ describe('http-proxy as it is loaded here', () => {
   });
 
   // Guard: the filter of webPasses (#1721).
-  it('has no pass that changes a request’s length', async () => {
+  it('has no pass that changes the length of a request', async () => {
     const { createProxy } = await import('../../../src/proxy/gateway/proxy.ts');
     const proxy = createProxy({ host: '127.0.0.1', port: 1 }) as unknown as { webPasses: { name: string }[] };
     expect(proxy.webPasses.map(({ name }) => name)).toEqual(['timeout', 'XHeaders', 'stream']);

@@ -94,7 +94,7 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
     expect(await lastAnswer('GET / HTTP/1.1\r\nHost: a\r\n')).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('is closed without a word when nothing of it has come', async () => {
+  it('is closed without an answer when no byte of it has come', async () => {
     await start({ gateway: { headTimeoutMs: 40 } });
     const client = stand.client();
     await client.ended();

@@ -126,7 +126,7 @@ describe('a request’s head', () => {
     );
   });
 
-  it('of HTTP/1.0 says in HTTP/1.1 what it means by leaving out', async () => {
+  it('of HTTP/1.0 gets the fields that HTTP/1.1 needs to say the same', async () => {
     await start({ upstream: answerAll });
     const head = 'GET /x HTTP/1.0\r\nX: 1\r\n\r\n';
     const client = stand.client(head);
@@ -297,7 +297,7 @@ describe('requests on one connection', () => {
     expect(stand.ended.map(({ exchange }) => exchange.request.target)).toEqual(['/a', '/b', '/c', '/d']);
   });
 
-  it('are refused beyond the number that may wait, behind the answers to the others', async () => {
+  it('are refused beyond MAX_WAITING, after the answers to the others', async () => {
     await start({ upstream: answerAll });
     const client = stand.client('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(400));
     await client.ended();

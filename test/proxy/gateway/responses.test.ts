@@ -284,7 +284,7 @@ describe('an upstream that gives no answer', () => {
     expect(stand.ended[0]?.exchange.status).toBe(0);
   };
 
-  it('since it refuses is told as 502, and the connection goes on', async () => {
+  it('because it refuses causes a 502, and the connection goes on', async () => {
     await start({ upstream: () => undefined });
     await stand.stopListening();
     const { head, body } = await problem({});
@@ -294,7 +294,7 @@ describe('an upstream that gives no answer', () => {
     expectFailure('D2S_ERR_UPSTREAM_REFUSED');
   });
 
-  it('is told to a client that is still sending, whose rest is dropped', async () => {
+  it('causes a 502 also while the client is sending; the rest of its request is dropped', async () => {
     await start({ upstream: () => undefined });
     await stand.stopListening();
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
@@ -304,7 +304,7 @@ describe('an upstream that gives no answer', () => {
     await stand.endings(2);
   });
 
-  it.each(['FIN', 'RST'])('but closes (%s) is told as 502', async (how) => {
+  it.each(['FIN', 'RST'])('but closes (%s) causes a 502', async (how) => {
     const { body } = await problem({
       upstream: async (upstream) => {
         await upstream.head();
@@ -338,7 +338,7 @@ describe('an upstream that gives no answer', () => {
     expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code } });
   });
 
-  it('in time is told as 504', async () => {
+  it('in time causes a 504', async () => {
     const { head, body } = await problem({ upstream: () => undefined, gateway: { responseTimeoutMs: 20 } });
     expect(head).toMatch(/^HTTP\/1\.1 504 Gateway Timeout\r\n/);
     expect(body).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TIMEOUT' });
@@ -346,7 +346,7 @@ describe('an upstream that gives no answer', () => {
     await stand.upstreams[0]?.ended();
   });
 
-  it('in time is none that has begun to: an interim response ends the limit', async () => {
+  it('in time: an interim response ends the limit', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
@@ -358,7 +358,7 @@ describe('an upstream that gives no answer', () => {
     expect(await stand.client(GET).take('ok')).toContain('200 OK');
   });
 
-  it('is told to HEAD without a body', async () => {
+  it('is answered without a body for HEAD', async () => {
     const { head } = await problem({ upstream: (upstream) => upstream.end() }, GET.replace('GET', 'HEAD'));
     expect(head).toMatch(/^HTTP\/1\.1 502/);
   });

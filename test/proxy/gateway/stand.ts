@@ -1,9 +1,13 @@
 import net from 'node:net';
 import { systemClock } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
+import { RequestMemory } from '../../../src/limits/request-memory.ts';
+import { StalledWrites } from '../../../src/limits/stalled-writes.ts';
 import type { ClientConnection, Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../src/proxy/exchange/exchange-reporter.ts';
-import { Gateway, type GatewayOptions } from '../../../src/proxy/gateway/gateway.ts';
+import { Gateway } from '../../../src/proxy/gateway/gateway.ts';
+import type { GatewayOptions } from '../../../src/proxy/gateway/services.ts';
 import { Peer } from './peer.ts';
 
 /** What an upstream does with one connection. */
@@ -49,6 +53,7 @@ export class Stand {
       },
     };
     this.reporter = new ExchangeReporter(systemClock, observer, logger);
+    const memory = options.gateway?.memory ?? new RequestMemory(new MemoryBudget());
     const gatewayOptions: GatewayOptions = {
       upstreamHost: '127.0.0.1',
       upstreamPort: portOf(upstreamServer),
@@ -60,6 +65,8 @@ export class Stand {
       connectTimeoutMs: 5_000,
       responseTimeoutMs: 0,
       halfClosedTimeoutMs: 10_000,
+      memory,
+      stalled: new StalledWrites(memory.budget, systemClock),
       ...options.gateway,
     };
     this.gateway = new Gateway(gatewayOptions, this.reporter, systemClock, logger);

@@ -165,23 +165,26 @@ describe('a tunnel’s observer', () => {
     expect(seen.client).toBe('onetwo');
   });
 
-  it.each(['client', 'upstream'] as const)('sees what is still said behind the end of the %s', async (who) => {
-    await start(accept);
-    const client = await connected();
-    const upstream = stand.upstreams[0]!;
-    const [first, second] = who === 'client' ? [client, upstream] : [upstream, client];
-    first.end('last words');
-    await second.ended();
-    expect(seen.closed).toBe(0);
-    second.write('and ');
-    second.end('mine');
-    await first.take('and mine');
-    await expectClosedOnce();
-    const [ofFirst, ofSecond] = who === 'client' ? [seen.client, seen.upstream] : [seen.upstream, seen.client];
-    expect([ofFirst, ofSecond]).toEqual(['last words', 'and mine']);
-  });
+  it.each(['client', 'upstream'] as const)(
+    'sees what the other side sends after the %s has ended its side',
+    async (who) => {
+      await start(accept);
+      const client = await connected();
+      const upstream = stand.upstreams[0]!;
+      const [first, second] = who === 'client' ? [client, upstream] : [upstream, client];
+      first.end('last words');
+      await second.ended();
+      expect(seen.closed).toBe(0);
+      second.write('and ');
+      second.end('mine');
+      await first.take('and mine');
+      await expectClosedOnce();
+      const [ofFirst, ofSecond] = who === 'client' ? [seen.client, seen.upstream] : [seen.upstream, seen.client];
+      expect([ofFirst, ofSecond]).toEqual(['last words', 'and mine']);
+    },
+  );
 
-  it('is not told that it is over while a slow client has not read the upstream’s last words', async () => {
+  it('is told of the end only after a slow client has read the upstream’s last bytes', async () => {
     await start(accept);
     const client = await connected();
     const upstream = stand.upstreams[0]!;
@@ -211,7 +214,7 @@ describe('a tunnel’s observer', () => {
     expect([seen.client, seen.upstream]).toEqual(['from the client', 'from the upstream']);
   });
 
-  it.each(['client', 'upstream'] as const)('is told when the %s resets with the 101 just sent', async (who) => {
+  it.each(['client', 'upstream'] as const)('is told when the %s resets right after the 101', async (who) => {
     await start(async (upstream) => {
       await upstream.head();
       upstream.write(SWITCH);
@@ -237,7 +240,7 @@ describe('a tunnel’s observer', () => {
     await expectClosedOnce();
   });
 
-  it('hears nothing of a refused upgrade but its response', async () => {
+  it('sees only the response of a refused upgrade', async () => {
     const body: string[] = [];
     await start(
       async (upstream) => {
@@ -360,7 +363,7 @@ describe('an observed tunnel', () => {
 });
 
 describe('observeTunnel', () => {
-  it.each(['client', 'upstream'] as const)('waits for both ends when the %s is over first', (who) => {
+  it.each(['client', 'upstream'] as const)('waits for both ends when the %s closes first', (who) => {
     const [client, upstream] = [new net.Socket(), new net.Socket()];
     const observer = new TunnelSeen();
     observeTunnel(client, upstream, observer);
@@ -372,7 +375,7 @@ describe('observeTunnel', () => {
     expect(observer.closed).toBe(1);
   });
 
-  it('starts no stream that its pipe has paused', async () => {
+  it('does not start a stream that its pipe has paused', async () => {
     const [client, upstream] = [new net.Socket(), new net.Socket()];
     for (const socket of [client, upstream]) {
       socket.push('waiting');

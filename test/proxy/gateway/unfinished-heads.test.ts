@@ -41,7 +41,7 @@ it('are given back with their connection', async () => {
   await expect.poll(() => usedForRequests(stand)).toBe(0);
 });
 
-it('are charged behind a request that is being served, though they came in the same read', async () => {
+it('are charged after a request that is being served, though they came in the same read', async () => {
   const stand = await stands.start(GATEWAY, smallMemory);
   const peer = await stand.connect();
   peer.send(`GET /hold HTTP/1.1\r\nHost: a\r\n\r\n${BEGUN}`);
@@ -54,7 +54,7 @@ it('are charged behind a request that is being served, though they came in the s
   expect((await peer.response()).status).toBe(200);
 });
 
-it('make way with 503 for newer ones, the one that has been unfinished for longest first', async () => {
+it('are answered with 503, the longest unfinished first, when memory is short', async () => {
   const stand = await stands.start(GATEWAY, smallMemory);
   const peers: RawPeer[] = [];
   for (let i = 0; i < 5; i += 1) {
@@ -71,7 +71,7 @@ it('make way with 503 for newer ones, the one that has been unfinished for longe
   }
 });
 
-it('are not taken for one while a body comes', async () => {
+it('are not charged while a body comes', async () => {
   const stand = await stands.start(GATEWAY, smallMemory);
   const peer = await stand.connect();
   peer.send('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n');

@@ -32,7 +32,7 @@ const AHEAD = ['', 'sent ahead'];
 const ways = leaving.flatMap(([how, leave]) => AHEAD.map((ahead) => ({ how, leave, ahead })));
 
 describe('a client that asks for a WebSocket', () => {
-  it.each(ways)('and $how while the upstream is silent takes its upstream connection along ($ahead)', async (way) => {
+  it.each(ways)('and $how while the upstream is silent closes its upstream connection ($ahead)', async (way) => {
     await start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
     const client = stand.client(UPGRADE + way.ahead);
     const upstream = await held(1);
@@ -44,7 +44,7 @@ describe('a client that asks for a WebSocket', () => {
     await stand.allClosed();
   });
 
-  it('behind a request that is answered after it has closed its side, is not asked for any more', async () => {
+  it('after another request, and closes its side before that is answered, is not passed on', async () => {
     await start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
     const client = stand.client(GET + UPGRADE);
     const upstream = await held(1);
@@ -59,7 +59,7 @@ describe('a client that asks for a WebSocket', () => {
     expect(upstream.received).not.toContain('Upgrade');
   });
 
-  it('and closes its side while it is being refused, gets the refusal to its end', async () => {
+  it('and closes its side during the refusal gets the whole refusal', async () => {
     await start({});
     const client = stand.client(UPGRADE);
     const upstream = await held(1);
@@ -72,7 +72,7 @@ describe('a client that asks for a WebSocket', () => {
     expect((await stand.endings(1))[0]?.ending).toEqual({ kind: 'completed' });
   });
 
-  it.each(ways)('behind a request that is held, and $how, takes both along ($ahead)', async (way) => {
+  it.each(ways)('after a held request, and $how, ends both ($ahead)', async (way) => {
     await start({ gateway: { halfClosedTimeoutMs: 50 } });
     const client = stand.client(GET + UPGRADE + way.ahead);
     const upstream = await held(1);
@@ -84,20 +84,17 @@ describe('a client that asks for a WebSocket', () => {
     await stand.allClosed();
   });
 
-  it.each(leaving)(
-    'or for something else, behind a request that is held, and %s, takes that along',
-    async (_how, leave) => {
-      await start({ gateway: { halfClosedTimeoutMs: 50 } });
-      const client = stand.client(GET + UPGRADE.replace('websocket', 'h2c'));
-      const upstream = await held(1);
-      leave(client);
-      await upstream.ended();
-      expect((await stand.endings(1)).map(({ ending }) => ending.kind)).toEqual(['cancelled']);
-      await stand.allClosed();
-    },
-  );
+  it.each(leaving)('or for something else, after a held request, and %s, ends that, too', async (_how, leave) => {
+    await start({ gateway: { halfClosedTimeoutMs: 50 } });
+    const client = stand.client(GET + UPGRADE.replace('websocket', 'h2c'));
+    const upstream = await held(1);
+    leave(client);
+    await upstream.ended();
+    expect((await stand.endings(1)).map(({ ending }) => ending.kind)).toEqual(['cancelled']);
+    await stand.allClosed();
+  });
 
-  it('has what it sends ahead passed on behind the upgrade, in order', async () => {
+  it('has what it sends ahead passed on after the upgrade, in order', async () => {
     await start({});
     const client = stand.client(`${GET}${UPGRADE}one `);
     const upstream = await held(1);
@@ -115,7 +112,7 @@ describe('a client that asks for a WebSocket', () => {
     expect(await upstream.take('four')).toMatch(/one two three four$/);
   });
 
-  it('can send only so much ahead', async () => {
+  it('can send a bounded number of bytes ahead', async () => {
     await start({ gateway: { headBytes: 16_384 } });
     const client = stand.client(UPGRADE);
     const upstream = await held(1);
@@ -140,7 +137,7 @@ describe('a client that asks for a WebSocket', () => {
     await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
   });
 
-  it('keeps what it sends ahead in the memory of all connections, until its upstream has answered', async () => {
+  it('has what it sends ahead charged to the memory budget until its upstream has answered', async () => {
     const budget = new MemoryBudget(65_536);
     await start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
     const client = stand.client(`${UPGRADE}one`);
@@ -174,7 +171,7 @@ describe('a client that asks for a WebSocket', () => {
     expect(budget.usedBytes).toBe(0);
   });
 
-  it('or for something else, behind a request that is held, and half-closes, is refused when its turn comes', async () => {
+  it('or another protocol after a held request, and half-closes, is refused when its turn comes', async () => {
     await start({});
     const client = stand.client(GET + UPGRADE.replace('websocket', 'h2c'));
     const upstream = await held(1);
@@ -185,7 +182,7 @@ describe('a client that asks for a WebSocket', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 204 No Content\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/);
   });
 
-  it('that is refused may go on sending, and gets the whole answer', async () => {
+  it('and is refused can go on sending, and gets the whole answer', async () => {
     await start({});
     const client = stand.client(`${UPGRADE}ahead`);
     const upstream = await held(1);

@@ -52,21 +52,24 @@ describe('an accepted WebSocket', () => {
     expect(stand.ended).toHaveLength(1);
   });
 
-  it.each([false, true])('gets the bytes right behind both heads (socket handed over: %s)', async (isHandedOver) => {
-    await start({
-      isHandedOver,
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write(`${SWITCH}hello`);
-        await upstream.take('impatient');
-        upstream.write('bye');
-      },
-    });
-    const client = stand.client(`${ASK}impatient`);
-    await client.head();
-    await client.take('hello');
-    await client.take('bye');
-  });
+  it.each([false, true])(
+    'gets the bytes that directly follow both heads (socket handed over: %s)',
+    async (isHandedOver) => {
+      await start({
+        isHandedOver,
+        upstream: async (upstream) => {
+          await upstream.head();
+          upstream.write(`${SWITCH}hello`);
+          await upstream.take('impatient');
+          upstream.write('bye');
+        },
+      });
+      const client = stand.client(`${ASK}impatient`);
+      await client.head();
+      await client.take('hello');
+      await client.take('bye');
+    },
+  );
 
   it('follows an ordinary request on the same connection, even pipelined', async () => {
     await start({
@@ -107,7 +110,7 @@ describe('an accepted WebSocket', () => {
     await client.take('so am I');
   });
 
-  it('passes an end of either direction on, and what the other one still says', async () => {
+  it('passes the end of one direction on, and what the other direction still sends', async () => {
     await start({
       upstream: async (upstream) => {
         await accept(upstream);
@@ -126,7 +129,7 @@ describe('an accepted WebSocket', () => {
   });
 
   // Guard: allowHalfOpen on the tunnel; Node would end its sending side by itself.
-  it('passes the client’s last words on behind the upstream’s end', async () => {
+  it('passes on what the client sends after the upstream’s end', async () => {
     await start({
       upstream: async (upstream) => {
         await accept(upstream);
@@ -151,7 +154,7 @@ describe('an accepted WebSocket', () => {
     expect(stand.gateway.upgradedConnections).toBe(0);
   });
 
-  // Guard: guardTunnel; http-proxy's pipes leave the other end open for ever.
+  // `endTogether`: http-proxy's pipes leave the other end open for ever.
   it.each(['client', 'upstream'])('ends with a reset of the %s', async (who) => {
     await start({ upstream: accept });
     const client = stand.client(ASK);
@@ -270,14 +273,14 @@ describe('a WebSocket without an answer', () => {
     await stand.allClosed();
   });
 
-  it('is told why', async () => {
+  it('is answered with the reason', async () => {
     await start({ upstream: (upstream) => upstream.end() });
     const client = stand.client(ASK);
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_TERMINATED"\}$/s);
   });
 
-  it('is told when the limit has passed', async () => {
+  it('is answered with 504 after the time limit', async () => {
     await start({ upstream: () => undefined, gateway: { responseTimeoutMs: 20 } });
     const client = stand.client(ASK);
     await client.ended();
@@ -395,7 +398,7 @@ describe('any other upgrade', () => {
     expect(head).not.toMatch(/upgrade|websocket/i);
   });
 
-  it('leaves no idle limit behind for a held answer', async () => {
+  it('leaves a held answer without an idle timeout', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();

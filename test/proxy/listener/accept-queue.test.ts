@@ -52,12 +52,12 @@ describe('the queue of a listener in the kernel', () => {
     expect(readAcceptQueue(port, first)?.length).toBe(1);
   });
 
-  it('is unknown for a client that has not come through', async () => {
+  it('is unknown for a client that is not connected', async () => {
     const port = await blockedListener('127.0.0.1');
     expect(readAcceptQueue(port, 1)).toBeUndefined();
   });
 
-  it('has the kernel count the handshakes that it keeps nothing of', () => {
+  it('does not contain handshakes with SYN cookies, which the kernel only counts', () => {
     const program =
       '/^TcpExt:/ { if (!at) { for (i = 1; i <= NF; i++) if ($i == "SyncookiesSent") at = i } else print $at }';
     const count = () =>

@@ -63,7 +63,7 @@ describe('the end of a listener', () => {
   });
 
   // Closed without it, 60 listeners reset 2,200 clients of such a process on a busy machine with two cores.
-  it('resets nobody while another process connects as fast as it can', { timeout: 60_000 }, async () => {
+  it('resets no client while another process connects as fast as it can', { timeout: 60_000 }, async () => {
     const child = fork(new URL('hammer.mjs', import.meta.url));
     cleanUps.push(() => child.kill());
     const endings = new Map<string, number>();
@@ -86,7 +86,7 @@ describe('the end of a listener', () => {
     expect(server.listening).toBe(false);
   });
 
-  it('closes all the same where its own connection is not taken', async () => {
+  it('closes also when its own connection is not accepted', async () => {
     const { server, end } = await greeting('127.0.0.1');
     end.isOwn = () => false;
     await end.close();

@@ -25,7 +25,7 @@ function close(quiet: QuietConnections, atMs: number, ...connections: readonly C
   return connections.map(({ isClosed }) => isClosed);
 }
 
-it('closes who has been idle for long enough, counted from the first look', () => {
+it('closes connections that have been idle for long enough since the first look', () => {
   const quiet = new QuietConnections(clock);
   const [early, late] = [new Connection(), new Connection()];
   look(quiet, 0, early);
@@ -35,7 +35,7 @@ it('closes who has been idle for long enough, counted from the first look', () =
   expect(close(quiet, 1_600, early, late)).toEqual([true, true]);
 });
 
-it('counts anew from whatever comes, and from the end of a request', () => {
+it('restarts the count with each byte, and at the end of a request', () => {
   const quiet = new QuietConnections(clock);
   const [asking, answered] = [new Connection(), new Connection()];
   answered.isIdle = false;
@@ -47,7 +47,7 @@ it('counts anew from whatever comes, and from the end of a request', () => {
   expect(close(quiet, 1_900, asking, answered)).toEqual([true, true]);
 });
 
-it('closes at once whoever is idle where nobody is to be waited for, and never who is not', () => {
+it('closes idle connections at once for 0 ms, and never a busy one', () => {
   const quiet = new QuietConnections(clock);
   const [idle, busy] = [new Connection(), new Connection()];
   busy.isIdle = false;

@@ -95,7 +95,7 @@ describe('the time that the relay adds', () => {
     ]);
   });
 
-  it('is measured also where somebody reads along, who is told when the bytes are on their way', async () => {
+  it('is measured also with an observer, who is told after the write', async () => {
     let readNs = 0;
     const reading: ExchangeObserver = {
       ...OBSERVER,
@@ -119,7 +119,7 @@ describe('the time that the relay adds', () => {
     ]);
   });
 
-  it('is nothing that the gateway measures', async () => {
+  it('is not measured in the gateway', async () => {
     await start('gateway');
     await send('/a');
     expect(added).toEqual([]);

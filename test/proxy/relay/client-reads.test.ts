@@ -43,7 +43,7 @@ async function connect(): Promise<{ client: net.Socket; reads: ClientReads }> {
 const openConnections = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
 
 describe('an accepted connection', () => {
-  it('is read into the buffer that all share, and into one of its own while it is read in large pieces', async () => {
+  it('is read into the shared buffer, and into its own while reads are large', async () => {
     const { client, reads } = await connect();
     const seen: { text: string; isShared: boolean }[] = [];
     let length = 0;
@@ -67,7 +67,7 @@ describe('an accepted connection', () => {
     reads.socket.destroy();
   });
 
-  it('has its addresses, answers behind the end of its client, and closes', async () => {
+  it('has its addresses, can answer after the client’s end, and closes', async () => {
     const { client, reads } = await connect();
     expect(reads.socket.remoteAddress).toBe('127.0.0.1');
     expect(reads.socket.remotePort).toBe(client.localPort);
@@ -81,7 +81,7 @@ describe('an accepted connection', () => {
     await closed;
   });
 
-  it('is one of its listener until it closes, and keeps that from closing no longer', async () => {
+  it('counts as a connection of its listener until it closes', async () => {
     const { client, reads } = await connect();
     reads.listener = () => undefined;
     expect(await openConnections()).toBe(1);
@@ -118,7 +118,7 @@ describe('an accepted connection', () => {
     reads.socket.destroy();
   });
 
-  it('is a stream like any other once nobody listens, with all that comes, in order, at the reader’s pace', async () => {
+  it('is an ordinary stream without a listener: complete, in order, with back pressure', async () => {
     const { client, reads } = await connect();
     const first = new Promise<string>((resolve) => {
       reads.listener = (bytes) => {
@@ -143,7 +143,7 @@ describe('an accepted connection', () => {
   });
 });
 
-it('leaves alone what no listener has accepted', () => {
+it('does not take over a socket that no listener accepted', () => {
   const socket = new net.Socket();
   expect(ClientReads.takeOver(socket, buffers)).toBeUndefined();
   socket.destroy();

@@ -30,7 +30,7 @@ function problemOf(text: string): Record<string, unknown> {
 }
 
 describe('an upstream that gives no answer', () => {
-  it('is told as 502 when it refuses, and the client may go on', async () => {
+  it('causes a 502 when it refuses, and the connection goes on', async () => {
     const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     client.socket.write(get('/a'));
     const text = await client.until('"code"');
@@ -69,7 +69,7 @@ describe('an upstream that gives no answer', () => {
     });
   });
 
-  it('is told as 504 when it is silent for longer than upstream.responseTimeout', async () => {
+  it('causes a 504 when it is silent for longer than upstream.responseTimeout', async () => {
     const { client } = await stood({
       config: ({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: 30 } }),
     });
@@ -90,7 +90,7 @@ describe('an upstream that gives no answer', () => {
     expect(problemOf(await client.until('"code"'))).toMatchObject({ status: 502, error });
   });
 
-  it('is told to HEAD without a body', async () => {
+  it('is answered without a body for HEAD', async () => {
     const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     client.socket.write('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     await client.ended;
@@ -99,7 +99,7 @@ describe('an upstream that gives no answer', () => {
     );
   });
 
-  it('is not answered for without bound to a client that reads nothing', async () => {
+  it('ends the connection of a client that does not read the 502s', async () => {
     const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     client.socket.pause();
     const flood = Buffer.alloc(1024 * 1024, get('/a'));
@@ -146,7 +146,7 @@ describe('an upstream connection', () => {
     expect(stand.upstreams.length).toBe(2);
   });
 
-  it('cannot give a client bytes that answer nothing', async () => {
+  it('is closed when it sends bytes that answer no request', async () => {
     const { client } = await stood({ onConnection: answering(OK) });
     client.socket.write(get('/a'));
     await client.until('ok');
@@ -166,7 +166,7 @@ describe('an upstream connection', () => {
     await expect.poll(() => client.received()).toBe(OK + OK);
   });
 
-  it('that dies in the middle of an unframed response is reset towards the client', async () => {
+  it('that breaks during an unframed response causes a reset of the client’s connection', async () => {
     const { client } = await stood({
       onConnection: answering('HTTP/1.1 200 OK\r\n\r\npart'),
     });
@@ -192,7 +192,7 @@ describe('a client that has sent everything ahead, and its end', () => {
     expect(client.received()).toBe(expected);
   });
 
-  it('gets the answer to one for the gateway behind the first, since it is not read to its end', async () => {
+  it('gets the answer to a second request that is the gateway’s', async () => {
     const { client } = await stood({ onConnection: answeringLate });
     client.socket.end(get('/a') + next);
     await client.ended;
@@ -230,7 +230,7 @@ describe('time limits', () => {
     expect(client.received()).toBe(OK);
   });
 
-  it('never cut a request that the upstream holds', async () => {
+  it('never end a request that the upstream holds', async () => {
     const { client } = await stood({
       onConnection: (socket) => socket.on('data', () => setTimeout(() => socket.write(OK), 120)),
       config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 20 } }),
@@ -239,7 +239,7 @@ describe('time limits', () => {
     expect(await client.until('ok')).toBe(OK);
   });
 
-  it('end a connection that is paused since it is too far ahead, and whose leaving nobody would see', async () => {
+  it('end a connection that is paused because its client sent too much ahead', async () => {
     const { client } = await stood({
       onConnection: (socket) => socket.resume(),
       config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
@@ -265,7 +265,7 @@ describe('time limits', () => {
 });
 
 describe('a client', () => {
-  it('that leaves while it waits takes its upstream connection along', async () => {
+  it('that leaves while it waits closes its upstream connection', async () => {
     const { client } = await stood();
     const upstream = stand.nextUpstream();
     client.socket.write(get('/a'));
@@ -303,7 +303,7 @@ describe('a client', () => {
     },
   );
 
-  it('that cuts off a request sent ahead leaves an upstream that knows it', async () => {
+  it('that cuts off a request sent ahead causes an end towards the upstream', async () => {
     const { client } = await stood({
       config: waitingForEver,
       onConnection: (socket) => {
@@ -340,7 +340,7 @@ describe('a client', () => {
     expect(client.received()).toBe(OK);
   });
 
-  it('that breaks off a request answered early is not kept, with an upstream that was dropped before', async () => {
+  it('that breaks off a request after its early answer is closed', async () => {
     const { client } = await stood({
       config: waitingForEver,
       onConnection: answering(`${OK}HTTP/1.1 200 OK\r\n`),
@@ -352,7 +352,7 @@ describe('a client', () => {
     expect(client.received()).toBe(OK);
   });
 
-  it('can send only so much before its turn', async () => {
+  it('can send a bounded number of bytes before its turn', async () => {
     const { client } = await stood({ onConnection: (socket) => socket.resume() });
     // More than the kernel's buffers on both sides of the loopback hold.
     const floodBytes = 32 * 1024 * 1024;
@@ -437,7 +437,7 @@ describe('a draining sidecar', () => {
     expect(idle.client.received()).toBe(OK + announced);
   });
 
-  it('closes no connection behind an answer that has not said so', async () => {
+  it('closes no connection after an answer without Connection: close', async () => {
     await stood();
     const { client, upstream } = await busyClient();
     upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
@@ -452,7 +452,7 @@ describe('a draining sidecar', () => {
     expect(client.received().endsWith(announced)).toBe(true);
   });
 
-  it('closes idle connections when it stops, those that never asked for anything included', async () => {
+  it('closes idle connections when it stops, unused ones included', async () => {
     await stood({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
     const silent = await stand.connect();
     await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(2);
@@ -463,7 +463,7 @@ describe('a draining sidecar', () => {
 });
 
 describe('an answer of the monitoring port', () => {
-  it('is written behind what calls wait for in that turn', async () => {
+  it('is written after the writes of calls in that turn', async () => {
     await stood({ onConnection: answering(OK) });
     const { writes } = stand.sidecar.dispatcher.services;
     const flush = writes.flush.bind(writes);

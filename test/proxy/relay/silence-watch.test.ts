@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Clock, NS_PER_MS } from '../../../src/base/clock.ts';
 import { AddedTime } from '../../../src/proxy/exchange/added-time.ts';
 import { ClientLink } from '../../../src/proxy/relay/client-link.ts';
-import type { RelayServices } from '../../../src/proxy/relay/relay-context.ts';
+import type { RelayServices } from '../../../src/proxy/relay/relay-services.ts';
 import { SilenceWatch } from '../../../src/proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../../../src/proxy/relay/write-batch.ts';
 
@@ -34,7 +34,7 @@ function setUp(idleTimeoutMs: number) {
     isHeld: false,
     onClientBytes: () => undefined,
     onClientDrain: () => undefined,
-    onLook: () => undefined,
+    checkStalled: () => undefined,
     onClientClosed: () => undefined,
   };
   const connect = () => {
@@ -92,7 +92,7 @@ describe('a connection', () => {
     expect(socket.timersSet).toEqual([55_000, 0]);
   });
 
-  it('whose client has closed its side keeps the time that this has', () => {
+  it('whose client has closed its side keeps the half-closed timeout', () => {
     const { socket, link } = setUp(60_000).connect();
     link.limitHalfClosed();
     vi.advanceTimersByTime(30_000);
@@ -101,7 +101,7 @@ describe('a connection', () => {
     expect(socket.timersSet).toEqual([70_000]);
   });
 
-  it('may be silent for ever where there is no limit, and gets one with the next configuration', () => {
+  it('can be silent for ever without a limit, and gets the limit of a reload', () => {
     const { connect, options } = setUp(0);
     const { socket } = connect();
     vi.advanceTimersByTime(3_600_000);

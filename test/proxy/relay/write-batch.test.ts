@@ -53,7 +53,7 @@ describe('writes of one turn', () => {
     expect(written).toEqual(['a latin1', 'b latin1']);
   });
 
-  it('do not wait for more than 63 others', () => {
+  it('wait for 63 others at most', () => {
     const { written, socket, writer } = setUp();
     for (let i = 0; i < 63; i += 1) writer().write(socket(), `${i}`);
     expect(written).toHaveLength(0);
@@ -69,7 +69,7 @@ describe('writes of one turn', () => {
     expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
   });
 
-  it('are done before its end for whom that would be too late, and not again', async () => {
+  it('are done early by flush, and not again', async () => {
     const { batch, written, socket, writer } = setUp();
     writer().write(socket(), 'a');
     batch.flush();
@@ -93,7 +93,7 @@ describe('writes of one turn', () => {
 });
 
 describe('the time added', () => {
-  it('is measured when the text has been written, where it is to be, and once', async () => {
+  it('is measured once, after the text is written, if it was sampled', async () => {
     const { measured, socket, writer } = setUp();
     const one = writer();
     one.write(socket(), 'a', 400);
@@ -105,7 +105,7 @@ describe('the time added', () => {
     expect(measured).toEqual([600]);
   });
 
-  it('is not measured where nothing is written', async () => {
+  it('is not measured when nothing is written', async () => {
     const { measured, socket, writer } = setUp();
     const [gone, cleared] = [writer(), writer()];
     const to = socket();
@@ -160,7 +160,7 @@ describe('one direction', () => {
     expect(written).toEqual([]);
   });
 
-  it('tells when its socket takes no more', async () => {
+  it('reports a full socket', async () => {
     const { full, socket, writer } = setUp();
     writer('roomy').write(socket(true), 'a');
     writer('full').write(socket(false), 'b');

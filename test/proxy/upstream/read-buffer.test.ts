@@ -24,7 +24,7 @@ function peers() {
 }
 
 describe('the buffer of an upstream connection', () => {
-  it('is the one that all share, until a read fills it, and again after a small read', () => {
+  it('is the shared one until a read fills it, and again after a small read', () => {
     const buffers = new ReadBuffers();
     const one = new ReadBuffer(buffers);
     const other = new ReadBuffer(buffers);
@@ -43,7 +43,7 @@ describe('the buffer of an upstream connection', () => {
     expect(other.next()).toBe(own);
   });
 
-  it('is filled anew while a slow peer still has bytes of it to send', () => {
+  it('is replaced while a slow peer has not taken all bytes of the last read', () => {
     const { slow, quick } = peers();
     const buffer = new ReadBuffer(new ReadBuffers());
     buffer.onRead(SIZE);
@@ -74,7 +74,7 @@ describe('the buffer of an upstream connection', () => {
 describe('a turn of the event loop', () => {
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-  it('has two full reads of a connection, and of another one as many; then both go on', async () => {
+  it('allows each connection two full reads, and reads on in the next turn', async () => {
     const buffers = new ReadBuffers();
     const resumed: string[] = [];
     const connectionOf = (name: string, isPaused = false) => {
@@ -92,7 +92,7 @@ describe('a turn of the event loop', () => {
     await turn();
   });
 
-  it('is followed by others until a large upload has come to its end', async () => {
+  it('lets other connections be read during a large upload', async () => {
     const upstream = http.createServer((request, response) => {
       request.resume();
       request.on('end', () => response.end('done'));
@@ -126,7 +126,7 @@ describe('large answers side by side', () => {
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
   // 6 s of processor time: 100 MB in small pieces.
-  it('reach clients that read slowly, quickly and in fits without a wrong byte', { timeout: 60_000 }, async () => {
+  it('reach slow, fast and irregular readers without a wrong byte', { timeout: 60_000 }, async () => {
     const answers = Array.from({ length: 12 }, (_, index) => answerOf(index));
     const upstream = http.createServer((request, response) => {
       response.end(answers[Number(request.url?.split('/').at(-1))]);

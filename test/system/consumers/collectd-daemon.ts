@@ -1,4 +1,4 @@
-/** A real collectd of Debian's package `collectd-core`, in the foreground, that tells a test all that it collects. */
+/** A real collectd of Debian's package `collectd-core`, in the foreground, which prints the values that it collects. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const PLUGIN = '/usr/lib/collectd/curl_json.so';
 export interface CollectdDaemon {
   /** The last value of each series by its name without the host, e.g. `curl_json-d2/derive-rpc_calls`. */
   readonly values: ReadonlyMap<string, number>;
-  /** Everything else that it printed: its log. */
+  /** The rest of its output: its log. */
   readonly log: readonly string[];
   stop(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export function isCollectdInstalled(): boolean {
   return status === 0 && !stdout.includes('not found');
 }
 
-/** Runs with `configuration`, which is included into one that writes values to standard output. */
+/** Runs with `configuration` included into one that writes values to standard output. */
 export function startCollectd(configuration: string): CollectdDaemon {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-collectd-'));
   const included = path.join(folder, 'included.conf');

@@ -1,5 +1,5 @@
 /**
- * A real collectd before a real sidecar, with the configuration that is shipped: what it collects must equal what the clients sent.
+ * A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent.
  * Needs Debian's `collectd-core` and `libyajl2`; D2S_REQUIRE_COLLECTD=1 makes their absence a failure.
  */
 import { readFileSync } from 'node:fs';
@@ -13,11 +13,14 @@ const WAIT = { timeout: 20_000, interval: 100 };
 const isInstalled = isCollectdInstalled();
 if (!isInstalled) console.warn('SKIPPED: the tests on a real collectd; they need Debian’s collectd-core and libyajl2');
 
-it.runIf(process.env.D2S_REQUIRE_COLLECTD === '1')('has the collectd that D2S_REQUIRE_COLLECTD=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+it.runIf(process.env.D2S_REQUIRE_COLLECTD === '1')(
+  'this machine has the collectd that D2S_REQUIRE_COLLECTD=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
 
-/** As shipped, but for where the sidecar is, and how often it is asked. */
+/** The shipped configuration, with the sidecar's address and a short interval. */
 function shippedFor(monitor: string): string {
   const shipped = readFileSync(path.join(ROOT, 'config/collectd/d2-sidecar.conf'), 'utf8');
   expect(shipped).toContain(`http://${SHIPPED_ADDRESS}/`);
@@ -70,14 +73,14 @@ describe.runIf(isInstalled)('a real collectd', () => {
     expect(collectd.values.get('curl_json-d2/response_time-rpc_p50')).toBeGreaterThan(0);
   });
 
-  it('sees counters go on, and a name that is new', async () => {
+  it('sees counters grow, and new names appear', async () => {
     await sidecar.call('rpc/E.Demo/New');
     await expect.poll(() => collectd.values.get('curl_json-d2/derive-rpc_calls'), WAIT).toBe(SENT.rpcCalls + 1);
     await expect.poll(() => collectd.values.get('curl_json-d2/derive-timers-rpc.E.Demo.New-count'), WAIT).toBe(1);
   });
 
-  it('has nothing to complain about', () => {
-    // That the machine is slow is no complaint about the sidecar.
+  it('logs no complaint', () => {
+    // A slow machine is not the sidecar's fault.
     const usual = /plugin_load|Initialization complete|above its read interval/;
     expect(collectd.log.filter((line) => !usual.test(line))).toEqual([]);
   });

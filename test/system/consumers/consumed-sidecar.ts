@@ -1,4 +1,4 @@
-/** A real sidecar with what readers of its statistics are compared with: calls, objects, sessions, and a JVM whose numbers are known. */
+/** A real sidecar with known statistics to compare its readers with: calls, objects, sessions, and a JVM with fixed numbers. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
@@ -12,12 +12,12 @@ import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts'
 /** Repository root, for the configurations that are shipped. */
 export const ROOT = path.join(import.meta.dirname, '../../..');
 
-/** As the shipped configurations have it. */
+/** As in the shipped configurations. */
 export const PASSWORD = 'change-me';
 /** The address that the shipped configurations name. */
 export const SHIPPED_ADDRESS = '127.0.0.1:9280';
 
-/** What was sent, and what the JVM's exporter says (test/fixtures/jvm/http/prometheus). */
+/** The calls sent, and the numbers of the JVM's exporter (test/fixtures/jvm/http/prometheus). */
 export const SENT = {
   ...{ rpcCalls: 6, rpcErrors: 1, testInOut: 4, slow: 1, sbaCalls: 2 },
   ...{ values: 3, sessions: 2, heapUsed: 2_284_544, heapMax: 67_108_864, classesLoaded: 1_904 },
@@ -27,7 +27,7 @@ export const SENT = {
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'));
 
 export interface ConsumedSidecar {
-  /** Of its monitoring port, e.g. `127.0.0.1:41234`. */
+  /** The monitoring port, e.g. `127.0.0.1:41234`. */
   readonly monitor: string;
   /** One more call, e.g. `rpc/E.Demo/TestInOut`. */
   call(path: string, user?: string): Promise<void>;
@@ -68,7 +68,7 @@ export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
   };
 }
 
-/** The JVM is read for the first time soon after the start. */
+/** The first reading of the JVM follows soon after the start. */
 async function jvmStatusOf({ monitor }: SidecarProcess): Promise<number> {
   const headers = { authorization: basic('collectd', PASSWORD) };
   const { statusCode, body } = await request(`http://${monitor}/smartWeb/api/rest/v0/admin/metrics/jvm`, { headers });

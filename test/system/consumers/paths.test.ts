@@ -4,17 +4,17 @@ import { parseTelegrafConfiguration } from './telegraf-configuration.ts';
 
 const DOCUMENT = { a: { 'b.c': { d: 1 }, b: { c: { d: 2 } }, "e'f": 3, 'g"h': 4 } };
 
-describe('a path of GJSON', () => {
+describe('a GJSON path', () => {
   it.each([
     ['a.b.c.d', 2],
     ['a.b\\.c.d', 1],
     ['a.b.c.x', undefined],
     ['a.b.c.d.toString', undefined],
-  ])('%s', (path, expected) => {
+  ])('selects a value: %s', (path, expected) => {
     expect(byGjson(DOCUMENT, path)).toBe(expected);
   });
 
-  it('is refused where more than names would be needed', () => {
+  it('is refused when it has more than names', () => {
     expect(() => byGjson(DOCUMENT, 'a.*')).toThrow('more than names');
   });
 });
@@ -27,17 +27,17 @@ describe('a JSONPath', () => {
     [`$['a']['e\\'f']`, 3],
     [`$.a["g\\"h"]`, 4],
     ['$.a.x', undefined],
-  ])('%s', (path, expected) => {
+  ])('selects a value: %s', (path, expected) => {
     expect(byJsonPath(DOCUMENT, path)).toBe(expected);
   });
 
-  it('is refused where more than names would be needed', () => {
+  it('is refused when it has more than names', () => {
     for (const path of ['$..a', '$.a[0]', 'a', '$.a-b']) expect(() => byJsonPath(DOCUMENT, path)).toThrow();
   });
 });
 
-describe('a configuration of Telegraf', () => {
-  it('has tables within the newest of the one before', () => {
+describe('a Telegraf configuration', () => {
+  it('nests a table in the newest element of its parent', () => {
     const text = `[[a.b]]\nx = 'c\\.d'\n[[a.b.c]]\ny = 1\n[[a.b.c]]\ny = 2\n# no\n[[a.b]]\nx = ["e"]\nz = true`;
     expect(parseTelegrafConfiguration(text)).toEqual({
       a: [
@@ -51,7 +51,7 @@ describe('a configuration of Telegraf', () => {
     });
   });
 
-  it.each(['x', '[a]', 'x = 1\nx = 2', 'x = y'])('is refused: %s', (text) => {
+  it.each(['x', '[a]', 'x = 1\nx = 2', 'x = y'])('is refused when malformed: %s', (text) => {
     expect(() => parseTelegrafConfiguration(text)).toThrow();
   });
 });

@@ -1,9 +1,9 @@
 /**
- * The paths by which Telegraf and Zabbix take values out of JSON: of each language the part that the shipped configurations use,
- * after its documentation. Whatever is beyond that part throws.
+ * The paths by which Telegraf and Zabbix select values in JSON: the part of each language that the shipped configurations use,
+ * by its documentation. Anything else throws.
  */
 
-/** GJSON (its SYNTAX.md, "Path structure" and "Escape character"): names parted by dots; `\.` is a dot of a name. */
+/** GJSON (its SYNTAX.md, "Path structure" and "Escape character"): names separated by dots; `\.` is a dot within a name. */
 export function byGjson(document: unknown, path: string): unknown {
   if (/[*?#|@!{}[\]()"]/.test(path.replace(/\\./g, ''))) throw new Error(`more than names: ${path}`);
   const names = path.match(/(?:\\.|[^\\.])+/g) ?? [];

@@ -1,4 +1,4 @@
-/** Enough of TOML for the shipped configuration of Telegraf: arrays of tables, and keys with a text, a number, a truth value or a list of texts. */
+/** The TOML of the shipped Telegraf configuration: arrays of tables; keys with a string, number, boolean or list of strings. */
 
 export interface Table {
   readonly [key: string]: string | number | boolean | readonly string[] | Table[];
@@ -6,7 +6,7 @@ export interface Table {
 
 type Mutable = { [key: string]: string | number | boolean | readonly string[] | Mutable[] };
 
-/** E.g. `{ inputs: [{ http: [{ urls: [...], json_v2: [...] }] }] }`. Throws at a line that is none of it. */
+/** E.g. `{ inputs: [{ http: [{ urls: [...], json_v2: [...] }] }] }`. Throws at any other line. */
 export function parseTelegrafConfiguration(text: string): Table {
   const root: Mutable = {};
   let table = root;
@@ -22,7 +22,7 @@ export function parseTelegrafConfiguration(text: string): Table {
   return root;
 }
 
-/** A new element of the last array on the way, and the newest of those before it (TOML 1.0, "Array of Tables"). */
+/** A new element of the array at the end of the path, within the newest elements of its parents (TOML 1.0, "Array of Tables"). */
 function addTable(root: Mutable, names: readonly string[]): Mutable {
   let at = root;
   for (const [i, name] of names.entries()) {
@@ -36,7 +36,7 @@ function addTable(root: Mutable, names: readonly string[]): Mutable {
 
 function toValue(text: string): string | number | boolean | readonly string[] {
   if (text === 'true' || text === 'false') return text === 'true';
-  // A literal text takes back slashes as they are; a basic one is written as in JSON here.
+  // A literal string keeps backslashes; a basic string is written as in JSON here.
   const literal = /^'([^']*)'$/.exec(text)?.[1];
   return literal ?? (JSON.parse(text) as string | number | readonly string[]);
 }

@@ -1,4 +1,4 @@
-/** The readings of Telegraf and Zabbix, by the paths of the configurations that are shipped, out of what a real sidecar answers. */
+/** The values that Telegraf and Zabbix read from a real sidecar, by the paths of the shipped configurations. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import {
 import { byGjson, byJsonPath } from './paths.ts';
 import { parseTelegrafConfiguration, type Table } from './telegraf-configuration.ts';
 
-/** Seconds; how much longer a call took is the machine's matter. */
+/** Seconds by which a call may take longer on a busy machine. */
 const duration = expect.toSatisfy((value: unknown) => typeof value === 'number' && value > 0 && value < 10);
 const slow = expect.toSatisfy((value: unknown) => Number(value) > (SENT.slowMs - 2) / 1_000 && Number(value) < 10);
 
@@ -42,7 +42,7 @@ async function documentAt(...asked: Parameters<typeof ask>): Promise<unknown> {
 }
 
 describe('Telegraf, inputs.http with json_v2', () => {
-  /** Fields by name, as the types of the configuration make them. */
+  /** Fields by name, with the types of the configuration. */
   async function gather(input: Table): Promise<Record<string, unknown>> {
     const [url = ''] = input.urls as readonly string[];
     expect(input.data_format).toBe('json_v2');
@@ -62,7 +62,7 @@ describe('Telegraf, inputs.http with json_v2', () => {
     return Object.fromEntries(fields.flat());
   }
 
-  it('reads what the clients sent, and the JVM', async () => {
+  it('reads the calls of the clients and the JVM', async () => {
     const { inputs } = parseTelegrafConfiguration(shipped('telegraf/d2-sidecar.conf'));
     const https = (inputs as Table[]).flatMap(({ http }) => http as Table[]);
     const [d2, jvm] = await Promise.all(https.map(gather));
@@ -109,7 +109,7 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
   const [template] = (parse(shipped('zabbix/d2-sidecar.yaml')) as { zabbix_export: { templates: readonly [Template] } })
     .zabbix_export.templates;
 
-  /** User macros as a host has them; the password is set there. */
+  /** The user macros of a host, which has to set the password. */
   function expanded(text: string | undefined): string {
     return (text ?? '').replace(/\{\$[\w.]+\}/g, (macro) => {
       const found = template.macros.find((one) => one.macro === macro);
@@ -127,7 +127,7 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
     return new Map(await Promise.all(documents));
   }
 
-  /** What its first step takes out of its master's answer; a rate needs a second answer, and is the number that it is made of. */
+  /** The value that the first step selects from its master's answer. A rate needs a second answer; this is its raw number. */
   function readingOf(
     { key, value_type = 'UNSIGNED', preprocessing = [], master_item }: Item,
     documents: ReadonlyMap<string, unknown>,
@@ -142,7 +142,7 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
     return value;
   }
 
-  it('reads what the clients sent, and the JVM', async () => {
+  it('reads the calls of the clients and the JVM', async () => {
     const documents = await masters();
     const dependent = template.items.filter(({ type }) => type === 'DEPENDENT');
     expect(Object.fromEntries(dependent.map((item) => [item.key, readingOf(item, documents)]))).toEqual({
@@ -163,12 +163,12 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
     });
   });
 
-  it('discovers RPCs, and reads each', async () => {
+  it('discovers RPCs, and reads each of them', async () => {
     const documents = await masters();
     const [rule] = template.discovery_rules;
     const [step] = rule?.preprocessing ?? [];
     expect(step?.type).toBe('JAVASCRIPT');
-    // Zabbix runs it as the body of a function of `value`.
+    // Zabbix runs it as the body of a function with the parameter `value`.
     const script = new Function('value', step?.parameters[0] ?? '') as (value: string) => string;
     const found = JSON.parse(script(JSON.stringify(documents.get(rule?.master_item?.key ?? '')))) as {
       '{#RPC}': string;
@@ -190,15 +190,15 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
     ]);
   });
 
-  it('has an id of the form that Zabbix wants for everything, each once', () => {
+  it('has a unique id in Zabbix’ format for everything', () => {
     const ids = shipped('zabbix/d2-sidecar.yaml').match(/(?<=uuid: )\S+/g) ?? [];
     expect(ids.length).toBeGreaterThan(template.items.length);
     expect(new Set(ids).size).toBe(ids.length);
-    // UUID version 4 without its dashes.
+    // UUID version 4 without dashes.
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
   });
 
-  it('has every master and macro that it speaks of', () => {
+  it('defines every master item and macro that it refers to', () => {
     const keys = new Set(template.items.map(({ key }) => key));
     const all = [
       ...template.items,

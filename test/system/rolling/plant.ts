@@ -1,4 +1,4 @@
-/** What stands behind the sidecar in a rolling restart: calls that are counted by their id, Comet by the real server, an echo. */
+/** The upstream of a rolling restart: calls that are counted by their id, Comet by the real server, an echo. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocketServer } from 'ws';
@@ -9,13 +9,13 @@ import { listen, type Plant } from '../../comet/plant.ts';
 export const CALL_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 export const ECHO_PATH = '/smartWeb/live';
 
-/** The default of CometD's servers: who is away for longer has to log in again. */
+/** The default of CometD's servers: a client that is away for longer has to log in again. */
 const MAX_INTERVAL_MS = 10_000;
 
 export interface RollingPlant {
   readonly port: number;
   readonly comet: Plant;
-  /** How often each call was carried out, by the id in its body. */
+  /** Executions of each call, by the id in its body. */
   readonly carriedOut: ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export async function startRollingPlant(): Promise<RollingPlant> {
       () => response.destroy(),
     );
   });
-  // Longer than a test: what closes a connection here is never the upstream.
+  // Longer than a test: the upstream never closes a connection here.
   http.keepAliveTimeout = 600_000;
   const echo = new WebSocketServer({ server: http, path: ECHO_PATH });
   echo.on('connection', (socket) => {

@@ -2,18 +2,18 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CALL_PATH } from './plant.ts';
 
-/** What all clients together have met. */
+/** The failures that all clients together have seen. */
 export class Meetings {
   answered = 0;
-  /** Nothing had been sent: a refused connection is safe to try again for any method. */
+  /** Nothing was sent: any method can be retried after a refused connection. */
   refused = 0;
-  /** The same where it had waited in the queue of a listener that closed. */
+  /** Likewise for a connection that waited in the backlog of a closed listener. */
   reset = 0;
-  /** A GET, on a connection that had served before and ended without a byte of an answer (RFC 9110 §9.2.2, RFC 9112 §9.3.1). */
+  /** A GET on a reused connection that ended without a byte of an answer (RFC 9110 §9.2.2, RFC 9112 §9.3.1). */
   reused = 0;
-  /** What no client may repeat. */
+  /** Failures that no client may retry. */
   readonly failures: string[] = [];
-  /** Status and `Connection: close` of answers since the last look. */
+  /** Status and `Connection: close` of answers since the last read. */
   announced = 0;
 }
 
@@ -25,9 +25,9 @@ export interface RestClientOptions {
 
 const RETRY_MS = 20;
 
-/** One client that calls again and again, and repeats only what it may. */
+/** A client that calls in a loop, and retries only what is safe. */
 export class RestClient {
-  /** Ids of the calls that were answered. */
+  /** Ids of the answered calls. */
   readonly ids: string[] = [];
   readonly #name: string;
   readonly #port: number;

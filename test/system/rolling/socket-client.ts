@@ -5,12 +5,12 @@ import { ECHO_PATH } from './plant.ts';
 const RETRY_MS = 20;
 const PAUSE_MS = 15;
 
-/** A WebSocket that is opened anew whenever it is closed, with messages that are echoed. */
+/** A WebSocket that is reopened whenever it is closed, with messages that are echoed. */
 export class SocketClient {
-  /** Status of each close that was not its own. */
+  /** Status of each close that the client did not start. */
   readonly closes: number[] = [];
   echoes = 0;
-  /** Echoes that came out of order, or twice. */
+  /** Echoes that arrived out of order, or twice. */
   readonly wrong: string[] = [];
   refused = 0;
   readonly #url: string;
@@ -33,7 +33,7 @@ export class SocketClient {
     let sent = 0;
     let echoed = 0;
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      // Nothing had been sent: refused, or dropped from the queue of a listener that closed.
+      // Nothing was sent: refused, or dropped from the backlog of a closed listener.
       if (error.code === 'ECONNREFUSED' || error.syscall === 'connect') this.refused += 1;
       else this.wrong.push(`${error.code} ${error.message}`);
     });

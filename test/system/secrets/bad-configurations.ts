@@ -1,11 +1,11 @@
-/** Configurations that are refused, with a secret in or near the place of the mistake. */
+/** Configurations that are refused, with a secret at or near the error. */
 import type { Markers } from './markers.ts';
 
 export interface BadConfiguration {
   readonly yaml?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** What the refusal has to name. */
+  /** What the refusal must name. */
   readonly named: string;
 }
 
@@ -18,7 +18,7 @@ export function createBadConfigurations(markers: Markers): readonly BadConfigura
     return digits;
   };
   return [
-    // All that a schema refuses is told at once.
+    // All errors of a schema are reported at once.
     {
       yaml: [
         'upstream:',
@@ -46,7 +46,7 @@ export function createBadConfigurations(markers: Markers): readonly BadConfigura
       ].join('\n'),
       named: 'sessions.apiKeys',
     },
-    // One value in the place of a group, and a number in the place of a path.
+    // A scalar instead of a group, and a number instead of a path.
     {
       yaml: [
         `sessions: ${at('sessions')}`,

@@ -1,4 +1,4 @@
-/** Clients that put a secret into every place of a request that there is, also where none belongs. */
+/** Clients that put a secret into every place of a request, including places where none belongs. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { Markers } from './markers.ts';
@@ -7,18 +7,18 @@ import { breakOff, say } from './raw.ts';
 const REST = '/smartWeb/api/rest/v0/d2';
 const COMET = '/smartWeb/api/cometd';
 
-/** Names that are to be seen: what comes out is about this traffic. */
+/** Names that must appear in the output, which proves that it is about this traffic. */
 export const SHOWN = { user: 'shown-user', object: 'H.Boiler', rpc: 'E.Demo.Plain', cometRpc: 'E.Comet.Call' } as const;
 
 export interface SidecarAddresses {
   readonly listen: string;
-  /** A key that the sidecar is configured with. */
+  /** A key in the sidecar's configuration. */
   readonly apiKey: string;
   /** Names of procedures, each with an answer of its own. */
   readonly calls: readonly string[];
 }
 
-/** Sends it all; resolves to the answers that are the sidecar's own. `name` is the sidecar's, for the names of places. */
+/** Sends everything; resolves to the sidecar's own answers. `name` is the sidecar's, for the names of places. */
 export async function attack(markers: Markers, name: string, sidecar: SidecarAddresses): Promise<string[]> {
   const at = (place: string) => markers.at(`client of ${name}: ${place}`);
   const requests = [...readable(at, sidecar), ...odd(at), ...broken(at)];
@@ -84,7 +84,7 @@ function readable(at: At, { apiKey, calls }: SidecarAddresses): string[] {
   ];
 }
 
-/** Right or wrong, but not what the fast path takes. */
+/** Valid or not, but not for the fast path. */
 function odd(at: At): string[] {
   const call = `POST ${REST}/rpc/E.Demo/Plain`;
   return [
@@ -109,7 +109,7 @@ function odd(at: At): string[] {
   ];
 }
 
-/** What has to be refused. */
+/** Requests that have to be refused. */
 function broken(at: At): string[] {
   const call = `POST ${REST}/rpc/E.Demo/Plain`;
   const fill = at('head that is too large');
@@ -140,7 +140,7 @@ function broken(at: At): string[] {
   ];
 }
 
-/** Of which the rest never comes. */
+/** Requests that never end. */
 function brokenOff(at: At): string[] {
   const call = `POST ${REST}/rpc/E.Demo/Plain HTTP/1.1\nHost: plant`;
   return [
@@ -166,7 +166,7 @@ async function comet(at: At, listen: string): Promise<string[]> {
   return answers;
 }
 
-/** WebSocket: a real conversation, and two upgrades that lead nowhere. */
+/** WebSocket: a real conversation, and two failing upgrades. */
 async function chat(at: At, listen: string): Promise<void> {
   const socket = new WebSocket(
     `ws://${listen}${COMET}?token=${at('query of a WebSocket')}`,
@@ -188,11 +188,11 @@ async function chat(at: At, listen: string): Promise<void> {
   const upgrade = ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${key}`];
   const head = (path: string) => `GET ${path} HTTP/1.1\nHost: plant\nConnection: Upgrade\n${upgrade.join('\n')}\n\n`;
   await breakOff(listen, head(`/smartWeb/ws?q=${at('query of a refused upgrade')}`));
-  // Frames that are none.
+  // Malformed frames.
   await breakOff(listen, `${head(COMET)}${at('bytes in place of a frame')}`);
 }
 
-/** What a client of Comet's sends, one message after the other. */
+/** The messages of a Comet client, in order. */
 function toBodies(at: At): string[] {
   const clientId = at('clientId');
   const send = (message: object) => JSON.stringify([{ clientId, ...message }]);

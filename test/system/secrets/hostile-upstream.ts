@@ -1,4 +1,4 @@
-/** An application server that puts a secret into every place of an answer that there is, also where none belongs. */
+/** An application server that puts a secret into every place of an answer, including places where none belongs. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -8,11 +8,11 @@ import type { Markers } from './markers.ts';
 
 export interface HostileUpstream {
   readonly port: number;
-  /** Everything that clients and the JVM's reader sent here. */
+  /** Everything that clients and the JVM's reader sent. */
   received(): string;
-  /** How many readings of the JVM's condition were answered. */
+  /** Answered readings of the JVM's condition. */
   jvmAnswers(kind: string): number;
-  /** Kinds of hostile answers to calls, each asked for as the name of a procedure. */
+  /** Kinds of hostile answers to calls, each requested by the name of a procedure. */
   readonly calls: readonly string[];
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
       else login(response, request.socket);
     });
   });
-  // What is unreadable here was passed on all the same: it is the upstream's to refuse.
+  // Passed on although unreadable here: the upstream has to refuse it.
   server.on('clientError', (_error, socket) => socket.destroy());
   server.on('upgrade', (request, socket, head) => {
     received.push(request.url ?? '', ...request.rawHeaders);
@@ -111,7 +111,7 @@ function createCalls(at: (place: string) => string): Readonly<Record<string, Ans
     Coding: raw(`HTTP/1.1 200 OK\nTransfer-Encoding: ${at('place of a coding')}\n\n`),
     Chunk: raw(`HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n${at('place of a chunk size')}\n`),
     Trailer: raw(`HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\n${at('broken trailer')}\n\n`),
-    Switched: raw(`HTTP/1.1 101 Switching Protocols\nUpgrade: ${at('protocol that nobody asked for')}\n\n`),
+    Switched: raw(`HTTP/1.1 101 Switching Protocols\nUpgrade: ${at('unrequested protocol')}\n\n`),
     Head: raw(`HTTP/1.1 200 OK\nX-${bigHead}: ${bigHead.repeat(4_000)}\n\n`),
     Cut: (response, socket) => {
       const part = at('part of a body');
@@ -122,7 +122,7 @@ function createCalls(at: (place: string) => string): Readonly<Record<string, Ans
   };
 }
 
-/** Answers every path that is nothing else, logins among them. */
+/** Answers every other path, logins among them. */
 function createLogin(at: (place: string) => string): Answer {
   const cookies = [`JSESSIONID=${at('cookie JSESSIONID')}; Path=/; HttpOnly`, `other=${at('another cookie')}`];
   const body = `{"token":"${at('body of a login')}"}`;
@@ -220,7 +220,7 @@ class Comet {
 
 type JvmAnswer = (response: http.ServerResponse) => void;
 
-/** Where the JVM's condition is read: a different hostile answer to each reading, and a refused login at the end. */
+/** The server of the JVM's condition: a different hostile answer to each reading, and a refused login at the end. */
 class JvmPlaces {
   readonly #at: (place: string) => string;
   readonly #scripts = new Map<string, readonly JvmAnswer[]>();
@@ -258,7 +258,7 @@ class JvmPlaces {
   }
 }
 
-/** As each of them says that something went wrong. */
+/** The error format of each kind. */
 function toErrorText(kind: string, secret: string): string {
   const texts: Readonly<Record<string, string>> = {
     'tomcat-jmxproxy': `Error - ${secret}: password=${secret}`,

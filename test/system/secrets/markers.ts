@@ -1,15 +1,15 @@
 /**
- * Secrets that can be found again: a text for each place where there may be one, and a search for all of them in whatever form
- * they may come out.
+ * Secrets that can be found again: a text for each place that can hold one, and a search for all of them in any encoding
+ * of the output.
  */
 
-/** Nothing else holds it. */
+/** Occurs nowhere else. */
 const PREFIX = 'zQ7x';
-/** Also what is left of one that was cut short at either end, or turned into base64 at any offset, has a whole unit in it. */
+/** Repeated, so that a secret that is cut at either end, or encoded in base64 at any offset, still contains a whole unit. */
 const REPEATS = 4;
 const MAX_PLACES = 36 * 35;
 
-/** How bytes may be written; compared in lower case. */
+/** Encodings of bytes; compared in lower case. */
 const FORMS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'as it is': (bytes) => bytes.toString('latin1').toLowerCase(),
   hex: (bytes) => bytes.toString('hex'),
@@ -28,7 +28,7 @@ interface Marker {
 
 export class Markers {
   readonly #markers: Marker[] = [];
-  /** What was not chosen here, by its place. */
+  /** Secrets not generated here, by place. */
   readonly #known: Marker[] = [];
   readonly #base64 = new Map<string, string>();
 
@@ -50,7 +50,7 @@ export class Markers {
     return unit.repeat(REPEATS);
   }
 
-  /** A secret that is what it is, e.g. a hash. */
+  /** Registers a given secret, e.g. a hash. */
   know(place: string, secret: string): void {
     this.#known.push({ place, bytes: Buffer.from(secret, 'utf8') });
   }

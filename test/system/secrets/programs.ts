@@ -1,13 +1,13 @@
-/** `dist/main.js` as it is started by hand: with a password on standard input, a mistake planted into it, or a wrong configuration. */
+/** `dist/main.js` started by hand: with a password on standard input, a planted bug, or an invalid configuration. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { exitOf, MAIN_PATH } from '../sidecar-process.ts';
 
 export interface Program {
   readonly child: ChildProcess;
-  /** All that came on standard output and standard error so far. */
+  /** All output on standard output and standard error so far. */
   output(): string;
-  /** Resolves when the output matches; rejects when the program ends before. */
+  /** Resolves when the output matches; rejects when the program ends first. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
   /** Exit code, or 128 when a signal ended it. */
   readonly exited: Promise<number>;
@@ -18,7 +18,7 @@ export interface ProgramOptions {
   readonly input?: string;
 }
 
-/** Without what the surrounding environment configures. */
+/** The environment without variables that configure the sidecar. */
 export function startProgram(args: readonly string[], { env = {}, input = '' }: ProgramOptions = {}): Program {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
   const child = spawn(process.execPath, [MAIN_PATH, ...args], { env: { ...Object.fromEntries(others), ...env } });
@@ -28,7 +28,7 @@ export function startProgram(args: readonly string[], { env = {}, input = '' }: 
       output += text;
     });
   }
-  // Whoever does not read its input ends with the pipe still full.
+  // A program that does not read its input leaves the pipe full.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const exited = once(child, 'close').then(() => exitOf(child));

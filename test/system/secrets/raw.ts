@@ -1,20 +1,20 @@
-/** Bytes to a port, and what comes back. */
+/** Sends bytes to a port, and returns the answer. */
 import net from 'node:net';
 
-/** For machines that have much else to do: every conversation here ends by itself. */
+/** For busy machines: every conversation here ends without it. */
 const LIMIT_MS = 15_000;
 
-/** Sends `text` (latin1, `\n` as CR LF) and resolves to all that came (latin1) when the other side has ended. */
+/** Sends `text` (latin1, `\n` as CR LF) and resolves to all received bytes (latin1) when the other side has ended. */
 export function say(address: string, text: string): Promise<string> {
   return converse(connectTo(address), (socket) => socket.write(toLines(text), 'latin1'));
 }
 
-/** The same, but nothing more will follow `text`. */
+/** The same, then ends the sending side. */
 export function breakOff(address: string, text: string): Promise<string> {
   return converse(connectTo(address), (socket) => socket.end(toLines(text), 'latin1'));
 }
 
-/** Over a local socket, with the text as it is. */
+/** Over a local socket, with the text unchanged. */
 export function sayLocally(path: string, text: string): Promise<string> {
   return converse(net.connect(path), (socket) => socket.write(text, 'latin1'));
 }
@@ -38,7 +38,7 @@ function converse(socket: net.Socket, send: (socket: net.Socket) => void): Promi
       came += chunk;
     });
     socket.on('error', (error) => {
-      // Refused in the middle is an answer, too.
+      // A refusal in the middle is an answer, too.
       if ('code' in error) socket.destroy();
       else reject(error);
     });

@@ -1,4 +1,4 @@
-/** Whoever reads what a sidecar tells: its monitoring port, its control socket, and the files that it leaves. */
+/** Readers of everything that a sidecar publishes: its monitoring port, its control socket, and its files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Markers } from './markers.ts';
@@ -13,13 +13,13 @@ const PATHS = [
   ...['jvm', 'jvm/classloader', 'jvm/memory', 'jvm/garbagecollector'].map((name) => `metrics/${name}`),
 ].map((name) => `${BASE}/${name}`);
 
-/** Not of an application's monitoring interface. */
+/** Outside of an application's monitoring interface. */
 const OTHERS = [
   ...['/livez', '/readyz', '/startupz', '/openapi.json', '/', '/live'],
   ...['rpc', 'sba', 'objects', 'sessions'].map((table) => `/live/smartWeb/${table}`),
 ];
 
-/** Everything that the monitoring port answers to who may read it; `fields` let the reader in. */
+/** All answers of the monitoring port to an authenticated reader; `fields` authenticate. */
 export async function readAll(monitor: string, fields: readonly string[]): Promise<string[]> {
   const get = (target: string, more: readonly string[] = []) =>
     say(monitor, toRequest(`GET ${target}`, [...fields, ...more]));
@@ -40,7 +40,7 @@ export async function readAll(monitor: string, fields: readonly string[]): Promi
 
 const MAX_NAMES = 40;
 
-/** Readers that put secrets where none belongs, and the answers to them. `fields` let them in; some use others. */
+/** Requests with secrets where none belongs, and their answers. `fields` authenticate; some requests use others. */
 export function askOddly(
   markers: Markers,
   name: string,
@@ -57,13 +57,13 @@ export function askOddly(
     toRequest(`GET ${metrics}`, [`Authorization: ${at('Authorization without a scheme')}`]),
     toRequest(`GET ${metrics}?access_token=${at('token in a query')}`),
     ...[
-      `GET ${metrics}?session=${at('session that is none')}`,
+      `GET ${metrics}?session=${at('unknown session')}`,
       `GET ${metrics}?session=a&session=${at('second session')}`,
       `GET ${metrics}?pretty=${at('pretty')}&q=${at('query')}`,
       `GET ${metrics}/rpc;jsessionid=${at('path parameter')}`,
       `GET ${metrics}/rpc/E.Nothing;jsessionid=${at('path parameter of a name')}`,
       `GET /${at('application')}/api/rest/v0/admin/d2/sessions`,
-      `GET /nothing/${at('path that is none')}?q=${at('query of a path that is none')}`,
+      `GET /nothing/${at('unknown path')}?q=${at('query of an unknown path')}`,
       `GET /%zz${at('path behind a bad escape')}`,
       `GET http://u:${at('password in an absolute target')}@127.0.0.1${metrics}`,
       `POST ${metrics}?q=${at('query of a POST')}`,
@@ -83,7 +83,7 @@ export function askOddly(
   return Promise.all(requests.map((text) => say(monitor, text)));
 }
 
-/** What the control socket answers, to right and wrong words. */
+/** The answers of the control socket to valid and invalid commands. */
 export async function askControl(markers: Markers, name: string, socket: string): Promise<string[]> {
   const word = markers.at(`control socket of ${name}: a word that is no command`);
   return await Promise.all(

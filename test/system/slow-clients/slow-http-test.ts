@@ -9,20 +9,20 @@ export interface AttackOptions {
   readonly attack: Attack;
   readonly port: number;
   readonly connections: number;
-  /** That many a second are opened. */
+  /** Connections opened per second. */
   readonly rate: number;
-  /** After that it ends by itself. */
+  /** Ends after this time. */
   readonly seconds: number;
-  /** Between two bits of a head or a body. */
+  /** Between two pieces of a head or a body. */
   readonly intervalSeconds: number;
-  /** What it may run on, as `taskset -c` takes it, e.g. `1`. Default: all. */
+  /** Cores, as `taskset -c` takes them, e.g. `1`. Default: all. */
   readonly cores?: string | undefined;
 }
 
 export interface RunningAttack {
-  /** What it printed last. */
+  /** Its last output. */
   output(): string;
-  /** Ends it, with all connections that are left. */
+  /** Ends it, with all remaining connections. */
   stop(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export function startAttack(options: AttackOptions): RunningAttack {
     ...modeOf(options),
     ...['-u', `http://127.0.0.1:${port}${target}`],
   ];
-  // A descriptor for each connection, which may be more than a shell has at first. And who attacks has a machine of his own.
+  // A descriptor for each connection, possibly above the soft limit. A real attacker has a machine of its own.
   const pinned = cores === undefined ? '' : `taskset -c ${cores} `;
   const command = `ulimit -n "$(ulimit -Hn)"; exec nice -n 19 ${pinned}slowhttptest "$@"`;
   const child = spawn('bash', ['-c', command, 'slowhttptest', ...parameters], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,4 +1,4 @@
-/** A real sidecar between slow clients, other users and an upstream, each in a process of its own. */
+/** A real sidecar with slow clients, other users and an upstream, each in a process of its own. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -10,23 +10,23 @@ const UPSTREAM = fileURLToPath(new URL('./upstream.mjs', import.meta.url));
 /** What the other users saw. */
 export interface Served {
   readonly latenciesUs: readonly number[];
-  /** Why calls were not answered with 200. */
+  /** Reasons of calls that were not answered with 200. */
   readonly failures: readonly string[];
-  /** How many users had an answer. */
+  /** Number of users with an answer. */
   readonly users: number;
 }
 
-export interface SlowStandOptions {
+export interface SlowClientHarnessOptions {
   /** e.g. `{ D2_SIDECAR_TIMEOUTS_HEAD: '2s' }`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Size of what slow readers ask for. */
+  /** Size of the answers to slow readers. */
   readonly largeBytes: number;
   readonly users: number;
-  /** Between two calls of one. */
+  /** Between two calls of one user. */
   readonly pauseMs: number;
 }
 
-export class SlowStand {
+export class SlowClientHarness {
   readonly sidecar: SidecarProcess;
   readonly port: number;
   readonly #upstream: ChildProcess;
@@ -39,7 +39,7 @@ export class SlowStand {
     this.#users = users;
   }
 
-  static async start({ env = {}, largeBytes, users, pauseMs }: SlowStandOptions): Promise<SlowStand> {
+  static async start({ env = {}, largeBytes, users, pauseMs }: SlowClientHarnessOptions): Promise<SlowClientHarness> {
     const upstream = fork(UPSTREAM, [String(largeBytes)]);
     const [port] = (await once(upstream, 'message')) as [number];
     const args = [
@@ -55,15 +55,15 @@ export class SlowStand {
       throw cause;
     });
     const url = `http://${sidecar.listen}/smartWeb/api/rest/v0/d2/rpc/E.Other/Call`;
-    return new SlowStand(sidecar, upstream, fork(USERS, [url, String(users), String(pauseMs)]));
+    return new SlowClientHarness(sidecar, upstream, fork(USERS, [url, String(users), String(pauseMs)]));
   }
 
-  /** All that serves or is served; who attacks is another. */
+  /** The processes of sidecar, upstream and users, without the attacker. */
   get pids(): readonly number[] {
     return [this.#upstream.pid, this.sidecar.pid, this.#users.pid].filter((pid) => pid !== undefined);
   }
 
-  /** Lets the other users work while `during` runs. */
+  /** Lets the other users call during `during`. */
   async served(during: () => Promise<unknown>): Promise<Served> {
     this.#users.send('start');
     try {
@@ -75,7 +75,7 @@ export class SlowStand {
     return served;
   }
 
-  /** A sample of /metrics as it is written there, e.g. `d2_sidecar_connections`. */
+  /** A sample of /metrics by its written name, e.g. `d2_sidecar_connections`. */
   async sample(name: string): Promise<number> {
     const text = await (await fetch(`http://${this.sidecar.monitor}/metrics`)).text();
     const line = text.split('\n').find((one) => one.startsWith(`${name} `));

@@ -1,6 +1,6 @@
 /**
- * A server as slow clients like it: `/large` is as many bytes as its argument says, everything else answers when the whole request has come. In a process of its
- * own. Plain JavaScript, since it is forked as it is; sends its port.
+ * An upstream for slow clients: `/large` has the given number of bytes, everything else is answered once the whole request
+ * has arrived. In a process of its own. Plain JavaScript, since it is forked directly; sends its port.
  */
 import http from 'node:http';
 
@@ -11,7 +11,7 @@ const server = http.createServer((request, response) => {
   request.resume();
   request.on('end', () => response.end(request.url === '/large' ? LARGE : 'ok'));
 });
-// What is slow here is the sidecar's to end.
+// Only the sidecar ends slow clients.
 server.requestTimeout = 0;
 server.keepAliveTimeout = 600_000;
 server.listen(0, '127.0.0.1', 8_192, () => process.send(server.address().port));

@@ -1,6 +1,6 @@
 /**
- * The other users: each calls again and again over one kept connection, from an address of their own. In a process of their own,
- * so that what they measure is not the event loop of the test. Plain JavaScript, since it is forked as it is.
+ * The other users: each calls in a loop over one kept connection, from an address of its own. In a separate process,
+ * so that the test's event loop does not affect the measurement. Plain JavaScript, since it is forked directly.
  *
  *   fork('users.mjs', [url, users, pauseMs])   then send 'start', 'stop'; after 'stop' it sends { latenciesUs, failures, users }
  */
@@ -8,7 +8,7 @@ import http from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
 const LOCAL_ADDRESS = '127.0.0.2';
-/** Whoever waits for that long has not been served. */
+/** A call that takes longer counts as unanswered. */
 const TIMEOUT_MS = 20_000;
 
 const [url, users, pauseMs] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { ListenOptions } from 'node:net';
 
-/** Requests for this path are answered without looking at their body: what a CL.0 or 0.CL desync starts from. */
+/** Requests for this path are answered without reading their body: the start of a CL.0 or 0.CL desync. */
 export const EARLY_PATH = '/early';
 
 /**
- * A Node server that answers each request with what it has read of it, e.g. `X-Seen: POST /m 5:aaf4c61ddcc5`: method,
+ * A Node server that answers each request with its own reading of it, e.g. `X-Seen: POST /m 5:aaf4c61ddcc5`: method,
  * target, length and SHA-1 of the body (`-`: not read).
  */
 export async function startRecordingServer(listen: ListenOptions): Promise<http.Server> {

@@ -1,26 +1,27 @@
-/** Responses as they came on a connection, read leniently: the servers' own framing is not what is tested. */
+/** The responses on a connection, read leniently: the servers' own framing is not under test. */
 export interface ResponseSeen {
   readonly status: number;
-  /** What the server says that it read, e.g. `POST /m 5:aaf4c61ddcc5`; undefined where it did not come to the application. */
+  /** The server's reading of the request, e.g. `POST /m 5:aaf4c61ddcc5`; undefined if the application did not get it. */
   readonly seen: string | undefined;
-  /** The sidecar's own answer. */
+  /** Whether the sidecar answered. */
   readonly isOwn: boolean;
 }
 
-/** All final responses to requests of these methods, in order. Throws where bytes are no response. */
+/** All final responses to requests of these methods, in order. Throws for malformed responses. */
 export function readResponses(text: string, methods: readonly string[]): readonly ResponseSeen[] {
   const responses: ResponseSeen[] = [];
   for (let at = 0; at < text.length; ) {
     const headEnd = text.indexOf('\r\n\r\n', at);
     const head = text.slice(at, headEnd === -1 ? text.length : headEnd);
     const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1]);
-    if (!(status >= 100) || headEnd === -1) throw new Error(`no response: ${JSON.stringify(text.slice(at, at + 200))}`);
+    if (!(status >= 100) || headEnd === -1)
+      throw new Error(`malformed response: ${JSON.stringify(text.slice(at, at + 200))}`);
     at = headEnd + 4;
     if (status < 200) continue;
     const isHead = methods[responses.length] === 'HEAD';
     responses.push({ status, seen: fieldOf(head, 'x-seen'), isOwn: fieldOf(head, 'proxy-status') !== undefined });
     if (!isHead && status !== 204 && status !== 304) at = endOfBody(text, at, head);
-    // The sidecar's refusal of a request whose method it does not know of has a body even behind a HEAD.
+    // The sidecar refuses an unreadable method with a body, even if the method was HEAD.
     else if (text[at] === '{' && responses.at(-1)?.isOwn === true) at = endOfBody(text, at, head);
   }
   return responses;

@@ -1,5 +1,5 @@
 /**
- * Real servers to stand behind the sidecar: Node in this process; Tomcat, nginx and haproxy from Debian's packages, each in
+ * Real servers behind the sidecar: Node in this process; Tomcat, nginx and haproxy from Debian's packages, each in
  * a process of its own with everything in a temporary folder. nginx and haproxy have a recording server behind them.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -76,7 +76,7 @@ async function startProxy(
   }
 }
 
-/** Sockets in the folder instead of ports: nobody else can take them in between. */
+/** Sockets in the folder instead of ports, which another program could take. */
 function nginxConfig(folder: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `daemon off;

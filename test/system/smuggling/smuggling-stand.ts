@@ -5,41 +5,41 @@ import { ObservedPlane } from '../../wire/observed-plane.ts';
 import { turns } from '../../wire/split-writer.ts';
 import { Tap, type TappedConnection } from './tap.ts';
 
-/** A client that has not been answered to the end by then closes its sending side. */
+/** A client without a complete answer by then closes its sending side. */
 const PATIENCE_MS = 1_500;
-/** And by then it leaves. */
+/** Then it leaves after this time. */
 const LIMIT_MS = 6_000;
 
-/** What the sidecar counted of one request. */
+/** The sidecar's record of one request. */
 export interface CountedExchange {
   readonly method: string;
   readonly target: string;
-  /** The request's body as it was measured; latin1. */
+  /** The request's body as measured; latin1. */
   body: string;
   status: number;
   ending: Ending['kind'] | 'none';
 }
 
-/** One client connection with everything that came of it. */
+/** One client connection and its result. */
 export interface Played {
   /** What the client received; latin1. */
   readonly received: string;
   readonly exchanges: readonly CountedExchange[];
   readonly upstream: readonly TappedConnection[];
-  /** The sidecar did not close a connection that its client had left half open. */
+  /** The sidecar did not close a connection that its client had half-closed. */
   readonly isHung: boolean;
   /** The sidecar closed before the client had closed its sending side. */
   readonly isEndedFirst: boolean;
 }
 
-export interface StandOptions {
+export interface HarnessOptions {
   readonly dataPath: Config['dataPath'];
   readonly forwarded: Config['forwarded'];
   readonly server: net.NetConnectOpts;
 }
 
-/** A sidecar between one client at a time and a real server behind a tap: so what belongs to whom needs no guessing. */
-export class SmugglingStand {
+/** A sidecar with one client at a time and a real server behind a tap, so that bytes can be attributed with certainty. */
+export class SmugglingHarness {
   readonly #tap: Tap;
   readonly #plane: ObservedPlane;
   readonly #observer: Counting;
@@ -50,14 +50,14 @@ export class SmugglingStand {
     this.#observer = observer;
   }
 
-  static async start({ dataPath, forwarded, server }: StandOptions): Promise<SmugglingStand> {
+  static async start({ dataPath, forwarded, server }: HarnessOptions): Promise<SmugglingHarness> {
     const tap = await Tap.listen(server);
     const observer = new Counting();
     const plane = await ObservedPlane.start({ dataPath, forwarded, upstreamPort: tap.port }, observer);
-    return new SmugglingStand(tap, plane, observer);
+    return new SmugglingHarness(tap, plane, observer);
   }
 
-  /** Sends `pieces` on a new connection, closes the sending side behind them if so wished, and waits for the end of it all. */
+  /** Sends `pieces` on a new connection, optionally half-closes after them, and waits until everything has ended. */
   async play(pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> {
     const conversed = await converse(this.#plane.port, pieces, isHalfClosed);
     await this.#plane.allClosed();
@@ -112,6 +112,7 @@ function converse(
 
 class Counting implements ExchangeObserver {
   #counted: CountedExchange[] = [];
+  readonly #running = new Map<Exchange, CountedExchange>();
 
   takeAll(): readonly CountedExchange[] {
     const taken = this.#counted;
@@ -123,7 +124,7 @@ class Counting implements ExchangeObserver {
     const { method, target } = exchange.request;
     const counted: CountedExchange = { method, target, body: '', status: 0, ending: 'none' };
     this.#counted.push(counted);
-    exchange.note = counted;
+    this.#running.set(exchange, counted);
     exchange.requestObserver = {
       onBytes: (bytes) => {
         counted.body += bytes.toString('latin1');
@@ -133,7 +134,8 @@ class Counting implements ExchangeObserver {
   }
 
   onEnd(exchange: Exchange, ending: Ending): void {
-    const counted = exchange.note as CountedExchange;
+    const counted = this.#running.get(exchange) as CountedExchange;
+    this.#running.delete(exchange);
     counted.status = exchange.status;
     counted.ending = ending.kind;
   }

@@ -1,6 +1,6 @@
 /**
- * A strict reading of a client's bytes as RFC 9112 has it, written apart from `src/protocol/http1` and from every server: what it
- * refuses may be refused, what it takes must be read like this or not at all.
+ * A strict reading of a client's bytes by RFC 9112, written independently of `src/protocol/http1` and of every server: what it
+ * refuses may be refused, what it accepts must be read like this or refused.
  */
 
 export interface StrictRequest {
@@ -9,24 +9,24 @@ export interface StrictRequest {
   readonly target: string;
   /** Name (lower-case) and value, in order. */
   readonly fields: readonly (readonly [name: string, value: string])[];
-  /** Without its transfer coding; latin1. Undefined when it has not come to its end, or is malformed. */
+  /** Without transfer coding; latin1. Undefined if incomplete or malformed. */
   readonly body: string | undefined;
 }
 
 export interface StrictReading {
-  /** The last one may be without its body's end. */
+  /** The last one may lack the end of its body. */
   readonly requests: readonly StrictRequest[];
   /**
    * `complete`: nothing is left. `open`: the last request's body goes on. `cut`: a head begins behind them. `refused`: what
-   * comes next must not be interpreted.
+   * follows must not be interpreted.
    */
   readonly end: 'complete' | 'open' | 'cut' | 'refused';
 }
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21\x22\x24-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
 /**
- * Blanks in a row for one, which RFC 9112 §3 lets a server read as such: what it then sends on has one. And the protocols
- * that Node's parser takes for HTTP without telling.
+ * Accepts a run of spaces as one, as RFC 9112 §3 allows a server to (it then forwards one), and the protocols
+ * that Node's parser silently accepts as HTTP.
  */
 const TOLERANT_REQUEST_LINE =
   /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) +([\x21\x22\x24-\x7e\x80-\xff]+) +(?:HTTP|RTSP|ICE)\/1\.([01])$/;
@@ -34,9 +34,9 @@ const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"';
 const CHUNK_LINE = toChunkLine(`(?:${TOKEN}|${QUOTED})`);
-/** Node's parser takes odd values as well: the gateway then sends the chunk on without them. */
+/** Node's parser accepts odd values as well: the gateway then forwards the chunk without them. */
 const TOLERANT_CHUNK_LINE = toChunkLine(`(?:${TOKEN})?(?:${QUOTED})?`);
-/** RFC 9112 §6.2, §7.1: what fits into 64 bits is a length, however long it would take. */
+/** RFC 9112 §6.2, §7.1: any number of 64 bits is a length, however long it would take. */
 const MAX_SIZE = 2n ** 64n - 1n;
 
 function toChunkLine(value: string): RegExp {
@@ -45,15 +45,14 @@ function toChunkLine(value: string): RegExp {
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
-/** Where something ends, or that it does not (yet). */
+/** Where something ends, or that it does not end (yet). */
 type End = number | 'open' | 'refused';
 
-/** Reads bytes that the sidecar has sent. */
 export function readStrictly(text: string): StrictReading {
   return read(text, { emptyLines: /(?:\r\n)*/y, requestLine: REQUEST_LINE, chunkLine: CHUNK_LINE });
 }
 
-/** Reads a client's bytes: RFC 9112 §2.2 and §3 let a server skip line ends before a request line, and blanks in it (and see above). */
+/** Reads a client's bytes: RFC 9112 §2.2 and §3 let a server skip empty lines before a request line, and spaces in it (see above). */
 export function readTolerantly(text: string): StrictReading {
   return read(text, {
     emptyLines: /[\r\n]*/y,
@@ -99,7 +98,7 @@ function readHead(text: string, requestLine: RegExp): StrictHead | undefined {
   const fields = readFields(lines);
   if (start === null || fields === undefined) return undefined;
   const [, method = '', target = '', minor] = start;
-  // A tunnel: nothing behind it is a request.
+  // A tunnel: no request follows.
   if (method === 'CONNECT') return undefined;
   const hosts = valuesOf(fields, 'host').length;
   if (hosts > 1 || (hosts === 0 && minor === '1')) return undefined;
@@ -121,7 +120,7 @@ function valuesOf(fields: Fields, name: string): string[] {
   return fields.filter(([own]) => own === name).map(([, value]) => value);
 }
 
-/** RFC 9112 §6.3, with everything refused that it lets a server refuse. */
+/** RFC 9112 §6.3, refusing everything that a server may refuse. */
 function readFraming(fields: Fields, isVersion10: boolean): number | 'chunked' | undefined {
   const lengths = valuesOf(fields, 'content-length');
   const codings = valuesOf(fields, 'transfer-encoding');

@@ -1,17 +1,17 @@
 import net from 'node:net';
 
-/** A server that does not close a connection so long after the sidecar has is ended. */
+/** A server connection still open this long after the sidecar's has closed is ended. */
 const HOLD_MS = 2_000;
 
-/** What has passed on one connection of the sidecar to the server, both ways; latin1. */
+/** The bytes of one connection between sidecar and server, both ways; latin1. */
 export interface TappedConnection {
   toServer: string;
   fromServer: string;
 }
 
 /**
- * Stands between the sidecar and a real server and takes down every byte. When the sidecar leaves, in whatever way, the
- * server sees an orderly end and may answer all that it has been sent: so a request that it reads out of the bytes shows up
+ * Between the sidecar and a real server, records every byte. However the sidecar leaves, the server sees
+ * an orderly end and may answer everything that it received: so a request that it reads out of the bytes shows up
  * even if the sidecar has dropped the connection by then.
  */
 export class Tap {
@@ -39,7 +39,7 @@ export class Tap {
     return (this.#server.address() as net.AddressInfo).port;
   }
 
-  /** Everything since the last time, once the server has closed all connections. */
+  /** Everything since the last call, once the server has closed all connections. */
   async takeAll(): Promise<readonly TappedConnection[]> {
     while (this.#open > 0) {
       await new Promise<void>((resolve) => {

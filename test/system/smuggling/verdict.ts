@@ -1,11 +1,11 @@
-/** What must hold of one client connection, whatever its client sent. */
+/** The rules that one client connection must satisfy, whatever its client sent. */
 import type { Config } from '../../../src/config/config.ts';
 import { digestOf, EARLY_PATH } from './recording-server.ts';
 import { type ResponseSeen, readResponses } from './responses.ts';
 import type { Played } from './smuggling-stand.ts';
 import { readStrictly, type StrictReading, type StrictRequest } from './strict-reader.ts';
 
-/** Sent behind each message: who reads it as a request, has found the message's end. */
+/** Sent after each message: a server that reads it as a request has found the message's end. */
 export const MARKER = 'GET /marker HTTP/1.1\r\nHost: app.example\r\nConnection: close\r\n\r\n';
 
 /**
@@ -15,18 +15,18 @@ export const MARKER = 'GET /marker HTTP/1.1\r\nHost: app.example\r\nConnection: 
 export type Outcome = 'served' | 'refused' | 'closed' | 'open';
 
 export interface Verdict {
-  /** What is wrong; empty when nothing is. */
+  /** The faults; empty if none. */
   readonly faults: readonly string[];
   readonly outcome: Outcome;
-  /** Requests that a server read in full, those that it refused itself, and those that were broken off. */
+  /** Requests that a server read in full, refused itself, or broke off. */
   readonly read: number;
   readonly refusedByServer: number;
 }
 
-/** Answers of the sidecar's own that are not about the request. */
+/** Answers of the sidecar's own that do not concern the request. */
 const UPSTREAM_STATUSES: ReadonlySet<number> = new Set([502, 504]);
 
-/** Whether the connection ends by itself when all of it is served: else the client has to close its side. */
+/** Whether the connection ends when everything has been served; otherwise the client has to close its side. */
 export function endsByItself(reading: StrictReading): boolean {
   return reading.end === 'refused' || (reading.end === 'complete' && reading.requests.at(-1)?.target === '/marker');
 }
@@ -40,9 +40,9 @@ export function judge(sent: StrictReading, played: Played, forwarded: Config['fo
   for (const connection of played.upstream) {
     const reading = readStrictly(connection.toServer);
     const isBroken = reading.end === 'refused' || reading.end === 'cut';
-    if (isBroken) fail('the upstream got what has no strict reading:', connection.toServer);
+    if (isBroken) fail('the upstream got bytes without a strict reading:', connection.toServer);
     const responses = readUpstream(connection.fromServer, reading.requests, fail);
-    // A server may answer without waiting for the content, and once more when that breaks off: but not out of its application.
+    // A server may answer without waiting for the content, and again when it breaks off: but not from its application.
     const isBrokenOff = (reading.end === 'open' || connection.toServer === '') && responses.at(-1)?.seen === undefined;
     const most = reading.requests.length + (isBrokenOff ? 1 : 0);
     if (responses.length > most) fail('more answers than requests:', connection);
@@ -79,7 +79,7 @@ function readUpstream(text: string, requests: readonly StrictRequest[], fail: Fa
   }
 }
 
-/** What the server says that it read, against the strict reading of the bytes that it was sent. */
+/** The server's own reading, against the strict reading of the bytes that it received. */
 function compareSeen({ seen }: ResponseSeen, request: StrictRequest | undefined, fail: Fail): void {
   if (seen === undefined) return;
   const target = toPath(request?.target ?? '');
@@ -91,12 +91,12 @@ function compareSeen({ seen }: ResponseSeen, request: StrictRequest | undefined,
   if (isOpen || !isSame) fail('the server read', seen, 'where it was sent', isOpen ? 'no whole request' : expected);
 }
 
-/** nginx and Tomcat tell an absolute-form's path only, of whatever scheme. */
+/** nginx and Tomcat report only the path of an absolute-form target, whatever the scheme. */
 function toPath(target: string): string {
   return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
 }
 
-/** Nothing went to the upstream that the client did not send, and all of it in order. */
+/** The upstream received only what the client sent, in order. */
 function comparePassed(passed: readonly StrictRequest[], sent: StrictReading, fail: Fail): void {
   for (const [i, request] of passed.entries()) {
     const original = sent.requests[i];
@@ -116,13 +116,13 @@ function checkReplaced(passed: readonly StrictRequest[], fail: Fail): void {
     const told = fields.filter(([name]) => FORWARDED.has(name)).map(([name, value]) => `${name}: ${value}`);
     const host = fields.find(([name]) => name === 'host')?.[1] ?? '';
     const all = ['x-forwarded-for: 127.0.0.1', 'x-forwarded-proto: http', `x-forwarded-host: ${host}`];
-    // A request of HTTP/1.0 need not have a Host to tell of; it is given the upstream's.
+    // An HTTP/1.0 request need not have a Host to report; it is given the upstream's.
     if (![all, all.slice(0, 2)].some((lines) => lines.join() === told.join()))
       fail('forwarded fields of the client’s:', told);
   }
 }
 
-/** What the sidecar counted is what it sent on, and behind that what was broken off before a byte of it had gone. */
+/** The sidecar counted the requests that it forwarded, and after them those broken off before any byte was forwarded. */
 function compareCounted(
   { exchanges }: Played,
   passed: readonly StrictRequest[],
@@ -134,7 +134,7 @@ function compareCounted(
   for (const [i, { method, target, body, status, ending }] of exchanges.entries()) {
     const request = passed[i] ?? sent.requests[i];
     if (request?.method !== method || request.target !== target) fail('counted', { method, target }, 'for', request);
-    // The answer to a request whose body still comes ends the counting of it: that of a server that has not read it may.
+    // An answer ends the measuring of a request body in transit; a server that has not read the body may answer early.
     const isRead = ending === 'completed' && status === 200 && target !== EARLY_PATH;
     const whole = request?.body ?? body;
     if (isRead ? body !== whole : !whole.startsWith(body)) fail('measured', body, 'for', whole);
@@ -142,7 +142,7 @@ function compareCounted(
   }
 }
 
-/** The client got one answer for each completed exchange, in order, and at most one refusal, which is the last. Own statuses. */
+/** One answer for each completed exchange, in order, and at most one refusal, as the last. Returns the sidecar's own statuses. */
 function compareAnswers({ received, exchanges }: Played, fail: Fail): readonly number[] {
   let answers: readonly ResponseSeen[];
   try {

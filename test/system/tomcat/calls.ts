@@ -1,4 +1,4 @@
-/** The 1,000 calls of five users that the test sends: who, what, in which order, and by which client. */
+/** The 1,000 calls of five users that the test sends: user, call, order and client. */
 import { createRandom, type Random } from '../../../src/demo/random.ts';
 
 export type Credentials =
@@ -6,12 +6,12 @@ export type Credentials =
   | { readonly kind: 'key'; readonly key: string };
 
 export interface User {
-  /** What the session list must show; null for a key whose user the configuration does not name. */
+  /** The name in the session list; null for a key without a configured user. */
   readonly userName: string | null;
   readonly credentials: Credentials;
 }
 
-/** What a path is, and the name that the contract gives it. */
+/** The kind of a path, and its name by the contract. */
 export interface Target {
   readonly kind: 'rpc' | 'sba' | 'object' | 'login' | 'logout' | 'none';
   readonly name: string;
@@ -81,9 +81,9 @@ const UNKNOWN_RPC = rpc('E.Demo/NoSuchMethod', 'E.Demo.NoSuchMethod');
 const UNKNOWN_OBJECT = object('object', 'nothing');
 const FIRST_READ = object('archive', 'H.Temperature');
 
-/** Called one at a time only, so that what the client measures is the call and not the crowd at two cores. */
+/** Called one at a time only, so that the client measures the call and not the load of two cores. */
 export const STEADY = [rpc('E.Demo/Sleep20', 'E.Demo.Sleep20'), download('Download', 100_000)] as const;
-/** Called by everybody at once, with a time that the server takes at least. */
+/** Called by all users at once, with a minimum duration of the server. */
 export const BUSY = rpc('java/interface/E.Kotol%C5%88a/Okruh/Sleep8', 'E.Kotolňa.Okruh.Sleep8');
 const CROWDED: readonly Target[] = [
   BUSY,
@@ -103,10 +103,10 @@ const CROWDED: readonly Target[] = [
 const NAMED: readonly Target[] = [...STEADY, ...CROWDED];
 
 const STEADY_CALLS_EACH = 12;
-/** Every so many calls of a phase, one is sent by curl. */
+/** One in this many calls of a phase is sent by curl. */
 const CURL_EVERY = 12;
 
-/** Each phase begins when the one before has ended; `inOrder` sends one call at a time, so that what begins what is known. */
+/** Each phase begins when the previous one has ended; `inOrder` sends one call at a time, so that their order is known. */
 export interface Phase {
   readonly inOrder: boolean;
   readonly calls: readonly Call[];
@@ -143,16 +143,16 @@ function createBeginning(): Call[] {
     { ...call(robot, FIRST_READ), hasWrongSecret: true },
     call(anna, UNKNOWN_RPC),
     call(anna, FAIL),
-    // Each way to begin one.
+    // Each way to begin a session.
     call(anna, LOGIN),
     call(bela, STEADY[0]),
     call(zofia, FIRST_READ),
     call(dana, upload(10)),
     call(robot, BUSY),
-    // A user who leaves and comes back has a new session, and the old one's counts stay out of it.
+    // A user who logs out and in again has a new session, without the old counts.
     call(bela, LOGOUT),
     call(bela, STEADY[0]),
-    // From here on every name is there, globally and for each session.
+    // From here on every name exists, globally and for each session.
     ...NAMED.flatMap((target) => ALL_USERS.map((user) => call(user, target))),
   ];
 }

@@ -1,4 +1,4 @@
-/** Real clients: undici with several connections for each user, and a curl process for each call that asks for it. */
+/** Real clients: undici with several connections for each user, and a curl process for each call marked so. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Pool } from 'undici';
@@ -7,11 +7,11 @@ import type { Call, Credentials, Phase, User } from './calls.ts';
 /** A call as its client saw it. */
 export interface AnsweredCall extends Call {
   readonly status: number;
-  /** From before the request was sent until the answer's last byte. */
+  /** From sending the request to the answer's last byte. */
   readonly seconds: number;
 }
 
-/** Calls of one user under way at the same time. */
+/** Concurrent calls of one user. */
 const CONNECTIONS_EACH = 2;
 
 export function isCurlInstalled(): boolean {
@@ -29,7 +29,7 @@ export class Clients {
     this.#prefix = prefix;
   }
 
-  /** Sends all calls of a phase, each user's own in their order, and gives them as answered. */
+  /** Sends all calls of a phase, each user's in order, and returns the answered ones. */
   async run(phase: Phase): Promise<AnsweredCall[]> {
     const answered: AnsweredCall[] = [];
     const work = async (queue: Call[]) => {

@@ -1,6 +1,6 @@
 /**
- * What the sidecar must have counted, worked out from nothing but what the clients sent and which status they received.
- * Written after the contract, not after the sidecar.
+ * The expected counts, computed from the calls that the clients sent and the statuses that they received.
+ * Follows the contract, not the sidecar's code.
  */
 import type { User } from './calls.ts';
 import type { AnsweredCall } from './clients.ts';
@@ -32,14 +32,14 @@ class Tally {
     const error = isFailed(call) ? 1 : 0;
     this.#raise(call.kind, 1);
     this.#raise(`${call.kind}.errors`, error);
-    // A wrong password or an unknown name creates no name, but counts on one that is there.
+    // A wrong password or an unknown name creates no name, but counts on an existing one.
     if (!(name in this.counts) && !isAccepted(call) && !isFailed(call)) return;
     this.#raise(name, 1);
     this.#raise(`${name}.errors`, error);
   }
 
   #addRead(call: AnsweredCall, name: string): void {
-    // A refused read is no value and creates no name; a failed one shows that the object is there.
+    // A refused read is no value and creates no name; a failed one shows that the object exists.
     if (!isAccepted(call) && !isFailed(call)) return;
     const values = isAccepted(call) ? 1 : 0;
     this.#raise('object.newValues', values);
@@ -62,7 +62,7 @@ export class ExpectedCounts {
   readonly #sessions = new Map<User, ExpectedSession>();
   #created = 0;
 
-  /** To be told the calls in the order in which they were answered, where that order matters. */
+  /** Must be called in the order of the answers, where that order matters. */
   add(call: AnsweredCall): void {
     if (call.kind === 'none') return;
     this.#all.add(call);
@@ -103,7 +103,7 @@ export class ExpectedCounts {
   }
 }
 
-/** The statistics whose names begin with one of the prefixes, taken as whole segments. */
+/** The statistics whose names begin with one of the prefixes, as whole segments. */
 export function below(counts: Counts, ...prefixes: readonly string[]): Counts {
   const belongs = (name: string) => prefixes.some((prefix) => name === prefix || name.startsWith(`${prefix}.`));
   return Object.fromEntries(Object.entries(counts).filter(([name]) => belongs(name)));

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { exitOf, stopProcess } from '../sidecar-process.ts';
 
-/** Where the Debian package puts it. */
+/** The Debian package's path. */
 const CATALINA_HOME = '/usr/share/tomcat10';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const START_TIMEOUT_MS = 50_000;
@@ -30,7 +30,7 @@ export function isTomcatInstalled(): boolean {
 export interface Application {
   /** Its folder. */
   readonly webapp: string;
-  /** Its path without the slash, e.g. `smartWeb`; `ROOT` for that of the whole server. */
+  /** Its path without the slash, e.g. `smartWeb`; `ROOT` for the application at the root. */
   readonly context: string;
 }
 
@@ -79,7 +79,7 @@ function javaArguments(base: string): string[] {
   const bin = join(CATALINA_HOME, 'bin');
   return [
     '-Xmx192m',
-    // The log lines that say when it is ready are translated in some locales.
+    // Some locales translate the log lines that announce readiness.
     '-Duser.language=en',
     `-Dcatalina.home=${CATALINA_HOME}`,
     `-Dcatalina.base=${base}`,
@@ -100,7 +100,7 @@ function portOf(child: ChildProcess, exited: Promise<number>): Promise<number> {
     child.once('error', (cause) => fail(String(cause)));
     exited.then((code) => fail(`ended with exit code ${code}`), reject);
     if (child.stderr === null) return;
-    // Read to the end of the process: an unread pipe would stop it once it is full.
+    // Read to the end: a full pipe would stop the process.
     createInterface({ input: child.stderr }).on('line', (line) => {
       if (port === -1) return;
       log += `${line}\n`;

@@ -146,7 +146,7 @@ const halfClosed: readonly DataPathCase[] = [
     },
   },
   {
-    name: 'half-close: behind two pipelined requests it reaches the upstream, which answers the second only then',
+    name: 'half-close: after two pipelined requests it reaches the upstream, which answers the second only then',
     statuses: [200, 200],
     upstream: async (connection) => {
       await connection.request();

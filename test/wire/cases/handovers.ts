@@ -74,7 +74,7 @@ export const handoverCases: readonly DataPathCase[] = [
     client: pipelining(REGULAR, OLD),
   },
   {
-    name: 'handover: pipelined, with content before and behind',
+    name: 'handover: pipelined, with content before and after',
     statuses: [200, 200, 200, 200],
     isIrregular: true,
     upstream: answering(),
@@ -98,7 +98,7 @@ export const handoverCases: readonly DataPathCase[] = [
   },
   {
     ...upgrading,
-    name: 'handover: to an upgrade pipelined behind a regular request',
+    name: 'handover: to an upgrade pipelined after a regular request',
     statuses: [200, 101],
     client: async (client) => {
       await client.send(REGULAR + UPGRADE);
@@ -108,7 +108,7 @@ export const handoverCases: readonly DataPathCase[] = [
     },
   },
   {
-    name: 'handover: the client finishes sending behind the irregular request',
+    name: 'handover: the client finishes sending after the irregular request',
     statuses: [200, 200],
     isIrregular: true,
     upstream: answering(),

@@ -80,7 +80,7 @@ export const splitCases: readonly DataPathCase[] = [
 /** The same for what is handed over in the middle. */
 export const splitHandoverCases: readonly DataPathCase[] = [
   {
-    name: 'a regular request and an upgrade pipelined behind it',
+    name: 'a regular request and an upgrade pipelined after it',
     statuses: [200, 101],
     isIrregular: true,
     // By what is asked and not by how often: the upgrade may come on another connection than the request before it.

@@ -66,7 +66,7 @@ const accepted: readonly DataPathCase[] = [
     verify: isUpgrade,
   },
   {
-    name: 'upgrade: the client’s first octets come right behind the request',
+    name: 'upgrade: the client’s first octets come right after the request',
     statuses: [101],
     isIrregular: true,
     upstream: async (connection) => {

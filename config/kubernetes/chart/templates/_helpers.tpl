@@ -14,20 +14,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* Of the Pods with the sidecar in them; in mode sidecar the other chart sets them. */}}
+{{/* The labels of Pods that contain the sidecar. In mode sidecar, the parent chart sets them. */}}
 {{- define "d2-sidecar.podLabels" -}}
 d2-sidecar: {{ ternary "beside" "gateway" (eq .Values.mode "sidecar") }}
 d2-sidecar-release: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "d2-sidecar.image" -}}
-{{- $what := "image.repository: missing, expected where you have pushed the image to, such as registry.plant.example/d2-sidecar." -}}
+{{- $what := "image.repository: missing, expected the repository that you pushed the image to, such as registry.plant.example/d2-sidecar." -}}
 {{- $how := printf "There is no public image. In the checkout: docker build --tag REPOSITORY:%s . && docker push REPOSITORY:%s" .Chart.AppVersion .Chart.AppVersion -}}
 {{- $repository := required (printf "%s %s (docs/kubernetes.md)" $what $how) .Values.image.repository -}}
 {{- printf "%s:%s" $repository (.Values.image.tag | default .Chart.AppVersion) -}}
 {{- end -}}
 
-{{/* The container, as an item of a list: initContainers in mode sidecar, containers in mode gateway. */}}
+{{/* The container as a list item: of initContainers in mode sidecar, of containers in mode gateway. */}}
 {{- define "d2-sidecar.container" -}}
 - name: d2-sidecar
   image: {{ include "d2-sidecar.image" . }}
@@ -106,7 +106,7 @@ d2-sidecar-release: {{ .Release.Name }}
     {{- end }}
 {{- end -}}
 
-{{/* Items of the list volumes. The application may mount d2-sidecar-tmp on its /tmp as well: then the sidecar reads the JVM's counters. */}}
+{{/* Items of the list volumes. If the application also mounts d2-sidecar-tmp on its /tmp, the sidecar can read the JVM's counters. */}}
 {{- define "d2-sidecar.volumes" -}}
 - name: d2-sidecar-config
   configMap: { name: {{ include "d2-sidecar.fullname" . }} }

@@ -13,7 +13,7 @@ import { type Clock, NS_PER_MS } from '../../../base/clock.ts';
 import type { Config } from '../../../config/config.ts';
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../../metrics/statistics.ts';
-import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
+import type { Fields } from '../../../state/saved-record.ts';
 import { CallCache } from '../../classify/call-cache.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
@@ -22,7 +22,7 @@ import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, EndedMessage } from './ended-message.ts';
 import type { PendingCall } from './pending-calls.ts';
-import { type SavedClient, type SavedLogin, saveClient, saveLogin } from './saved-login.ts';
+import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
 
 export interface CometClientsParts {
   readonly clock: Clock;
@@ -197,22 +197,19 @@ export class CometClients {
     }
   }
 
-  /** Writes the login of `session` and its clients, if it has one. Synchronous, so all is of one moment. */
-  save(session: Session, out: ArchiveWriter): void {
+  /** The login of `session` and its clients, if it has one. Synchronous, so all is of one moment. */
+  save(session: Session): Fields | undefined {
     const login = this.#logins.get(session);
-    out.flag(login !== undefined);
-    if (login !== undefined) saveLogin(out, login);
+    if (login === undefined) return undefined;
+    const { hasCookie, goneSinceNs, clients } = login;
+    return { hasCookie, goneSinceNs, clients: Array.from(clients, saveClient) };
   }
 
-  /** Writes the clients without a session and yields after each. */
-  *saveStrays(out: ArchiveWriter): Generator<void> {
+  /** A record for each client without a session. */
+  *saveStrays(): Generator<Fields> {
     for (const client of this.#byToken.values()) {
-      if (client.session !== undefined) continue;
-      out.flag(true);
-      saveClient(out, client);
-      yield;
+      if (client.session === undefined) yield { record: 'comet-client', ...saveClient(client) };
     }
-    out.flag(false);
   }
 
   /** Restores a saved login. Its clients have no connection yet; their monitorings continue. */
@@ -235,7 +232,7 @@ export class CometClients {
       client.monitorings.set(key, name);
       this.#parts.memory.takeAnyway('names', toBytes(key, name));
       this.#parts.statistics.object.resubscribe(name);
-      session?.resubscribe(name);
+      session?.statistics.object.resubscribe(name);
     }
     this.#byToken.set(token, client);
     return client;

@@ -9,7 +9,7 @@ export interface CometListener {
 }
 
 /** Wraps a listener so that its exceptions do not reach the reader. */
-export function guarded(listener: CometListener): CometListener {
+export function shielded(listener: CometListener): CometListener {
   const attempt = (hear: () => void): void => {
     try {
       hear();

@@ -2,11 +2,9 @@
 
 import type { Clock } from '../../../base/clock.ts';
 import { NS_PER_S } from '../../../base/clock.ts';
+import { counter, gauge, type MetricDescription, summary } from '../../../base/metric-description.ts';
 import { LifetimeTimer } from '../../../metrics/lifetime-timer.ts';
-import type { TimerReading } from '../../../metrics/timer.ts';
-import type { ArchiveReader } from '../../../state/archive/archive-reader.ts';
-import { loadCounters, saveCounters, takeCounters } from '../../../state/archive/archive-record.ts';
-import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
+import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
 
 /** What ended a `/meta/connect`: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
@@ -32,34 +30,12 @@ const UNREAD_REASONS = [
 export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
 
 /** Plain numbers since the start, at the moment of reading. */
-export interface CometNumbers {
-  readonly messages: { readonly client: number; readonly upstream: number };
-  readonly holds: {
-    readonly now: number;
-    readonly ended: Readonly<Record<HoldEnding, number>>;
-    /** Durations of ended holds; no timer of calls has them. */
-    readonly duration: TimerReading;
-  };
-  readonly handshakes: { readonly accepted: number; readonly refused: number; readonly storms: number };
-  /** Answers `402`: the server no longer knows the client. */
-  readonly unknownClients: number;
-  /** Clients that fell back to long-polling although WebSocket had been offered or used. */
-  readonly fallbacks: number;
-  /** Connects that came later than the server had advised. */
-  readonly connectGaps: number;
-  /** Clients from before the sidecar's start. */
-  readonly adopted: number;
-  readonly unread: Readonly<Record<UnreadReason, number>>;
-  readonly untracked: Readonly<Record<CometTable, number>>;
-  /** Calls without an answer: expired, or abandoned because their client ended. */
-  readonly unanswered: { readonly timedOut: number; readonly abandoned: number };
-}
+export type CometNumbers = ReturnType<CometMetrics['read']>;
 
 /** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. from all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
-/** In the order of the state file. */
 const PLAIN_COUNTERS = [
   'clientMessages',
   'upstreamMessages',
@@ -126,27 +102,26 @@ export class CometMetrics {
     this.#untracked[table] += 1;
   }
 
-  /** Writes everything except the current holds. Synchronous, so all is of one moment. */
-  save(out: ArchiveWriter): void {
-    saveCounters(out, this.#ended);
-    out.count(this.#holdDuration.count);
-    this.#holdDuration.save(out);
-    saveCounters(out, this.#unread);
-    saveCounters(out, this.#untracked);
-    out.count(this.#storms);
-    for (const name of PLAIN_COUNTERS) out.count(this[name]);
+  /** Everything except the current holds. Synchronous, so all is of one moment. */
+  save(): Fields {
+    return {
+      ...Object.fromEntries(PLAIN_COUNTERS.map((name) => [name, this[name]])),
+      ...{ storms: this.#storms, unread: this.#unread, untracked: this.#untracked },
+      holds: { ended: this.#ended, count: this.#holdDuration.count, timer: this.#holdDuration.save() },
+    };
   }
 
-  load(input: ArchiveReader): void {
-    takeCounters(this.#ended, loadCounters(input));
-    this.#holdDuration.load(input, input.count());
-    takeCounters(this.#unread, loadCounters(input));
-    takeCounters(this.#untracked, loadCounters(input));
-    this.#storms = input.count();
-    for (const name of PLAIN_COUNTERS) this[name] = input.count();
+  load(saved: SavedRecord): void {
+    for (const name of PLAIN_COUNTERS) this[name] = saved.count(name);
+    this.#storms = saved.count('storms');
+    saved.record('unread').countsInto(this.#unread);
+    saved.record('untracked').countsInto(this.#untracked);
+    const holds = saved.record('holds');
+    holds.record('ended').countsInto(this.#ended);
+    this.#holdDuration.load(holds.record('timer'), holds.count('count'));
   }
 
-  read(): CometNumbers {
+  read() {
     return {
       messages: { client: this.clientMessages, upstream: this.upstreamMessages },
       holds: { now: this.#holdsNow, ended: { ...this.#ended }, duration: this.#holdDuration },
@@ -161,3 +136,72 @@ export class CometMetrics {
     };
   }
 }
+
+export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
+  counter('d2_comet_messages_total', 'Bayeux messages by who sent them.', ({ messages }) => messages, 'sender'),
+  gauge('d2_comet_holds', 'Connects that the server holds now.', ({ holds }) => holds.now),
+  counter(
+    'd2_comet_holds_ended_total',
+    'Held connects by what ended them: delivery, empty (nothing to tell), broken.',
+    ({ holds }) => holds.ended,
+    'ending',
+  ),
+  summary(
+    'd2_comet_hold_duration_seconds',
+    'For how long connects were held; in no duration of calls.',
+    ({ holds }) => {
+      const { count, mean } = holds.duration.snapshot();
+      // The timer covers its whole life, so this is the sum of all durations, up to rounding.
+      return { count, sum: (mean * count) / NS_PER_S };
+    },
+  ),
+  counter(
+    'd2_comet_handshakes_total',
+    'Handshakes by outcome.',
+    ({ handshakes: { accepted, refused } }) => ({ accepted, refused }),
+    'outcome',
+  ),
+  counter(
+    'd2_comet_handshake_storms_total',
+    'Times that very many handshakes came at once.',
+    ({ handshakes }) => handshakes.storms,
+  ),
+  counter(
+    'd2_comet_unknown_clients_total',
+    'Answers by which the server did not know the client any more.',
+    ({ unknownClients }) => unknownClients,
+  ),
+  counter(
+    'd2_comet_fallbacks_total',
+    'Clients that went on by long-polling where WebSocket had been possible.',
+    ({ fallbacks }) => fallbacks,
+  ),
+  counter(
+    'd2_comet_connect_gaps_total',
+    'Connects that came later than the server had advised.',
+    ({ connectGaps }) => connectGaps,
+  ),
+  counter(
+    'd2_comet_adopted_clients_total',
+    'Clients that had been there before the sidecar.',
+    ({ adopted }) => adopted,
+  ),
+  counter(
+    'd2_comet_unanswered_calls_total',
+    'Calls without an answer, by what became of them.',
+    ({ unanswered }) => ({ timed_out: unanswered.timedOut, abandoned: unanswered.abandoned }),
+    'reason',
+  ),
+  counter(
+    'd2_sidecar_comet_unread_total',
+    'Comet traffic that was passed on unread, by reason.',
+    ({ unread }) => unread,
+    'reason',
+  ),
+  counter(
+    'd2_sidecar_comet_untracked_total',
+    'What a full table had no place for, by table.',
+    ({ untracked }) => untracked,
+    'table',
+  ),
+];

@@ -1,6 +1,7 @@
 /**
  * This folder reads Comet traffic. `CometReader` decides which exchanges belong to Comet or are login forms, and what
- * reads each of them. Reading must never change, delay or end the traffic; see exchange/ for the rules of observing.
+ * reads each of them. It must not know sockets. Reading must never change, delay or end the traffic; see exchange/ for
+ * the rules of observing.
  */
 
 import { NS_PER_MS } from '../../../base/clock.ts';

@@ -98,6 +98,7 @@ export class Conversation {
       metrics.fallbacks += 1;
     }
     this.#endHold('broken', atNs);
+    // Not a call: the server answers when it has something to say. `CometMetrics` has a timer of holds.
     this.#hold = { client, beganNs: atNs };
     metrics.holdBegan();
     this.#who.connecting(client);

@@ -1,19 +1,19 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../config/config.ts';
+import { parsePointer, resolvePointer } from '../../../config/rules/json-pointer.ts';
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import { ReadingShare } from '../../../limits/reading-share.ts';
 import { UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
-import { parsePointer, resolvePointer } from '../../../protocol/bayeux/json-pointer.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import { FrameRate } from '../../../protocol/websocket/frame-rate.ts';
 import { CometClassifier } from '../../classify/comet-classifier.ts';
 import { CometRoutes } from '../../classify/comet-route.ts';
 import { type Credentials, toShownName } from '../../sessions/credentials.ts';
 import type { CallObservers } from '../call-observer.ts';
-import type { ApplicationStatistics } from '../recorder.ts';
+import type { RecordedApplication } from '../recorded-application.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometClients } from './comet-clients.ts';
-import { type CometListener, guarded } from './comet-listener.ts';
+import { type CometListener, shielded } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { CometReader, type CometReaderChanges } from './comet-reader.ts';
 
@@ -23,7 +23,7 @@ const FRAMES = { all: 10_000, ofOne: 2_000 };
 type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
 
 /** Where the reader reports and counts what it reads. */
-export interface CometHearers {
+export interface CometSinks {
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   readonly listener: CometListener | undefined;
@@ -35,9 +35,9 @@ export interface CometHearers {
 export function createCometReader(
   config: CometConfig,
   clock: Clock,
-  applications: readonly ApplicationStatistics[],
+  applications: readonly RecordedApplication[],
   credentials: Credentials,
-  { metrics, observers, listener, memory }: CometHearers,
+  { metrics, observers, listener, memory }: CometSinks,
 ): CometReader {
   const { reading: configured, ...changes } = createCometChanges(config);
   const reading = new ReadingShare({ clock, onFailure: (cause) => observers.onFailure(cause) });
@@ -48,10 +48,10 @@ export function createCometReader(
     reading,
     frameRate: new FrameRate(clock, FRAMES),
   };
-  const createApplication = ({ name, statistics, sessions }: ApplicationStatistics): CometApplication => {
+  const createApplication = ({ name, statistics, sessions }: RecordedApplication): CometApplication => {
     const clients = new CometClients({ clock, statistics, sessions, metrics, observers, memory, config });
     const services = { name, clock, credentials, sessions, clients, observers, ...shared };
-    return { ...configured, ...services, listener: listener && guarded(listener) };
+    return { ...configured, ...services, listener: listener && shielded(listener) };
   };
   return new CometReader({
     routes: changes.routes,

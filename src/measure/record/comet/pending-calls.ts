@@ -1,10 +1,11 @@
 /** The calls of one Comet client that wait for answers. They are found by the answer's channel and id. */
 
+import type { ReplyRule } from '../../../config/rules/comet-rules.ts';
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import type { DataPath } from '../../../proxy/exchange/exchange.ts';
 import type { ClassifiedMessage } from '../../classify/comet-classifier.ts';
-import { type ReplyRule, toReplyId } from '../../classify/comet-reply.ts';
+import { toReplyId } from '../../classify/comet-reply.ts';
 import type { Session } from '../../sessions/session.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;

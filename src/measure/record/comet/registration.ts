@@ -139,13 +139,13 @@ export class Registration {
 
   /** How far a name is proven that came with a handshake or, for an adopted client, with its first message. */
   #proofOf({ userName, atNs, isAdopted }: { userName: string | null; atNs: number; isAdopted: boolean }): NameProof {
-    const { isVerified, isAlone, credential, userName: byHttp } = this.#speaker.stated;
+    const { isVerified, isAlone, credentialToken, userName: byHttp } = this.#speaker.stated;
     if (isVerified) return 'proven';
-    if (credential === undefined) return isAlone && !isAdopted ? 'proven' : { credential };
+    if (credentialToken === undefined) return isAlone && !isAdopted ? 'proven' : { credentialToken };
     // The credential names nobody, and the server may have checked only that: nothing proves the handshake's name.
-    if (byHttp === null) return { credential: undefined };
-    if (this.#application.sessions.recognise(credential, atNs) !== undefined) return 'proven';
+    if (byHttp === null) return { credentialToken: undefined };
+    if (this.#application.sessions.recognise(credentialToken, atNs) !== undefined) return 'proven';
     const isSameName = userName === null || userName === byHttp;
-    return isAlone && isSameName && !isAdopted ? 'proven' : { credential };
+    return isAlone && isSameName && !isAdopted ? 'proven' : { credentialToken };
   }
 }

@@ -2,9 +2,7 @@
  * A Comet login and its clients in the state file. Of a `clientId` only the keyed hash is saved. Pending calls and the
  * time of the last connect's answer are not saved, since the restart interrupts them.
  */
-import type { ArchiveReader } from '../../../state/archive/archive-reader.ts';
-import type { ArchiveWriter } from '../../../state/archive/archive-writer.ts';
-import { loadToken, saveToken } from '../../sessions/saved-token.ts';
+import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
 import type { CometClient } from './comet-client.ts';
 
 export interface SavedClient {
@@ -24,48 +22,29 @@ export interface SavedLogin {
   readonly clients: readonly SavedClient[];
 }
 
-export function saveLogin(
-  out: ArchiveWriter,
-  login: {
-    readonly hasCookie: boolean;
-    readonly goneSinceNs: number;
-    readonly clients: ReadonlySet<CometClient>;
-  },
-): void {
-  out.flag(login.hasCookie);
-  out.momentIfAny(login.goneSinceNs);
-  out.count(login.clients.size);
-  for (const client of login.clients) saveClient(out, client);
-}
-
-export function loadLogin(input: ArchiveReader): SavedLogin {
-  const hasCookie = input.flag();
-  const goneSinceNs = input.momentIfAny();
-  return { hasCookie, goneSinceNs, clients: Array.from({ length: input.count() }, () => loadClient(input)) };
-}
-
-export function saveClient(out: ArchiveWriter, client: CometClient): void {
-  saveToken(out, client.token);
-  out.count(client.monitorings.size);
-  for (const [key, name] of client.monitorings) {
-    out.name(key);
-    out.name(name);
-  }
-  out.flag(client.couldUseWebSocket);
-  out.flag(client.hasFallenBack);
-  out.double(client.adviceIntervalMs);
-  out.momentIfAny(client.goneSinceNs);
-}
-
-export function loadClient(input: ArchiveReader): SavedClient {
-  const token = loadToken(input);
-  const monitorings = Array.from({ length: input.count() }, () => [input.name(), input.name()] as const);
-  const couldUseWebSocket = input.flag();
-  const hasFallenBack = input.flag();
-  const adviceIntervalMs = input.double();
-  const goneSinceNs = input.momentIfAny();
+export function saveClient(client: CometClient): Fields {
+  const { token, monitorings, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs } = client;
   return {
-    ...{ token, monitorings, couldUseWebSocket, hasFallenBack, adviceIntervalMs },
-    goneSinceNs: Number.isFinite(goneSinceNs) ? goneSinceNs : input.savedAtNs,
+    ...{ token, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs },
+    monitorings: Array.from(monitorings, ([key, name]) => ({ key, name })),
+  };
+}
+
+export function loadLogin(saved: SavedRecord): SavedLogin {
+  return {
+    hasCookie: saved.flag('hasCookie'),
+    goneSinceNs: saved.momentIfAny('goneSinceNs'),
+    clients: saved.records('clients').map(loadClient),
+  };
+}
+
+export function loadClient(saved: SavedRecord): SavedClient {
+  return {
+    token: saved.textOrThrow('token'),
+    monitorings: saved.records('monitorings').map((one) => [one.textOrThrow('key'), one.textOrThrow('name')]),
+    couldUseWebSocket: saved.flag('couldUseWebSocket'),
+    hasFallenBack: saved.flag('hasFallenBack'),
+    adviceIntervalMs: saved.number('adviceIntervalMs'),
+    goneSinceNs: saved.has('goneSinceNs') ? saved.moment('goneSinceNs') : saved.savedAtNs,
   };
 }

@@ -4,8 +4,8 @@ import type { Peer } from './peer.ts';
 import { CADDY, HAPROXY } from './plain-proxies.ts';
 
 /**
- * In the order of the tables and of each round. Those that the sidecar is compared with most closely are next to it: both then meet the
- * machine in the same state, which is another some seconds later.
+ * In the order of the tables and of each round. The closest rivals of the sidecar are next to it: both then meet the
+ * machine in the same state, which changes within seconds.
  */
 export const ALL_PEERS: readonly Peer[] = [
   NGINX,

@@ -1,5 +1,5 @@
--- What the sidecar measures, as well as nginx with Lua can do it: a histogram for each RPC and a count for each user. Plain
--- tables of the one worker, which is the cheapest there is; with more workers they would have to be merged or shared.
+-- The sidecar's measurements, as far as nginx with Lua can make them: a histogram for each RPC and a count for each user. Plain
+-- tables of a single worker are the cheapest way; several workers would have to merge or share them.
 local record = {}
 
 local calls = 0
@@ -30,7 +30,7 @@ local function userOf(authorization)
   return user
 end
 
--- In the log phase: the answer has been sent. Eight buckets for each doubling, as an error of 10 % asks for.
+-- In the log phase: the answer has been sent. Eight buckets for each doubling, for an error of 10 %.
 function record.count()
   local name = nameOf(ngx.var.uri)
   if not name then return end

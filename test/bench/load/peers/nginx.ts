@@ -1,4 +1,4 @@
-/** nginx: as a plain proxy, with Lua that counts what the sidecar counts, and as the upstream of everybody. */
+/** nginx: as a plain proxy, with Lua that counts what the sidecar counts, and as the upstream of all peers. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ANSWER_1M, ANSWER_64K, SMALL_ANSWER } from '../answers.ts';
@@ -9,7 +9,7 @@ import { findFile, type Peer, type Spot } from './peer.ts';
 const MODULES = '/usr/lib/nginx/modules';
 const LUA_MODULES = ['ndk_http_module.so', 'ngx_http_lua_module.so'].map((file) => path.join(MODULES, file));
 
-/** Keep-alive both ways without an end, streaming in place of files on disk, and the fields that the sidecar adds. */
+/** Unlimited keep-alive both ways, streaming instead of files on disk, and the fields that the sidecar adds. */
 const PROXY = `
     proxy_http_version 1.1;
     proxy_set_header Connection "";

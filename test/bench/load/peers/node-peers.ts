@@ -1,4 +1,4 @@
-/** Peers that are programs of Node, the sidecar among them. */
+/** Peers that are Node programs, the sidecar among them. */
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ADMIN_PATH } from '../answers.ts';
@@ -8,16 +8,16 @@ import type { Peer, Spot } from './peer.ts';
 
 const PROGRAMS_FOLDER = path.resolve(import.meta.dirname, '../programs');
 const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
-/** The same program, each source a file of its own, so that one of them can be reached. */
+/** The same program with one file per module, so that a single one can be replaced. */
 const MODULES_MAIN = path.join(ROOT_FOLDER, 'dist-bench/sidecar/main.js');
 
-/** What the image and the systemd unit start the sidecar with, and so for the other programs of Node too. */
+/** The environment that the image and the systemd unit give the sidecar; the other Node programs get it, too. */
 export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: '1',
   NODE_OPTIONS: '--v8-pool-size=1',
 };
 
-/** What they name in the first line of the program. */
+/** The options on the first line of the program. */
 export const NODE_ARGS: readonly string[] = ['--no-memory-reducer'];
 
 /** A program of programs/, listening on `port`. */
@@ -39,14 +39,14 @@ function createNodePeer(name: string, title: string): Peer {
 interface SidecarVariant {
   readonly name: string;
   readonly title: string;
-  /** Program of programs/ that is loaded before it. */
+  /** A program of programs/ that is loaded first. */
   readonly preload?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly isMeasuring: boolean;
+  readonly main?: string;
 }
 
-function createSidecar({ name, title, preload, env = {}, isMeasuring }: SidecarVariant): Peer {
-  const main = isMeasuring ? MAIN : MODULES_MAIN;
+function createSidecar({ name, title, preload, env = {}, isMeasuring, main = MAIN }: SidecarVariant): Peer {
   const before = preload === undefined ? [] : ['--import', pathToFileURL(`${PROGRAMS_FOLDER}/${preload}.js`).href];
   return {
     name,
@@ -80,11 +80,21 @@ export const HTTP_PROXY = createNodePeer('http-proxy', 'plain http-proxy');
 export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici');
 
 export const SIDECAR = createSidecar({ name: 'sidecar', title: 'sidecar, everything on', isMeasuring: true });
+
+/** For `--only`. */
+export const OLD_NAME = 'old';
+
+/** Another build, to compare with this one. */
+export function createOldSidecar(main: string): Peer {
+  return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', isMeasuring: true, main });
+}
+
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',
   title: 'sidecar, measuring off',
   preload: 'without-measuring',
   isMeasuring: false,
+  main: MODULES_MAIN,
 });
 export const GATEWAY_SIDECAR = createSidecar({
   name: 'sidecar-gateway',
@@ -92,7 +102,7 @@ export const GATEWAY_SIDECAR = createSidecar({
   env: { D2_SIDECAR_DATA_PATH: 'gateway' },
   isMeasuring: true,
 });
-/** With the probe of its event loop, which costs it a timer; so only where that is looked at. */
+/** With the probe of its event loop, which costs a timer; so only where its result is used. */
 export const PROBED_SIDECAR = createSidecar({
   name: 'sidecar',
   title: 'sidecar',

@@ -1,15 +1,15 @@
-/** One way to stand between clients and an upstream. */
+/** A proxy between clients and an upstream. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from '../processes.ts';
 
-/** What a peer is told when it starts. */
+/** Settings of a peer at its start. */
 export interface Spot {
   readonly port: number;
-  /** For what the peer itself tells: metrics, administration. */
+  /** For the peer's own port: metrics, administration. */
   readonly monitorPort: number;
   readonly upstreamPort: number;
-  /** Empty and the peer's own, for its configuration. */
+  /** An empty folder for the peer's configuration. */
   readonly folder: string;
 }
 
@@ -18,24 +18,24 @@ export interface Peer {
   readonly name: string;
   /** For tables, e.g. `nginx + Lua`. */
   readonly title: string;
-  /** Debian packages that it needs. */
+  /** Required Debian packages. */
   readonly packages: readonly string[];
-  /** Files that are there when it is installed. */
+  /** Files that exist when it is installed. */
   readonly needs: readonly string[];
   command(spot: Spot): Command;
-  /** Calls that it has counted so far, for those that count. */
+  /** Its count of calls so far, if it counts. */
   countCalls?(spot: Spot): Promise<number>;
-  /** Whether it must have counted all that passed, or nothing. */
+  /** Whether it must have counted all calls, or none. */
   readonly isMeasuring?: boolean;
 }
 
-/** Why a peer cannot take part; undefined when it can. */
+/** Why a peer cannot take part; undefined if it can. */
 export function whyMissing(peer: Peer): string | undefined {
   const missing = peer.needs.some((file) => findFile(file) === undefined);
   return missing ? `not installed: apt-get install ${peer.packages.join(' ')}` : undefined;
 }
 
-/** The path of a program, looked for as root would; a path is taken as it is. */
+/** The path of a program, searched as root would; a path is returned unchanged. */
 export function findFile(file: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/bin'];
   const paths = path.isAbsolute(file) ? [file] : folders.map((folder) => path.join(folder, file));

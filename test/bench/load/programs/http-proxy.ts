@@ -1,4 +1,4 @@
-/** http-proxy as its README has it, with what everybody adds: an agent that keeps connections, and X-Forwarded-*. */
+/** http-proxy as in its README, with the usual additions: an agent that keeps connections, and X-Forwarded-*. */
 import http from 'node:http';
 import httpProxy from 'http-proxy';
 import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from './arguments.ts';

@@ -1,6 +1,6 @@
 /**
- * Loaded before the sidecar (`node --import`): tells over the channel how long its event loop was blocked at most. A message
- * `reset` forgets what was; `read` is answered with `{ blockedMs }`.
+ * Loaded before the sidecar (`node --import`): reports over the channel how long its event loop was blocked at most. A message
+ * `reset` clears the figure; `read` is answered with `{ blockedMs }`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
@@ -9,7 +9,7 @@ const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 delays.enable();
 process.on('message', (message) => {
   if (message === 'reset') delays.reset();
-  // A delay is counted from tick to tick of the probe's timer, so one tick is no delay at all.
+  // A delay is measured between ticks of the probe's timer, so one tick is no delay.
   else process.send?.({ blockedMs: Math.max(0, delays.max / 1e6 - RESOLUTION_MS) });
 });
 process.channel?.unref();

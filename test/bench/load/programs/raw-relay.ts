@@ -1,4 +1,4 @@
-/** The floor: bytes from socket to socket in Node, read by nobody. Back pressure both ways, nothing else. */
+/** The lower bound: bytes from socket to socket in Node, unread. Back pressure both ways, nothing else. */
 import net from 'node:net';
 import { BACKLOG, HOST, readPorts } from './arguments.ts';
 

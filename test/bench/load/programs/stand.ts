@@ -1,6 +1,6 @@
 /**
- * The upstream where nginx is not enough: it reads uploads to their end before it answers, and holds long polls. Where nginx
- * is not installed, it stands in for all of it.
+ * The upstream where nginx is not enough: it reads uploads completely before it answers, and holds long polls. Without
+ * nginx, it replaces it entirely.
  */
 import http from 'node:http';
 import { ANSWER_1M, ANSWER_64K, HELD_COUNT_PATH, HELD_PATH, SMALL_ANSWER } from '../answers.ts';
@@ -28,7 +28,7 @@ function answerTo(url: string): Buffer {
 const server = http.createServer((request, response) => {
   const url = request.url ?? '/';
   request.resume();
-  // A held poll has no answer: the client ends it by leaving.
+  // A held poll is never answered: the client ends it by leaving.
   if (url.startsWith(HELD_PATH)) {
     hold(response);
     return;

@@ -1,10 +1,10 @@
-/** What one would write today without a proxy library: `http.Server` before undici's `dispatch`, fields passed raw. */
+/** A proxy as one would write it today without a library: `http.Server` in front of undici's `dispatch`, fields passed raw. */
 import http from 'node:http';
 import { type Dispatcher, Pool } from 'undici';
 import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from './arguments.ts';
 
 const { port, upstreamPort } = readPorts();
-/** Of one connection only (RFC 9110 section 7.6.1), so not passed on. */
+/** Hop-by-hop fields (RFC 9110 section 7.6.1), which are not passed on. */
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade']);
 const upstream = new Pool(`http://${HOST}:${upstreamPort}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 

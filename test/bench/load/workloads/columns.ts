@@ -19,7 +19,7 @@ export function scaled(read: Read, factor: number): Read {
   };
 }
 
-/** How the sidecar stands to each: below 1 it needs less. */
+/** The sidecar relative to each peer: below 1 it needs less. */
 export const SIDECAR_TO_IT: Column = {
   title: 'sidecar to it',
   digits: 2,
@@ -33,7 +33,7 @@ export const P99_BEFORE = latency('p99BeforeUs', 'p99 before ms');
 export const MEMORY = column('rssMb', 'memory MB');
 export const ADDED_P50: Column = { title: 'added p50 µs', digits: 0, read: (name) => addedP50(name) };
 
-/** What a peer adds to the median of the upstream itself in the same round. */
+/** Added to the median of the upstream itself in the same round. */
 export function addedP50(name: string): Read {
   return difference(figure(name, 'p50Us'), figure('direct', 'p50Us'));
 }

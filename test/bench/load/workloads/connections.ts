@@ -1,4 +1,4 @@
-/** Workloads of many connections: idle ones, held polls; and what a process needs to start. */
+/** Workloads of many connections: idle ones, held polls; and the cost of a start. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HELD_COUNT_PATH } from '../answers.ts';
 import { ALL_PEERS } from '../peers/all-peers.ts';
@@ -64,7 +64,7 @@ async function measureHeld(turn: Turn): Promise<Sample> {
   const clients = await connectMany(spot.port, HELD_POLLS);
   try {
     for (const [user, client] of clients.entries()) client.send(pollRequest(user));
-    // Their arrival is not what is measured.
+    // Their arrival is not measured.
     await untilHeld(spot.upstreamPort, HELD_POLLS);
     const sample = await measureLoad(turn, BESIDE_POLLS);
     return { ...sample, kbPerConnection: (((sample.rssMb ?? 0) - beforeMb) * KB_PER_MB) / HELD_POLLS };
@@ -103,7 +103,7 @@ const START: Workload = {
   title: 'Start to listening',
   how: 'From the start of the process to the first accepted connection, looked for every 2 ms.',
   upstream: 'nginx',
-  // With measuring off it runs from its 270 modules, one file each, so that one can be reached: that is what its start would show.
+  // With measuring off it runs from its 270 modules, one file each, so that one can be replaced: a start would measure that.
   contestants: toContestants(ALL_PEERS.filter((peer) => peer !== UNMEASURED_SIDECAR)),
   isFresh: true,
   columns: [column('startMs', 'ms', 0), MEMORY],

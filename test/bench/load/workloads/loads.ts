@@ -1,9 +1,9 @@
-/** Workloads that wrk makes alone. */
+/** Workloads of wrk alone. */
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio, type Sample } from '../results.ts';
 import type { UpstreamKind } from '../rig.ts';
-import { fewNames, fill, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
+import { fewNames, fill, firstCalls, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
 import { measureLoad } from './measure-load.ts';
@@ -11,9 +11,9 @@ import { type Contestant, DIRECT, type Target, type Turn, toContestants, type Wo
 
 const EVERYBODY: readonly Contestant[] = [DIRECT, ...toContestants(ALL_PEERS)];
 const COLUMNS = [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY];
-/** Long enough for a JIT to have seen everything. */
+/** Long enough for a JIT to warm up. */
 const WARM_UP_S = 2;
-/** In front of each measurement: while the others had their turns, V8 has given its young heap back, which it has grown again by then. */
+/** Before each measurement: during the turns of the others, V8 returned its young heap, which has to grow again. */
 const LEAD_IN_S = 1;
 
 interface LoadParts {
@@ -35,7 +35,7 @@ function createLoad({ name, title, how, upstream = 'nginx', load, targets = [] }
     columns: COLUMNS,
     targets,
     prepare: async (turn) => {
-      // Without pauses: what is measured is a server that has been at work for long.
+      // Without pauses: the measured server has been running for long.
       const { thinkMs: _, ...unpaced } = load;
       await measureLoad({ ...turn, seconds: WARM_UP_S }, unpaced);
     },
@@ -48,9 +48,9 @@ async function measureBehindLeadIn(turn: Turn, load: Load): Promise<Sample> {
   return await measureLoad(turn, load);
 }
 
-function cpuTarget(other: string, text: string, limit: number): Target {
+function cpuTarget(other: string, text: string, limit: number, load = 'small RPC'): Target {
   const read = ratio(figure(SIDECAR_NAME, 'cpuUs'), figure(other, 'cpuUs'));
-  return { text: `small RPC: processor time to ${text}`, bound: 'at most', limit, digits: 2, read };
+  return { text: `${load}: processor time to ${text}`, bound: 'at most', limit, digits: 2, read };
 }
 
 const RPC_LOAD: Load = { kind: 'rpc', connections: 64 };
@@ -72,7 +72,27 @@ const RPC: Workload = {
   inspect: inspectCount,
 };
 
-/** A peer that is to measure must have counted all that came, and one that is not, nothing. */
+const PLANT_USERS = 300;
+const PLANT_LOAD: Load = { kind: 'plant', connections: 64, users: PLANT_USERS, names: 500, each: 30 };
+const PLANT_LOADED = createLoad({
+  name: 'plant',
+  title: 'Large plant',
+  how: 'The calls of a large plant as fast as they go, over 64 connections that are kept: 300 users with a login cookie, two small RPCs of 500 and a read of one of 3,000 objects in turn.',
+  load: PLANT_LOAD,
+  targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15, 'large plant')],
+});
+
+const PLANT: Workload = {
+  ...PLANT_LOADED,
+  prepare: async (turn) => {
+    // A password that only ever comes with a cookie proves no user, so each user's first call has none.
+    await fill(turn.running.spot.port, firstCalls(PLANT_USERS));
+    await PLANT_LOADED.prepare?.(turn);
+  },
+  inspect: inspectCount,
+};
+
+/** A measuring peer must have counted all calls, another peer none. */
 async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
   const { peer } = contestant;
   if (peer?.countCalls === undefined) return [];
@@ -113,7 +133,7 @@ const NAMES: Workload = {
     },
   ],
   prepare: async (turn) => {
-    // As many calls for few names as for many: else the one process would be compiled and settled further than the other.
+    // As many calls for few names as for many: otherwise one process would be compiled and warmed up further.
     const { port } = turn.running.spot;
     if (turn.contestant.name === 'many') {
       await fill(port, manyNames());
@@ -145,6 +165,7 @@ const RATE: Workload = {
 
 export const LOADS: readonly Workload[] = [
   RPC,
+  PLANT,
   NAMES,
   RATE,
   createLoad({

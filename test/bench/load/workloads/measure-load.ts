@@ -5,7 +5,6 @@ import type { Turn } from './workload.ts';
 
 const MB = 2 ** 20;
 
-/** Loads the contestant with wrk for the turn's time. */
 export async function measureLoad({ rig, running, seconds }: Turn, load: Load): Promise<Sample & { p99Us: number }> {
   const before = cpuUsOf(running.pid);
   const { requests, durationUs, errors, p50Us, p99Us } = await runWrk(rig.processes, running.spot.port, load, seconds);

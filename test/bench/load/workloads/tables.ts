@@ -1,4 +1,4 @@
-/** Workloads of full tables: what they take, and what reading all of them costs the calls that pass meanwhile. */
+/** Workloads of full tables: their memory, and the effect of reading all of them on concurrent calls. */
 import { once } from 'node:events';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -60,7 +60,7 @@ interface Scraped {
 }
 
 const NO_SCRAPE = 'no-scrape';
-/** Reads about as many bytes as a scrape, but of the upstream: what that alone does to the calls, since scraper, upstream and clients share a core. */
+/** Reads about as many bytes as a scrape, but from the upstream: scraper, upstream and clients share a core, which affects calls as well. */
 const PAST_IT = 'past-it';
 const PAST_IT_READS = 3;
 
@@ -106,7 +106,7 @@ function createTargets([name, { title }]: readonly [string, Scraped]): Target[] 
   ];
 }
 
-/** Both measured one directly after the other: an hour's noise would say more than a scrape does. */
+/** Both are measured in direct sequence: otherwise noise would exceed the effect of a scrape. */
 function p99ToBefore(name: string): Read {
   return ratio(figure(name, 'p99Us'), figure(name, 'p99BeforeUs'));
 }
@@ -141,12 +141,12 @@ const SCRAPE: Workload = {
   prepare: async ({ running }) => {
     await fillTables(running.spot.port);
     for (const scraped of Object.values(SCRAPES)) {
-      // What cannot be had says so where it is measured.
+      // A missing figure is explained where it is measured.
       await scrape(running.spot.monitorPort, scraped).catch(() => undefined);
     }
   },
   measure: async (turn) => {
-    // Whole ones: a scrape in 4 s would be beside more of the calls than one every 5 s is.
+    // Whole intervals: a scrape within 4 s affects more calls than one every 5 s.
     const seconds = Math.max(1, Math.round((turn.seconds * 2) / SCRAPE_EVERY_S)) * SCRAPE_EVERY_S;
     const longer = { ...turn, seconds };
     const read = await toReading(turn);
@@ -156,7 +156,7 @@ const SCRAPE: Workload = {
   },
 };
 
-/** What is done for the contestant in each turn: it scrapes, reads of the upstream, or lets as much time pass. */
+/** Runs in each turn of the contestant: it scrapes, reads from the upstream, or waits as long. */
 async function toReading(turn: Turn): Promise<() => Promise<Sample>> {
   const { monitorPort, upstreamPort } = turn.running.spot;
   if (turn.contestant.name === PAST_IT) return () => readPastIt(upstreamPort);
@@ -164,7 +164,7 @@ async function toReading(turn: Turn): Promise<() => Promise<Sample>> {
   return scraped === undefined ? pause : () => scrape(monitorPort, scraped);
 }
 
-/** What the contestant scrapes, with the id of a session where one is asked for; undefined for the ones that scrape nothing. */
+/** The scraped path, with a session id where needed; undefined for contestants that scrape nothing. */
 async function toScraped({ running, contestant }: Turn): Promise<Scraped | undefined> {
   const scraped = SCRAPES[contestant.name];
   if (scraped === undefined || !scraped.path.endsWith('=')) return scraped;
@@ -173,7 +173,7 @@ async function toScraped({ running, contestant }: Turn): Promise<Scraped | undef
   return { ...scraped, path: scraped.path + (first?.id ?? '') };
 }
 
-/** Scrapes as long as the load runs, and tells how long the loop was blocked at most while it did. */
+/** Scrapes while the load runs, and returns the longest blocking of the loop. */
 async function watch({ running, seconds }: Turn, read: () => Promise<Sample>): Promise<Sample> {
   const endMs = performance.now() + seconds * 1000;
   await sleep(FIRST_SCRAPE_MS);
@@ -187,7 +187,7 @@ async function watch({ running, seconds }: Turn, read: () => Promise<Sample>): P
   return worst;
 }
 
-/** Without a scrape the same stretch of time is looked at, for what the load itself does to the loop. */
+/** Without scrapes, measures the same time, for the effect of the load alone. */
 async function pause(): Promise<Sample> {
   await sleep(FIRST_SCRAPE_MS);
   return {};
@@ -214,7 +214,7 @@ async function readPastIt(port: number): Promise<Sample> {
   return {};
 }
 
-/** Reads without looking: the harness shares its core with the upstream. Throws for any status but 200. */
+/** Reads and discards: the harness shares its core with the upstream. Throws for any status but 200. */
 async function scrape(port: number, { path, accept }: Scraped): Promise<Sample> {
   const startedMs = performance.now();
   const request = http.get({ port, host: '127.0.0.1', path, headers: { accept }, agent: false });

@@ -1,10 +1,10 @@
-/** What one kind of load is, who takes part, and what is told of it. */
+/** One kind of load, its contestants, and its report. */
 import type { Peer } from '../peers/peer.ts';
 import type { Read, Result, Sample } from '../results.ts';
 import type { Rig, Running, UpstreamKind } from '../rig.ts';
 
 export interface Contestant {
-  /** In results; that of the peer unless the peer takes part more than once. */
+  /** In results; the peer's name unless the peer takes part more than once. */
   readonly name: string;
   readonly title: string;
   /** Undefined: the upstream itself. */
@@ -13,7 +13,7 @@ export interface Contestant {
   readonly processKey?: string;
 }
 
-/** One measurement that is to be made. */
+/** One measurement to make. */
 export interface Turn {
   readonly rig: Rig;
   readonly running: Running;
@@ -27,7 +27,7 @@ export interface Column {
   read(name: string): Read;
 }
 
-/** Something that must be reached. */
+/** A target. */
 export interface Target {
   readonly text: string;
   readonly bound: 'at most' | 'at least';
@@ -40,7 +40,7 @@ export interface Workload {
   /** For `--workload`. */
   readonly name: string;
   readonly title: string;
-  /** How it is made, a sentence or two. */
+  /** How it is made, in a sentence or two. */
   readonly how: string;
   readonly upstream: UpstreamKind;
   readonly contestants: readonly Contestant[];
@@ -51,7 +51,7 @@ export interface Workload {
   /** Once for each process, before its first measurement. */
   prepare?(turn: Turn): Promise<void>;
   measure(turn: Turn): Promise<Sample>;
-  /** Notes about the process after its last measurement, e.g. that it did not do what it was measured for. */
+  /** Notes about the process after its last measurement, e.g. that it did not do its task. */
   inspect?(turn: Turn): Promise<string[]>;
 }
 

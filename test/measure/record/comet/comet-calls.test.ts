@@ -1,10 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../../src/metrics/histogram-pool.ts';
+import { describe, expect, it } from 'vitest';
 import { testComet } from '../../../wire/test-config.ts';
 import { CANCELLED, FAILED } from '../traffic.ts';
 import { CometTraffic, GONE_MS, type Message } from './comet-traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const CHANNEL = '/service/d2/rpc';
 const DATA = { eventName: 'E.Demo', rpcName: 'Test' };

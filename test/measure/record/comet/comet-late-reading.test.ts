@@ -1,11 +1,8 @@
 /** What of a Comet request is looked into, and when. */
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../../src/metrics/histogram-pool.ts';
+import { describe, expect, it } from 'vitest';
 import { CANCELLED } from '../traffic.ts';
 import { CometTraffic, type Message } from './comet-traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const call = (clientId: string, id = '1'): Message => ({
   channel: '/service/d2/rpc',

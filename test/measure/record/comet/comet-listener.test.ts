@@ -1,9 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CometListener } from '../../../../src/measure/record/comet/comet-listener.ts';
-import { initMetrics } from '../../../../src/metrics/histogram-pool.ts';
 import { CometTraffic } from './comet-traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const CALL = { channel: '/service/d2/rpc', id: '7', clientId: 'a', data: { eventName: 'E.Demo', rpcName: 'Test' } };
 const ANSWER = { channel: '/service/d2/rpc', id: '7', data: { result: 1 } };

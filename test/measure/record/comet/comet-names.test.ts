@@ -1,11 +1,8 @@
 /** What proves the name of a Comet session, which belongs to its cookie in any case. */
-import { beforeAll, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../../src/metrics/histogram-pool.ts';
+import { describe, expect, it } from 'vitest';
 import { testSessions } from '../../../wire/test-config.ts';
 import { LOGOUT, RPC } from '../traffic.ts';
 import { CometTraffic, type Message, type Sender } from './comet-traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const ANNA = { user: 'anna' };
 

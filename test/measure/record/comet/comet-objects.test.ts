@@ -1,9 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../../src/metrics/histogram-pool.ts';
+import { describe, expect, it } from 'vitest';
 import { testComet } from '../../../wire/test-config.ts';
 import { COMET, CometTraffic, type Message } from './comet-traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const LEVEL = '/d2/object/H.Level';
 const FLOW = '/d2/object/H.Pr%C3%ADtok';

@@ -1,10 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { initMetrics } from '../../../../src/metrics/histogram-pool.ts';
+import { describe, expect, it } from 'vitest';
 import { testSessions } from '../../../wire/test-config.ts';
 import { LOGOUT, RPC } from '../traffic.ts';
 import { CometTraffic, GONE_MS, IDLE_MS } from './comet-traffic.ts';
-
-beforeAll(() => initMetrics());
 
 const OBJECT = '/d2/object/H.Level';
 const PUBLISH = { channel: '/chat', id: 'p' };

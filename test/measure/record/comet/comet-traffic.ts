@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { CometListener } from '../../../../src/measure/record/comet/comet-listener.ts';
-import type { RecorderConfig } from '../../../../src/measure/record/create-recorder.ts';
+import type { RecorderConfig } from '../../../../src/measure/record/recorder.ts';
 import { COMPLETED, type Ending, type Exchange, type TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { testComet, testSessions } from '../../../wire/test-config.ts';
 import type { ManualClock } from '../manual-clock.ts';

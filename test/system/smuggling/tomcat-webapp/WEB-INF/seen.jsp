@@ -1,6 +1,6 @@
 <%@ page session="false" trimDirectiveWhitespaces="true" contentType="text/plain"
     import="java.security.MessageDigest" %><%--
-  Answers each request with what was read of it: method, target, length and SHA-1 of the body (- : not read).
+  Answers each request with its own reading: method, target, length and SHA-1 of the body (- : not read).
 --%><%
   String query = request.getQueryString();
   String target = request.getRequestURI() + (query == null ? "" : "?" + query);

@@ -1,7 +1,7 @@
 <%@ page session="false" trimDirectiveWhitespaces="true" contentType="application/json; charset=UTF-8"
     import="java.nio.charset.StandardCharsets, java.util.Map, java.util.UUID" %><%--
-  Accepts a call for the cached principal of its login cookie, else for its application key, else for its password. The field
-  X-User says for whom. A Comet handshake is accepted in the same way.
+  Authenticates a call by the cached principal of its login cookie, else by its application key, else by its password. The field
+  X-User names the user. Likewise for a Comet handshake.
 --%><%!
   private static final Map<String, String> API_KEYS = Map.of("key-of-anna", "anna", "key-of-dana", "dana");
 %><%

@@ -1,3 +1,3 @@
 <%@ page session="false" trimDirectiveWhitespaces="true" contentType="text/plain; charset=UTF-8" %><%--
-  Says on every path below it which context has been reached, and who by.
+  Answers every path with its context and the address of the client.
 --%>reached <%= application.getContextPath() %> from <%= request.getRemoteAddr() %>

@@ -1,0 +1,67 @@
+/** The files, and the parts of files, that `npm run generate` writes. test/generated.test.ts fails when one differs. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { METRICS } from '../src/sidecar/metrics.ts';
+import { configurationFiles } from './configuration-files.ts';
+
+export interface Generated {
+  /** Path in the project: `config/schema.json`. */
+  readonly file: string;
+  /**
+   * The text replaces the lines between `<!-- generated: MARKER -->` and `<!-- end of MARKER -->`. Absent: it is the
+   * whole file.
+   */
+  readonly marker?: string;
+  readonly text: string;
+}
+
+/** To add a file, return it from a function here. `root` is the project's folder. */
+export async function listGenerated(root: string): Promise<readonly Generated[]> {
+  return [...configurationFiles(), metricsTable(), ...ruleCopies(root)];
+}
+
+/** The content of each generated file by name. Files with markers keep the text outside them. */
+export async function toContents(root: string): Promise<ReadonlyMap<string, string>> {
+  const contents = new Map<string, string>();
+  for (const { file, marker, text } of await listGenerated(root)) {
+    const before = contents.get(file) ?? (marker === undefined ? '' : readFileSync(path.join(root, file), 'utf8'));
+    contents.set(file, marker === undefined ? text : replaceBetween(before, file, marker, text));
+  }
+  return contents;
+}
+
+function replaceBetween(content: string, file: string, marker: string, text: string): string {
+  const [begin, end] = [`<!-- generated: ${marker} -->\n`, `<!-- end of ${marker} -->\n`];
+  const [from, to] = [content.indexOf(begin), content.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`${file}: expected the lines ${begin.trim()} and ${end.trim()}`);
+  return `${content.slice(0, from)}${begin}\n${text.trim()}\n\n${content.slice(to)}`;
+}
+
+/** Copies, since Helm reads no file outside its chart, and kustomize none outside its component. */
+function ruleCopies(root: string): readonly Generated[] {
+  const source = 'config/prometheus/rules.yml';
+  const rules = readFileSync(path.join(root, source), 'utf8');
+  const head = `# Written by \`npm run generate\` from ${source}: change that file.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: d2-sidecar
+  labels: { app.kubernetes.io/name: d2-sidecar }
+spec:
+`;
+  return [
+    { file: 'config/kubernetes/chart/rules.yml', text: rules },
+    { file: 'config/kubernetes/prometheus-rule/prometheus-rule.yaml', text: head + rules.replace(/^(?=.)/gm, '  ') },
+  ];
+}
+
+function metricsTable(): Generated {
+  const rows = Object.values(METRICS)
+    .flat()
+    .map(({ name, type, labels, help }) => {
+      const names = labels.map((label) => `\`${label}\``).join(', ');
+      return `| \`${name}\` | ${type} | ${names} | ${help} |`;
+    });
+  const text = ['| Metric | Type | Labels | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return { file: 'docs/prometheus.md', marker: 'metrics', text };
+}

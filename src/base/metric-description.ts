@@ -1,0 +1,115 @@
+/**
+ * How a metric is described beside what counts it: its name, type, help and labels, and how to read its values. The
+ * composition root collects the descriptions of all rooms (sidecar/metrics.ts); `/metrics`, OTLP, the report and the
+ * table in docs/prometheus.md are made of them.
+ */
+
+/** `info` is a gauge of 1 that carries its information in labels; Prometheus' text format has no such type. */
+export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info';
+
+export interface Family {
+  /** The name in queries: counters end in `_total`, infos in `_info`; e.g. `d2_calls_total`. */
+  readonly name: string;
+  readonly type: FamilyType;
+  /** One sentence without quotes, backslashes and line ends, so that it needs no escaping. */
+  readonly help: string;
+  /** Their values are closed sets or bounded names; never a user, a session, an address or a path. */
+  readonly labels: readonly string[];
+}
+
+/** Count, and sum in seconds, of a summary without quantiles; unknown values are absent. */
+export interface Summary {
+  readonly count?: number | undefined;
+  readonly sum?: number | undefined;
+}
+
+export interface DurationBucketsReading {
+  readonly bounds: readonly number[];
+  readonly sumSeconds: number;
+  /** The number of durations up to each bound, then of all; e.g. `[0, 3, 4]` for two bounds. */
+  cumulative(): number[];
+}
+
+export type MetricValue = number | Summary | DurationBucketsReading;
+
+/** By the values of a label, e.g. `{ relay: 3, gateway: 4 }`; entries may also come from a map or a generator. */
+type Labelled = { readonly [label: string]: MetricValues } | Iterable<readonly [label: string, value: MetricValues]>;
+
+/** One value, or values by the first label, by the second label, and so on. `undefined` is not shown. */
+export type MetricValues = MetricValue | undefined | Labelled;
+
+export interface MetricDescription<Source> extends Family {
+  readonly read: (source: Source) => MetricValues;
+}
+
+type Describe = <Source>(
+  name: string,
+  help: string,
+  read: (source: Source) => MetricValues,
+  ...labels: string[]
+) => MetricDescription<Source>;
+
+export const counter = describe('counter');
+export const gauge = describe('gauge');
+export const histogram = describe('histogram');
+export const summary = describe('summary');
+export const info = describe('info');
+
+function describe(type: FamilyType): Describe {
+  return (name, help, read, ...labels) => ({ name, type, help, labels, read });
+}
+
+export interface Sample {
+  /** In the order of the family's labels. For Prometheus an empty label is the same as none. */
+  readonly labels: readonly string[];
+  readonly value: MetricValue;
+}
+
+/** A family and its samples. Each sample is read when it is written. Without samples the family is not shown. */
+export interface Table extends Family {
+  samples(): Iterable<Sample>;
+}
+
+/** Without a source the table is empty. */
+export function toTable<Source>({ read, ...family }: MetricDescription<Source>, source: Source | undefined): Table {
+  return {
+    ...family,
+    samples: () => toSamples(source === undefined ? undefined : read(source), family.labels.length),
+  };
+}
+
+/** One loop in place of a generator for each label: a document may have 100,000 samples. */
+function* toSamples(values: MetricValues, depth: number): Generator<Sample, void, undefined> {
+  if (values === undefined) return;
+  if (depth === 0) {
+    yield { labels: [], value: values as MetricValue };
+    return;
+  }
+  const labels: string[] = [];
+  const levels = [entriesOf(values)];
+  for (let level = levels[0]; level !== undefined; level = levels.at(-1)) {
+    const next = level.next();
+    if (next.done === true) {
+      levels.pop();
+      continue;
+    }
+    const [label, value] = next.value;
+    labels[levels.length - 1] = label;
+    if (value === undefined) continue;
+    if (levels.length < depth) levels.push(entriesOf(value));
+    else yield { labels: labels.slice(), value: value as MetricValue };
+  }
+}
+
+function entriesOf(values: MetricValues): Iterator<readonly [label: string, value: MetricValues]> {
+  const byLabel = values as Labelled;
+  return (Symbol.iterator in byLabel ? byLabel : Object.entries(byLabel))[Symbol.iterator]();
+}
+
+/** Values of a large map, each read when it is written. */
+export function* readEach<Value>(
+  map: ReadonlyMap<string, Value>,
+  read: (value: Value) => MetricValues,
+): Generator<readonly [label: string, value: MetricValues]> {
+  for (const [label, value] of map) yield [label, read(value)];
+}

@@ -1,5 +1,0 @@
-/** A rule that several keys break together. */
-export interface Conflict {
-  readonly keys: readonly string[];
-  readonly line: string;
-}

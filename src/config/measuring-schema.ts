@@ -1,0 +1,113 @@
+/** The keys below `metrics`, `sessions` and `rest`: what is counted, for whom, and by which rules. */
+import { z } from 'zod';
+import { DENIED_PATH_FORM, parseDeniedPath, restRuleSchema, trimSlashes } from './rules/rest-rules.ts';
+import {
+  duration,
+  intWithin,
+  NOT_EMPTY,
+  oneOf,
+  parsedText,
+  section,
+  text,
+  wholeNumber,
+  yesOrNo,
+} from './schema-keys.ts';
+
+const NAMES = { min: 1, max: 1_000_000 };
+const MAX_NAMES_FORM = `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`;
+
+const maxNamesByKind = z
+  .strictObject(
+    {
+      rpc: wholeNumber(NAMES, 2_000, 'Most names of RPCs.'),
+      sba: wholeNumber(NAMES, 2_000, 'Most names of SBA RPCs.'),
+      object: wholeNumber(NAMES, 10_000, 'Most names of objects.'),
+    },
+    { error: 'a group of keys' },
+  )
+  .prefault({});
+
+export const metrics = section('live', 'What is counted, and for how long.', {
+  window: duration('5m', 'Sliding window that percentiles, min, max and mean describe. At least 1 s.', {
+    minMs: 1_000,
+  }).meta({ reload: 'restart' }),
+  durationUnit: oneOf(
+    ['seconds', 'milliseconds'],
+    'seconds',
+    'Unit of durations in the metrics answers: `seconds` or `milliseconds`.',
+  ).meta({ reload: 'restart' }),
+  maxNames: z
+    .union([intWithin(NAMES, MAX_NAMES_FORM), maxNamesByKind], { error: MAX_NAMES_FORM })
+    .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
+    .prefault({})
+    .describe('Most names of each kind, or one number for all three. Further names are counted as `(other)`.'),
+  maxNamesPerSession: wholeNumber(NAMES, 200, 'Most names in the statistics of one session.'),
+});
+
+const SECRET_TEXT = 'a text in quotes that is not empty';
+
+const apiKey = z.strictObject(
+  {
+    user: text(SECRET_TEXT, NOT_EMPTY).describe('The name to show.'),
+    key: text(SECRET_TEXT, NOT_EMPTY).meta({
+      description: 'The key as their programs send it. Never shown.',
+      hide: 'always',
+    }),
+  },
+  { error: 'a pair of user and key' },
+);
+
+export const sessions = section('live', 'Who is connected.', {
+  idle: duration('30m', 'A session without a request for this long has ended.'),
+  max: wholeNumber({ min: 1, max: 1_000_000 }, 10_000, 'Most sessions kept at a time.'),
+  apiKeys: z
+    .array(apiKey, { error: 'a list of pairs of user and key' })
+    .prefault([])
+    .meta({
+      description:
+        'Users known by the application key that their programs send as `X-API-Key`: a list of `user` and `key`. Write keys in quotes. They are never shown. `D2_SIDECAR_SESSIONS_API_KEYS` keeps them out of a file that others read.',
+      examples: [[{ user: 'reports', key: '0123456789' }]],
+      hide: 'all',
+    }),
+  // The cookie of Tomcat and WildFly.
+  cookie: text('the name of a cookie such as JSESSIONID', /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/)
+    .prefault('JSESSIONID')
+    .meta({ description: 'Name of the cookie that identifies a login.', reload: 'restart' }),
+  // The names of the servlet specification (Jakarta Servlet 6, section 13.6.3).
+  formLogin: section('live', 'The form by which users of Comet log in.', {
+    path: text('a path such as j_security_check', /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
+      .overwrite(trimSlashes)
+      .prefault('j_security_check')
+      .describe(
+        'End of the path, below the application, that a login form is posted to. Only there a body is read for it.',
+      ),
+    userField: text('the name of a field', NOT_EMPTY)
+      .prefault('j_username')
+      .describe('Field of the form with the name of the user; nothing else of the form is kept.'),
+  }),
+  cometGone: duration('5m', 'A Comet session without any connection for this long has ended.'),
+}).meta({ hide: 'names' });
+
+export const rest = section('live', 'How requests of the REST interface are classified, and which paths are denied.', {
+  prefix: text('a path such as api/rest/v0', /^[^\s?#\\{}]*$/)
+    .overwrite(trimSlashes)
+    .prefault('api/rest/v0')
+    .describe('Path of the REST interface below the application.'),
+  rules: z
+    .array(restRuleSchema, { error: 'a list of rules' })
+    .prefault([])
+    .meta({
+      description:
+        'Rules of your own that make calls out of requests, tried before the built-in ones; the first match counts. See [Rules](configuration.md#rules).',
+      examples: [[{ methods: ['POST'], path: 'd2/batch/{event}/{method}', kind: 'rpc', name: '{event}.{method}' }]],
+    }),
+  defaultRules: yesOrNo(true, 'Whether the built-in rules follow yours.'),
+  deny: z
+    .array(parsedText(parseDeniedPath, DENIED_PATH_FORM), { error: 'a list of paths such as /manager' })
+    .prefault([])
+    .meta({
+      description:
+        'Paths, and all below them, that clients get only from loopback; others get 403. For what trusts loopback in the application server: [tomcat.md](tomcat.md#what-trusts-loopback).',
+      examples: [['/manager', '/host-manager']],
+    }),
+});

@@ -1,0 +1,137 @@
+/** The keys below `monitor`: the read-only monitoring port, and who may read there. */
+import { z } from 'zod';
+import { isLoopback } from './host-port.ts';
+import { type Conflict, duration, host, port, section, text, wholeNumber, yesOrNo } from './schema-keys.ts';
+import { listenerTls } from './tls-schema.ts';
+
+const AUTH_FORM = 'none, or a group of usersFile, tokensFile and certificates';
+const CERTIFICATES_FORM = 'a list of pairs of name and role';
+const CONNECTIONS = 1_000_000;
+
+function accessFile(example: string, description: string) {
+  // Refuses a line of such a file in the place of its path, because messages would show it.
+  return text('the path of a file', /^(?!.*(?:scrypt|sha256)\$)[\s\S]+$/)
+    .optional()
+    .meta({ description, examples: [example] });
+}
+
+const certificate = z.strictObject(
+  {
+    // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that reverse the direction of text.
+    name: text('the common name of a certificate, 1 to 64 characters', /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u).describe(
+      'Common name of the subject of the certificate.',
+    ),
+    role: z.enum(['metrics', 'sessions'], { error: 'metrics or sessions' }).describe('What it may read.'),
+  },
+  { error: 'a pair of name and role' },
+);
+
+const accessFiles = z.strictObject(
+  {
+    usersFile: accessFile(
+      '/etc/d2-sidecar/users',
+      'File of users and the hashes of their passwords; `d2-sidecar passwd NAME` writes it.',
+    ),
+    tokensFile: accessFile(
+      '/etc/d2-sidecar/tokens',
+      'File of the hashes of tokens; `d2-sidecar passwd --token NAME` writes it.',
+    ),
+    certificates: z
+      .array(certificate, { error: CERTIFICATES_FORM })
+      .optional()
+      .meta({
+        description:
+          'Clients known by their certificate: a list of `name`, which is the common name of its subject, and `role`. Needs `monitor.tls.clientAuth`.',
+        examples: [[{ name: 'prometheus', role: 'metrics' }]],
+      }),
+  },
+  { error: 'a group of keys' },
+);
+
+export const monitor = section('live', 'The read-only monitoring server.', {
+  // Not `localhost`, which may mean `::1` first.
+  host: host('127.0.0.1', 'Address of the monitoring port. Other than loopback, `monitor.auth` has to be set.').meta({
+    reload: 'restart',
+  }),
+  port: port(9280, 'The monitoring port; 0 takes a free one.').meta({ reload: 'restart' }),
+  tls: listenerTls('monitor'),
+  auth: z
+    .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
+    .optional()
+    .meta({
+      description:
+        'Who may read: `none` lets everybody who reaches the port, a group of files and certificates lets those in them. Required where `monitor.host` is not loopback.',
+      examples: ['none'],
+      hide: 'all',
+    }),
+  hosts: z
+    .array(text('a host name without a port, such as d2-sidecar.plant.example', /^[A-Za-z0-9._-]+$/).toLowerCase(), {
+      error: 'a list of host names',
+    })
+    .prefault([])
+    .meta({
+      description:
+        'Host names that requests to the monitoring port may have, besides addresses, `localhost` and `monitor.host`.',
+      examples: [['d2-sidecar.plant.example']],
+    }),
+  readyWithUpstream: yesOrNo(
+    false,
+    'Whether `/readyz` is 503 while the application server cannot be reached. With one replica, a slow start is then an outage.',
+  ),
+  maxConnections: wholeNumber(
+    { min: 1, max: CONNECTIONS },
+    1_000,
+    'Most connections to the monitoring port at a time; see [limits.md](limits.md).',
+  ),
+  // A browser opens six connections, Prometheus one or two; the rest is for a proxy, which has one address.
+  maxConnectionsPerAddress: wholeNumber(
+    { min: 0, max: CONNECTIONS },
+    100,
+    'Most connections of one address, or of one /64 of IPv6, to the monitoring port at a time; 0 is no limit. [limits.md](limits.md#behind-a-proxy) says when to raise it.',
+  ),
+  // A request there is one small head; a client that needs longer occupies a connection for nothing.
+  headTimeout: duration('10s', 'How long a request to the monitoring port may take to arrive. Then it gets 408.'),
+  // Longer than the time between two scrapes, which is rarely more than a minute.
+  idleTimeout: duration('75s', 'How long a connection to the monitoring port may be silent.'),
+  maxAnswerBytes: wholeNumber(
+    { min: 1_024, max: 1_073_741_824 },
+    67_108_864,
+    'Largest answer of the monitoring port, in bytes. A larger one gets 507, or is broken off.',
+  ),
+}).meta({ hide: 'value' });
+
+export function findMonitorConflicts({ host, auth, tls }: z.output<typeof monitor>): readonly Conflict[] {
+  const conflicts: Conflict[] = [];
+  if (!isLoopback(host) && auth === undefined) {
+    const line =
+      `monitor.host: ${host} can be reached from other machines, and monitor.auth does not say who may read: ` +
+      'expected monitor.auth.usersFile or monitor.auth.tokensFile, monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to let ' +
+      'everybody, or monitor.host: 127.0.0.1';
+    conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
+  }
+  if (typeof auth !== 'object') return conflicts;
+  const { usersFile, tokensFile, certificates = [] } = auth;
+  if ((usersFile ?? tokensFile) === undefined && certificates.length === 0) {
+    const line =
+      'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile, or monitor.auth.certificates';
+    conflicts.push({ keys: ['monitor.auth'], line });
+  }
+  // Without a request for certificates, no client can be identified by one.
+  if (certificates.length > 0 && tls.clientAuth === 'none') {
+    const line =
+      'monitor.auth.certificates: clients are not asked for certificates, expected monitor.tls.clientAuth: request or require';
+    conflicts.push({ keys: ['monitor.auth.certificates', 'monitor.tls'], line });
+  }
+  const names = certificates.map(({ name }) => name);
+  return [...conflicts, ...findRepeated('monitor.auth.certificates', 'name', names)];
+}
+
+/** An item of a list has a value that an earlier one has. */
+export function findRepeated(list: string, part: string, values: readonly string[]): readonly Conflict[] {
+  return values.flatMap((value, index) => {
+    const first = values.indexOf(value);
+    const key = `${list}[${index}].${part}`;
+    const line = `${key}: the same ${part} as ${list}[${first}], expected another`;
+    return first === index ? [] : [{ keys: [list], line }];
+  });
+}

@@ -1,0 +1,189 @@
+/**
+ * Reads the JVM's condition over HTTP, with one read-only request at one address of the configuration. It takes no input
+ * from a caller, follows no redirect, and gives up on late or oversized answers.
+ */
+import { Client, type Dispatcher } from 'undici';
+import type { Clock } from '../../base/clock.ts';
+import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import type { JvmHttpKind } from '../../config/config.ts';
+import type { JvmReading } from '../jvm-reading.ts';
+import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { type Address, parseAddress } from './address.ts';
+import type { Credentials, CredentialsReader } from './credentials.ts';
+import { type Advice, toStatusError, toWireError } from './http-errors.ts';
+import { BasicLogin, DigestLogin, type Login } from './login.ts';
+import { LoginBackOff } from './login-back-off.ts';
+
+/** One kind of server: what it is asked, and how its answer is read. */
+export interface HttpKind {
+  readonly name: JvmHttpKind;
+  /** E.g. `/manager`: used if the configured address has no path. */
+  readonly defaultPath: string;
+  readonly mayHaveQuery?: boolean;
+  /** Appended to the address's path, e.g. `/status?JSON=true`. */
+  readonly path: string;
+  readonly accept: string;
+  /** JSON. With a body the request is a POST. */
+  readonly body?: string;
+  readonly advice: Advice;
+  /** Logs in by Digest (RFC 7616); otherwise by Basic. */
+  readonly hasDigest?: boolean;
+  /** Converts the text of a 200 answer. Throws JvmSourceError. */
+  parse(text: string): JvmReading;
+}
+
+export interface HttpSourceOptions {
+  /** E.g. `http://127.0.0.1:8080/manager`. */
+  readonly url: string;
+  /** The server's certificate is always verified. */
+  readonly tls?: {
+    /** PEM file of the authorities to trust instead of the well-known ones; read at each connection. */
+    readonly caFile?: string | undefined;
+    /** The name that the certificate must have, if it differs from the address. */
+    readonly serverName?: string | undefined;
+  };
+  readonly credentials?: CredentialsReader | undefined;
+  readonly clock: Clock;
+}
+
+/** Bytes of an answer. The largest measured is 54 KB; a registry with every metric of an application reaches 300 KB. */
+const MAX_ANSWER_BYTES = 512 * 1024;
+/** Bytes of a 401 page to read and discard. */
+const MAX_REFUSAL_BYTES = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
+/** One try without a nonce, one with an expired nonce, one with a new nonce. */
+const MAX_TRIES = 3;
+const MAX_CA_BYTES = 1024 * 1024;
+
+export class HttpSource implements JvmSource {
+  readonly name: string;
+  readonly #kind: HttpKind;
+  readonly #options: HttpSourceOptions;
+  readonly #address: Address;
+  /** Address and path for messages, without the query, which may hold a secret. */
+  readonly #where: string;
+  readonly #login: Login;
+  readonly #backOff: LoginBackOff;
+  #underWay: Client | undefined;
+
+  /** Throws D2S_ERR_CONFIG for an address that cannot be used. */
+  constructor(kind: HttpKind, options: HttpSourceOptions) {
+    this.name = kind.name;
+    this.#kind = kind;
+    this.#options = options;
+    this.#address = parseAddress(options.url, kind.defaultPath, kind.mayHaveQuery);
+    this.#where = `${this.#address.origin}${this.#address.basePath}${kind.path.replace(/\?.*$/s, '')}`;
+    this.#login = kind.hasDigest ? new DigestLogin() : new BasicLogin();
+    this.#backOff = new LoginBackOff(options.clock);
+  }
+
+  async read(signal: AbortSignal): Promise<JvmReading> {
+    return this.#kind.parse(await this.#ask(signal));
+  }
+
+  close(): void {
+    this.#underWay?.destroy().catch(() => undefined);
+  }
+
+  async #ask(signal: AbortSignal): Promise<string> {
+    let client: Client | undefined;
+    try {
+      const credentials = await this.#options.credentials?.();
+      this.#backOff.check(credentials);
+      client = await this.#connect();
+      this.#underWay = client;
+      const answer = await this.#logIn(client, credentials, signal);
+      if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
+      return await textOf(answer, this.#where);
+    } catch (cause) {
+      throw toWireError(cause, this.#where, signal);
+    } finally {
+      this.#underWay = undefined;
+      // No keep-alive: between two polls the server would close an idle connection. This also drops unread bodies.
+      client?.destroy().catch(() => undefined);
+    }
+  }
+
+  async #connect(): Promise<Client> {
+    const { caFile, serverName } = this.#options.tls ?? {};
+    const ca = caFile === undefined ? undefined : await readAuthorities(caFile);
+    return new Client(this.#address.origin, {
+      connect: {
+        ...(ca === undefined ? {} : { ca }),
+        ...(serverName === undefined ? {} : { servername: serverName }),
+      },
+      maxResponseSize: MAX_ANSWER_BYTES,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      // The reading's signal bounds both.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** Sends the request, with a retry if the server's challenge suggests one. Returns any answer but a 401. */
+  async #logIn(
+    client: Client,
+    credentials: Credentials | undefined,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    const { body } = this.#kind;
+    const method = body === undefined ? 'GET' : 'POST';
+    const path = `${this.#address.basePath}${this.#kind.path}${this.#address.query}`;
+    for (let tries = 1; ; tries += 1) {
+      const authorization = this.#login.authorize({ method, target: path }, credentials);
+      const headers = this.#headers(authorization);
+      const answer = await client.request({ method, path, headers, body: body ?? null, signal });
+      if (answer.statusCode !== 401) {
+        if (answer.statusCode === 200 || answer.statusCode === 403) {
+          this.#login.accepted?.(credentials);
+          this.#backOff.accepted();
+        }
+        return answer;
+      }
+      const outcome = this.#login.challenged(toList(answer.headers['www-authenticate']), credentials);
+      if (outcome !== 'retry' || tries === MAX_TRIES)
+        throw this.#backOff.refused(credentials, toRefusal(this.#where, credentials, outcome));
+      await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
+    }
+  }
+
+  #headers(authorization: string | undefined): Record<string, string> {
+    const { accept, body } = this.#kind;
+    return {
+      accept,
+      // A small compressed body could become a large one.
+      'accept-encoding': 'identity',
+      'user-agent': 'd2-sidecar',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(authorization === undefined ? {} : { authorization }),
+    };
+  }
+}
+
+async function textOf(answer: Dispatcher.ResponseData, where: string): Promise<string> {
+  const coding = answer.headers['content-encoding'] ?? 'identity';
+  if (coding !== 'identity')
+    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${where} answered in a content coding that was not asked for.`);
+  return await answer.body.text();
+}
+
+function toRefusal(where: string, credentials: Credentials | undefined, outcome: string): string {
+  if (credentials === undefined)
+    return `${where} requires a login (401); set jvm.http.username, and jvm.http.passwordFile or jvm.http.passwordEnv.`;
+  if (outcome === 'unanswerable')
+    return `${where} requires a login (401), but does not offer Digest with MD5 or SHA-256 and qop=auth; enable that there.`;
+  return `${where} refused the user or the password (401), or has locked the user out; see jvm.http.username and jvm.http.passwordFile or jvm.http.passwordEnv.`;
+}
+
+async function readAuthorities(file: string): Promise<Buffer> {
+  try {
+    return await readRegularFile(file, MAX_CA_BYTES);
+  } catch (cause) {
+    const reason = toFileReason(cause);
+    throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (jvm.http.caFile) cannot be read (${reason}).`);
+  }
+}
+
+function toList(field: string | string[] | undefined): readonly string[] {
+  return typeof field === 'string' ? [field] : (field ?? []);
+}

@@ -1,0 +1,112 @@
+/** Calls, sessions and objects of all applications: the metrics of which there can be many. */
+import {
+  counter,
+  gauge,
+  histogram,
+  type MetricDescription,
+  type MetricValues,
+  readEach,
+} from '../../base/metric-description.ts';
+import type { CallStatistics } from '../../metrics/call-statistics.ts';
+import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
+
+type CountedCalls = Pick<CallStatistics, 'countsByName' | 'nameCount' | 'foldedCount'>;
+
+export interface CountedApplication {
+  readonly name: string;
+  readonly statistics: {
+    readonly rpc: CountedCalls;
+    readonly sba: CountedCalls;
+    readonly object: Pick<ObjectStatistics, 'objects' | 'monitored' | 'nameCount' | 'foldedCount'>;
+  };
+  readonly sessions: Pick<SessionTable, 'created' | 'countsByType'>;
+}
+
+export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApplication[]>[] = [
+  histogram(
+    'd2_call_duration_seconds',
+    'Durations of answered RPC calls, from the head of the request to the last byte of the response.',
+    ofCalls(({ countsByName }) => readEach(countsByName, ({ durations }) => durations)),
+    'application',
+    'kind',
+    'name',
+  ),
+  counter(
+    'd2_calls_total',
+    'RPC calls by outcome: ok, client_error (status 400 to 499), error (500 and above, or no answer).',
+    ofCalls(({ countsByName }) =>
+      readEach(countsByName, ({ ok, clientErrors, errors }) => ({ ok, client_error: clientErrors, error: errors })),
+    ),
+    'application',
+    'kind',
+    'name',
+    'outcome',
+  ),
+  gauge(
+    'd2_sessions',
+    'Sessions now, by what their clients connect with.',
+    ofEach(({ sessions }) => sessions.countsByType()),
+    'application',
+    'connection_type',
+  ),
+  counter(
+    'd2_sessions_created_total',
+    'Sessions begun.',
+    ofEach(({ sessions }) => sessions.created.count),
+    'application',
+  ),
+  histogram(
+    'd2_session_creation_duration_seconds',
+    'Durations of the calls that began a session.',
+    ofEach(({ sessions }) => sessions.created.durations),
+    'application',
+  ),
+  gauge(
+    'd2_objects_monitored',
+    'Objects with at least one monitoring now.',
+    ofEach(({ statistics }) => statistics.object.monitored),
+    'application',
+  ),
+  gauge(
+    'd2_object_subscriptions',
+    'Monitorings of the object now.',
+    ofEach(({ statistics }) => readEach(statistics.object.objects, ({ subscriptions }) => subscriptions.count)),
+    'application',
+    'name',
+  ),
+  counter(
+    'd2_object_values_total',
+    'Values received of the object: read over REST, or pushed over Comet.',
+    ofEach(({ statistics }) => readEach(statistics.object.objects, ({ newValues }) => newValues.count)),
+    'application',
+    'name',
+  ),
+  gauge(
+    'd2_sidecar_names',
+    'Names with statistics of their own, of which metrics.maxNames is the limit.',
+    ofKinds(({ nameCount }) => nameCount),
+    'application',
+    'kind',
+  ),
+  counter(
+    'd2_sidecar_names_folded_total',
+    'Events counted under the name (other) although they had one.',
+    ofKinds(({ foldedCount }) => foldedCount),
+    'application',
+    'kind',
+  ),
+];
+
+function ofEach(read: (application: CountedApplication) => MetricValues) {
+  return (applications: readonly CountedApplication[]): MetricValues =>
+    applications.map((application) => [application.name, read(application)] as const);
+}
+
+function ofCalls(read: (calls: CountedCalls) => MetricValues) {
+  return ofEach(({ statistics: { rpc, sba } }) => ({ rpc: read(rpc), sba: read(sba) }));
+}
+
+function ofKinds(read: (kind: Pick<CountedCalls, 'nameCount' | 'foldedCount'>) => number) {
+  return ofEach(({ statistics: { rpc, sba, object } }) => ({ rpc: read(rpc), sba: read(sba), object: read(object) }));
+}

@@ -1,0 +1,86 @@
+/**
+ * The state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running calls,
+ * holds and connections are not part of it.
+ *
+ * Other work runs between two records, so the file is not a snapshot of one moment. Each of these is one: the counts of
+ * all RPCs with their total (of all SBA methods, of all objects), a timer, a session with its statistics and clients.
+ * Later parts of the file may count events that earlier parts miss. No part counts an event that did not happen.
+ */
+import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { Credentials } from '../sessions/credentials.ts';
+import type { Session } from '../sessions/session.ts';
+import type { CometClients } from './comet/comet-clients.ts';
+import type { CometMetrics } from './comet/comet-metrics.ts';
+import { loadClient, loadLogin } from './comet/saved-login.ts';
+import type { OwnMetrics } from './own-metrics.ts';
+import type { RecordedApplication } from './recorded-application.ts';
+
+export interface RecorderStateParts {
+  readonly credentials: Credentials;
+  readonly own: OwnMetrics;
+  readonly cometMetrics: CometMetrics;
+  readonly applications: ReadonlyMap<string, RecordedApplication>;
+  /** By application; undefined when Comet is not read. */
+  readonly clientsOf: (application: string) => CometClients | undefined;
+}
+
+export class RecorderState {
+  readonly #parts: RecorderStateParts;
+
+  constructor(parts: RecorderStateParts) {
+    this.#parts = parts;
+  }
+
+  /** Context paths, e.g. `['smartWeb']`. */
+  get applications(): readonly string[] {
+    return [...this.#parts.applications.keys()];
+  }
+
+  /** For benchmarks, which fill it without traffic. */
+  clientsOf(application: string): CometClients | undefined {
+    return this.#parts.clientsOf(application);
+  }
+
+  /** Must be run to its end. A step takes a millisecond or two at most. */
+  *save(): Generator<Fields> {
+    const { credentials, own, cometMetrics, applications } = this.#parts;
+    yield { record: 'recorder', secret: credentials.secret, own: own.save(), comet: cometMetrics.save() };
+    for (const { name, statistics, sessions } of applications.values()) {
+      const clients = this.#parts.clientsOf(name);
+      yield { record: 'application', name };
+      yield* statistics.save();
+      yield* sessions.save((session: Session) => ({ comet: clients?.save(session) }));
+      yield* clients?.saveStrays() ?? [];
+    }
+  }
+
+  /** Call it before anything is recorded. Throws for an invalid state; the recorder is unusable then. */
+  load(records: Iterable<SavedRecord>): void {
+    const { credentials, own, cometMetrics, applications } = this.#parts;
+    let application: RecordedApplication | undefined;
+    for (const saved of records) {
+      const kind = saved.text('record');
+      if (kind === 'recorder') {
+        credentials.adopt(saved.textOrThrow('secret'));
+        own.load(saved.record('own'));
+        cometMetrics.load(saved.record('comet'));
+      } else if (kind === 'application') {
+        application = applications.get(saved.textOrThrow('name')) ?? saved.refuse('a configured application', 'name');
+      } else if (application !== undefined) {
+        this.#loadInto(application, kind, saved);
+      }
+    }
+  }
+
+  #loadInto({ name, statistics, sessions }: RecordedApplication, kind: string | undefined, saved: SavedRecord): void {
+    // Undefined when Comet is disabled: its logins are then dropped, and their sessions end by idleness.
+    const clients = this.#parts.clientsOf(name);
+    if (kind === 'sessions') sessions.load(saved);
+    else if (kind === 'comet-client') clients?.restoreClient(loadClient(saved), undefined);
+    else if (kind !== 'session') statistics.load(saved);
+    else {
+      const session = sessions.loadSession(saved);
+      if (saved.has('comet')) clients?.restore(session, loadLogin(saved.record('comet')));
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import type { SavedRecord } from '../state/saved-record.ts';
+
+const BUCKET_MASK = 0xfff;
+const ONE = BUCKET_MASK + 1;
+
+/**
+ * The main store of durations: each slice of a `WindowTimer`, and each `LifetimeTimer`, has one.
+ *
+ * Counts of durations, only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
+ * histogram over the whole range. There may be 200,000 of these (full windows, 10,000 sessions), so each is one array
+ * of exactly its length: a `Map` takes five times as much memory.
+ *
+ * Buckets are those of HdrHistogram: values below `2 * perOctave` have one each, above that each octave has
+ * `perOctave`. An element is `count * 4096 + bucket`. Elements are sorted by bucket.
+ */
+export class SparseBuckets {
+  #elements: number[] = [];
+
+  /** Adds one to `bucket`, which is below 4096 (1 hour is bucket 3,286 of 128 per octave). */
+  count(bucket: number): void {
+    const elements = this.#elements;
+    let low = 0;
+    let high = elements.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (bucketIn(elements[middle] as number) < bucket) low = middle + 1;
+      else high = middle;
+    }
+    const found = elements[low];
+    if (found !== undefined && bucketIn(found) === bucket) elements[low] = found + ONE;
+    else this.#elements = elements.toSpliced(low, 0, ONE + bucket);
+  }
+
+  forEachBucket(visit: (bucket: number, count: number) => void): void {
+    for (const element of this.#elements) visit(bucketIn(element), countIn(element));
+  }
+
+  /** Adds all counts to `sum`, by bucket. */
+  addTo(sum: Float64Array): void {
+    for (const element of this.#elements) {
+      const bucket = bucketIn(element);
+      sum[bucket] = (sum[bucket] as number) + countIn(element);
+    }
+  }
+
+  /** The bucket that holds the `rank`-th smallest value; the last used bucket if there are fewer values. */
+  bucketAtRank(rank: number): number {
+    let seen = 0;
+    let bucket = 0;
+    for (const element of this.#elements) {
+      bucket = bucketIn(element);
+      seen += countIn(element);
+      if (seen >= rank) break;
+    }
+    return bucket;
+  }
+
+  /** The elements. */
+  save(): readonly number[] {
+    return this.#elements;
+  }
+
+  static load(saved: SavedRecord, field: string): SparseBuckets {
+    const buckets = new SparseBuckets();
+    // A copy of exactly this length.
+    buckets.#elements = saved.counts(field).slice();
+    let before = -1;
+    for (const element of buckets.#elements) {
+      if (bucketIn(element) <= before) saved.refuse('buckets in ascending order', field);
+      before = bucketIn(element);
+    }
+    return buckets;
+  }
+}
+
+/** Reused: an array for each snapshot of 4,000 timers would be 130 MB of garbage. */
+const merged = new Float64Array(ONE);
+
+/** Finds ranks in all `parts` together. Ask for them in ascending order, and before the next call of this function. */
+export function mergedBuckets(parts: readonly SparseBuckets[]): (rank: number) => number {
+  merged.fill(0);
+  for (const part of parts) part.addTo(merged);
+  let bucket = 0;
+  let seen = merged[0] as number;
+  return (rank) => {
+    while (seen < rank && bucket < BUCKET_MASK) {
+      bucket += 1;
+      seen += merged[bucket] as number;
+    }
+    return bucket;
+  };
+}
+
+function bucketIn(element: number): number {
+  return element & BUCKET_MASK;
+}
+
+function countIn(element: number): number {
+  return Math.floor(element / ONE);
+}
+
+/** The bucket of `value`, a whole number of microseconds below 2^32. `perOctave`: a power of two, at most 128. */
+export function bucketOf(value: number, perOctave: number): number {
+  // 31 - clz32(v) is the exponent of v, so this is the number of low bits that the bucket of v ignores.
+  const swallowed = Math.max(0, Math.clz32(perOctave) - Math.clz32(value));
+  return swallowed * perOctave + (value >>> swallowed);
+}
+
+/** The middle of a bucket, in microseconds, e.g. 256.5 for the two values 256 and 257. */
+export function middleOf(bucket: number, perOctave: number): number {
+  const swallowed = Math.max(0, Math.floor(bucket / perOctave) - 1);
+  const width = 2 ** swallowed;
+  return (bucket - swallowed * perOctave) * width + (width - 1) / 2;
+}

@@ -1,0 +1,14 @@
+import type { ForwardedMode } from '../../protocol/http1/forwarded.ts';
+
+/** Options of both data paths. A reload can change them. */
+export interface DataPathOptions {
+  readonly forwarded: ForwardedMode;
+  readonly headBytes: number;
+  readonly maxFields: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** How long a client that has closed its sending side may still wait for its answer. */
+  readonly halfClosedTimeoutMs: number;
+  /** From the end of the request to the first byte of the response; 0: no limit, so that long polls may be held. */
+  readonly responseTimeoutMs: number;
+}

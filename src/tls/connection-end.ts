@@ -1,0 +1,49 @@
+/** How connections end, with TLS or without: to reset one with TLS, the TCP connection below it must be known. */
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+
+/** How long a client may keep sending after we have closed our side, so that it can read the answer first. */
+export const LINGER_MS = 2_000;
+
+/**
+ * Ends our side after what is written. The client may still be sending, and must not lose the answer to a reset.
+ * `onWritten` is called when all is written: Node emits no 'drain' after `end`.
+ */
+export function closeAfterWrites(socket: Socket, onWritten: () => void): void {
+  // Stop reading until then: otherwise a client that keeps sending and never reads would never be idle.
+  socket.pause();
+  socket.end(() => {
+    if (socket.destroyed) return;
+    onWritten();
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => clearTimeout(timer));
+    socket.resume();
+  });
+}
+
+/**
+ * Ends a connection with a reset, so that the peer cannot mistake partial data for all. With TLS, the TCP connection
+ * below is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1) or without.
+ */
+export function resetConnection(socket: Socket): void {
+  const below = tcpOf(socket);
+  // A TLS connection that we dialled has no TCP socket of its own below it: it ends without close_notify.
+  if (below !== undefined && !isEnding(below)) below.resetAndDestroy();
+  else below?.destroy();
+  if (below !== socket) socket.destroy();
+}
+
+/**
+ * Our side has just been ended: everything is written, but the system does not know it yet. At this moment Node refuses
+ * to reset (`reset EINVAL`), and drops the descriptor without closing it and without a 'close' event.
+ */
+function isEnding({ writableEnded, writableFinished, writableLength }: Socket): boolean {
+  return writableEnded && !writableFinished && writableLength === 0;
+}
+
+function tcpOf(socket: Socket): Socket | undefined {
+  if (!(socket instanceof TLSSocket)) return socket;
+  // Undocumented, but in Node since 0.11. On a Node without it the connection ends without a reset.
+  const { _parent: below } = socket as TLSSocket & { readonly _parent?: Socket };
+  return typeof below?.resetAndDestroy === 'function' ? below : undefined;
+}
