@@ -3,12 +3,16 @@ import type { SavedRecord } from '../state/saved-record.ts';
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
 
+/** A count of 0 in a bucket above all: sorts last. The end of an array has such elements for buckets to come. */
+const UNUSED = BUCKET_MASK;
+const ROOM: readonly number[] = [UNUSED, UNUSED, UNUSED, UNUSED];
+
 /**
  * The main store of durations: each slice of a `WindowTimer`, and each `LifetimeTimer`, has one.
  *
  * Counts of durations, only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
  * histogram over the whole range. There may be 200,000 of these (full windows, 10,000 sessions), so each is one array
- * of exactly its length: a `Map` takes five times as much memory.
+ * with little room to grow: `push` would reserve 16 elements and more, and a `Map` takes five times as much memory.
  *
  * Buckets are those of HdrHistogram: values below `2 * perOctave` have one each, above that each octave has
  * `perOctave`. An element is `count * 4096 + bucket`. Elements are sorted by bucket.
@@ -16,7 +20,7 @@ const ONE = BUCKET_MASK + 1;
 export class SparseBuckets {
   #elements: number[] = [];
 
-  /** Adds one to `bucket`, which is below 4096 (1 hour is bucket 3,286 of 128 per octave). */
+  /** Adds one to `bucket`, which is below 4095 (1 hour is bucket 3,286 of 128 per octave). */
   count(bucket: number): void {
     const elements = this.#elements;
     let low = 0;
@@ -28,16 +32,24 @@ export class SparseBuckets {
     }
     const found = elements[low];
     if (found !== undefined && bucketIn(found) === bucket) elements[low] = found + ONE;
-    else this.#elements = elements.toSpliced(low, 0, ONE + bucket);
+    else this.#insert(low, ONE + bucket);
+  }
+
+  #insert(at: number, element: number): void {
+    if (this.#elements.at(-1) !== UNUSED) this.#elements = this.#elements.concat(ROOM);
+    const elements = this.#elements;
+    for (let to = elements.length - 1; to > at; to -= 1) elements[to] = elements[to - 1] as number;
+    elements[at] = element;
   }
 
   forEachBucket(visit: (bucket: number, count: number) => void): void {
-    for (const element of this.#elements) visit(bucketIn(element), countIn(element));
+    for (const element of this.save()) visit(bucketIn(element), countIn(element));
   }
 
   /** Adds all counts to `sum`, by bucket. */
   addTo(sum: Float64Array): void {
     for (const element of this.#elements) {
+      if (element === UNUSED) break;
       const bucket = bucketIn(element);
       sum[bucket] = (sum[bucket] as number) + countIn(element);
     }
@@ -48,6 +60,7 @@ export class SparseBuckets {
     let seen = 0;
     let bucket = 0;
     for (const element of this.#elements) {
+      if (element === UNUSED) break;
       bucket = bucketIn(element);
       seen += countIn(element);
       if (seen >= rank) break;
@@ -55,9 +68,10 @@ export class SparseBuckets {
     return bucket;
   }
 
-  /** The elements. */
+  /** The elements, without room. */
   save(): readonly number[] {
-    return this.#elements;
+    const unused = this.#elements.indexOf(UNUSED);
+    return unused < 0 ? this.#elements : this.#elements.slice(0, unused);
   }
 
   static load(saved: SavedRecord, field: string): SparseBuckets {
@@ -66,7 +80,8 @@ export class SparseBuckets {
     buckets.#elements = saved.counts(field).slice();
     let before = -1;
     for (const element of buckets.#elements) {
-      if (bucketIn(element) <= before) saved.refuse('buckets in ascending order', field);
+      if (bucketIn(element) <= before || bucketIn(element) === UNUSED)
+        saved.refuse('buckets in ascending order', field);
       before = bucketIn(element);
     }
     return buckets;

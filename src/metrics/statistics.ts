@@ -16,6 +16,7 @@
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import { AnswerLog } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { DurationBuckets } from './duration-buckets.ts';
 import { HistogramPool } from './histogram-pool.ts';
@@ -30,11 +31,21 @@ export interface Statistics {
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
   readonly errorCount: number;
+  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`. */
+  recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void;
   /** The caller must consume it to its end. */
   save(): Iterable<Fields>;
   /** Restores one record; ignores those of others. Must be called before anything is recorded. */
   load(saved: SavedRecord): void;
 }
+
+export interface TimedCall {
+  readonly kind: 'rpc' | 'sba';
+  readonly name: string;
+}
+
+/** Any status below 400. */
+const OK = 200;
 
 type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
 
@@ -74,6 +85,8 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
+    recordAnswered: ({ kind, name }, status, durationNs, nowNs) =>
+      kinds[kind].recordAnswered(name, status, durationNs, nowNs),
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
@@ -96,6 +109,9 @@ export class SessionStatistics implements Statistics {
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
+  readonly #log = new AnswerLog<TimedCall>(({ kind, name }, durationNs, nowNs) => {
+    this.#calls(kind).recordAnswered(name, OK, durationNs, nowNs);
+  });
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
   #object: ObjectStatistics | undefined;
@@ -107,13 +123,13 @@ export class SessionStatistics implements Statistics {
   }
 
   get rpc(): CallStatistics {
-    this.#rpc ??= this.#createCalls('rpc');
-    return this.#rpc;
+    this.#log.drain();
+    return this.#calls('rpc');
   }
 
   get sba(): CallStatistics {
-    this.#sba ??= this.#createCalls('sba');
-    return this.#sba;
+    this.#log.drain();
+    return this.#calls('sba');
   }
 
   get object(): ObjectStatistics {
@@ -125,7 +141,14 @@ export class SessionStatistics implements Statistics {
     return (this.#rpc?.errorCount ?? 0) + (this.#sba?.errorCount ?? 0);
   }
 
+  recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void {
+    // Errors are counted at once: `errorCount` of 10,000 sessions must not count their logs.
+    if (status < 400) this.#log.add(call, durationNs, nowNs);
+    else this[call.kind].recordAnswered(call.name, status, durationNs, nowNs);
+  }
+
   *save(): Generator<Fields> {
+    this.#log.drain();
     yield { record: 'session-statistics', createdNs: this.#createdNs };
     for (const kind of [this.#rpc, this.#sba, this.#object]) if (kind !== undefined) yield* kind.save();
   }
@@ -134,6 +157,15 @@ export class SessionStatistics implements Statistics {
     const kind = saved.text('record');
     if (kind === 'session-statistics') this.#createdNs = saved.moment('createdNs');
     else if (isKind(kind)) this[kind].load(saved);
+  }
+
+  #calls(kind: 'rpc' | 'sba'): CallStatistics {
+    if (kind === 'rpc') {
+      this.#rpc ??= this.#createCalls('rpc');
+      return this.#rpc;
+    }
+    this.#sba ??= this.#createCalls('sba');
+    return this.#sba;
   }
 
   #createCalls(prefix: 'rpc' | 'sba'): CallStatistics {

@@ -1,4 +1,3 @@
-import { withoutMapping } from '../../base/address.ts';
 import { NS_PER_S } from '../../base/clock.ts';
 import type { CallSession, EndedCall } from '../../measure/record/call-observer.ts';
 
@@ -31,9 +30,8 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
 
 function toPersonal({ remoteAddress }: EndedCall, session: CallSession | undefined): string {
   const user = session?.userName ?? null;
-  const address = withoutMapping(remoteAddress);
   const verified = session === undefined || user === null ? 'null' : `${session.isVerified}`;
-  return `"user":${user === null ? 'null' : JSON.stringify(user)},"verified":${verified},"remoteAddress":${JSON.stringify(address)},`;
+  return `"user":${user === null ? 'null' : JSON.stringify(user)},"verified":${verified},"remoteAddress":${JSON.stringify(remoteAddress)},`;
 }
 
 function toNullable(text: string): string {

@@ -4,7 +4,6 @@
  * dot segments, backslashes, absolute form.
  */
 
-import { withoutMapping } from '../../base/address.ts';
 import { decodeText } from '../../config/rules/pattern.ts';
 import { toRawPath } from './path.ts';
 
@@ -28,9 +27,9 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /** `target` as sent, in latin1; `remoteAddress` is the socket's. */
+  /** `target` as sent, in latin1; `remoteAddress` is the client's. */
   denies(target: string, remoteAddress: string): boolean {
-    if (LOOPBACK.test(withoutMapping(remoteAddress))) return false;
+    if (LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
     if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);

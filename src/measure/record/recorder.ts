@@ -21,10 +21,10 @@
 
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { Statistics } from '../../metrics/statistics.ts';
+import type { Statistics, TimedCall } from '../../metrics/statistics.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
-import { type Call, type CallKind, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
+import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session, SessionOrigin } from '../sessions/session.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
@@ -62,7 +62,7 @@ interface CallNote {
   readonly session: Session | undefined;
 }
 
-type CountedCall = Call & { readonly kind: Exclude<CallKind, 'session'> };
+type CountedCall = (Call & { readonly kind: 'object' }) | (Call & TimedCall);
 
 /** Distinct from undefined, which remains when `onBegin` has failed: then the exchange is not observed at all. */
 const NO_CALL = Symbol('no call');
@@ -252,7 +252,7 @@ function count(statistics: Statistics, call: CountedCall, exchange: Exchange, en
   const { beganNs, endedNs, status } = exchange;
   if (call.kind === 'object') statistics.object.recordRead(call.name, status);
   else if (ending.kind === 'failed') statistics[call.kind].recordFailed(call.name);
-  else statistics[call.kind].recordAnswered(call.name, status, endedNs - beganNs, endedNs);
+  else statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
 }
 
 function isAccepted(status: number): boolean {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { withoutMapping } from '../../base/address.ts';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Statistics } from '../../metrics/statistics.ts';
@@ -81,7 +80,7 @@ export class Session {
     id: string = randomUUID(),
   ) {
     this.id = id;
-    this.#origin = { ...origin, remoteAddress: withoutMapping(origin.remoteAddress) };
+    this.#origin = origin;
     this.#userName = origin.userName;
     this.#isVerified = origin.isVerified ?? true;
     this.#connectionType = origin.connectionType;

@@ -2,13 +2,12 @@
  * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host. Tomcat's RemoteIpValve and
  * similar filters read them. RFC 7239's `Forwarded` passes unchanged.
  */
-import { withoutMapping } from '../../base/address.ts';
 import type { Config } from '../../config/config.ts';
 import { withEditedLines } from './head-lines.ts';
 
 export type ForwardedMode = Config['forwarded'];
 
-/** What the fields tell about the client, e.g. `{ remoteAddress: '::ffff:10.0.0.7', secure: false }`. */
+/** What the fields tell about the client, e.g. `{ remoteAddress: 'fe80::1%eth0', secure: false }`. */
 export interface ForwardedClient {
   readonly remoteAddress: string;
   readonly secure: boolean;
@@ -41,7 +40,7 @@ export function forwardedFields(
 ): readonly (readonly [name: string, value: string])[] {
   if (mode === 'off') return [];
   const isReplaced = mode === 'replace';
-  const fields: [string, string][] = [['X-Forwarded-For', toPlainAddress(client.remoteAddress)]];
+  const fields: [string, string][] = [['X-Forwarded-For', withoutZone(client.remoteAddress)]];
   if (isReplaced || !own.hasProto) fields.push(['X-Forwarded-Proto', client.secure ? 'https' : 'http']);
   if (own.host !== undefined && (isReplaced || !own.hasHost)) fields.push(['X-Forwarded-Host', own.host]);
   return fields;
@@ -53,7 +52,7 @@ export function forwardedFields(
  */
 export function forwardedLines(client: ForwardedClient, host: string, hasProto: boolean, hasHost: boolean): string {
   const proto = hasProto ? '' : `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
-  const lines = `X-Forwarded-For: ${toPlainAddress(client.remoteAddress)}\r\n${proto}`;
+  const lines = `X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n${proto}`;
   return hasHost ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
 }
 
@@ -61,8 +60,8 @@ export function withoutForwarded(headText: string): string {
   return withEditedLines(headText, (name, line) => (FORWARDED_FIELDS.has(name) ? '' : line));
 }
 
-/** Plain form of a listener's address, without a zone: `10.0.0.7` for `::ffff:10.0.0.7`, an IPv4 client of `::`. */
-export function toPlainAddress(address: string): string {
+/** A zone (`%eth0`) means nothing on another machine. */
+function withoutZone(address: string): string {
   const zone = address.indexOf('%');
-  return withoutMapping(zone === -1 ? address : address.slice(0, zone));
+  return zone === -1 ? address : address.slice(0, zone);
 }

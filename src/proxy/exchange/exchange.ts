@@ -11,6 +11,7 @@ import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
 export interface ClientConnection {
+  /** An IPv4 client of a listener on `::` has its IPv4 address. */
   readonly remoteAddress: string;
   readonly remotePort: number;
   /** True when the client speaks TLS to the sidecar. */

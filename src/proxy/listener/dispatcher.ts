@@ -7,6 +7,7 @@
 
 import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
+import { withoutMapping } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { StartError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -266,7 +267,8 @@ export class Dispatcher implements RelayContext {
 }
 
 function toClientConnection(socket: net.Socket): ClientConnection {
-  return { remoteAddress: socket.remoteAddress ?? '', remotePort: socket.remotePort ?? 0, secure: false };
+  const remoteAddress = withoutMapping(socket.remoteAddress ?? '');
+  return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
 }
 
 function toSecureClient(socket: TLSSocket, listenerTls: ListenerTls): ClientConnection {

@@ -38,7 +38,7 @@ describe('the check of denied paths', () => {
     expect(denied.denies('/admin/../plant', OTHER)).toBe(false);
   });
 
-  it.each(['127.0.0.1', '127.9.8.7', '::1', '::ffff:127.0.0.1'])('allows everything to %s', (address) => {
+  it.each(['127.0.0.1', '127.9.8.7', '::1'])('allows everything to %s', (address) => {
     expect(denied.denies('/manager', address)).toBe(false);
     expect(denied.denies('/x/..%2fmanager', address)).toBe(false);
   });

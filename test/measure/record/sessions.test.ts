@@ -19,7 +19,7 @@ for (const [way, who, userName] of WAYS) {
   describe(`a session by ${way}`, () => {
     it('begins with the first accepted call, whose duration is that of its creation', () => {
       const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who, from: '::ffff:10.0.0.9' }, { afterMs: 40 });
+      traffic.send({ line: RPC, ...who, from: '10.0.0.9' }, { afterMs: 40 });
       traffic.clock.advanceMs(10);
       traffic.send({ line: OBJECT, ...who, from: '10.0.0.10' }, { afterMs: 3 });
       expect(traffic.onlySession()).toMatchObject({

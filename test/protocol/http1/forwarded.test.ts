@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  forwardedFields,
-  forwardedLines,
-  toPlainAddress,
-  withoutForwarded,
-} from '../../../src/protocol/http1/forwarded.ts';
+import { forwardedFields, forwardedLines, withoutForwarded } from '../../../src/protocol/http1/forwarded.ts';
 
 const client = { remoteAddress: '10.0.0.7', secure: false };
 const nothing = { host: 'app.example:8081', hasProto: false, hasHost: false };
@@ -62,13 +57,11 @@ describe('forwarding fields', () => {
 
 describe('the client’s address', () => {
   it.each([
-    ['::ffff:10.0.0.7', '10.0.0.7'],
-    ['::FFFF:10.0.0.7', '10.0.0.7'],
     ['10.0.0.7', '10.0.0.7'],
     ['2001:db8::1', '2001:db8::1'],
-    ['::ffff:0:1', '::ffff:0:1'],
     ['fe80::1%eth0', 'fe80::1'],
   ])('%s is told as %s', (address, told) => {
-    expect(toPlainAddress(address)).toBe(told);
+    const [fields] = forwardedFields('append', { remoteAddress: address, secure: false }, nothing);
+    expect(fields).toEqual(['X-Forwarded-For', told]);
   });
 });

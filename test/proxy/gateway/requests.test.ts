@@ -83,7 +83,7 @@ describe('a request’s head', () => {
       'GET /x HTTP/1.1\r\nHost: a:1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 9.9.9.9\r\n\r\n',
       {
         gateway: { forwarded: 'append' },
-        client: { remoteAddress: '::ffff:10.0.0.7' },
+        client: { remoteAddress: '10.0.0.7' },
       },
     );
     expect(head).toBe(

@@ -62,7 +62,7 @@ const RPC: Workload = {
     how: 'POST of 84 bytes, answered with 87, over 64 connections that are kept: 10 RPCs, 10 users.',
     load: RPC_LOAD,
     targets: [
-      cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3),
+      cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15),
       cpuTarget('nginx-lua', 'nginx + Lua', 1.5),
       cpuTarget('http-proxy', 'plain http-proxy', 0.25),
       cpuTarget('caddy', 'caddy with metrics', 0.3),
