@@ -2,16 +2,27 @@ import { defineConfig } from 'vitest/config';
 // @ts-expect-error: JavaScript without types
 import { description } from './rolldown.config.js';
 
+/**
+ * Three projects, by folder. `unit`: no process, no socket, no waiting. `system`: our program, real sockets, and peers
+ * from npm. `programs`: Tomcat, JVMs, nginx, Chromium, Prometheus, and Debian's tools.
+ */
+const PROJECTS = ['unit', 'system', 'programs'];
+
 export default defineConfig({
-  plugins: [description],
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    projects: PROJECTS.map((name) => ({
+      plugins: [description],
+      test: {
+        name,
+        include: [`test/${name}/**/*.test.ts`],
+        testTimeout: 20_000,
+        hookTimeout: 60_000,
+        // Every answer of a monitoring port is compared with its OpenAPI document, whatever the test is about.
+        setupFiles: ['test/support/monitor/answers/setup.ts'],
+        globalSetup: ['test/support/monitor/answers/global-setup.ts'],
+      },
+    })),
     // Tests open real sockets and start real processes; two at a time keep timing-sensitive ones steady on small machines.
     maxWorkers: 2,
-    // Every answer of a monitoring port is held against its OpenAPI document, whatever the test is about.
-    setupFiles: ['test/monitor/answers/setup.ts'],
-    globalSetup: ['test/monitor/answers/global-setup.ts'],
   },
 });

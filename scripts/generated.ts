@@ -1,4 +1,4 @@
-/** The files, and the parts of files, that `npm run generate` writes. test/generated.test.ts fails when one differs. */
+/** The files, and the parts of files, that `npm run generate` writes. test/unit/generated.test.ts fails when one differs. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { METRICS } from '../src/sidecar/metrics.ts';

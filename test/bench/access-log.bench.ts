@@ -10,8 +10,8 @@ import { createRecorder } from '../../src/measure/record/create-recorder.ts';
 import { parseRequestHead } from '../../src/protocol/http1/request-head.ts';
 import { COMPLETED } from '../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../src/proxy/exchange/exchange-reporter.ts';
-import { endedCall } from '../export/access-log/ended-call.ts';
-import { testConfig } from '../wire/test-config.ts';
+import { endedCall } from '../support/export/access-log/ended-call.ts';
+import { testConfig } from '../support/wire/test-config.ts';
 
 const CALLS = 1_000;
 const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };

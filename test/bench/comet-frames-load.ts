@@ -12,7 +12,7 @@ import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { constants, createDeflateRaw } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { startSidecarProcess } from '../system/sidecar-process.ts';
+import { startSidecarProcess } from '../support/sidecar-process.ts';
 
 const ROUNDS = Number(process.env.COMET_LOAD_ROUNDS ?? 4);
 const SECONDS = Number(process.env.COMET_LOAD_SECONDS ?? 8);

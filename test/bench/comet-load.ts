@@ -12,11 +12,11 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CometSidecar, startCometSidecar } from '../comet/comet-sidecar.ts';
-import { CometdPeer } from '../comet/cometd-peer.ts';
-import type { Browser } from '../comet/peer.ts';
-import { until } from '../comet/until.ts';
-import { startWebSocketPlant, type WebSocketPlant } from '../comet/websocket-plant.ts';
+import { type CometSidecar, startCometSidecar } from '../support/comet/comet-sidecar.ts';
+import { CometdPeer } from '../support/comet/cometd-peer.ts';
+import type { Browser } from '../support/comet/peer.ts';
+import { until } from '../support/comet/until.ts';
+import { startWebSocketPlant, type WebSocketPlant } from '../support/comet/websocket-plant.ts';
 
 const ROUNDS = Number(process.env.COMET_LOAD_ROUNDS ?? 4);
 const SECONDS = Number(process.env.COMET_LOAD_SECONDS ?? 8);

@@ -7,8 +7,8 @@ import { createRecorder } from '../../src/measure/record/create-recorder.ts';
 import type { Recorder, RecorderConfig } from '../../src/measure/record/recorder.ts';
 import type { StateKeeper } from '../../src/state/state-keeper.ts';
 import { takeUp } from '../../src/state/take-up.ts';
-import { Random } from '../fuzz/random.ts';
-import { testComet, testSessions } from '../wire/test-config.ts';
+import { Random } from '../support/fuzz/random.ts';
+import { testComet, testSessions } from '../support/wire/test-config.ts';
 
 const CONFIG: RecorderConfig = {
   applications: ['smartWeb'],

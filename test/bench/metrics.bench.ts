@@ -6,7 +6,7 @@ import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { Meter } from '../../src/metrics/meter.ts';
 import { createStatistics } from '../../src/metrics/statistics.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
-import { Random } from '../fuzz/random.ts';
+import { Random } from '../support/fuzz/random.ts';
 
 const random = new Random(1);
 /** 1 to 100 ms, evenly over the magnitudes: the widest expected spread of one RPC. */

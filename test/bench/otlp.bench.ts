@@ -12,7 +12,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { CallSpans } from '../../src/export/otlp/call-spans.ts';
 import { collectMetrics } from '../../src/export/otlp/metric-data.ts';
 import type { EndedCall } from '../../src/measure/record/call-observer.ts';
-import { createPlant } from '../monitor/prometheus/plant.ts';
+import { createPlant } from '../support/monitor/prometheus/plant.ts';
 
 const plant = await createPlant();
 for (let i = 0; i < 2_000; i += 1) {

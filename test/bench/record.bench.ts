@@ -17,7 +17,7 @@ import {
   Exchange,
   type ExchangeObserver,
 } from '../../src/proxy/exchange/exchange.ts';
-import { testComet, testSessions } from '../wire/test-config.ts';
+import { testComet, testSessions } from '../support/wire/test-config.ts';
 
 const CALLS = 1_000;
 const BASE = '/smartWeb/api/rest/v0';

@@ -12,7 +12,7 @@ import { NameOrder } from '../../src/monitor/dropwizard/name-order.ts';
 import { MetricsRenderer } from '../../src/monitor/dropwizard/render.ts';
 import { type ExpositionFormat, renderTables } from '../../src/monitor/prometheus/exposition.ts';
 import { renderSessions } from '../../src/monitor/session-list.ts';
-import { createPlant } from '../monitor/prometheus/plant.ts';
+import { createPlant } from '../support/monitor/prometheus/plant.ts';
 
 const RPCS = 2_000;
 const OBJECTS = 10_000;

@@ -14,8 +14,8 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
-import { ATTACKS, type Attack, isSlowHttpTestInstalled, startAttack } from '../system/slow-clients/slow-http-test.ts';
-import { type Served, SlowClientHarness } from '../system/slow-clients/slow-stand.ts';
+import { ATTACKS, type Attack, isSlowHttpTestInstalled, startAttack } from '../support/slow-clients/slow-http-test.ts';
+import { type Served, SlowClientHarness } from '../support/slow-clients/slow-stand.ts';
 
 const CONNECTIONS = Number(process.env.SLOW_CONNECTIONS ?? 2_000);
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 60);

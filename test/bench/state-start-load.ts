@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { afterAll, expect, it } from 'vitest';
-import { startSidecarProcess } from '../system/sidecar-process.ts';
+import { startSidecarProcess } from '../support/sidecar-process.ts';
 import { openFullState } from './full-tables.ts';
 import { parseStat } from './load/proc.ts';
 

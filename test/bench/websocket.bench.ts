@@ -12,8 +12,8 @@ import { bench, describe } from 'vitest';
 import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { WebSocketMessageReader } from '../../src/protocol/websocket/message-reader.ts';
 import { copyUnmasked } from '../../src/protocol/websocket/unmask.ts';
-import { Random } from '../fuzz/random.ts';
-import { compressed, MASK, text } from '../protocol/websocket/frames.ts';
+import { Random } from '../support/fuzz/random.ts';
+import { compressed, MASK, text } from '../support/protocol/websocket/frames.ts';
 
 const MESSAGES = 4_096;
 const random = new Random(1);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { type Stand, startStand } from '../wire/stand.ts';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { openSockets, residentBytes } from './process-figures.ts';
-import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { type Stand, startStand } from './wire/stand.ts';
 
 const ABORTS = 10_000;
 const AT_ONCE = 50;

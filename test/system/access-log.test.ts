@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const run = promisify(execFile);
 const REST = '/smartWeb/api/rest/v0/d2';

@@ -1,11 +1,11 @@
 /** The real `cometd` client with compression in both directions: the sidecar counts what the peers count. */
 import { expect } from 'vitest';
 import type { PerMessageDeflateOptions } from 'ws';
-import { CometdPeer } from '../comet/cometd-peer.ts';
-import { startCometdPlant } from '../comet/cometd-plant.ts';
-import { compare } from '../comet/comparison.ts';
-import { compressing } from '../comet/compressing.ts';
-import { startWebSocketPlant } from '../comet/websocket-plant.ts';
+import { CometdPeer } from '../support/comet/cometd-peer.ts';
+import { startCometdPlant } from '../support/comet/cometd-plant.ts';
+import { startWebSocketPlant } from '../support/comet/websocket-plant.ts';
+import { compare } from './comet/comparison.ts';
+import { compressing } from './comet/compressing.ts';
 
 const OBJECTS = {
   channel: Array.from({ length: 18 }, (_, i) => `H.Turbine${i}.Speed`),

@@ -1,12 +1,12 @@
 /** Callback-polling and form-encoded posts, against the real `faye` server: the sidecar counts what both ends count. */
 import { afterEach, expect, it } from 'vitest';
-import { startCometSidecar } from '../comet/comet-sidecar.ts';
-import { startFayePlant } from '../comet/faye-plant.ts';
-import { FormPoller, type PollingManner } from '../comet/form-poller.ts';
-import { OBJECT_PREFIX, SUBSCRIBE_CHANNEL } from '../comet/plant.ts';
-import { channelOf, dataOf, metricNameOf, type PlantCall } from '../comet/plant-call.ts';
-import { StatisticsReader, toLogins, toStatistics } from '../comet/statistics.ts';
-import { sumOf } from '../comet/tally.ts';
+import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
+import { OBJECT_PREFIX, SUBSCRIBE_CHANNEL } from '../support/comet/plant.ts';
+import { channelOf, dataOf, metricNameOf, type PlantCall } from '../support/comet/plant-call.ts';
+import { sumOf } from '../support/comet/tally.ts';
+import { startFayePlant } from './comet/faye-plant.ts';
+import { FormPoller, type PollingManner } from './comet/form-poller.ts';
+import { StatisticsReader, toLogins, toStatistics } from './comet/statistics.ts';
 
 const CALL: PlantCall = { service: 'rpc', eventName: 'E.Boiler', rpcName: 'Zapni', manner: 'data', workMs: 1 };
 

@@ -1,13 +1,13 @@
 /** A client that only listens is idle: neither values from the server nor heartbeats count as activity. */
 import { afterEach, expect, it } from 'vitest';
-import { logIn } from '../comet/browsers.ts';
-import { startCometSidecar } from '../comet/comet-sidecar.ts';
-import { CometdPeer, type CometdPeerOptions } from '../comet/cometd-peer.ts';
-import { startCometdPlant } from '../comet/cometd-plant.ts';
-import type { Browser } from '../comet/peer.ts';
-import type { Plant } from '../comet/plant.ts';
-import { StatisticsReader } from '../comet/statistics.ts';
-import { startWebSocketPlant } from '../comet/websocket-plant.ts';
+import { logIn } from '../support/comet/browsers.ts';
+import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
+import { CometdPeer, type CometdPeerOptions } from '../support/comet/cometd-peer.ts';
+import { startCometdPlant } from '../support/comet/cometd-plant.ts';
+import type { Browser } from '../support/comet/peer.ts';
+import type { Plant } from '../support/comet/plant.ts';
+import { startWebSocketPlant } from '../support/comet/websocket-plant.ts';
+import { StatisticsReader } from './comet/statistics.ts';
 
 const cleanUps: (() => Promise<unknown> | unknown)[] = [];
 

@@ -1,7 +1,7 @@
 /** The real `cometd` client and server over long-polling: the sidecar counts what they count. */
-import { CometdPeer } from '../comet/cometd-peer.ts';
-import { startCometdPlant } from '../comet/cometd-plant.ts';
-import { compare } from '../comet/comparison.ts';
+import { CometdPeer } from '../support/comet/cometd-peer.ts';
+import { startCometdPlant } from '../support/comet/cometd-plant.ts';
+import { compare } from './comet/comparison.ts';
 
 const CHANNELS = Array.from({ length: 18 }, (_, i) => `H.Boiler${i}.Temperature`);
 

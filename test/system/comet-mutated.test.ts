@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import type net from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Random } from '../fuzz/random.ts';
-import { clientText, compressed, deflated, text } from '../protocol/websocket/frames.ts';
-import { type Stand, startStand } from '../wire/stand.ts';
+import { Random } from '../support/fuzz/random.ts';
+import { clientText, compressed, deflated, text } from '../support/protocol/websocket/frames.ts';
+import { type Stand, startStand } from './wire/stand.ts';
 
 const STREAMS = Number(process.env.MUTATED_STREAMS ?? 60);
 const FRAMES = 12;

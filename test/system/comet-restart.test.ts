@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { logIn } from '../comet/browsers.ts';
-import { CometdPeer } from '../comet/cometd-peer.ts';
-import { startCometdPlant } from '../comet/cometd-plant.ts';
-import type { Browser } from '../comet/peer.ts';
-import { StatisticsReader } from '../comet/statistics.ts';
-import { startSidecarProcess } from './sidecar-process.ts';
+import { logIn } from '../support/comet/browsers.ts';
+import { CometdPeer } from '../support/comet/cometd-peer.ts';
+import { startCometdPlant } from '../support/comet/cometd-plant.ts';
+import type { Browser } from '../support/comet/peer.ts';
+import { startSidecarProcess } from '../support/sidecar-process.ts';
+import { StatisticsReader } from './comet/statistics.ts';
 
 /** How long the server keeps an absent client: longer than a start on a busy machine. */
 const KEPT_MS = 60_000;

@@ -1,7 +1,7 @@
 /** The real `faye` client and server over WebSocket: the sidecar counts what they count. */
-import { compare } from '../comet/comparison.ts';
-import { FayePeer } from '../comet/faye-peer.ts';
-import { startFayePlant } from '../comet/faye-plant.ts';
+import { compare } from './comet/comparison.ts';
+import { FayePeer } from './comet/faye-peer.ts';
+import { startFayePlant } from './comet/faye-plant.ts';
 
 const CHANNELS = Array.from({ length: 18 }, (_, i) => `Boiler${i}_Temperature`);
 

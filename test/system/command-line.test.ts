@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const UPSTREAM = 'http://127.0.0.1:1/smartWeb';

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SAMPLE_BROWSERS } from '../../src/demo/plant.ts';
-import { exitOf, MAIN_PATH, stopProcess } from './sidecar-process.ts';
-import { isCurlInstalled } from './tomcat/clients.ts';
+import { exitOf, MAIN_PATH, stopProcess } from '../support/sidecar-process.ts';
+import { isCurlInstalled } from '../support/tomcat/clients.ts';
 
 interface Demo {
   readonly pid: number;

@@ -11,8 +11,8 @@ import { runInNewContext } from 'node:vm';
 import { Agent, request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config, JvmHttpKind } from '../../src/config/config.ts';
-import { type Script, type ScriptedServer, startScripted } from '../jvm/http/scripted-server.ts';
-import { answering, OK, type Stand, startStand } from '../wire/stand.ts';
+import { type Script, type ScriptedServer, startScripted } from '../support/jvm/http/scripted-server.ts';
+import { answering, OK, type Stand, startStand } from './wire/stand.ts';
 
 const WELL = readFileSync(new URL('../fixtures/jvm/http/jolokia/bulk-response.json', import.meta.url), 'utf8');
 const KINDS: readonly JvmHttpKind[] = ['tomcat-jmxproxy', 'tomcat-status', 'jolokia', 'prometheus', 'wildfly'];

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { residentBytes } from './process-figures.ts';
-import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
 const GIGABYTE = 1024 ** 3;
 const PIECE = Buffer.alloc(256 * 1024, 'd2');

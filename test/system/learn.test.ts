@@ -9,10 +9,10 @@ import { adapt } from 'cometd-nodejs-client';
 import cometdServer, { type ServerMessage, type ServerSession } from 'cometd-nodejs-server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { COMET_PATH } from '../comet/login-desk.ts';
-import { listen } from '../comet/plant.ts';
-import { StatisticsReader } from '../comet/statistics.ts';
-import { exitOf, MAIN_PATH, startSidecarProcess } from './sidecar-process.ts';
+import { COMET_PATH } from '../support/comet/login-desk.ts';
+import { listen } from '../support/comet/plant.ts';
+import { exitOf, MAIN_PATH, startSidecarProcess } from '../support/sidecar-process.ts';
+import { StatisticsReader } from './comet/statistics.ts';
 
 adapt();
 

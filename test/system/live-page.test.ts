@@ -1,7 +1,7 @@
 /** The live page as built: found beside the program, complete, small, and loadable under its policy. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SECURITY_FIELDS } from '../../src/monitor/send.ts';
-import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 let sidecar: SidecarProcess;
 beforeAll(async () => {

@@ -7,10 +7,10 @@ import type net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { tokenLine } from '../monitor/access/access-files.ts';
-import { CertificateFolder, type Pair } from '../tls/certificates.ts';
-import { listening } from '../tls/secure-stand.ts';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { tokenLine } from '../support/monitor/access/access-files.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
+import { listening } from './tls/secure-stand.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');

@@ -8,10 +8,10 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { tokenLine } from '../monitor/access/access-files.ts';
-import { CertificateFolder, type Pair, textOf } from '../tls/certificates.ts';
-import { connected, get } from '../tls/secure-stand.ts';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { tokenLine } from '../support/monitor/access/access-files.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
+import { connected, get } from './tls/secure-stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const ADMIN = `${REST}/admin`;

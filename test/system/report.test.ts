@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const CALL = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 

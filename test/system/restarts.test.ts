@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Random } from '../fuzz/random.ts';
-import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { Random } from '../support/fuzz/random.ts';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const KILLS = Number(process.env.D2_KILLS ?? 20);
 const SEED = 20_260_301;

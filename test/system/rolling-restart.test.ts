@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { CometdPeer } from '../comet/cometd-peer.ts';
-import { RIGHT_PASSWORD } from '../comet/login-desk.ts';
-import { toUnusedPort } from '../wire/unused-port.ts';
+import { CometdPeer } from '../support/comet/cometd-peer.ts';
+import { RIGHT_PASSWORD } from '../support/comet/login-desk.ts';
+import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { toUnusedPort } from '../support/wire/unused-port.ts';
 import { type RollingPlant, startRollingPlant } from './rolling/plant.ts';
 import { Meetings, RestClient, type RestClientOptions } from './rolling/rest-client.ts';
 import { SocketClient } from './rolling/socket-client.ts';
-import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
 const REST_CLIENTS: readonly (RestClientOptions & { readonly count: number })[] = [
   { count: 12, method: 'POST', keepsAlive: true, pauseMs: 5 },

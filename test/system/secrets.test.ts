@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPasswordHash, toPasswordHashText } from '../../src/monitor/access/password-hash.ts';
 import { createToken, toTokenHash, toTokenHashText } from '../../src/monitor/access/token-hash.ts';
-import { OtlpReceiver } from '../export/otlp/otlp-receiver.ts';
+import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { createBadConfigurations } from './secrets/bad-configurations.ts';
 import { attack, SHOWN } from './secrets/hostile-clients.ts';
 import { type HostileUpstream, startHostileUpstream } from './secrets/hostile-upstream.ts';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 /** Prints the parts of Node that were loaded. */
 const TELL = `process.on('exit', () => process.stderr.write(JSON.stringify(process.moduleLoadList)))`;

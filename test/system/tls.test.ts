@@ -4,9 +4,9 @@ import https from 'node:https';
 import type net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CertificateFolder, textOf } from '../tls/certificates.ts';
-import { get, listening } from '../tls/secure-stand.ts';
-import { MAIN_PATH, startSidecarProcess } from './sidecar-process.ts';
+import { MAIN_PATH, startSidecarProcess } from '../support/sidecar-process.ts';
+import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
+import { get, listening } from './tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { answering, OK, type Stand, startStand } from '../wire/stand.ts';
+import { answering, OK, type Stand, startStand } from './wire/stand.ts';
 
 const ADMIN = '/smartWeb/api/rest/v0/admin/metrics/d2';
 const PARTS = ['/sessions', '/rpc', '/sba', '/object'];

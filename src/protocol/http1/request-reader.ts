@@ -54,7 +54,7 @@ export class RequestReader {
   /**
    * Adds bytes that are not of the current request. The existing bytes are copied each time they have doubled, not with
    * each packet: 64 KB that come byte by byte are copied twice, not 33,000 times
-   * (test/protocol/http1/request-reader.test.ts).
+   * (test/unit/protocol/http1/request-reader.test.ts).
    */
   append(chunk: Buffer): void {
     if (this.#unread.length === 0) {

@@ -4,7 +4,7 @@ import { ReadBuffer, type ReadBuffers } from '../upstream/read-buffer.ts';
 /** `bytes` are valid only during the call: the next read reuses the memory. `buffer` writes them to another socket. */
 export type ReadListener = (bytes: Buffer, buffer: ReadBuffer) => void;
 
-/** Undocumented fields of a socket in Node 20 and 26; test/proxy/relay/client-reads.test.ts would notice their loss. */
+/** Undocumented fields of a socket in Node 20 and 26; test/system/proxy/relay/client-reads.test.ts would notice their loss. */
 interface Accepted {
   _handle: { readonly useUserBuffer?: unknown } | null;
   _server: net.Server | null;

@@ -7,7 +7,7 @@ import { NODE_ARGS, NODE_ENVIRONMENT } from '../../bench/load/peers/node-peers.t
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
 import { type Command, hasEnded, type Processes } from '../../bench/load/processes.ts';
 import { Samples } from '../../chaos/accounts/samples.ts';
-import { openssl } from '../../tls/certificates.ts';
+import { openssl } from '../../support/tls/certificates.ts';
 import type { Flood } from '../floods/flood.ts';
 import { APPLICATION, MONITOR_PASSWORD, MONITOR_READERS, toBasic } from '../plant.ts';
 import type { MemoryCgroup } from './memory-cgroup.ts';

@@ -1,6 +1,6 @@
 /** All clients of a run: they start together and stop together, and each of their calls becomes exactly one entry. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Random } from '../../fuzz/random.ts';
+import type { Random } from '../../support/fuzz/random.ts';
 import type { Entry } from '../accounts/entry.ts';
 import { CallClient } from './call-client.ts';
 import { SocketClient } from './socket-client.ts';

@@ -1,5 +1,5 @@
 /** The schedule of a run: lives of the sidecar, faults of the whole upstream. Everything follows from the seed. */
-import type { Random } from '../../fuzz/random.ts';
+import type { Random } from '../../support/fuzz/random.ts';
 import { randomOf } from '../truth/pattern.ts';
 
 /**

@@ -2,7 +2,7 @@
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SmallClient } from '../../bench/load/small-client.ts';
-import type { Random } from '../../fuzz/random.ts';
+import type { Random } from '../../support/fuzz/random.ts';
 import { reset } from '../wire/reset.ts';
 
 /** Tells the upstream for how many milliseconds to hold a poll; lower-case, as Node reads fields. */

@@ -2,7 +2,7 @@
  * The plan of one call: what its client sends and does, and what the upstream answers and does to it. All of it follows from the
  * seed and the call's id, so client and upstream know it without communicating, and any change in between shows.
  */
-import type { Random } from '../../fuzz/random.ts';
+import type { Random } from '../../support/fuzz/random.ts';
 import { randomOf } from './pattern.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Bytes that both ends can compute, so that every one of them can be verified without being stored. */
-import { Random } from '../../fuzz/random.ts';
+import { Random } from '../../support/fuzz/random.ts';
 
 /** FNV-1a over the UTF-16 units, mixed with the seed: the same on every machine. */
 export function hashOf(seed: number, label: string): number {

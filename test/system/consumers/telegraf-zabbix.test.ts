@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { basic } from '../../monitor/access/access-files.ts';
 import {
   type ConsumedSidecar,
   PASSWORD,
@@ -11,9 +10,10 @@ import {
   SENT,
   SHIPPED_ADDRESS,
   startConsumedSidecar,
-} from './consumed-sidecar.ts';
-import { byGjson, byJsonPath } from './paths.ts';
-import { parseTelegrafConfiguration, type Table } from './telegraf-configuration.ts';
+} from '../../support/consumers/consumed-sidecar.ts';
+import { byGjson, byJsonPath } from '../../support/consumers/paths.ts';
+import { parseTelegrafConfiguration, type Table } from '../../support/consumers/telegraf-configuration.ts';
+import { basic } from '../../support/monitor/access/access-files.ts';
 
 /** Seconds by which a call may take longer on a busy machine. */
 const duration = expect.toSatisfy((value: unknown) => typeof value === 'number' && value > 0 && value < 10);

@@ -2,9 +2,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocketServer } from 'ws';
-import { startCometdPlant } from '../../comet/cometd-plant.ts';
-import { COMET_PATH } from '../../comet/login-desk.ts';
-import { listen, type Plant } from '../../comet/plant.ts';
+import { startCometdPlant } from '../../support/comet/cometd-plant.ts';
+import { COMET_PATH } from '../../support/comet/login-desk.ts';
+import { listen, type Plant } from '../../support/comet/plant.ts';
 
 export const CALL_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 export const ECHO_PATH = '/smartWeb/live';

@@ -1,7 +1,7 @@
 /** `dist/main.js` started by hand: with a password on standard input, a planted bug, or an invalid configuration. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { exitOf, MAIN_PATH } from '../sidecar-process.ts';
+import { exitOf, MAIN_PATH } from '../../support/sidecar-process.ts';
 
 export interface Program {
   readonly child: ChildProcess;

@@ -1,0 +1,93 @@
+/**
+ * A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent.
+ * Needs Debian's `collectd-core` and `libyajl2`; D2S_REQUIRE_COLLECTD=1 makes their absence a failure.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import {
+  type ConsumedSidecar,
+  ROOT,
+  SENT,
+  SHIPPED_ADDRESS,
+  startConsumedSidecar,
+} from '../../support/consumers/consumed-sidecar.ts';
+import { type CollectdDaemon, isCollectdInstalled, startCollectd } from './collectd-daemon.ts';
+
+const WAIT = { timeout: 20_000, interval: 100 };
+
+const isInstalled = isCollectdInstalled();
+if (!isInstalled) console.warn('SKIPPED: the tests on a real collectd; they need Debian’s collectd-core and libyajl2');
+
+it.runIf(process.env.D2S_REQUIRE_COLLECTD === '1')(
+  'this machine has the collectd that D2S_REQUIRE_COLLECTD=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
+
+/** The shipped configuration, with the sidecar's address and a short interval. */
+function shippedFor(monitor: string): string {
+  const shipped = readFileSync(path.join(ROOT, 'config/collectd/d2-sidecar.conf'), 'utf8');
+  expect(shipped).toContain(`http://${SHIPPED_ADDRESS}/`);
+  return shipped.replaceAll(SHIPPED_ADDRESS, monitor).replace(/^(\s*Interval) \d+$/gm, '$1 1');
+}
+
+describe.runIf(isInstalled)('a real collectd', () => {
+  let sidecar: ConsumedSidecar;
+  let collectd: CollectdDaemon;
+  beforeAll(async () => {
+    sidecar = await startConsumedSidecar();
+    collectd = startCollectd(shippedFor(sidecar.monitor));
+    await vi.waitFor(() => {
+      const series = ['d2/derive-rpc_calls', 'd2_jvm/gauge-heap_used'].map((name) => `curl_json-${name}`);
+      expect([...collectd.values.keys()]).toEqual(expect.arrayContaining(series));
+    }, WAIT);
+  });
+  afterAll(async () => {
+    await collectd?.stop();
+    await sidecar?.close();
+  });
+
+  it.each<[string, number]>([
+    ['d2/derive-rpc_calls', SENT.rpcCalls],
+    ['d2/derive-rpc_errors', SENT.rpcErrors],
+    ['d2/derive-sba_calls', SENT.sbaCalls],
+    ['d2/derive-object_values', SENT.values],
+    ['d2/gauge-sessions_active', SENT.sessions],
+    ['d2/gauge-objects_monitored', 0],
+    ['d2/derive-timers-rpc.E.Demo.TestInOut-count', SENT.testInOut],
+    ['d2/derive-timers-rpc.E.Demo.Slow-count', SENT.slow],
+    ['d2/derive-timers-sba.Trend.Read-count', SENT.sbaCalls],
+    ['d2/derive-timers-sessions.created-count', SENT.sessions],
+    ['d2/derive-meters-rpc.E.Demo.Fail.errors-count', 1],
+    ['d2/derive-meters-object.H.Level.newValues-count', 2],
+    ['d2/gauge-counters-object.H.Level.subscriptions-count', 0],
+    ['d2_jvm/gauge-heap_used', SENT.heapUsed],
+    ['d2_jvm/gauge-heap_max', SENT.heapMax],
+    ['d2_jvm/gauge-classes_loaded', SENT.classesLoaded],
+  ])('collects %s', async (series, expected) => {
+    await expect.poll(() => collectd.values.get(`curl_json-${series}`), WAIT).toBe(expected);
+  });
+
+  it('collects durations in seconds', () => {
+    for (const series of ['response_time-rpc_p99', 'response_time-timers-rpc.E.Demo.Slow-p99']) {
+      const seconds = collectd.values.get(`curl_json-d2/${series}`);
+      expect(seconds, series).toBeGreaterThan((SENT.slowMs - 2) / 1_000);
+      expect(seconds, series).toBeLessThan(10);
+    }
+    expect(collectd.values.get('curl_json-d2/response_time-rpc_p50')).toBeGreaterThan(0);
+  });
+
+  it('sees counters grow, and new names appear', async () => {
+    await sidecar.call('rpc/E.Demo/New');
+    await expect.poll(() => collectd.values.get('curl_json-d2/derive-rpc_calls'), WAIT).toBe(SENT.rpcCalls + 1);
+    await expect.poll(() => collectd.values.get('curl_json-d2/derive-timers-rpc.E.Demo.New-count'), WAIT).toBe(1);
+  });
+
+  it('logs no complaint', () => {
+    // A slow machine is not the sidecar's fault.
+    const usual = /plugin_load|Initialization complete|above its read interval/;
+    expect(collectd.log.filter((line) => !usual.test(line))).toEqual([]);
+  });
+});

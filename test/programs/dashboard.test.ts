@@ -1,0 +1,161 @@
+/**
+ * The dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query must
+ * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1
+ * makes its absence a failure.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
+import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
+import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
+import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { CertificateFolder } from '../support/tls/certificates.ts';
+import { JVM_PATH, type SamplePlant, startSamplePlant } from './prometheus/sample-plant.ts';
+import { SampleUsers } from './prometheus/sample-users.ts';
+import { isPrometheusInstalled, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
+
+const WAIT = { timeout: 30_000, interval: 500 };
+/** As Grafana sets them: four scrape intervals, and the displayed time range. */
+const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate_interval: '4s', __range: '30s' };
+/** Rules that need a day of data; test/programs/prometheus/rules/week.yml provides it. */
+const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
+
+const isInstalled = isPrometheusInstalled();
+if (!isInstalled) console.warn('SKIPPED: the dashboard on a real Prometheus; it needs the Debian package prometheus');
+
+it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
+  'this machine has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
+
+/** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
+function selectorsOf(expr: string): string[] {
+  return [...expr.matchAll(/\b(?:up|(?:d2|jvm|process)_\w+|\w+:\w+(?::\w+)?)\b(?:\{.*?\})?/g)].map(([text]) => text);
+}
+
+describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () => {
+  const folder = new Folder();
+  const certificates = new CertificateFolder();
+  const { line, token } = tokenLine('prometheus', 'metrics');
+  const sidecars: SidecarProcess[] = [];
+  let plant: SamplePlant;
+  let users: SampleUsers;
+  let prometheus: PrometheusServer;
+  let receiver: OtlpReceiver;
+
+  async function startSidecar(name: string, config: object): Promise<SidecarProcess> {
+    const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
+    const upstream = { url: `http://127.0.0.1:${plant.port}/smartWeb` };
+    const file = folder.write(`${name}.yaml`, stringify({ upstream, monitor, ...config }));
+    const args = ['--config', file, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+    const sidecar = await startSidecarProcess(args);
+    sidecars.push(sidecar);
+    return sidecar;
+  }
+
+  beforeAll(async () => {
+    [plant, receiver] = await Promise.all([startSamplePlant(), OtlpReceiver.listen()]);
+    const jvmUrl = `http://127.0.0.1:${plant.port}${JVM_PATH}`;
+    const first = await startSidecar('first', {
+      jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: jvmUrl } },
+      state: { file: `${folder.path}/state`, interval: '500ms' },
+      accessLog: { file: `${folder.path}/access.log` },
+      otlp: {
+        ...{ endpoint: receiver.endpoint, timeout: '900ms', metrics: { interval: '1s' } },
+        traces: { enabled: true, sampleRatio: 0.1 },
+      },
+    });
+    // Without traffic, for the TLS series only.
+    const own = certificates.signed(certificates.authority(), { name: 'plant' });
+    const second = await startSidecar('second', { jvm: { source: 'none' }, listen: { tls: own } });
+    const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
+    const rulesFile = folder.write('rules.yml', stringify({ groups }));
+    users = new SampleUsers(first.listen);
+    users.start();
+    prometheus = await startPrometheus(first.monitor, token, { others: [second.monitor], rulesFile });
+  }, 60_000);
+
+  afterAll(async () => {
+    await users?.stop();
+    await prometheus?.stop();
+    for (const sidecar of sidecars) await sidecar.stop();
+    await plant?.close();
+    await receiver?.close();
+    folder.remove();
+    certificates.remove();
+  });
+
+  /** How many series have a number. */
+  async function seriesOf(promql: string): Promise<number> {
+    return (await prometheus.query(promql)).filter(({ value }) => Number.isFinite(value)).length;
+  }
+
+  async function withoutData(queries: readonly string[]): Promise<string[]> {
+    const counts = await Promise.all(queries.map(async (promql) => [promql, await seriesOf(promql)] as const));
+    return counts.flatMap(([promql, count]) => (count === 0 ? [promql] : []));
+  }
+
+  it('returns data for every query of the dashboard', async () => {
+    const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
+    expect(queries.length).toBeGreaterThan(60);
+    await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
+  }, 40_000);
+
+  it('returns values for every variable of the dashboard', async () => {
+    const asked = readDashboard().templating.list.flatMap((variable) =>
+      variable.type === 'query' ? [[variable.name, variable.query.query] as const] : [],
+    );
+    const found = asked.map(async ([name, query]) => {
+      const [, match = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? [];
+      return [name, await prometheus.labelValues(label, substituted(match, VARIABLES))];
+    });
+    expect(await Promise.all(found)).toEqual([
+      ['job', ['d2-sidecar']],
+      ['instance', sidecars.map(({ monitor }) => monitor).sort()],
+      ['application', ['smartWeb']],
+    ]);
+  });
+
+  it('has every series that a rule reads', async () => {
+    const selectors = [...new Set(readRules().flatMap(({ expr }) => selectorsOf(expr)))];
+    expect(selectors.length).toBeGreaterThan(40);
+    await expect.poll(() => withoutData(selectors), WAIT).toEqual([NEEDS_A_DAY]);
+  }, 40_000);
+
+  it.each([
+    'd2_sidecar_comet_unread_total{reason="malformed"}',
+    'd2_sidecar_connections_handed_over_total{reason="framing"}',
+    'd2_sidecar_limit_hits_total{limit="limits.fields"}',
+  ])('has a counter at zero before its first event, so that increase() sees it: %s', async (promql) => {
+    expect((await prometheus.query(promql)).map(({ value }) => value)).toEqual([0, 0]);
+  });
+
+  it('evaluates every rule without an error', async () => {
+    const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
+    await expect.poll(unwell, WAIT).toEqual([]);
+    expect(await prometheus.rules()).toHaveLength(readRules().length);
+  }, 40_000);
+
+  it('has no pending alert while only calls fail', async () => {
+    const active = async () => {
+      const onTheWay = (await prometheus.rules()).filter(({ state }) => state === 'pending' || state === 'firing');
+      // These two alerts concern the machine, which other programs may keep busy.
+      return onTheWay.map(({ name }) => name).filter((name) => !/^D2Sidecar(Slow|Busy)$/.test(name));
+    };
+    await expect.poll(active, WAIT).toEqual(['D2CallsFail']);
+  }, 40_000);
+
+  it('has a pending alert when the application server is gone', async () => {
+    await users.stop();
+    await plant.close();
+    const { listen } = sidecars[0] as SidecarProcess;
+    const status = async () => {
+      await fetch(`http://${listen}/smartWeb/`).then((answer) => answer.arrayBuffer());
+      return (await prometheus.rules()).find(({ name }) => name === 'D2UpstreamDown')?.state;
+    };
+    await expect.poll(status, WAIT).toBe('pending');
+  }, 40_000);
+});

@@ -1,0 +1,145 @@
+/**
+ * Follows a guide like its reader, block by block: types its commands into a shell of a machine, and writes blocks into the files that the
+ * guide names. The first failure ends it.
+ *
+ * A command is run unless NOT_RUN gives a reason. The commands before a `text` or `json` block must print its content.
+ */
+import type { Document } from '../../support/docs/documents.ts';
+import { faultOfShown } from '../../support/docs/shape.ts';
+import { type CommandLine, toCommandLines } from '../../support/docs/shell.ts';
+import { type Block, toBlocks } from '../../support/guides/guide.ts';
+import type { Foreground, Machine } from '../../support/guides/machine.ts';
+import type { Terminal } from '../../support/guides/terminal.ts';
+import { writeBlock } from '../../support/guides/write-block.ts';
+import type { Plant } from './plant.ts';
+import { Rendering } from './rendering.ts';
+
+/** Commands that are never run, and why. */
+const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
+  [/^docker\b/, 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile'],
+  [
+    /^kubectl\b/,
+    'no cluster is at hand; test/programs/kubernetes runs the commands, probes and hooks in the manifests',
+  ],
+  [/^helm (?:list|status|uninstall)\b/, 'no cluster is at hand'],
+  [/^npm (?:ci|run build)$/, 'the machine has no network; the checkout was built before'],
+  [/^npx vitest\b/, 'it is the project that is tested by it, not the installation'],
+];
+const SERVES = /^(?:sudo )?systemctl (?:enable --now|start|restart|try-restart) d2-sidecar\b/;
+const STARTS_TOMCAT = /^(?:sudo )?systemctl (?:start|restart) tomcat10\b/;
+
+/** For a guide that is followed in part. */
+export interface Part {
+  /** Under this heading. */
+  readonly section?: string;
+  /** Lines left out, since they are run later. */
+  readonly without?: RegExp;
+}
+
+export class Follower {
+  /** The result of each command, e.g. `docs/tomcat.md:33: run: d2-sidecar health`. */
+  readonly told: string[] = [];
+  readonly #machine: Machine;
+  readonly #terminal: Terminal;
+  readonly #plant: Plant;
+  readonly #rendering: Rendering;
+  #foreground: Foreground | undefined;
+
+  constructor(machine: Machine, plant: Plant, rendering: Rendering) {
+    this.#machine = machine;
+    this.#terminal = machine.openTerminal();
+    this.#plant = plant;
+    this.#rendering = rendering;
+  }
+
+  /** Throws the first failure, with its place. */
+  async follow(document: Document, part: Part = {}): Promise<void> {
+    let printed: string[] = [];
+    let section: string | undefined;
+    const isTaken = ({ section: heading }: Block) => part.section === undefined || heading === part.section;
+    for (const block of toBlocks(document).filter(isTaken)) {
+      if (block.section !== section) await this.#leave();
+      section = block.section;
+      if (block.language === 'sh') printed = await this.#type(block, part.without);
+      else if (['text', 'json'].includes(block.language)) checkShown(block, printed);
+      else if (['yaml', 'xml', 'ini'].includes(block.language)) {
+        await this.#write(block);
+        printed = [];
+      }
+    }
+    await this.#leave();
+  }
+
+  /** Ends the program in the foreground by Ctrl-C. */
+  async #leave(): Promise<void> {
+    const code = await this.#foreground?.interrupt();
+    this.#foreground = undefined;
+    if (code !== undefined && code !== 0) throw new Error(`Ctrl-C: exit code ${code}`);
+  }
+
+  async #type({ place, text }: Block, without: RegExp | undefined): Promise<string[]> {
+    const printed: string[] = [];
+    const [file, first] = place.split(':');
+    for (const line of toCommandLines(text).filter((one) => !without?.test(one.text))) {
+      const here = `${file}:${Number(first) + line.line}`;
+      try {
+        printed.push(...(await this.#perform(line, here)));
+      } catch (error) {
+        throw new Error(`${here}: ${line.text}: ${String(error)}`);
+      }
+    }
+    return printed;
+  }
+
+  /** Returns its output. */
+  async #perform({ text, simple }: CommandLine, place: string): Promise<readonly string[]> {
+    const tell = (what: string) => this.told.push(`${place}: ${what}: ${text}`);
+    const [words = []] = simple.map((command) => command.words);
+    if (simple.length === 1 && Rendering.takes(words)) {
+      tell('rendered');
+      this.#rendering.run(words);
+      return [];
+    }
+    const reason = simple
+      .map(({ text: command }) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1])
+      .find(Boolean);
+    if (reason !== undefined) {
+      tell(`not run (${reason})`);
+      return [];
+    }
+    if (/^d2-sidecar(?: --|$)/.test(text)) {
+      tell('run in the foreground');
+      this.#foreground = await this.#machine.startSidecar(text, await this.#plant.user());
+      await this.#plant.call();
+      return [];
+    }
+    tell('run');
+    return await this.#run(text);
+  }
+
+  async #run(text: string): Promise<readonly string[]> {
+    const { code, stdout, stderr } = await this.#terminal.run(text);
+    const service = /\bsystemctl .* ([\w-]+)$/.exec(text)?.[1];
+    if (code !== 0)
+      throw new Error(
+        `exit code ${code}: ${stdout}${stderr}${service === undefined ? '' : await this.#machine.logOf(service)}`,
+      );
+    if (STARTS_TOMCAT.test(text)) await this.#plant.untilReady();
+    if (SERVES.test(text)) await this.#plant.callService();
+    return [stdout, stderr];
+  }
+
+  async #write(block: Block): Promise<void> {
+    const file = await writeBlock(this.#machine, block);
+    this.told.push(`${block.place}: ${file === undefined ? 'belongs into no file' : `written into ${file}`}`);
+    if (!file?.endsWith('kustomization.yaml')) return;
+    const folder = file.slice(0, file.lastIndexOf('/'));
+    await this.#machine.succeed(`cp --no-clobber /etc/d2-sidecar/sidecar.yaml ${folder}`);
+    this.#rendering.build(folder);
+  }
+}
+
+function checkShown({ place, language, text }: Block, printed: readonly string[]): void {
+  const fault = printed.length === 0 ? undefined : faultOfShown(language, text, printed);
+  if (fault !== undefined) throw new Error(`${place}: ${fault}`);
+}

@@ -1,0 +1,135 @@
+/**
+ * Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's
+ * `libjolokia-core-java` is installed.
+ */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
+import { JOLOKIA, parseJolokia } from '../../../../src/jvm/http/jolokia.ts';
+import { startScripted } from '../../../support/jvm/http/scripted-server.ts';
+import { failureOf, gaugesOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { deviations } from '../../../support/jvm/truth/comparison.ts';
+import { isJolokiaInstalled, type JolokiaServer, startJolokia } from './jolokia/jolokia-server.ts';
+
+const FOLDER = new URL('../../../fixtures/jvm/http/jolokia/', import.meta.url);
+const fixture = (file: string) => readFileSync(new URL(file, FOLDER), 'utf8');
+const RECORDED = fixture('bulk-response.json');
+const isInstalled = isJolokiaInstalled();
+if (!isInstalled) console.warn('SKIPPED: the tests on a real Jolokia; they need libjolokia-core-java and a JDK');
+
+describe('parseJolokia', () => {
+  it('reads every gauge of the recorded answer of 1.7.1', () => {
+    const { classes, heap, nonHeap, pools, collectors } = parseJolokia(RECORDED);
+    expect(classes).toEqual({ loaded: 1904, unloaded: 0 });
+    expect(heap).toEqual({ init: 67108864, committed: 67108864, max: 67108864, used: 2284544 });
+    expect(nonHeap).toEqual({ init: 7667712, committed: 13500416, max: -1, used: 8060872 });
+    expect([...pools.keys()].sort()).toEqual([
+      "CodeHeap 'non-nmethods'",
+      "CodeHeap 'non-profiled nmethods'",
+      "CodeHeap 'profiled nmethods'",
+      'Compressed Class Space',
+      'G1 Eden Space',
+      'G1 Old Gen',
+      'G1 Survivor Space',
+      'Metaspace',
+    ]);
+    expect(pools.get('G1 Survivor Space')).toEqual({
+      init: 0,
+      committed: 1048576,
+      max: -1,
+      used: 1048576,
+      usedAfterGc: 1048576,
+    });
+    expect(pools.get('Metaspace')).toEqual({ init: 0, committed: 5177344, max: -1, used: 5034688 });
+    expect(Object.fromEntries(collectors)).toEqual({
+      'G1 Young Generation': { count: 1, timeMs: 4 },
+      'G1 Old Generation': { count: 0, timeMs: 0 },
+    });
+  });
+
+  it('reads the same from version 2, which omits the request and orders names differently', () => {
+    expect(parseJolokia(fixture('v2-bulk-response.json'))).toEqual(parseJolokia(RECORDED));
+  });
+
+  it('leaves out the values of a failed element', () => {
+    const answer = JSON.parse(RECORDED);
+    answer[1] = JSON.parse(fixture('bulk-with-error-response.json'))[0];
+    answer[3] = { status: 404, error: 'javax.management.InstanceNotFoundException', error_type: 'x' };
+    const { classes, collectors, heap } = parseJolokia(JSON.stringify(answer));
+    expect([classes, collectors.size, heap.used]).toEqual([{}, 0, 2284544]);
+  });
+
+  it('leaves out values that are not whole numbers', () => {
+    const text = RECORDED.replace('"used":2284544', '"used":"2284544"').replace('1904', '-5').replace('5034688', '1.5');
+    const { heap, classes, pools } = parseJolokia(text);
+    expect([heap, classes.loaded, pools.get('Metaspace')]).toEqual([
+      { init: 67108864, committed: 67108864, max: 67108864 },
+      undefined,
+      { init: 0, committed: 5177344, max: -1 },
+    ]);
+  });
+
+  it.each([
+    ['an object for a bulk request', '{"status":400,"error":"No valid JSON"}', 'D2S_ERR_JVM_FORMAT'],
+    ['too few elements', fixture('bulk-with-error-response.json'), 'D2S_ERR_JVM_FORMAT'],
+    ['a policy that forbids all', JSON.stringify(Array(4).fill({ status: 403 })), 'D2S_ERR_JVM_ACCESS'],
+    ['failures of all', JSON.stringify(Array(4).fill({ status: 500, error: 'x' })), 'D2S_ERR_JVM_FORMAT'],
+    ['success without values', JSON.stringify(Array(4).fill({ status: 200, value: null })), 'D2S_ERR_JVM_FORMAT'],
+    ['text that is cut off', RECORDED.slice(0, -1), 'D2S_ERR_JVM_FORMAT'],
+    ['deep nesting', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'D2S_ERR_JVM_FORMAT'],
+    ['deep nesting without end', '['.repeat(400_000), 'D2S_ERR_JVM_FORMAT'],
+  ])('refuses %s', async (_, text, code) => {
+    const failure = await failureOf(() => parseJolokia(text));
+    expect([failure.code, failure.cause]).toEqual([code, undefined]);
+  });
+
+  it('refuses more pools than a JVM has', async () => {
+    const answer = JSON.parse(RECORDED);
+    for (let index = 0; index < 100; index += 1)
+      answer[2].value[`x${index}`] = { Name: `x${index}`, Type: 'HEAP', Usage: { used: 1 } };
+    expect((await failureOf(() => parseJolokia(JSON.stringify(answer)))).message).toContain(
+      'more than 64 memory pools',
+    );
+  });
+});
+
+describe('JOLOKIA', () => {
+  it('asks with one POST of fixed reads, without an Origin, below the path of the configuration', async () => {
+    const server = await startScripted((_, response) => response.end(RECORDED));
+    try {
+      const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new StillClock() });
+      expect((await source.read(soon())).classes.loaded).toBe(1904);
+      const [seen] = server.requests;
+      expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 1]);
+      expect(JSON.parse(seen?.body ?? '')).toEqual(JSON.parse(fixture('bulk-request.json')));
+      expect([seen?.headers.origin, seen?.headers['content-type']]).toEqual([undefined, 'application/json']);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the Jolokia that D2S_REQUIRE_TOMCAT=1 demands', () => {
+    expect(isInstalled).toBe(true);
+  });
+});
+
+describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JVM with %s', (collector) => {
+  let jolokia: JolokiaServer;
+
+  beforeAll(async () => {
+    jolokia = await startJolokia([`-XX:+Use${collector}GC`]);
+  });
+
+  afterAll(async () => {
+    await jolokia?.stop();
+  });
+
+  it('reads every gauge with the value of the JVM’s own MXBeans', async () => {
+    const source = new HttpSource(JOLOKIA, { url: `${jolokia.origin}/jolokia`, clock: new StillClock() });
+    await source.read(soon());
+    await source.read(soon());
+    const before = await jolokia.beans();
+    const reading = await source.read(soon());
+    expect(deviations(before, gaugesOf(reading), await jolokia.beans())).toEqual([]);
+  });
+});

@@ -1,0 +1,96 @@
+/**
+ * Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. Needs Debian's
+ * `tomcat10` and `tomcat10-admin`; D2S_REQUIRE_TOMCAT=1 makes their absence a failure.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
+import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
+import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
+import { credentialsOf, failureOf, gaugesOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { type Deviation, deviations } from '../../../support/jvm/truth/comparison.ts';
+import { isManagerInstalled, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
+
+const isInstalled = isManagerInstalled();
+if (!isInstalled) console.warn('SKIPPED: the tests on Tomcat’s manager; they need the Debian package tomcat10-admin');
+
+it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the manager that D2S_REQUIRE_TOMCAT=1 demands', () => {
+  expect(isInstalled).toBe(true);
+});
+
+function optionsFor(tomcat: ManagerTomcat, user: string, password = `word of ${user}`): HttpSourceOptions {
+  return {
+    url: `${tomcat.origin}/manager`,
+    credentials: credentialsOf(user, password),
+    clock: new StillClock(),
+  };
+}
+
+const isNotOfStatus = ({ gauge }: Deviation) =>
+  gauge.startsWith('jvm.classloader.') || gauge.startsWith('jvm.garbagecollector.') || gauge.endsWith('.used-after-gc');
+
+describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat with %s', (collector) => {
+  let tomcat: ManagerTomcat;
+
+  beforeAll(async () => {
+    tomcat = await startManagerTomcat([`-XX:+Use${collector}GC`]);
+  });
+
+  afterAll(async () => {
+    await tomcat?.stop();
+  });
+
+  it('shows every gauge through its JMX proxy with the value of its own MXBeans', async () => {
+    const source = new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'jmx'));
+    await source.read(soon());
+    const before = await tomcat.beans();
+    const reading = await source.read(soon());
+    expect(deviations(before, gaugesOf(reading), await tomcat.beans())).toEqual([]);
+    expect(reading.memory).toBe('live');
+  });
+
+  it('shows only memory through its status page, with the values of its own MXBeans', async () => {
+    const source = new HttpSource(TOMCAT_STATUS, optionsFor(tomcat, 'status'));
+    await source.read(soon());
+    const before = await tomcat.beans();
+    const reading = await source.read(soon());
+    const found = deviations(before, gaugesOf(reading), await tomcat.beans());
+    const rest = found.filter((deviation) => !isNotOfStatus(deviation)).map(({ kind, gauge }) => `${kind} ${gauge}`);
+    // One survivor space is in no pool of these two, so that the initial sizes do not add up.
+    const missing = collector === 'G1' ? [] : ['missing jvm.memory.heap.init', 'missing jvm.memory.total.init'];
+    expect(rest.sort()).toEqual(missing);
+    expect(found.filter(isNotOfStatus).every(({ kind }) => kind === 'missing')).toBe(true);
+  });
+
+  // What follows has nothing to do with the collector: one of them is enough.
+  if (collector !== 'Serial') return;
+  it('does not lock out a user whose password is wrong in the sidecar for five minutes', async () => {
+    const clock = new StillClock();
+    const wrong = new HttpSource(TOMCAT_JMXPROXY, { ...optionsFor(tomcat, 'jmx', 'mistyped'), clock });
+    for (let poll = 0; poll < 60; poll += 1) {
+      expect((await failureOf(wrong.read(soon()))).code).toBe('D2S_ERR_JVM_ACCESS');
+      clock.advanceS(5);
+    }
+    const right = new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'jmx'));
+    expect((await right.read(soon())).classes.loaded).toBeGreaterThan(1000);
+  });
+
+  it('names the missing role', async () => {
+    const proxy = await failureOf(new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'nobody')).read(soon()));
+    expect([proxy.code, proxy.message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining('role manager-jmx')]);
+    const status = await failureOf(new HttpSource(TOMCAT_STATUS, optionsFor(tomcat, 'nobody')).read(soon()));
+    expect([status.code, status.message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining('manager-status')]);
+  });
+
+  it('reports that the manager is not deployed', async () => {
+    const options = { ...optionsFor(tomcat, 'jmx'), url: `${tomcat.origin}/elsewhere` };
+    expect((await failureOf(new HttpSource(TOMCAT_JMXPROXY, options).read(soon()))).code).toBe('D2S_ERR_JVM_NOT_FOUND');
+  });
+
+  it('accepts our Digest over several readings', async () => {
+    const options = { ...optionsFor(tomcat, 'status'), url: `${tomcat.origin}/digest` };
+    const source = new HttpSource({ ...TOMCAT_STATUS, hasDigest: true }, options);
+    for (let poll = 0; poll < 5; poll += 1) {
+      expect((await source.read(soon())).pools.has('Eden Space')).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,32 @@
+/** The sources that read a JVM on this machine without its help, as the tests use them. */
+import { pino } from 'pino';
+import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
+import { HsperfdataSource } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
+import { LocalSource } from '../../../../src/jvm/local-source.ts';
+import type { SourceName } from './exceptions.ts';
+
+/** Generous: on a busy machine a reading may wait for the JVM's own threads. */
+export const READ_TIMEOUT_MS = 5_000;
+export const ATTACH_TIMEOUT_MS = 1_000;
+
+/** Where the JVM is: its pid, or the port that it listens on. */
+export type Where = { readonly pid: number } | { readonly upstreamHost: string; readonly upstreamPort: number };
+
+/** `hsperfdata+attach` as with `jvm.attach: true`. It fails where the overlay would go without an answer, and say nothing. */
+export function openSource(name: SourceName, where: Where): JvmSource {
+  const file = new HsperfdataSource(where);
+  if (name === 'hsperfdata') return file;
+  const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: ATTACH_TIMEOUT_MS });
+  const source = new LocalSource(file, overlay, pino({ level: 'silent' }));
+  return {
+    name,
+    async read(signal): Promise<JvmReading> {
+      const reading = await source.read(signal);
+      if (overlay.reason !== undefined) throw new Error(overlay.reason);
+      return reading;
+    },
+    close: () => source.close(),
+  };
+}

@@ -1,0 +1,91 @@
+/** Charts, rendered by render.go with Debian's libraries of Helm, and their values validated by values.schema.json. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Ajv } from 'ajv';
+import { type Json, type Manifest, toManifests } from '../../../support/kubernetes/manifests.ts';
+
+const LIBRARIES = '/usr/share/gocode';
+
+/** Why charts cannot be rendered here; undefined if they can. */
+export function whyNot(): string | undefined {
+  if (spawnSync('go', ['version']).status !== 0) return 'there is no go (golang-go)';
+  const absent = ['github.com/Masterminds/sprig', 'sigs.k8s.io/yaml'].find(
+    (name) => !existsSync(path.join(LIBRARIES, 'src', name)),
+  );
+  return absent === undefined
+    ? undefined
+    : `${absent} is missing (golang-github-masterminds-sprig-dev, golang-k8s-sigs-yaml-dev)`;
+}
+
+interface Rendered {
+  /** By the path of each chart, e.g. `smart-web/charts/d2-sidecar`. */
+  readonly values: Readonly<Record<string, Json>>;
+  readonly files: Readonly<Record<string, string>>;
+  readonly error?: string;
+}
+
+export class Renderer {
+  readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-helm-'));
+  readonly #program = path.join(this.#folder, 'render');
+
+  constructor() {
+    const source = path.join(import.meta.dirname, 'render.go');
+    const env = {
+      ...process.env,
+      GO111MODULE: 'off',
+      GOFLAGS: '',
+      GOPATH: LIBRARIES,
+      GOCACHE: path.join(this.#folder, 'cache'),
+    };
+    const { status, stderr } = spawnSync('go', ['build', '-o', this.#program, source], { env, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`go build: ${stderr}`);
+  }
+
+  /** The manifests of a release called `plant`. Throws the complaints of a schema or a template. */
+  render(chart: string, values: Json): readonly Manifest[] {
+    const { files } = this.#run(chart, values);
+    const manifests = Object.entries(files).filter(([file]) => !file.endsWith('NOTES.txt'));
+    return manifests.flatMap(([file, text]) => toManifests(text, file));
+  }
+
+  /** The notes of an installation. */
+  notes(chart: string, values: Json): string {
+    const { files } = this.#run(chart, values);
+    return Object.entries(files).find(([file]) => file.endsWith('NOTES.txt'))?.[1] ?? '';
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #run(chart: string, values: Json): Rendered {
+    const file = path.join(this.#folder, 'values.yaml');
+    // JSON is YAML without ambiguous strings.
+    writeFileSync(file, JSON.stringify(values));
+    const { status, stdout, stderr } = spawnSync(this.#program, [chart, file, 'plant'], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+    const rendered = JSON.parse(stdout) as Rendered;
+    // Like Helm: the schemas of all charts first.
+    for (const [name, found] of Object.entries(rendered.values)) checkValues(chartFolder(chart, name), found);
+    if (rendered.error !== undefined) throw new Error(rendered.error);
+    return rendered;
+  }
+}
+
+function chartFolder(root: string, name: string): string {
+  return name.includes('/') ? path.join(root, name.slice(name.indexOf('/') + 1)) : root;
+}
+
+/** Throws the complaints of the chart's values.schema.json in `folder`. */
+export function checkValues(folder: string, values: Json): void {
+  if (!readdirSync(folder).includes('values.schema.json')) return;
+  const ajv = new Ajv({ allErrors: true, strict: false });
+  const check = ajv.compile(JSON.parse(readFileSync(path.join(folder, 'values.schema.json'), 'utf8')));
+  if (check(values)) return;
+  const told = check.errors?.map(
+    ({ instancePath, message, params }) => `${instancePath || '/'}: ${message} ${JSON.stringify(params)}`,
+  );
+  throw new Error(told?.join('\n'));
+}

@@ -1,0 +1,276 @@
+/**
+ * A Pod of a manifest, as far as Linux goes without a container runtime: namespaces of network, mounts and processes, the tree of the
+ * image, read-only, with the volumes in it, and the user, group and environment of the manifest. No seccomp, no limits of resources.
+ */
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { type Ran, ROOT } from '../../../support/install/run.ts';
+import { at, type Json } from '../../../support/kubernetes/manifests.ts';
+import { killTomcat, startTomcat } from './tomcat.ts';
+import { type Contents, makeVolumes } from './volumes.ts';
+
+/** The Pod's address, beside loopback. */
+export const POD_ADDRESS = '10.244.0.7';
+
+export interface Answer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly error?: string;
+}
+
+interface Told {
+  readonly count?: number;
+  readonly authorized?: readonly { readonly url: string; readonly authorization: string }[];
+}
+
+export class Pod {
+  /** The folders of the volumes, by name. */
+  readonly volumes: ReadonlyMap<string, string>;
+  readonly #spec: Json;
+  readonly #contents: Contents;
+  readonly #folder: string;
+  readonly #inside: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #containers: Container[] = [];
+  #tomcat: ChildProcess | undefined;
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #questions = 0;
+
+  /** `spec`: of the Pod. */
+  constructor(spec: Json, contents: Contents) {
+    this.#spec = spec;
+    this.#contents = contents;
+    this.#folder = mkdtempSync('/tmp/d2s-pod-');
+    this.volumes = makeVolumes(this.#folder, spec, contents);
+    const script = `ip link set lo up && ip address add ${POD_ADDRESS}/32 dev lo && exec "$@"`;
+    const inside = path.join(import.meta.dirname, 'inside.mjs');
+    this.#inside = spawn('unshare', ['--net', 'sh', '-c', script, 'sh', process.execPath, inside], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    createInterface({ input: this.#inside.stdout }).on('line', (line) => {
+      const { id, ...answer } = JSON.parse(line);
+      this.#waiting.get(id)?.(answer);
+      this.#waiting.delete(id);
+    });
+  }
+
+  /** Sends a question to inside.mjs. */
+  ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & Told> {
+    const id = this.#questions++;
+    this.#inside.stdin.write(`${JSON.stringify({ id, op, ...more })}\n`);
+    return new Promise((resolve) => this.#waiting.set(id, resolve));
+  }
+
+  get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.ask('get', { url, headers });
+  }
+
+  /** Starts the container of that name, with variables besides the manifest's. */
+  async start(name: string, env: Readonly<Record<string, string>> = {}): Promise<Container> {
+    // Once it answers, it is in the network of the Pod.
+    await this.ask('held');
+    const { initContainers = [], containers } = Object(this.#spec);
+    const found = [...initContainers, ...containers].find((one) => at(one, 'name') === name);
+    const container = new Container(found, this.#spec, {
+      root: mkdtempSync(path.join(this.#folder, 'root-')),
+      network: this.#inside.pid as number,
+      volumes: this.volumes,
+      contents: this.#contents,
+      env,
+    });
+    this.#containers.push(container);
+    return container;
+  }
+
+  /** Its container `tomcat`, on port 8080. */
+  async startTomcat(): Promise<void> {
+    await this.ask('held');
+    const network = this.#inside.pid as number;
+    this.#tomcat = startTomcat(this.#spec, { folder: this.#folder, network, volumes: this.volumes });
+  }
+
+  async close(): Promise<void> {
+    if (this.#tomcat !== undefined) await killTomcat(this.#tomcat, firstProcessOf(this.#tomcat));
+    for (const container of this.#containers) await container.kill();
+    const ended = once(this.#inside, 'exit');
+    this.#inside.stdin.end();
+    await ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+interface Surroundings {
+  readonly root: string;
+  /** A process in the network of the Pod. */
+  readonly network: number;
+  readonly volumes: ReadonlyMap<string, string>;
+  readonly contents: Contents;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export class Container {
+  readonly #root: string;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #user: readonly string[];
+  readonly #child: ChildProcess;
+  /** Lines of its standard output. */
+  readonly logs: Readonly<Record<string, unknown>>[] = [];
+  readonly #said: Promise<string>;
+  /** Its exit code, or null where a signal ended it. */
+  readonly exited: Promise<number | null>;
+
+  constructor(spec: Json, pod: Json, { root, network, volumes, contents, env }: Surroundings) {
+    const own = Object(at(spec, 'securityContext'));
+    const { runAsUser = IMAGE_USER, runAsGroup = IMAGE_USER, fsGroup } = { ...Object(pod).securityContext, ...own };
+    if (own.runAsNonRoot === true && runAsUser === 0) throw new Error('the container would run as root');
+    this.#root = root;
+    this.#user = [`--userspec=${runAsUser}:${runAsGroup}`, `--groups=${fsGroup ?? ''}`];
+    this.#env = { ...IMAGE_ENV, ...toEnv(spec, contents), ...env };
+    const { command = ['d2-sidecar'], args = [] } = Object(spec);
+    const script = [TREE, ...toMounts(spec, root, volumes), ...(own.readOnlyRootFilesystem ? [READ_ONLY] : [])];
+    const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
+    this.#child = spawn(
+      'nsenter',
+      [
+        `--net=/proc/${network}/ns/net`,
+        '--',
+        'unshare',
+        ...namespaces,
+        'sh',
+        '-euc',
+        [...script, 'shift 3; exec "$@"'].join('\n'),
+      ]
+        .concat('sh', root, process.execPath, ROOT)
+        .concat(this.#inTree([...command, ...args])),
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    createInterface({ input: this.#child.stdout as Readable }).on('line', (line) => this.logs.push(JSON.parse(line)));
+    this.#said = textOf(this.#child.stderr as Readable);
+    this.exited = once(this.#child, 'exit').then(([code]) => code as number | null);
+  }
+
+  /** Runs a command like kubelet's for a probe or hook; without a code if there is no such process. */
+  async exec(command: readonly string[]): Promise<Ran> {
+    const pid = this.#pid();
+    if (pid === undefined)
+      return {
+        code: null,
+        stdout: '',
+        stderr: this.#child.exitCode === null ? 'it has no process yet' : await this.#said,
+      };
+    const child = spawn('nsenter', [`--target=${pid}`, '--mount', '--pid', '--net', '--', ...this.#inTree(command)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [stdout, stderr] = [child.stdout, child.stderr].map(textOf);
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, stdout: await (stdout as Promise<string>), stderr: await (stderr as Promise<string>) };
+  }
+
+  #pid(): number | undefined {
+    return firstProcessOf(this.#child);
+  }
+
+  /** `Uid`, `CapEff` and the like, of its first process. */
+  status(name: string): string | undefined {
+    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${this.#pid()}/status`, 'utf8'))?.[1];
+  }
+
+  signal(name: NodeJS.Signals): void {
+    process.kill(this.#pid() as number, name);
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      // The end of its first process ends a whole process namespace. Until there is one, only unshare can be ended.
+      const pid = this.#pid();
+      if (pid === undefined) this.#child.kill('SIGKILL');
+      else process.kill(pid, 'SIGKILL');
+    }
+    await this.exited;
+  }
+
+  #inTree(command: readonly string[]): readonly string[] {
+    const env = Object.entries(this.#env).map(([name, value]) => `${name}=${value}`);
+    const enter = ['setpriv', '--no-new-privs', 'chroot', ...this.#user, this.#root, '/usr/bin/env', '-i', ...env];
+    return [...enter, ...command];
+  }
+}
+
+/** The first process of a namespace, by its number outside; undefined before and after it. */
+function firstProcessOf({ pid }: ChildProcess): number | undefined {
+  try {
+    const [first = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    return first === '' ? undefined : Number(first);
+  } catch {
+    // It has ended, and so has its parent.
+    return undefined;
+  }
+}
+
+const IMAGE_USER = 65532;
+const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
+/** The variables of the Dockerfile: `ENV A=b \`, with a line for each. */
+const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(DOCKERFILE) ?? [];
+const IMAGE_ENV = Object.fromEntries(
+  Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(\S+)/g), ([, name, value]) => [name, value]),
+);
+/** The Dockerfile's `sed` that sets the interpreter of the program. */
+const [FIRST_LINE = ''] = /'1s\|.*\|'/.exec(DOCKERFILE) ?? [];
+
+/** $1: where; $2: node; $3: the repository. As the Dockerfile makes it, with the libraries of this machine. `env` is for the tests. */
+const TREE = `
+mount -t tmpfs -o mode=755 none "$1"
+mkdir -p "$1"/usr/local/bin "$1"/usr/bin "$1"/usr/lib "$1"/app "$1"/dev "$1"/proc "$1"/etc "$1"/tmp
+mount --bind /usr/lib "$1"/usr/lib
+ln -s usr/lib "$1"/lib
+if [ -d /usr/lib64 ]; then mkdir "$1"/usr/lib64; mount --bind /usr/lib64 "$1"/usr/lib64; ln -s usr/lib64 "$1"/lib64; fi
+cp /usr/bin/env "$1"/usr/bin/env
+touch "$1"/usr/local/bin/node; mount --bind "$2" "$1"/usr/local/bin/node
+cp -R "$3"/package.json "$3"/dist "$1"/app
+sed -i ${FIRST_LINE} "$1"/app/dist/main.js
+ln -s /app/dist/main.js "$1"/usr/local/bin/d2-sidecar
+for name in null urandom; do touch "$1"/dev/$name; mount --bind /dev/$name "$1"/dev/$name; done
+mount -t proc proc "$1"/proc
+echo '127.0.0.1 localhost' > "$1"/etc/hosts
+echo 'nonroot:x:65532:65532::/:/nonexistent' > "$1"/etc/passwd
+`;
+const READ_ONLY = 'mount -o remount,ro "$1"';
+
+function toMounts(spec: Json, root: string, volumes: ReadonlyMap<string, string>): readonly string[] {
+  const mounts = (Object(spec).volumeMounts ?? []) as readonly Record<string, Json>[];
+  return mounts.map(({ name, mountPath, readOnly }) => {
+    const volume = volumes.get(String(name));
+    if (volume === undefined) throw new Error(`no volume ${String(name)}`);
+    const place = path.join(root, String(mountPath));
+    const remount = readOnly === true ? `; mount -o remount,bind,ro '${place}'` : '';
+    return `mkdir -p '${place}'; mount --bind '${volume}' '${place}'${remount}`;
+  });
+}
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+}
+
+function toEnv(spec: Json, contents: Contents): Readonly<Record<string, string>> {
+  const entries = (Object(spec).env ?? []) as readonly Variable[];
+  return Object.fromEntries(
+    entries.map(({ name, value, valueFrom }) => {
+      const { name: secret = '', key = '' } = valueFrom?.secretKeyRef ?? {};
+      const given = value ?? contents[secret]?.[key];
+      if (given === undefined) throw new Error(`no value for ${name}`);
+      return [name, given];
+    }),
+  );
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  let text = '';
+  for await (const chunk of stream.setEncoding('utf8')) text += chunk;
+  return text;
+}

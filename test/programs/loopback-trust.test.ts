@@ -1,0 +1,215 @@
+/**
+ * Applications of a real Tomcat that trust loopback, with a sidecar on the same machine: what clients of another address can reach,
+ * and the effect of the remedies in docs/tomcat.md. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ */
+import { readFileSync } from 'node:fs';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Random } from '../support/fuzz/random.ts';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { type Application, isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
+import { OUTSIDE_ADDRESS } from '../support/wire/outside-address.ts';
+
+const isInstalled = isTomcatInstalled() && OUTSIDE_ADDRESS !== undefined;
+if (!isInstalled) console.warn('SKIPPED: loopback trust; it needs tomcat10 and an address that is not loopback');
+it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
+  'this machine has the Tomcat and the second address that D2S_REQUIRE_TOMCAT=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
+
+const WEBAPP = fileURLToPath(new URL('../support/tomcat/loopback-webapp', import.meta.url));
+const TOMCAT_GUIDE = readFileSync(new URL('../../docs/tomcat.md', import.meta.url), 'utf8');
+const VARIANTS = 600;
+const AT_A_TIME = 16;
+
+let folder: string;
+let applications: readonly Application[];
+let sidecar: SidecarProcess | undefined;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'd2s-loopback-'));
+  // Without the valve of the two others, so that every client gets an answer.
+  const open = join(folder, 'open');
+  await cp(join(WEBAPP, 'WEB-INF'), join(open, 'WEB-INF'), { recursive: true });
+  const trusting = ['manager', 'host-manager'].map((context) => ({ webapp: WEBAPP, context }));
+  applications = [...trusting, { webapp: open, context: 'smartWeb' }];
+});
+afterEach(async () => {
+  await sidecar?.stop();
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Clients of this machine's other address count as clients of another machine. */
+async function startOpen(tomcat: Tomcat, config: object): Promise<SidecarProcess> {
+  const file = join(folder, 'sidecar.yaml');
+  const upstream = { url: `http://127.0.0.1:${tomcat.port}/smartWeb` };
+  const listen = { host: '0.0.0.0', port: 0 };
+  await writeFile(file, JSON.stringify({ upstream, listen, monitor: { port: 0 }, jvm: { source: 'none' }, ...config }));
+  sidecar = await startSidecarProcess(['--config', file]);
+  return sidecar;
+}
+
+function portOf({ listen }: SidecarProcess): number {
+  return Number(listen.slice(listen.lastIndexOf(':') + 1));
+}
+
+/** Status, answering application, and text of the answer. */
+interface Answer {
+  readonly status: number;
+  readonly isOfSidecar: boolean;
+  readonly text: string;
+}
+
+async function ask(port: number, target: string, fields = '', localAddress = '127.0.0.1'): Promise<Answer> {
+  const socket = net.connect({ port, host: '127.0.0.1', localAddress });
+  const chunks: Buffer[] = [];
+  const received = new Promise<string>((resolve, reject) => {
+    socket.on('data', (bytes: Buffer) => chunks.push(bytes)).on('error', reject);
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
+  });
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: plant.example\r\nConnection: close\r\n${fields}\r\n`, 'latin1');
+  const text = await received;
+  const isOfSidecar = /^proxy-status: d2-sidecar/im.test(text);
+  return { status: Number(text.split(' ')[1]), isOfSidecar, text: text.slice(text.indexOf('\r\n\r\n') + 4) };
+}
+
+const askFromOutside = (target: string, fields = '') =>
+  ask(portOf(sidecar as SidecarProcess), target, fields, OUTSIDE_ADDRESS);
+
+function reached({ status, text }: Answer): string | undefined {
+  return status === 200 ? /^reached (\S*)/.exec(text)?.[1] : undefined;
+}
+
+const TABLE: readonly string[] = [
+  ...[
+    '/manager',
+    '/manager/',
+    '/manager/html?a=b',
+    '/host-manager/html',
+    '//manager/',
+    '/./manager/',
+    '/x/../manager/',
+  ],
+  ...['/;%2fb/manager/', '/;a/manager/', '/x/..;/manager/', '/x/..;b=c/manager;d/', '/.;a/manager/', '/;/;/manager/'],
+  ...['/%6danager/', '/%6Danager', '/%2e/manager/', '/x/%2e%2e/manager/', '/x/.%2E/manager/', '/x;%5c/../manager/'],
+  ...['/manager;jsessionid=1', '/smartWeb/..;/manager/', '/smartWeb/../host-manager', '/manager/../host-manager/'],
+  ...['http://plant.example/manager', 'HTTP://plant.example//manager/', 'http://plant.example/x/..;/%6danager/html'],
+  ...['/x/..%2fmanager/', '/x%5c..%5cmanager/', '/x\\..\\manager/', '/../manager/', '/..;/manager/', '/manager%3b/x'],
+  ...['/Manager/', '/manager%20/', '/manager%00/', '/%zz/../manager/', '/%c0%ae%c0%ae/manager/', 'manager/', '*'],
+];
+
+const BEFORE = [
+  '/',
+  '//',
+  '/./',
+  '/x/../',
+  '/%2e/',
+  '/;a/',
+  '/x/..;b/',
+  '/;%2fb/',
+  '/x;%5c/%2e%2e/',
+  '/x//../',
+  '/%2E;/',
+];
+const ODD = ['\\', '%5c', '/%2f', '/..%2f', '/%zz/', '/%ff/../', '/x;y;z/../', '/smartWeb/../', '/manager/..;/'];
+const BEHIND = ['', '/', '/html', ';a', ';a=b/html', '/../', '?x', '/;', '/./', '%2f', '%3b', '/%2e%2e/smartWeb'];
+
+function variant(random: Random): string {
+  const escaped = (text: string) =>
+    [...text].map((char) => (random.below(6) === 0 ? `%${char.charCodeAt(0).toString(16)}` : char)).join('');
+  const start = random.below(8) === 0 ? random.pick(['http://plant.example', 'HTTP://plant.example']) : '';
+  let path = '';
+  for (let left = 1 + random.below(3); left > 0; left -= 1) {
+    path = path.replace(/\/$/, '') + random.pick(random.below(5) === 0 ? ODD : BEFORE);
+  }
+  return start + path + escaped(random.pick(['manager', 'host-manager'])) + random.pick(BEHIND);
+}
+
+describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => {
+  let tomcat: Tomcat;
+  beforeAll(async () => {
+    tomcat = await startTomcat(applications);
+  });
+  afterAll(() => tomcat.stop());
+
+  it('is open to every client through a sidecar on its machine, which warns of it once', async () => {
+    const { logs } = await startOpen(tomcat, {});
+    expect(reached(await askFromOutside('/manager/html'))).toBe('/manager');
+    const lines = () => logs.filter(({ msg }) => String(msg).includes('rest.deny'));
+    await expect
+      .poll(lines)
+      .toEqual([expect.objectContaining({ level: 'warn', msg: expect.stringMatching(/come from loopback/) })]);
+  });
+
+  for (const dataPath of ['auto', 'gateway']) {
+    it(`is closed by rest.deny to clients of another address (${dataPath})`, async () => {
+      const { logs } = await startOpen(tomcat, { dataPath, rest: { deny: ['/manager', '/host-manager'] } });
+      expect(logs.filter(({ level }) => level === 'warn')).toEqual([]);
+      const random = new Random(20261123);
+      const targets = [...new Set([...TABLE, ...Array.from({ length: VARIANTS }, () => variant(random))])];
+      const wrong: string[] = [];
+      let denied = 0;
+      const look = async (target: string) => {
+        const [direct, through] = await Promise.all([ask(tomcat.port, target), askFromOutside(target)]);
+        const isTrusting = /manager$/.test(reached(direct) ?? '');
+        if (isTrusting) denied += 1;
+        const isRefused = through.status === 403 && through.isOfSidecar;
+        if ((isTrusting && !isRefused) || /manager$/.test(reached(through) ?? '')) wrong.push(target);
+      };
+      const waiting = targets.values();
+      await Promise.all(
+        Array.from({ length: AT_A_TIME }, async () => {
+          for (const target of waiting) await look(target);
+        }),
+      );
+      expect(wrong).toEqual([]);
+      expect(denied).toBeGreaterThan(VARIANTS / 4);
+      expect(reached(await askFromOutside('/smartWeb/manager'))).toBe('/smartWeb');
+      expect(reached(await ask(portOf(sidecar as SidecarProcess), '/manager/html'))).toBe('/manager');
+    });
+  }
+});
+
+describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md', () => {
+  const valve = /^ *<Valve className="org\.apache\.catalina\.valves\.RemoteIpValve"[^>]*\/>$/m.exec(TOMCAT_GUIDE)?.[0];
+  const SPOOFED = 'X-Forwarded-For: 127.0.0.1\r\n';
+  let tomcat: Tomcat;
+  beforeAll(async () => {
+    tomcat = await startTomcat(applications, valve);
+  });
+  afterAll(() => tomcat.stop());
+
+  for (const forwarded of ['append', 'replace']) {
+    it(`sees the real client despite forged fields, with forwarded: ${forwarded}`, async () => {
+      await startOpen(tomcat, { forwarded });
+      expect(await askFromOutside('/manager/html')).toMatchObject({ status: 403, isOfSidecar: false });
+      expect(await askFromOutside('/manager/html', SPOOFED)).toMatchObject({ status: 403, isOfSidecar: false });
+      expect((await askFromOutside('/smartWeb/a', SPOOFED)).text).toContain(`from ${OUTSIDE_ADDRESS}`);
+    });
+  }
+
+  it('uses the address that the sidecar appended for a client in a private network, too', async () => {
+    for (const client of ['10.0.0.7', '192.168.1.7', '172.16.0.7', 'fd00::7']) {
+      const appended = `${SPOOFED}X-Forwarded-For: ${client}\r\n`;
+      expect((await ask(tomcat.port, '/manager/html', appended)).status).toBe(403);
+      expect((await ask(tomcat.port, '/smartWeb/a', appended)).text).toMatch(/from (?:10|192|172|fd00)[.:]/);
+    }
+  });
+
+  it('is fooled by such a client without internalProxies', async () => {
+    const plain = await startTomcat(applications, '<Valve className="org.apache.catalina.valves.RemoteIpValve" />');
+    try {
+      const [own, other] = ['10.0.0.7', '192.0.2.7'].map((client) => `${SPOOFED}X-Forwarded-For: ${client}\r\n`);
+      expect(reached(await ask(plain.port, '/manager/html', own))).toBe('/manager');
+      expect((await ask(plain.port, '/manager/html', other)).status).toBe(403);
+    } finally {
+      await plain.stop();
+    }
+  });
+});

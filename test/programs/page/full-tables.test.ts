@@ -1,0 +1,137 @@
+/**
+ * The live page with full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. Measures
+ * the page's main thread, by Chromium's own counters.
+ */
+import { readFileSync } from 'node:fs';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Harness } from '../../support/page/stand.ts';
+import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+
+const RPCS = 2_000;
+const OBJECTS = 10_000;
+const SESSIONS = 10_000;
+const UPDATES = 5;
+const MAX_SCRIPT_MS = 50;
+const MAX_BYTES = 100 * 1024 * 1024;
+
+describeInChromium('the live page with full tables', () => {
+  let browser: Browser;
+  let harness: Harness;
+  let watched: WatchedPage;
+  let page: Page;
+  let debug: CDPSession;
+
+  beforeAll(async () => {
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start()]);
+    await harness.callMany(SESSIONS, (index) => {
+      const user = `user-${index}`;
+      return index % 2 === 0
+        ? { path: `rpc/E.Load/Call${(index / 2) % RPCS}`, user }
+        : { path: `object/H.Load.Object${index}`, user, method: 'GET' };
+    });
+    await harness.callMany(OBJECTS / 2, (index) => ({
+      path: `object/H.Load.Object${2 * index}`,
+      user: 'user-1',
+      method: 'GET',
+    }));
+    watched = await openPage(browser, harness.url, { viewport: { width: 1440, height: 1000 } });
+    page = watched.page;
+    page.setDefaultTimeout(15_000);
+    debug = await page.context().newCDPSession(page);
+    // Processor time, since other programs may keep the machine busy.
+    await debug.send('Performance.enable', { timeDomain: 'threadTicks' });
+  }, 120_000);
+
+  afterAll(async () => {
+    await watched?.close();
+    await browser?.close();
+    await harness?.stop();
+  });
+
+  async function metric(name: string): Promise<number> {
+    const { metrics } = await debug.send('Performance.getMetrics');
+    return metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  }
+
+  /** Requests an update at once; resolves when the answer with the rows has been drawn. */
+  async function nextUpdate(kind: string): Promise<void> {
+    const answered = page.waitForResponse((response) => response.url().endsWith(`/smartWeb/${kind}`));
+    await page.evaluate(() => dispatchEvent(new Event('hashchange')));
+    await (await answered).finished();
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  }
+
+  /** Script of one update in milliseconds: the median of a few. */
+  async function scriptMs(kind: string): Promise<number> {
+    await nextUpdate(kind);
+    const each: number[] = [];
+    let before = await metric('ScriptDuration');
+    for (let update = 0; update < UPDATES; update += 1) {
+      await nextUpdate(kind);
+      const after = await metric('ScriptDuration');
+      each.push((after - before) * 1_000);
+      before = after;
+    }
+    return each.sort((a, b) => a - b)[Math.floor(UPDATES / 2)] ?? Number.NaN;
+  }
+
+  /** Memory of the page's process alone, as the kernel counts it. */
+  async function privateBytes(): Promise<number> {
+    const system = await browser.newBrowserCDPSession();
+    const { processInfo } = await system.send('SystemInfo.getProcessInfo');
+    await system.detach();
+    const renderers = processInfo.filter(({ type }) => type === 'renderer');
+    const each = renderers.map(({ id }) => {
+      const rollup = readFileSync(`/proc/${id}/smaps_rollup`, 'latin1');
+      const kib = [...rollup.matchAll(/^Private_(?:Clean|Dirty): +(\d+) kB/gm)].map((match) => Number(match[1]));
+      return kib.reduce((sum, value) => sum + value, 0) * 1024;
+    });
+    return Math.max(...each);
+  }
+
+  it.each([
+    ['rpc', 'RPCs', RPCS],
+    ['objects', 'Objects', OBJECTS],
+    ['sessions', 'Sessions', SESSIONS],
+  ] as const)(
+    'updates %s in less than 50 ms of script, with few rows in the document',
+    { timeout: 40_000 },
+    async (kind, name, rows) => {
+      await page.getByRole('link', { name, exact: true }).click();
+      const table = page.getByRole('table', { name });
+      await table.waitFor();
+      expect(Number(await table.getAttribute('aria-rowcount'))).toBe(rows + 1);
+      expect(await table.locator('tbody tr').count()).toBeLessThan(60);
+      const ms = await scriptMs(kind);
+      console.log(`${kind}: ${ms.toFixed(1)} ms of script for an update`);
+      expect(ms).toBeGreaterThan(0);
+      expect(ms).toBeLessThan(MAX_SCRIPT_MS);
+    },
+  );
+
+  it('shows any row after scrolling, and finds one among all', async () => {
+    const table = page.getByRole('table', { name: 'Sessions' });
+    await table.getByRole('columnheader', { name: /^User/ }).getByRole('button').click();
+    await page.locator('.scroller').evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await table.getByRole('link', { name: 'user-9999', exact: true }).waitFor();
+    expect(await table.locator('tbody tr').last().getAttribute('aria-rowindex')).toBe(String(SESSIONS + 1));
+    await page.getByRole('searchbox', { name: 'Filter Sessions' }).fill('user-4321');
+    await table.getByRole('link', { name: 'user-4321', exact: true }).waitFor();
+    expect(await table.locator('tbody tr').count()).toBe(1);
+  });
+
+  it('takes less than 100 MB', async () => {
+    // Garbage of updates waits for the collector; only memory left after it counts.
+    await debug.send('HeapProfiler.collectGarbage');
+    const heap = await metric('JSHeapUsedSize');
+    const all = await privateBytes();
+    console.log(
+      `the page: ${(heap / 2 ** 20).toFixed(1)} MiB of JavaScript heap, ${(all / 2 ** 20).toFixed(1)} MiB in its process`,
+    );
+    expect(heap).toBeGreaterThan(0);
+    expect(all).toBeGreaterThan(heap / 2);
+    expect(all).toBeLessThan(MAX_BYTES);
+    expect(watched.faults).toEqual([]);
+  });
+});

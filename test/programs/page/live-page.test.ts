@@ -1,0 +1,260 @@
+/**
+ * The live page in a browser, with the built sidecar and real calls: its content, and its reaction when the
+ * upstream, the JVM's source or the sidecar itself goes away and returns.
+ */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Harness } from '../../support/page/stand.ts';
+import { violationsOf } from './axe.ts';
+import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
+
+const USERS = ['anna', 'boris', 'žofia'];
+const RPCS = ['E.Boiler/ReadState', 'E.Boiler/SetPoint', 'E.Reports/Fails', 'P.Balance/Sum'];
+const OBJECTS = ['H.Boiler.Temperature', 'H.Turbine.Speed'];
+
+async function makeTraffic(harness: Harness): Promise<void> {
+  await harness.callMany(60, (index) => ({ path: `rpc/${RPCS[index % 4]}`, user: USERS[index % 3] ?? '' }));
+  // More of one, so that sorting has an effect.
+  await harness.callMany(30, () => ({ path: 'rpc/P.Balance/Sum', user: 'anna' }));
+  await harness.callMany(20, (index) => ({
+    path: `object/${OBJECTS[index % 2]}`,
+    user: USERS[index % 3] ?? '',
+    method: 'GET',
+  }));
+}
+
+describeInChromium('the live page', () => {
+  let browser: Browser;
+  let harness: Harness;
+  let watched: WatchedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start({ hasJvm: true })]);
+    await makeTraffic(harness);
+    watched = await openPage(browser, harness.url, { viewport: { width: 1440, height: 1000 } });
+    page = watched.page;
+    page.setDefaultTimeout(12_000);
+  });
+
+  afterAll(async () => {
+    await watched?.close();
+    await browser?.close();
+    await harness?.stop();
+  });
+
+  const table = (name: string) => page.getByRole('table', { name });
+  const namesIn = (name: string) => table(name).locator('tbody th').allInnerTexts();
+  const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
+  const tab = (name: string) => page.getByRole('link', { name, exact: true }).click();
+  const announced = (text: string) =>
+    page.waitForFunction((expected) => document.querySelector('[role=status]')?.textContent?.includes(expected), text);
+
+  it('shows recent calls, and the state of everything as sentences', async () => {
+    await table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
+    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
+    await see(/^The JVM has been read from /);
+    await see(/^Measuring began \d+ s ago/);
+    const cells = await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').allInnerTexts();
+    expect([cells[0], cells[4]]).toEqual(['45', '0']);
+    expect(new Set(await namesIn('RPCs'))).toEqual(new Set(RPCS.map((path) => path.replace('/', '.'))));
+  });
+
+  it('charts the calls, and says the same in words', async () => {
+    await page.waitForFunction(() =>
+      /RPC: last [\d.]+, between/.test(document.querySelector('figure')?.textContent ?? ''),
+    );
+    expect(await page.locator('figure canvas').count()).toBe(5);
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.waitForFunction(() =>
+      /^\d\d:\d\d:\d\d\. Calls a second: RPC/.test(
+        document.querySelector('[role=slider]')?.getAttribute('aria-valuetext') ?? '',
+      ),
+    );
+  });
+
+  it('sorts by any column, in either order, and shows which', async () => {
+    const head = table('RPCs').getByRole('columnheader', { name: /^Calls/ });
+    await head.getByRole('button').click();
+    expect(await head.getAttribute('aria-sort')).toBe('descending');
+    expect((await namesIn('RPCs'))[0]).toBe('P.Balance.Sum');
+    await head.getByRole('button').click();
+    expect(await head.getAttribute('aria-sort')).toBe('ascending');
+    expect((await namesIn('RPCs')).at(-1)).toBe('P.Balance.Sum');
+    await table('RPCs').getByRole('columnheader', { name: /^Name/ }).getByRole('button').click();
+    expect(await namesIn('RPCs')).toEqual([
+      'E.Boiler.ReadState',
+      'E.Boiler.SetPoint',
+      'E.Reports.Fails',
+      'P.Balance.Sum',
+    ]);
+  });
+
+  it('filters by words and by errors, and counts the remaining rows', async () => {
+    await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('point boiler');
+    expect(await namesIn('RPCs')).toEqual(['E.Boiler.SetPoint']);
+    await see('1 of 4');
+    await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('');
+    await page.getByLabel('with errors').check();
+    expect(await namesIn('RPCs')).toEqual(['E.Reports.Fails']);
+    await page.getByLabel('with errors').uncheck();
+  });
+
+  it('explains a number under the pointer, and a focused label, until Escape', async () => {
+    await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(2).hover();
+    const tooltip = page.locator('.tooltip');
+    await tooltip.getByText('The clock of a call starts when the head of its request has been read').waitFor();
+    // The head of the table still has the focus.
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+    await page.mouse.move(5, 5);
+    await tooltip.waitFor({ state: 'detached' });
+    const term = page.getByRole('button', { name: 'Held polls' });
+    await term.focus();
+    await tooltip.getByText('That is a wait, not work').waitFor();
+    const description = await term.evaluate((element) => {
+      return document.getElementById(element.getAttribute('aria-describedby') ?? '')?.textContent;
+    });
+    expect(description).toContain('That is a wait, not work');
+    await page.keyboard.press('Escape');
+    await tooltip.waitFor({ state: 'detached' });
+  });
+
+  it.each([
+    ['the RPCs', '#/smartWeb/rpc', '.data-table'],
+    ['the SBAs', '#/smartWeb/sba', '.data-table'],
+    ['the objects', '#/smartWeb/objects', '.data-table'],
+    ['the sessions', '#/smartWeb/sessions', '.data-table'],
+    ['one RPC', '#/smartWeb/rpc/P.Balance.Sum', '.facts'],
+    ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.facts'],
+    ['one session', '#/smartWeb/sessions', '.facts'],
+  ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place) => {
+    await page.goto(`${harness.url}${hash}`);
+    if (name === 'one session') await table('Sessions').getByRole('link', { name: 'anna' }).click();
+    await page.locator(place).first().waitFor();
+    expect(await unexplainedNumbers(page)).toEqual([]);
+    const { count, missing } = await explanationsByKeyboard(page);
+    expect(missing).toEqual([]);
+    // Figures and charts alone are 13.
+    expect(count).toBeGreaterThan(15);
+    await page.goto(`${harness.url}#/smartWeb/rpc`);
+    await table('RPCs').waitFor();
+  });
+
+  it('shows the rules of its verdict', async () => {
+    await see(/^The server: \d+ % of the calls failed in the last minute/);
+    await page.getByText('How this is judged').click();
+    await see(/Holds from 5\.0 % of the calls of the last minute/);
+    expect(await page.locator('.rules .holds b').allInnerTexts()).toEqual(['Calls fail']);
+    await page.getByText('How this is judged').click();
+  });
+
+  it('leads from the sessions to one of them by a click on its row, and back by the back button', async () => {
+    await tab('Sessions');
+    await table('Sessions').getByRole('row', { name: 'anna' }).locator('td').nth(3).click();
+    await page.getByRole('heading', { name: 'anna' }).waitFor();
+    const calls = page.getByRole('table', { name: 'Calls of the session' });
+    await calls.waitFor();
+    expect(await calls.getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(1).innerText()).toBe('35');
+    expect(page.url()).toMatch(/#\/smartWeb\/sessions\/[\w-]+$/);
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('anna');
+    await page.goBack();
+    await table('Sessions').waitFor();
+    expect(new Set(await namesIn('Sessions'))).toEqual(new Set(USERS));
+  });
+
+  it('has an address for one RPC and one object', async () => {
+    await page.goto(`${harness.url}#/smartWeb/rpc/E.Reports.Fails`);
+    await page.getByRole('heading', { name: 'E.Reports.Fails' }).waitFor();
+    await page.locator('.facts').waitFor();
+    expect((await page.locator('.facts > div').allInnerTexts()).slice(0, 2)).toEqual([
+      'Calls\n15',
+      'Errors\n15 (100 %)',
+    ]);
+    await page.goto(`${harness.url}#/smartWeb/objects/H.Turbine.Speed`);
+    await page.getByRole('heading', { name: 'H.Turbine.Speed' }).waitFor();
+    await page.locator('.facts').waitFor();
+    expect((await page.locator('.facts > div').allInnerTexts())[1]).toBe('Values\n10');
+    await page.goto(`${harness.url}#/smartWeb/rpc/E.No.Such`);
+    await see('Nothing of this name has been seen since counting began.');
+    await tab('RPCs');
+  });
+
+  it.each([
+    ['light', 1440, 'light'],
+    ['dark', 1440, 'dark'],
+    ['on a phone', 360, 'light'],
+  ] as const)('has no accessibility violation, %s', async (_name, width, colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 800 });
+    await page.getByText('How this is judged').click();
+    expect(await violationsOf(page)).toEqual([]);
+    await tab('Sessions');
+    await table('Sessions').getByRole('link', { name: 'boris' }).click();
+    await page.getByRole('table', { name: 'Calls of the session' }).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    await tab('RPCs');
+    await table('RPCs').waitFor();
+    await page.getByText('How this is judged').click();
+  });
+
+  it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {
+    await page.setViewportSize({ width: 1440, height: 1000 });
+    await page.route('**/live*', (route) =>
+      route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: { detail: 'Too many wrong credentials.' } }),
+    );
+    await page.getByRole('alert').filter({ hasText: 'Too many wrong credentials. Trying again in 1 s.' }).waitFor();
+    expect(await page.locator('main').getAttribute('class')).toBe('stale');
+    expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
+    await page.unroute('**/live*');
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    expect(await page.locator('main').getAttribute('class')).toBe('');
+  });
+
+  it('shows that the JVM is not read any more, and that it is read again', async () => {
+    await harness.jvm.stop();
+    await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
+    await announced('The JVM has not been readable');
+    await harness.jvm.start();
+    await see(/^The JVM has been read from /);
+    await announced('The JVM has been read');
+  });
+
+  it('shows that the upstream is lost, since when and why, and that it is back', async () => {
+    await harness.upstream.stop();
+    expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
+    await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await announced('has refused connections');
+    await harness.upstream.start();
+    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
+    await announced('The upstream has taken connections');
+    await page.getByText(/^What happened/).click();
+    expect(await page.locator('.events b').allInnerTexts()).toEqual(
+      expect.arrayContaining(['upstream lost', 'upstream back', 'JVM lost', 'JVM back', 'start']),
+    );
+  });
+
+  it('says since when the sidecar is gone, greys out its numbers, and starts afresh with a new process', async () => {
+    await harness.stopSidecar('SIGKILL');
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /^The connection to the sidecar has been lost since/ })
+      .waitFor();
+    expect(await page.locator('main').getAttribute('class')).toBe('stale');
+    expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
+    await harness.startSidecar();
+    await see(/^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
+    await see('No RPC has been called yet.');
+    await see(/^No traffic of smartWeb has passed since \d\d:\d\d:\d\d\./);
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(await page.locator('main').getAttribute('class')).toBe('');
+    await announced('The sidecar was restarted');
+  });
+
+  it('has violated no policy, asked no other host, and had no error', () => {
+    expect(watched.faults).toEqual([]);
+  });
+});

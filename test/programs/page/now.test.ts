@@ -1,0 +1,251 @@
+/** The live parts of the page besides its sentences: tiles, charts, tables and links, with answers that a test provides. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { CallRow } from '../../../src/page/live-data.ts';
+import { Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { application, live, points } from '../../support/page/samples.ts';
+import { Harness } from '../../support/page/stand.ts';
+import { violationsOf } from './axe.ts';
+import { describeInChromium, launchBrowser, openPage } from './browser.ts';
+import { unexplainedNumbers } from './explained.ts';
+import { ToldPage } from './told-page.ts';
+
+const MIB = 2 ** 20;
+
+/** A step of 10 calls a second as RPC, and one as SBA; slower and worse from step to step. */
+const HISTORY = points(60, (at) => ({
+  rpc: [50, at % 2, 0.01, 0.05 + at / 1_000, 0.02 + at / 1_000],
+  sba: [5, 1, 0.2, 0.4, 0.3],
+  heapUsed: (300 + at) * MIB,
+  heapAfterGc: 200 * MIB,
+  gcPauseMs: 25,
+}));
+const TOLD = live({
+  seq: HISTORY.length,
+  jvm: { state: 'available', source: 'hsperfdata', since: null, reason: null, heapMax: 1_024 * MIB },
+  applications: [
+    application(HISTORY, { worstCall: { kind: 'sba', name: 'P.Balance.Year.Close', failed: 12, ended: 60 } }),
+  ],
+});
+
+const row = (name: string, rate: number, errors = 0): CallRow => [
+  ...([name, 100, errors, rate, 0.01, 0.02, 100 + errors] as const),
+  ...Array.from({ length: 12 }, (_, at) => at),
+];
+
+describeInChromium('the start page', () => {
+  let browser: Browser;
+  let harness: Harness;
+  let told: ToldPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    [browser, harness] = await Promise.all([launchBrowser(), Harness.start()]);
+    told = await ToldPage.open(browser, harness.url);
+    page = told.page;
+    told.rows = [row('E.Fast', 9), row('E.Slow', 1), row('E.Worse', 5, 25)];
+  });
+
+  afterAll(async () => {
+    await told?.close();
+    await browser?.close();
+    await harness?.stop();
+  });
+
+  const names = () => page.getByRole('table', { name: 'RPCs' }).locator('tbody th').allInnerTexts();
+  const figure = (label: string) => page.locator('.figure', { hasText: label }).locator('dd');
+  const textOf = async (selector: string) =>
+    (await page.locator(selector).allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+  const legendOf = (chart: string) => textOf(`figure[aria-labelledby="chart-${chart}"] .legend li`);
+  const inView = (selector: string) =>
+    page.locator(selector).evaluate((element) => {
+      const { top, bottom } = element.getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight;
+    });
+
+  it('shows the same numbers in a tile and beside the chart of its name', async () => {
+    await told.load(TOLD);
+    await figure('Calls /s').filter({ hasText: '11.0' }).waitFor();
+    expect(await legendOf('rate')).toEqual(['last minute', 'all 11.0', 'RPC 10.0', 'SBA 1.00']);
+    expect([await figure('RPC p50').innerText(), await figure('RPC p95').innerText()]).toEqual(['10.0 ms', '79.0 ms']);
+    expect(await figure('RPC p99').innerText()).toBe('109 ms');
+    expect(await legendOf('duration')).toEqual(['last minute', 'p50 10.0 ms', 'p95 79.0 ms', 'p99 109 ms']);
+    expect(await figure('Errors').innerText()).toBe('18 2.7 %');
+    expect(await legendOf('errors')).toEqual(['last minute', 'all 18 (2.7 %)', 'RPC 6', 'SBA 12', 'client left 0']);
+    expect(await figure('Heap').innerText()).toBe('359 MiB of 1.00 GiB, 35 %');
+    expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
+  });
+
+  it('shows a point in time beside the charts while the cursor is on it', async () => {
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('Home');
+    await expect.poll(() => legendOf('rate')).toEqual(['RPC 10.0', 'SBA 1.00']);
+    expect(await legendOf('errors')).toEqual(['RPC 0', 'SBA 1', 'client left 0']);
+    await page.keyboard.press('Escape');
+    await expect.poll(async () => (await legendOf('rate'))[0]).toBe('last minute');
+  });
+
+  it('gives errors a colour and a share', async () => {
+    const cell = page.getByRole('row', { name: 'E.Worse' }).locator('td').nth(4);
+    expect(await cell.innerText()).toBe('25 (20 %)');
+    const colours = await page.evaluate(() => {
+      const probe = document.body.appendChild(document.createElement('i'));
+      probe.style.color = 'var(--bad)';
+      const colourOf = (element: Element | null) => element && getComputedStyle(element).color;
+      const colours = ['td.bad', '.figure.bad a', 'i'].map((selector) => colourOf(document.querySelector(selector)));
+      probe.remove();
+      return colours;
+    });
+    expect(colours).toEqual([colours[2], colours[2], expect.stringMatching(/^rgb/)]);
+    const fine = page.getByRole('row', { name: 'E.Fast' }).locator('td').nth(4);
+    expect([await fine.innerText(), await fine.getAttribute('class')]).toEqual([
+      '0',
+      expect.not.stringContaining('bad'),
+    ]);
+  });
+
+  it('draws no line before the start of the sidecar', async () => {
+    const spark = page.getByRole('row', { name: 'E.Fast' }).locator('.spark');
+    expect(await spark.getAttribute('aria-label')).toBe('0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11');
+    // 14 steps of 5 s: two times 25 s have passed.
+    const young = HISTORY.slice(0, 14);
+    await told.load({ ...TOLD, seq: 14, applications: [application(young)] });
+    await expect.poll(() => spark.getAttribute('aria-label')).toBe('10, 11');
+    const drawn = (await spark.locator('polyline').getAttribute('points'))?.split(' ') ?? [];
+    expect(drawn).toHaveLength(2);
+    expect(Number(drawn[0]?.split(',')[0])).toBeGreaterThan(50);
+    await told.load({ ...TOLD, seq: 0, applications: [application([])] });
+    await expect.poll(() => spark.getAttribute('aria-label')).toBe('not measured yet');
+    expect(await figure('Calls /s').innerText()).toBe('–');
+    expect(await legendOf('rate')).toEqual(['last minute', 'all –', 'RPC –', 'SBA –']);
+  });
+
+  it.each([
+    ['Calls /s', '#/smartWeb/rpc', 'RPCs'],
+    ['RPC p99', '#/smartWeb/rpc', 'RPCs'],
+    ['Errors', '#/smartWeb/sba', 'SBAs'],
+    ['Sessions', '#/smartWeb/sessions', 'Sessions'],
+    ['Held polls', '#/smartWeb/sessions', 'Sessions'],
+  ])('leads from the tile %s to its table, on a phone as well', async (label, hash, name) => {
+    told.rows = [];
+    await page.setViewportSize({ width: 360, height: 700 });
+    await told.load(TOLD, '#/smartWeb/objects');
+    const link = figure(label).getByRole('link');
+    expect(await link.getAttribute('aria-label')).toMatch(new RegExp(`^[\\d.,]+.*, to the table of ${name}$`));
+    await link.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('table', { name }).waitFor();
+    expect(new URL(page.url()).hash).toBe(hash);
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('tables-heading');
+    expect(await inView('.tabs')).toBe(true);
+  });
+
+  it('leads from the verdict to the worst call', async () => {
+    await told.load(TOLD);
+    await page.getByRole('link', { name: 'P.Balance.Year.Close: 12 of 60 failed' }).click();
+    await page.getByRole('heading', { name: 'P.Balance.Year.Close' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#/smartWeb/sba/P.Balance.Year.Close');
+    expect(await inView('.item-title')).toBe(true);
+  });
+
+  it('keeps the order of rows, but not their numbers, while the pointer is over them', async () => {
+    await page.setViewportSize({ width: 1440, height: 1000 });
+    told.rows = [row('E.Fast', 9), row('E.Slow', 1), row('E.Worse', 5)];
+    await told.load(TOLD);
+    await expect.poll(names).toEqual(['E.Fast', 'E.Worse', 'E.Slow']);
+    await page.getByRole('row', { name: 'E.Worse' }).hover();
+    told.rows = [row('E.Fast', 9), row('E.Slow', 80), row('E.New', 90), row('E.Worse', 5)];
+    await page.getByRole('row', { name: 'E.Slow' }).filter({ hasText: '80.0' }).waitFor();
+    expect(await names()).toEqual(['E.Fast', 'E.Worse', 'E.Slow', 'E.New']);
+    // A reader's action applies at once, then the order is kept again.
+    await page.getByRole('columnheader', { name: /^Rate/ }).getByRole('button').click();
+    await expect.poll(names).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);
+    told.rows = [row('E.Fast', 1), row('E.Slow', 2), row('E.New', 3), row('E.Worse', 4)];
+    await page.getByRole('row', { name: 'E.Worse' }).filter({ hasText: '4.00' }).waitFor();
+    expect(await names()).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);
+    await page.mouse.move(5, 5);
+    await expect.poll(names).toEqual(['E.Fast', 'E.Slow', 'E.New', 'E.Worse']);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'explains its numbers, and has no accessibility violation, in %s',
+    async (colorScheme) => {
+      await page.emulateMedia({ colorScheme });
+      told.rows = [row('E.Worse', 5, 25)];
+      await told.load(TOLD);
+      await page.getByRole('row', { name: 'E.Worse' }).waitFor();
+      expect(await unexplainedNumbers(page)).toEqual([]);
+      expect(await violationsOf(page)).toEqual([]);
+      await page.setViewportSize({ width: 360, height: 800 });
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      await page.setViewportSize({ width: 1440, height: 1000 });
+    },
+  );
+
+  it('had no error, and asked no other host', () => {
+    expect(told.faults).toEqual([]);
+  });
+});
+
+describeInChromium('the link to /metrics', () => {
+  const folder = new Folder();
+  const reader = tokenLine('reader', 'metrics');
+  let browser: Browser;
+  let harness: Harness;
+  let open: Harness;
+
+  beforeAll(async () => {
+    const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', 'heslo heslo')}\n`);
+    const tokensFile = folder.write('tokens', `${reader.line}\n`);
+    const config = { monitor: { auth: { usersFile, tokensFile } } };
+    [browser, harness, open] = await Promise.all([launchBrowser(), Harness.start({ config }), Harness.start()]);
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await Promise.all([harness?.stop(), open?.stop()]);
+    folder.remove();
+  });
+
+  async function follow(
+    url: string,
+    sign: (page: Page) => Promise<void>,
+    httpCredentials?: { username: string; password: string },
+  ) {
+    const watched = await openPage(browser, url, httpCredentials === undefined ? {} : { httpCredentials });
+    try {
+      const { page } = watched;
+      await sign(page);
+      await page.locator('.verdict-text').waitFor();
+      const link = page.getByRole('link', { name: '/metrics' });
+      if ((await link.count()) === 0) return await page.locator('footer p').innerText();
+      const [response] = await Promise.all([page.waitForResponse('**/metrics'), link.click()]);
+      return response.status();
+    } finally {
+      await watched.close();
+    }
+  }
+
+  it('works without authentication', async () => {
+    expect(await follow(open.url, () => Promise.resolve())).toBe(200);
+  });
+
+  it('works for a reader with a password, through the browser’s prompt', async () => {
+    const credentials = { username: 'zofia', password: 'heslo heslo' };
+    const sign = async (page: Page) => {
+      await page.getByLabel('User').fill(credentials.username);
+      await page.getByLabel('Password').fill(credentials.password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+    };
+    expect(await follow(harness.url, sign, credentials)).toBe(200);
+  });
+
+  it('is plain text for a reader with a token, which a click cannot send', async () => {
+    const sign = async (page: Page) => {
+      await page.getByLabel('Token').fill(reader.token);
+      await page.getByRole('button', { name: 'Use this token' }).click();
+    };
+    expect(await follow(harness.url, sign)).toBe('The same numbers for programs: /metrics, /openapi.json');
+  });
+});

@@ -1,0 +1,192 @@
+/**
+ * A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's
+ * `prometheus`; D2S_REQUIRE_PROMETHEUS=1 makes its absence a failure.
+ */
+import { once } from 'node:events';
+import net from 'node:net';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { basic, Folder, tokenLine } from '../support/monitor/access/access-files.ts';
+import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
+import { samplesOf } from '../support/monitor/prometheus/samples.ts';
+import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import {
+  isPrometheusInstalled,
+  type PrometheusServer,
+  promtoolComplaints,
+  startPrometheus,
+} from './prometheus-server.ts';
+
+const REST = '/smartWeb/api/rest/v0/d2';
+const SLOW_MS = 130;
+/** Characters that need escaping in one of the formats. */
+const ODD = `E.Größe/1 "€" 😀, {x='y'}\\n \n\r\t\u0000`;
+const WAIT = { timeout: 15_000, interval: 250 };
+
+const isInstalled = isPrometheusInstalled();
+if (!isInstalled) console.warn('SKIPPED: the tests on a real Prometheus; they need the Debian package prometheus');
+
+it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
+  'this machine has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands',
+  () => {
+    expect(isInstalled).toBe(true);
+  },
+);
+
+function respond(socket: net.Socket, path: string): void {
+  const status = path.includes('Fail') ? '500 Oops' : path.includes('Missing') ? '404 Not Found' : '200 OK';
+  const answer = () => socket.write(`HTTP/1.1 ${status}\r\nContent-Length: 2\r\n\r\nok`);
+  if (path.includes('Slow')) setTimeout(answer, SLOW_MS);
+  else answer();
+}
+
+describe.runIf(isInstalled)('a real Prometheus', () => {
+  let upstream: net.Server;
+  let sidecar: SidecarProcess;
+  let prometheus: PrometheusServer;
+  const folder = new Folder();
+  const metricsToken = tokenLine('prometheus', 'metrics');
+  const sockets = new Set<net.Socket>();
+
+  beforeAll(async () => {
+    upstream = net.createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('data', (bytes) => respond(socket, bytes.toString('latin1').split(' ')[1] ?? ''));
+    });
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const { port } = upstream.address() as net.AddressInfo;
+    const tokensFile = folder.write('tokens', metricsToken.line);
+    const config = folder.write(
+      'sidecar.yaml',
+      `monitor:\n  auth:\n    tokensFile: ${tokensFile}\njvm:\n  source: none\n`,
+    );
+    sidecar = await startSidecarProcess([
+      ...['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--config', config],
+      ...['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+    ]);
+    await sendCalls(sidecar.listen);
+    prometheus = await startPrometheus(sidecar.monitor, metricsToken.token);
+    await vi.waitFor(async () => expect(await prometheus.value('up{job="d2-sidecar"}')).toBe(1), WAIT);
+  });
+
+  afterAll(async () => {
+    await prometheus?.stop();
+    await sidecar?.stop();
+    for (const socket of sockets) socket.destroy();
+    upstream?.close();
+    folder.remove();
+  });
+
+  async function call(at: string, path: string, user?: string): Promise<void> {
+    const headers = user === undefined ? {} : { authorization: basic(user, 'secret') };
+    const method = path.startsWith('/rpc') ? 'POST' : 'GET';
+    const { body } = await request(`http://${at}${REST}${path}`, { method, headers });
+    await body.dump();
+  }
+
+  async function sendCalls(at: string): Promise<void> {
+    for (const user of ['ann', 'bob', 'ann']) await call(at, '/rpc/E.Demo/Quick', user);
+    for (let i = 0; i < 4; i += 1) await call(at, '/rpc/E.Demo/Slow');
+    await call(at, '/rpc/E.Demo/Fail');
+    await call(at, '/rpc/E.Demo/Missing');
+    await call(at, `/sba/E.Odd/${encodeURIComponent(ODD)}`);
+    for (const name of ['H.Level', 'H.Level', 'H.Temp']) await call(at, `/object/${name}`);
+  }
+
+  it('scrapes without an error, with the role metrics', async () => {
+    expect(await prometheus.lastError()).toBe('');
+    expect(await prometheus.value('scrape_samples_scraped')).toBeGreaterThan(100);
+    expect((await request(`http://${sidecar.monitor}/metrics`)).statusCode).toBe(401);
+  });
+
+  it.each([
+    ['calls', 'sum by (kind) (d2_calls_total{kind="rpc"})', 9],
+    ['answered calls', 'sum(d2_call_duration_seconds_count{kind="rpc"})', 9],
+    ['successful calls', 'sum(d2_calls_total{kind="rpc", outcome="ok"})', 7],
+    ['failed calls', 'd2_calls_total{name="E.Demo.Fail", outcome="error"}', 1],
+    ['calls without a name', 'sum(d2_calls_total{kind="rpc", name="", outcome="client_error"})', 1],
+    ['received values', 'd2_object_values_total{application="smartWeb", name="H.Level"}', 2],
+    ['received values of all', 'sum(d2_object_values_total)', 3],
+    ['sessions', 'd2_sessions{connection_type="REST"}', 2],
+    ['sessions created', 'd2_sessions_created_total', 2],
+    ['durations of creating a session', 'd2_session_creation_duration_seconds_count', 2],
+    ['exchanges by the relay', 'd2_sidecar_exchanges_total{path="relay", ending="completed"}', 13],
+    ['time added to requests, sampled one in 17', 'd2_sidecar_added_seconds_count{direction="request"}', 1],
+    ['time added to responses, sampled one in 17', 'd2_sidecar_added_seconds_count{direction="response"}', 1],
+    ['slow calls below their bound', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="0.1"}', 0],
+    ['slow calls', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="+Inf"}', 4],
+    ['whether the upstream is reachable', 'd2_upstream_reachable', 1],
+    ['no JVM metrics without a JVM', 'count({__name__=~"jvm_.*|d2_sidecar_jvm_.*"}) or vector(0)', 0],
+  ])('returns the calls that the clients sent: %s', async (_what, promql, expected) => {
+    expect([await prometheus.value(promql), await prometheus.lastError()]).toEqual([expected, '']);
+  });
+
+  it('returns the durations that the clients saw', async () => {
+    const sum = await prometheus.value('d2_call_duration_seconds_sum{name="E.Demo.Slow"}');
+    expect(sum).toBeGreaterThan((4 * (SLOW_MS - 2)) / 1000);
+    expect(sum).toBeLessThan(40);
+    const median = await prometheus.value(
+      'histogram_quantile(0.5, d2_call_duration_seconds_bucket{name="E.Demo.Slow"})',
+    );
+    expect(median).toBeGreaterThan(0.1);
+    expect(median).toBeLessThan(10);
+  });
+
+  it('has every name as the client sent it, except for control characters', async () => {
+    const series = await prometheus.query('d2_calls_total{kind="sba", outcome="ok", name!=""}');
+    expect(series.map(({ labels, value }) => [labels.name, value])).toEqual([
+      [`E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`, 1],
+    ]);
+  });
+
+  it('negotiated OpenMetrics, the only format with the type info', async () => {
+    expect(await prometheus.typeOf('d2_sidecar_build')).toBe('info');
+    expect(await prometheus.typeOf('d2_calls')).toBe('counter');
+  });
+
+  it('has the metrics of the process', async () => {
+    const [info] = await prometheus.query('d2_sidecar_build_info');
+    expect(info?.labels).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      build: expect.stringMatching(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/),
+      node: process.version,
+    });
+    expect(await prometheus.value('process_resident_memory_bytes')).toBeGreaterThan(20e6);
+    expect(await prometheus.value('process_open_fds')).toBeGreaterThan(5);
+    expect(await prometheus.value('d2_sidecar_loop_delay_seconds_count')).toBeGreaterThan(0);
+    const ageSeconds = await prometheus.value('time() - process_start_time_seconds');
+    expect(ageSeconds).toBeGreaterThan(0);
+    expect(ageSeconds).toBeLessThan(120);
+  });
+
+  it('sees counters grow', async () => {
+    await call(sidecar.listen, '/rpc/E.Demo/Quick');
+    await expect.poll(() => prometheus.value('d2_calls_total{name="E.Demo.Quick", outcome="ok"}'), WAIT).toBe(4);
+  });
+
+  it('gets an exposition that promtool accepts', async () => {
+    const headers = { authorization: `Bearer ${metricsToken.token}` };
+    const { body, headers: fields } = await request(`http://${sidecar.monitor}/metrics`, { headers });
+    expect(fields['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const text = await body.text();
+    expect(samplesOf(text).size).toBeGreaterThan(100);
+    expect(promtoolComplaints(text)).toBe('');
+  });
+});
+
+describe.runIf(isInstalled)('promtool', () => {
+  it('accepts everything that can be shown, odd names included', async () => {
+    const { statistics, text } = await createPlant();
+    for (const name of [ODD, 'line\nend\r', '\u0000', '\ud83d', '😀', '(other)', ' ', 'a,b=c']) {
+      statistics.rpc.recordAnswered(name, 200, MS);
+      statistics.object.recordValue(name);
+    }
+    expect(promtoolComplaints(text())).toBe('');
+  });
+
+  it('rejects a malformed exposition', () => {
+    expect(promtoolComplaints('# TYPE a counter\na 1\n')).toContain('_total');
+  });
+});

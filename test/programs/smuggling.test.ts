@@ -1,0 +1,177 @@
+/**
+ * Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the
+ * client did not send. The corpus goes through both data paths to real servers; a tap in between records every byte. Needs
+ * Debian's `tomcat10`, `nginx` and `haproxy`; D2S_REQUIRE_TOMCAT=1 and D2S_REQUIRE_PROXIES=1 make their absence a failure.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { ambiguousMessages } from '../corpus/smuggling.ts';
+import { digestOf } from '../support/smuggling/recording-server.ts';
+import {
+  isInstalled,
+  type RealServer,
+  startHaproxy,
+  startNginx,
+  startNode,
+  startTomcatServer,
+} from '../support/smuggling/servers.ts';
+import { type CountedExchange, type Played, SmugglingHarness } from '../support/smuggling/smuggling-stand.ts';
+import { readTolerantly } from '../support/smuggling/strict-reader.ts';
+import { endsByItself, judge, MARKER, type Outcome, type Verdict } from '../support/smuggling/verdict.ts';
+import { isTomcatInstalled } from '../support/tomcat/tomcat.ts';
+
+const hasTomcat = isTomcatInstalled();
+const hasNginx = isInstalled('nginx');
+const hasHaproxy = isInstalled('haproxy');
+
+/** Connections at a time. */
+const HARNESSES = 4;
+const LIMIT_MS = 60_000;
+
+const servers = [
+  { name: 'Node', start: startNode, isThere: true },
+  { name: 'Tomcat', start: startTomcatServer, isThere: hasTomcat },
+  { name: 'nginx', start: startNginx, isThere: hasNginx },
+  { name: 'haproxy', start: startHaproxy, isThere: hasHaproxy },
+];
+
+for (const { name } of servers.filter(({ isThere }) => !isThere)) {
+  console.warn(`SKIPPED: ambiguous messages to ${name}; Debian's package of it is not installed`);
+}
+
+it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
+  'this machine has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands',
+  () => {
+    expect(hasTomcat).toBe(true);
+  },
+);
+
+it.runIf(process.env.D2S_REQUIRE_PROXIES === '1')(
+  'this machine has the nginx and haproxy that D2S_REQUIRE_PROXIES=1 demands',
+  () => {
+    expect({ hasNginx, hasHaproxy }).toEqual({ hasNginx: true, hasHaproxy: true });
+  },
+);
+
+it('the corpus has at least 200 distinct messages with distinct names', () => {
+  expect(ambiguousMessages.length).toBeGreaterThan(200);
+  expect(new Set(ambiguousMessages.map(({ name }) => name)).size).toBe(ambiguousMessages.length);
+  const all = ambiguousMessages.map(({ bytes }) => bytes);
+  expect(ambiguousMessages.filter(({ bytes }, i) => all.indexOf(bytes) !== i).map(({ name }) => name)).toEqual([]);
+});
+
+describe('the judge', () => {
+  const content = 'GET /smuggled HTTP/1.1\r\nHost: app.example\r\n\r\n';
+  const message = `POST /m HTTP/1.1\r\nHost: app.example\r\nContent-Length: ${content.length}\r\n\r\n`;
+  const sent = readTolerantly(message + content + MARKER);
+  const seen = (what: string) => `HTTP/1.1 200 OK\r\nX-Seen: ${what}\r\nContent-Length: 0\r\n\r\n`;
+  const post = seen(`POST /m ${digestOf(Buffer.from(content))}`);
+  const get = seen(`GET /marker ${digestOf(Buffer.alloc(0))}`);
+  const exchanges: CountedExchange[] = [
+    { method: 'POST', target: '/m', body: content, status: 200, ending: 'completed' },
+    { method: 'GET', target: '/marker', body: '', status: 200, ending: 'completed' },
+  ];
+  const good: Played = {
+    received: post + get,
+    exchanges,
+    upstream: [{ toServer: message + content + MARKER, fromServer: post + get }],
+    isHung: false,
+    isEndedFirst: true,
+  };
+  const smuggled = seen(`GET /smuggled ${digestOf(Buffer.alloc(0))}`);
+  const bad: readonly (readonly [string, Partial<Played>])[] = [
+    [
+      'a server that reads content as a request',
+      { upstream: [{ ...good.upstream[0]!, fromServer: post + smuggled + get }] },
+    ],
+    ['a server that reads other content', { upstream: [{ ...good.upstream[0]!, fromServer: smuggled + get }] }],
+    ['a request that was not sent', { upstream: [{ toServer: content, fromServer: smuggled }] }],
+    [
+      'a message with two readings',
+      { upstream: [{ toServer: message.replace('Length:', 'Length :'), fromServer: '' }] },
+    ],
+    ['half a head', { upstream: [{ toServer: message.slice(0, -2), fromServer: '' }] }],
+    ['a request that is not counted', { exchanges: exchanges.slice(0, 1), received: post }],
+    ['a request that is counted twice', { exchanges: [...exchanges, ...exchanges] }],
+    ['content that is measured wrongly', { exchanges: [{ ...exchanges[0]!, body: '' }, exchanges[1]!] }],
+    ['one answer too many', { received: post + get + get }],
+    ['one answer too few', { received: post }],
+  ];
+
+  it('accepts a single reading', () => {
+    expect(judge(sent, good, 'append')).toEqual({ faults: [], outcome: 'served', read: 2, refusedByServer: 0 });
+  });
+
+  it.each(bad)('reports %s', (_what, change) => {
+    expect(judge(sent, { ...good, ...change }, 'append').faults).not.toEqual([]);
+  });
+
+  it('reports a forwarded field that the client has set', () => {
+    expect(judge(sent, good, 'replace').faults).not.toEqual([]);
+  });
+});
+
+interface Setting {
+  readonly dataPath: Config['dataPath'];
+  readonly forwarded: Config['forwarded'];
+}
+
+const settings: readonly Setting[] = [
+  { dataPath: 'auto', forwarded: 'append' },
+  { dataPath: 'auto', forwarded: 'replace' },
+  { dataPath: 'gateway', forwarded: 'append' },
+  { dataPath: 'gateway', forwarded: 'replace' },
+];
+
+/** Plays the whole corpus; returns the faults, and the verdict on each message. */
+async function playAll(server: RealServer, setting: Setting): Promise<{ faults: string[]; verdicts: Verdict[] }> {
+  const faults: string[] = [];
+  const verdicts: Verdict[] = [];
+  const left = [...ambiguousMessages];
+  const work = async () => {
+    const harness = await SmugglingHarness.start({ ...setting, server: server.address });
+    try {
+      for (let next = left.pop(); next !== undefined; next = left.pop()) {
+        const { name, bytes, taken } = next;
+        const sent = readTolerantly(bytes + MARKER);
+        const isHalfClosed = taken.includes('open') || (!endsByItself(sent) && !taken.includes('refused'));
+        const played = await harness.play([Buffer.from(bytes + MARKER, 'latin1')], isHalfClosed);
+        const verdict = judge(sent, played, setting.forwarded);
+        verdicts.push(verdict);
+        faults.push(...verdict.faults.map((fault) => `${name}: ${fault}`));
+        const isServersRefusal = taken.includes('served') && verdict.refusedByServer > 0;
+        if (!taken.includes(verdict.outcome) && !isServersRefusal)
+          faults.push(`${name}: ${verdict.outcome}, not ${taken.join(' or ')}`);
+      }
+    } finally {
+      harness.close();
+    }
+  };
+  await Promise.all(Array.from({ length: HARNESSES }, work));
+  return { faults, verdicts };
+}
+
+for (const { name, start, isThere } of servers) {
+  describe.runIf(isThere)(`a sidecar in front of ${name}`, () => {
+    let server: RealServer;
+    beforeAll(async () => {
+      server = await start();
+    });
+    afterAll(() => server?.stop());
+
+    for (const setting of settings) {
+      const title = `dataPath ${setting.dataPath}, forwarded ${setting.forwarded}: gives each message one reading, and the server nothing that was not sent`;
+      it(title, { timeout: LIMIT_MS }, async () => {
+        const { faults, verdicts } = await playAll(server, setting);
+        expect(faults).toEqual([]);
+        // The comparison is valid only if all outcomes occur, and the server reads much of the corpus.
+        const count = (wanted: Outcome) => verdicts.filter(({ outcome }) => outcome === wanted).length;
+        expect(count('served')).toBeGreaterThan(120);
+        expect(count('refused')).toBeGreaterThan(500);
+        expect(count('closed')).toBeGreaterThan(10);
+        expect(count('open')).toBeGreaterThan(10);
+        expect(verdicts.reduce((sum, { read }) => sum + read, 0)).toBeGreaterThan(300);
+      });
+    }
+  });
+}

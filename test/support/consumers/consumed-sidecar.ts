@@ -1,0 +1,100 @@
+/** A real sidecar with known statistics to compare its readers with: calls, objects, sessions, and a JVM with fixed numbers. */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { request } from 'undici';
+import { expect, vi } from 'vitest';
+import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
+import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+
+/** Repository root, for the configurations that are shipped. */
+export const ROOT = path.join(import.meta.dirname, '../../..');
+
+/** As in the shipped configurations. */
+export const PASSWORD = 'change-me';
+/** The address that the shipped configurations name. */
+export const SHIPPED_ADDRESS = '127.0.0.1:9280';
+
+/** The calls sent, and the numbers of the JVM's exporter (test/fixtures/jvm/http/prometheus). */
+export const SENT = {
+  ...{ rpcCalls: 6, rpcErrors: 1, testInOut: 4, slow: 1, sbaCalls: 2 },
+  ...{ values: 3, sessions: 2, heapUsed: 2_284_544, heapMax: 67_108_864, classesLoaded: 1_904 },
+  slowMs: 120,
+} as const;
+
+const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'));
+
+export interface ConsumedSidecar {
+  /** The monitoring port, e.g. `127.0.0.1:41234`. */
+  readonly monitor: string;
+  /** One more call, e.g. `rpc/E.Demo/TestInOut`. */
+  call(path: string, user?: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Readers are `collectd`, `telegraf` and `zabbix`, each with the role `metrics`. */
+export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
+  const upstream = await listening(http.createServer(answer));
+  const exporter = await listening(http.createServer((_request, response) => response.end(JVM)));
+  const folder = new Folder();
+  const users = ['collectd', 'telegraf', 'zabbix'].map((name) => userLine(name, 'metrics', PASSWORD));
+  const usersFile = folder.write('users', (await Promise.all(users)).join('\n'));
+  const jvm = `jvm:\n  source: http\n  http: { kind: prometheus, url: "http://127.0.0.1:${portOf(exporter)}/metrics" }\n`;
+  const config = folder.write('sidecar.yaml', `monitor:\n  auth:\n    usersFile: ${usersFile}\n${jvm}`);
+  const sidecar = await startSidecarProcess([
+    ...['--upstream', `http://127.0.0.1:${portOf(upstream)}/smartWeb`, '--config', config],
+    ...['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
+  ]);
+  const call = (target: string, user?: string) => callOf(sidecar, target, user);
+  for (const user of ['ann', 'bob', 'ann', 'ann']) await call('rpc/E.Demo/TestInOut', user);
+  await call('rpc/E.Demo/Slow');
+  await call('rpc/E.Demo/Fail');
+  for (let count = 0; count < SENT.sbaCalls; count += 1) await call('sba/Trend/Read');
+  for (const name of ['H.Level', 'H.Level', 'H.Temp']) await call(`object/${name}`);
+  await vi.waitFor(async () => expect(await jvmStatusOf(sidecar)).toBe(200), { timeout: 15_000, interval: 100 });
+  return {
+    monitor: sidecar.monitor,
+    call,
+    close: async () => {
+      await sidecar.stop();
+      for (const server of [upstream, exporter]) {
+        server.closeAllConnections();
+        server.close();
+      }
+      folder.remove();
+    },
+  };
+}
+
+/** The first reading of the JVM follows soon after the start. */
+async function jvmStatusOf({ monitor }: SidecarProcess): Promise<number> {
+  const headers = { authorization: basic('collectd', PASSWORD) };
+  const { statusCode, body } = await request(`http://${monitor}/smartWeb/api/rest/v0/admin/metrics/jvm`, { headers });
+  await body.dump();
+  return statusCode;
+}
+
+function answer(asked: http.IncomingMessage, response: http.ServerResponse): void {
+  const target = asked.url ?? '';
+  response.statusCode = target.includes('Fail') ? 500 : 200;
+  setTimeout(() => response.end('ok'), target.includes('Slow') ? SENT.slowMs : 0);
+}
+
+async function callOf({ listen }: SidecarProcess, target: string, user?: string): Promise<void> {
+  const headers = user === undefined ? {} : { authorization: basic(user, 'secret') };
+  const method = target.startsWith('object') ? 'GET' : 'POST';
+  const { body } = await request(`http://${listen}/smartWeb/api/rest/v0/d2/${target}`, { method, headers });
+  await body.dump();
+}
+
+async function listening(server: http.Server): Promise<http.Server> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+function portOf(server: http.Server): number {
+  return (server.address() as AddressInfo).port;
+}

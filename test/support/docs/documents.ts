@@ -1,0 +1,103 @@
+/** The documents of the project, parsed as far as tests need it. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+export const ROOT = path.resolve(import.meta.dirname, '../../..');
+
+/** Position in the form that editors open: `docs/tls.md:12`. */
+export type Place = string;
+
+export interface Piece {
+  readonly place: Place;
+  readonly text: string;
+}
+
+export interface Fence extends Piece {
+  /** The word after the three marks: `sh`, `yaml`, or nothing. */
+  readonly language: string;
+}
+
+export interface Document {
+  /** From the root: `docs/tls.md`. */
+  readonly file: string;
+  readonly text: string;
+  /** Blocks of code, without the indentation of the block. */
+  readonly fences: readonly Fence[];
+  /** Texts in single backticks, outside of blocks. */
+  readonly codes: readonly Piece[];
+  /** Targets of links and images, as written. */
+  readonly links: readonly Piece[];
+  /** Anchors that a link can name after `#`. */
+  readonly anchors: ReadonlySet<string>;
+}
+
+/** All documents for readers of the repository. The changelog is about the past, but must link to existing files and keys. */
+export function listDocuments(): readonly Document[] {
+  const top = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
+  const deeper = ['docs', 'config'].flatMap((folder) =>
+    readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => path.posix.join(folder, name)),
+  );
+  return [...top, ...deeper].sort().map(readDocument);
+}
+
+export function readDocument(file: string): Document {
+  return parseDocument(file, readFileSync(path.join(ROOT, file), 'utf8'));
+}
+
+export function parseDocument(file: string, text: string): Document {
+  const fences: Fence[] = [];
+  const prose: string[] = [];
+  let open: { mark: string; indent: number; language: string; line: number; lines: string[] } | undefined;
+  text.split('\n').forEach((line, index) => {
+    const [, indent = '', mark, language = ''] = /^( *)(`{3,})([\w-]*)\s*$/.exec(line) ?? [];
+    if (open === undefined) {
+      if (mark !== undefined) open = { mark, indent: indent.length, language, line: index + 2, lines: [] };
+      prose.push(mark === undefined ? line : '');
+      return;
+    }
+    prose.push('');
+    if (mark === open.mark && language === '') {
+      fences.push({ place: `${file}:${open.line}`, language: open.language, text: open.lines.join('\n') });
+      open = undefined;
+    } else open.lines.push(line.slice(Math.min(open.indent, line.length - line.trimStart().length)));
+  });
+  if (open !== undefined) throw new Error(`${file}:${open.line - 1}: a block of code that does not end`);
+  const find = (pattern: RegExp) => prose.flatMap((line, index) => findIn(line, pattern, `${file}:${index + 1}`));
+  return {
+    ...{ file, text, fences },
+    codes: find(/`([^`]+)`/g),
+    // Links in code do not count.
+    links: prose.flatMap((line, index) =>
+      findIn(line.replace(/`[^`]*`/g, '`'), /\]\(([^()\s]+)\)|<(https?:[^>\s]+)>/g, `${file}:${index + 1}`),
+    ),
+    anchors: toAnchors(prose),
+  };
+}
+
+function findIn(line: string, pattern: RegExp, place: Place): Piece[] {
+  return [...line.matchAll(pattern)].map((match) => ({ place, text: match[1] ?? match[2] ?? '' }));
+}
+
+/** Like GitHub's for headings: lower case, no punctuation, `-` for a space, and a number after a duplicate. */
+function toAnchors(lines: readonly string[]): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const line of lines) {
+    const [, heading] = /^#{1,6} +(.*?) *#*$/.exec(line) ?? [];
+    if (heading === undefined) continue;
+    const slug = heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, '')
+      .replaceAll(' ', '-');
+    let anchor = slug;
+    for (let number = 1; anchors.has(anchor); number += 1) anchor = `${slug}-${number}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+export function isInProject(file: string): boolean {
+  return existsSync(path.join(ROOT, file));
+}

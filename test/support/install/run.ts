@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+
+export const ROOT = path.resolve(import.meta.dirname, '../../..');
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The test's environment without variables that configure a sidecar or npm, or that make Node.js load something for a test. */
+export function plainEnv(): NodeJS.ProcessEnv {
+  const isLeftOut = (name: string) => /^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$|NODE_OPTIONS$)/.test(name);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));
+}
+
+/** Runs a program to its end. `env` is added to plainEnv(). */
+export async function run(
+  program: string,
+  args: readonly string[],
+  { cwd = ROOT, env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Ran> {
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...plainEnv(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}

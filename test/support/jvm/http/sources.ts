@@ -1,0 +1,49 @@
+/** What the tests of the sources over HTTP share: making one, and looking at what it says. */
+import { inspect } from 'node:util';
+import type { Clock } from '../../../../src/base/clock.ts';
+import { toJvmGauges, toMetricSet } from '../../../../src/jvm/gauges.ts';
+import type { Credentials } from '../../../../src/jvm/http/credentials.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
+
+/** A clock that stands until it is moved. */
+export class StillClock implements Clock {
+  #nowMs = 1_800_000_000_000;
+
+  nowNs(): number {
+    return (this.#nowMs - 1_800_000_000_000) * 1_000_000;
+  }
+
+  epochMs(): number {
+    return this.#nowMs;
+  }
+
+  advanceS(seconds: number): void {
+    this.#nowMs += seconds * 1000;
+  }
+}
+
+export function credentialsOf(username: string, password: string): () => Promise<Credentials> {
+  return async () => ({ username, password });
+}
+
+/** Gives up after two seconds, in which none of these servers needs more than a few milliseconds. */
+export function soon(): AbortSignal {
+  return AbortSignal.timeout(2_000);
+}
+
+/** The values of all gauges by their names. */
+export function gaugesOf(reading: JvmReading): Map<string, number> {
+  return new Map([...toMetricSet(toJvmGauges(reading)).gauges].map(([name, gauge]) => [name, Number(gauge.read())]));
+}
+
+/** The error of a reading that must fail. */
+export async function failureOf(reading: Promise<JvmReading> | (() => JvmReading)): Promise<JvmSourceError> {
+  try {
+    await (typeof reading === 'function' ? reading() : reading);
+  } catch (cause) {
+    if (cause instanceof JvmSourceError) return cause;
+    throw new Error(`not a JvmSourceError: ${inspect(cause)}`, { cause });
+  }
+  throw new Error('there was a reading');
+}

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import {
+  createPasswordHash,
+  type ScryptCost,
+  toPasswordHashText,
+} from '../../../../src/monitor/access/password-hash.ts';
+import { createToken, toTokenHash, toTokenHashText } from '../../../../src/monitor/access/token-hash.ts';
+
+/** The least that is taken, so that tests are quick: about 70 ms. */
+export const CHEAP: ScryptCost = { N: 16_384, r: 8, p: 1 };
+
+export async function userLine(name: string, role: string, password: string, cost = CHEAP): Promise<string> {
+  return `${name}:${role}:${toPasswordHashText(await createPasswordHash(password, cost))}`;
+}
+
+export function tokenLine(name: string, role: string): { line: string; token: string } {
+  const token = createToken();
+  return { line: `${name}:${role}:${toTokenHashText(toTokenHash(token))}`, token };
+}
+
+/** A folder that a test writes closed files into. */
+export class Folder {
+  readonly path = mkdtempSync(path.join(tmpdir(), 'd2s-access-'));
+
+  write(name: string, text: string, mode = 0o600): string {
+    const file = path.join(this.path, name);
+    rmSync(file, { force: true });
+    writeFileSync(file, text, { mode });
+    return file;
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+export function basic(name: string, password: string): string {
+  return `Basic ${Buffer.from(`${name}:${password}`, 'utf8').toString('base64')}`;
+}
+
+/** A clock that stands still until it is moved. */
+export class StillClock {
+  ns = 0;
+
+  nowNs(): number {
+    return this.ns;
+  }
+
+  epochMs(): number {
+    return this.ns / 1e6;
+  }
+
+  pass(seconds: number): void {
+    this.ns += seconds * 1e9;
+  }
+}

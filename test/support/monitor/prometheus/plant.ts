@@ -1,0 +1,106 @@
+/** A sidecar that opens nothing, and what its monitoring server sees: tests record on its statistics, and read them. */
+import { createLogger } from '../../../../src/base/logger.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { ApplicationStatistics } from '../../../../src/metrics/statistics.ts';
+import type { Timer } from '../../../../src/metrics/timer.ts';
+import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
+import type { ProcessReading } from '../../../../src/monitor/process-reading.ts';
+import { type ExpositionFormat, renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
+import { type MetricSources, toTables } from '../../../../src/sidecar/metrics.ts';
+import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
+import { NsClock } from '../../metrics/ns-clock.ts';
+import { testConfig } from '../../wire/test-config.ts';
+
+export const MS = 1e6;
+
+const READING: JvmReading = {
+  classes: { loaded: 900, unloaded: 20 },
+  heap: { init: 10, used: 20, committed: 30, max: 40 },
+  nonHeap: { init: 1, used: 2, committed: 3, max: -1 },
+  pools: new Map([
+    ['G1 Eden Space', { used: 5, committed: 6, max: -1, init: 4, usedAfterGc: 0 }],
+    ["CodeHeap 'non-nmethods'", { used: 7 }],
+  ]),
+  collectors: new Map([['G1 Young Generation', { count: 3, timeMs: 250 }]]),
+  memory: 'live',
+};
+
+export const AVAILABLE: MonitoredJvm = {
+  ...{ reads: 5, failures: 1, boundsHit: new Map([['processes', 0]]) },
+  state: {
+    ...{ kind: 'available', reading: READING, ageMs: 1_500, source: 'hsperfdata', memory: 'live' },
+    ...{ gauges: undefined as never, sinceEpochMs: 0 },
+  },
+};
+
+const PROCESS: ProcessReading = {
+  cpuSeconds: 1.25,
+  residentBytes: 80e6,
+  heapUsedBytes: 20e6,
+  heapTotalBytes: 30e6,
+  externalBytes: 4e6,
+  openFds: 25,
+  maxFds: 1024,
+  startTimeSeconds: 1_772_352_000.5,
+  loopActiveSeconds: 0.75,
+};
+
+export interface Plant {
+  readonly monitored: Omit<Monitored, 'live' | 'catchUp'>;
+  readonly sidecar: Sidecar;
+  readonly statistics: ApplicationStatistics;
+  readonly created: Timer;
+  readonly clock: NsClock;
+  text(format?: ExpositionFormat): string;
+}
+
+interface PlantOptions {
+  readonly jvm?: MonitoredJvm;
+  readonly maxNames?: number;
+  /** In place of what the sidecar has counted. */
+  readonly applications?: readonly MonitoredApplication[];
+  readonly sources?: Partial<MetricSources>;
+}
+
+export async function createPlant({
+  jvm = AVAILABLE,
+  maxNames = 2_000,
+  ...replaced
+}: PlantOptions = {}): Promise<Plant> {
+  const clock = new NsClock();
+  const config = testConfig();
+  const names = { rpc: maxNames, sba: maxNames, object: 10_000 };
+  const sidecar = await Sidecar.create(
+    { ...config, metrics: { ...config.metrics, maxNames: names } },
+    createLogger('silent'),
+    clock,
+  );
+  const [application] = sidecar.recorder.applications.values();
+  if (application === undefined) throw new Error('no application');
+  const { health, applications, sidecar: seen } = sidecar.monitored;
+  const jvmSources = {
+    jvm: jvm.state.kind === 'available' ? jvm.state.reading : undefined,
+    jvmSource: jvm.reads === undefined ? undefined : (jvm as Required<MonitoredJvm>),
+  };
+  const monitored: Plant['monitored'] = {
+    ...{ health, jvm },
+    applications: replaced.applications ?? applications,
+    sidecar: { ...seen, version: '1.2.3', readProcess: () => Promise.resolve(PROCESS) },
+    toTables: (process) =>
+      toTables({
+        ...{ ...sidecar.metricSources(process), ...jvmSources },
+        ...{ version: '1.2.3', applications: monitored.applications, ...replaced.sources },
+      }),
+  };
+  return {
+    ...{ monitored, sidecar, clock },
+    statistics: application.statistics,
+    created: application.sessions.created as Timer,
+    text: (format = 'text') => piecesOf(monitored, format).join(''),
+  };
+}
+
+/** All of it at once. */
+export function piecesOf(monitored: Pick<Monitored, 'toTables'>, format: ExpositionFormat): string[] {
+  return [...renderTables(monitored.toTables(PROCESS), format)];
+}

@@ -1,0 +1,189 @@
+/** Full tables whose reading takes time on a clock of its own: as much as was measured for the real ones, whatever the machine does. */
+import { NS_PER_US } from '../../../src/base/clock.ts';
+import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
+import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
+import type { CounterReading } from '../../../src/metrics/counter.ts';
+import { UNMARKED_SNAPSHOT } from '../../../src/metrics/meter.ts';
+import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
+import type { ObservedObjectReading } from '../../../src/metrics/object-statistics.ts';
+import type { TimerReading } from '../../../src/metrics/timer.ts';
+import type { MonitoredApplication } from '../../../src/monitor/monitored.ts';
+import { NsClock } from '../metrics/ns-clock.ts';
+
+/** What reading one of each takes, its share of sorting and writing included. */
+const COST = {
+  name: 1 * NS_PER_US,
+  timer: 15 * NS_PER_US,
+  meter: 2 * NS_PER_US,
+  counter: 1 * NS_PER_US,
+  histogram: 15 * NS_PER_US,
+  session: 5 * NS_PER_US,
+} as const;
+
+const DURATIONS = { max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99: 1, p999: 1, stddev: 0 };
+
+/** A map that takes time to look through. */
+class CostlyMap<Value> extends Map<string, Value> {
+  readonly #clock: NsClock;
+
+  constructor(entries: Iterable<readonly [string, Value]>, clock: NsClock) {
+    super(entries);
+    this.#clock = clock;
+  }
+
+  override *entries(): ReturnType<Map<string, Value>['entries']> {
+    for (const entry of super.entries()) {
+      this.#clock.ns += COST.name;
+      yield entry;
+    }
+  }
+
+  override *keys(): ReturnType<Map<string, Value>['keys']> {
+    for (const [name] of this.entries()) yield name;
+  }
+
+  override *values(): ReturnType<Map<string, Value>['values']> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  override [Symbol.iterator](): ReturnType<Map<string, Value>['entries']> {
+    return this.entries();
+  }
+}
+
+export interface Work {
+  readonly clock: NsClock;
+  readonly application: MonitoredApplication;
+}
+
+export function createWork({
+  rpcs,
+  objects,
+  sessions,
+}: {
+  readonly rpcs: number;
+  readonly objects: number;
+  readonly sessions: number;
+}): Work {
+  const clock = new NsClock();
+  const map = <Value>(count: number, toName: (i: number) => string, value: Value) =>
+    new CostlyMap(
+      Array.from({ length: count }, (_, i) => [toName((i * 7_919) % count), value] as const),
+      clock,
+    );
+  const metrics = metricsOf(clock);
+  const rpcSet: MetricSet = {
+    ...emptyMetricSet,
+    timers: map(rpcs, (i) => `rpc.E.Method${i}`, metrics.timer).set('rpc', metrics.timer),
+    meters: map(rpcs, (i) => `rpc.E.Method${i}.errors`, metrics.meter).set('rpc.errors', metrics.meter),
+  };
+  const objectSet: MetricSet = {
+    ...emptyMetricSet,
+    gauges: new Map([['object.monitored', { type: 'integer', read: () => 0 }]]),
+    counters: map(objects, (i) => `object.H.Object${i}.subscriptions`, metrics.counter).set(
+      'object.subscriptions',
+      metrics.counter,
+    ),
+    meters: map(objects, (i) => `object.H.Object${i}.newValues`, metrics.meter).set('object.newValues', metrics.meter),
+  };
+  const sbaSet: MetricSet = {
+    ...emptyMetricSet,
+    timers: new Map([['sba', metrics.timer]]),
+    meters: new Map([['sba.errors', metrics.meter]]),
+  };
+  const sessionSet: MetricSet = {
+    ...emptyMetricSet,
+    gauges: new Map([['sessions.active', { type: 'integer', read: () => sessions }]]),
+    timers: new Map([['sessions.created', metrics.timer]]),
+  };
+  const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0 };
+  const application: MonitoredApplication = {
+    name: 'smartWeb',
+    statistics: {
+      rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, metrics.counts) },
+      sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },
+      object: {
+        ...calls,
+        monitored: 0,
+        metrics: () => objectSet,
+        objects: map(objects, (i) => `H.Object${i}`, metrics.object),
+      },
+    },
+    sessions: {
+      created: metrics.timer,
+      countsByType: () => ({ REST: sessions, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
+      find: () => undefined,
+      metrics: () => sessionSet,
+      entries: () => entriesOf(sessions, clock),
+    },
+  };
+  return { clock, application };
+}
+
+interface Metrics {
+  readonly timer: TimerReading;
+  readonly meter: MetricSet['meters'] extends ReadonlyMap<string, infer Meter> ? Meter : never;
+  readonly counter: CounterReading;
+  readonly counts: CallCountsReading;
+  readonly object: ObservedObjectReading;
+}
+
+function metricsOf(clock: NsClock): Metrics {
+  const spend = <Value>(ns: number, value: Value): Value => {
+    clock.ns += ns;
+    return value;
+  };
+  const timer = {
+    count: 1,
+    snapshot: () => spend(COST.timer, { count: 1, ...DURATIONS, rates: UNMARKED_SNAPSHOT }),
+  };
+  const counter = {
+    get count() {
+      return spend(COST.counter, 1);
+    },
+  };
+  const meter = {
+    get count() {
+      return spend(COST.counter, 1);
+    },
+    snapshot: () => spend(COST.meter, UNMARKED_SNAPSHOT),
+  };
+  const durations = { bounds: [1], sumSeconds: 1, cumulative: () => spend(COST.histogram, [1, 1]) };
+  return {
+    ...{ timer, counter, meter },
+    counts: { ok: 1, clientErrors: 0, errors: 0, durations },
+    object: { subscriptions: counter, newValues: meter },
+  };
+}
+
+function* entriesOf(count: number, clock: NsClock): Generator<SessionEntry> {
+  for (let i = 0; i < count; i += 1) {
+    clock.ns += COST.session;
+    yield {
+      id: `session ${i}`,
+      createTime: '2026-03-01T08:00:00.000Z',
+      userName: 'ann',
+      connectionType: 'REST',
+      lastActivityTime: '2026-03-01T08:00:00.000Z',
+      remoteAddress: '10.0.0.7',
+      requests: i,
+    };
+  }
+}
+
+/** The most that the clock went on between two turns of the event loop while `act` was under way. */
+export async function longestTurn(clock: NsClock, act: () => Promise<void>): Promise<number> {
+  let beganNs = clock.ns;
+  let longestNs = 0;
+  let isOver = false;
+  const mark = (): void => {
+    longestNs = Math.max(longestNs, clock.ns - beganNs);
+    beganNs = clock.ns;
+    if (!isOver) setImmediate(mark);
+  };
+  mark();
+  await act();
+  mark();
+  isOver = true;
+  return longestNs;
+}

@@ -1,0 +1,67 @@
+/** Sample answers of the port, for tests of the page. */
+import type { HistoryPoint, Live, LiveApplication } from '../../../src/page/live-data.ts';
+
+export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
+const STEP_S = 5;
+const NONE = { sinceStart: 0, inMinute: 0 };
+
+export function live(differences: Partial<Live> = {}): Live {
+  return {
+    version: '1.2.3',
+    now: new Date(NOW_MS).toISOString(),
+    startTime: new Date(NOW_MS - 3_600_000).toISOString(),
+    role: 'sessions',
+    state: 'serving',
+    stopLeftSeconds: null,
+    upstream: { state: 'reachable', since: new Date(NOW_MS - 3_600_000).toISOString(), reason: null },
+    jvm: { state: 'none', source: null, since: null, reason: null, heapMax: null },
+    limits: [],
+    failures: [],
+    connections: { open: 1, refused: NONE },
+    gatewayShare: 0,
+    observerErrors: NONE,
+    outside: { ...NONE, segments: [], other: 0 },
+    windowSeconds: 300,
+    seq: 0,
+    applications: [application()],
+    marks: [],
+    ...differences,
+  };
+}
+
+export function application(
+  points: readonly HistoryPoint[] = [],
+  differences: Partial<LiveApplication> = {},
+): LiveApplication {
+  return {
+    name: 'smartWeb',
+    sessions: { REST: 2, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 2 },
+    holds: { now: 0 },
+    worstCall: null,
+    history: { stepSeconds: STEP_S, points },
+    ...differences,
+  };
+}
+
+export function point(seq: number, differences: Partial<HistoryPoint> = {}): HistoryPoint {
+  return {
+    seq,
+    t: NOW_MS / 1_000 + seq * STEP_S,
+    seconds: STEP_S,
+    rpc: [0, 0, null, null, null],
+    sba: [0, 0, null, null, null],
+    values: 0,
+    aborted: 0,
+    unanswered: 0,
+    sessions: 2,
+    holds: 0,
+    heapUsed: null,
+    heapAfterGc: null,
+    gcPauseMs: null,
+    ...differences,
+  };
+}
+
+export function points(count: number, differences: (at: number) => Partial<HistoryPoint>): readonly HistoryPoint[] {
+  return Array.from({ length: count }, (_, at) => point(at, differences(at)));
+}

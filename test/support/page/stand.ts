@@ -1,0 +1,129 @@
+/** The built sidecar with an upstream and a JVM that can be stopped and restarted. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Pool } from 'undici';
+import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+import { createJvm, createUpstream, type RestartableServer } from './upstream.ts';
+
+export const APPLICATION = 'smartWeb';
+
+export interface HarnessOptions {
+  /** More of the configuration, besides addresses. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** Port of another upstream than this harness's. */
+  readonly upstreamPort?: number;
+  /** Environment of the sidecar. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether the monitoring port has TLS, by the configuration. Default false. */
+  readonly isSecure?: boolean;
+  /** Whether the JVM is read. Default false. */
+  readonly hasJvm?: boolean;
+}
+
+export interface Call {
+  readonly path: string;
+  readonly user: string;
+  readonly method?: 'GET' | 'POST';
+  /** Default: the harness's. */
+  readonly application?: string;
+}
+
+export class Harness {
+  readonly upstream: RestartableServer = createUpstream();
+  readonly jvm: RestartableServer = createJvm();
+  readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-page-'));
+  readonly #options: HarnessOptions;
+  #sidecar: SidecarProcess | undefined;
+  #clients: Pool | undefined;
+  /** After the first start: the same again. */
+  #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
+
+  static async start(options: HarnessOptions = {}): Promise<Harness> {
+    const harness = new Harness(options);
+    await harness.upstream.start();
+    if (options.hasJvm === true) await harness.jvm.start();
+    await harness.startSidecar();
+    return harness;
+  }
+
+  private constructor(options: HarnessOptions) {
+    this.#options = options;
+  }
+
+  /** The application's address for clients. */
+  get clientUrl(): string {
+    return `http://${this.#addresses.listen}/${APPLICATION}`;
+  }
+
+  get url(): string {
+    return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
+  }
+
+  /** On its previous ports, if it ran before. */
+  async startSidecar(): Promise<void> {
+    const jvm =
+      this.#options.hasJvm === true
+        ? {
+            source: 'http',
+            interval: '1s',
+            staleAfter: '2s',
+            http: { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` },
+          }
+        : { source: 'none' };
+    const file = path.join(this.#folder, 'sidecar.json');
+    writeFileSync(file, JSON.stringify({ jvm, ...this.#options.config }));
+    const { listen, monitor } = this.#addresses;
+    const upstream = `http://127.0.0.1:${this.#options.upstreamPort ?? this.upstream.port}/${APPLICATION}`;
+    this.#sidecar = await startSidecarProcess(
+      ['--config', file, '--upstream', upstream, '--listen', listen, '--monitor', monitor],
+      this.#options.env,
+    );
+    this.#addresses = { listen: this.#sidecar.listen, monitor: this.#sidecar.monitor };
+    this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
+  }
+
+  /** Sends SIGTERM, and does not wait. */
+  askToStop(): void {
+    if (this.#sidecar !== undefined) process.kill(this.#sidecar.pid, 'SIGTERM');
+  }
+
+  async stopSidecar(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
+    await this.#clients?.destroy();
+    await this.#sidecar?.stop(signal);
+  }
+
+  /** Returns the status. */
+  async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
+    const clients = this.#clients;
+    if (clients === undefined) throw new Error('the harness has not been started');
+    const authorization = `Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
+    const { statusCode, body } = await clients.request({
+      path: `/${application}/api/rest/v0/d2/${below}`,
+      method,
+      headers: { authorization, ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) },
+      ...(method === 'POST' ? { body: '[]' } : {}),
+    });
+    await body.dump();
+    return statusCode;
+  }
+
+  /** `each` for 0 to `count`, many at a time, in order of their start. */
+  async callMany(count: number, each: (index: number) => Call): Promise<void> {
+    let next = 0;
+    const work = async () => {
+      while (next < count) {
+        next += 1;
+        await this.call(each(next - 1));
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, work));
+  }
+
+  async stop(): Promise<void> {
+    await this.stopSidecar();
+    await this.upstream.stop();
+    await this.jvm.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

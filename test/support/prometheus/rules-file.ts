@@ -1,0 +1,43 @@
+/** `config/prometheus/rules.yml` as data, and promtool run on it. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+export const RULES_PATH = fileURLToPath(new URL('../../../config/prometheus/rules.yml', import.meta.url));
+
+export interface Rule {
+  readonly record?: string;
+  readonly alert?: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface RuleGroup {
+  readonly name: string;
+  readonly interval?: string;
+  readonly rules: readonly Rule[];
+}
+
+export function readRuleGroups(): readonly RuleGroup[] {
+  return (parse(readFileSync(RULES_PATH, 'utf8')) as { groups: RuleGroup[] }).groups;
+}
+
+export function readRules(): readonly Rule[] {
+  return readRuleGroups().flatMap(({ rules }) => rules);
+}
+
+/** A rule that is an alert. */
+export type Alert = Rule & { readonly alert: string };
+
+export function readAlerts(): readonly Alert[] {
+  return readRules().flatMap((rule) => (rule.alert === undefined ? [] : [{ ...rule, alert: rule.alert }]));
+}
+
+/** Exit code and output of e.g. `promtool check rules FILE`. */
+export function promtool(...args: readonly string[]): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
+  return { status, output: `${stdout}${stderr}` };
+}

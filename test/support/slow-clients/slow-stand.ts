@@ -1,0 +1,100 @@
+/** A real sidecar with slow clients, other users and an upstream, each in a process of its own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { exitOf, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+
+const USERS = fileURLToPath(new URL('../../programs/slow-clients/users.mjs', import.meta.url));
+const UPSTREAM = fileURLToPath(new URL('../../programs/slow-clients/upstream.mjs', import.meta.url));
+
+/** What the other users saw. */
+export interface Served {
+  readonly latenciesUs: readonly number[];
+  /** Reasons of calls that were not answered with 200. */
+  readonly failures: readonly string[];
+  /** Number of users with an answer. */
+  readonly users: number;
+}
+
+export interface SlowClientHarnessOptions {
+  /** e.g. `{ D2_SIDECAR_TIMEOUTS_HEAD: '2s' }`. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Size of the answers to slow readers. */
+  readonly largeBytes: number;
+  readonly users: number;
+  /** Between two calls of one user. */
+  readonly pauseMs: number;
+}
+
+export class SlowClientHarness {
+  readonly sidecar: SidecarProcess;
+  readonly port: number;
+  readonly #upstream: ChildProcess;
+  readonly #users: ChildProcess;
+
+  private constructor(sidecar: SidecarProcess, upstream: ChildProcess, users: ChildProcess) {
+    this.sidecar = sidecar;
+    this.port = portOf(sidecar.listen);
+    this.#upstream = upstream;
+    this.#users = users;
+  }
+
+  static async start({ env = {}, largeBytes, users, pauseMs }: SlowClientHarnessOptions): Promise<SlowClientHarness> {
+    const upstream = fork(UPSTREAM, [String(largeBytes)]);
+    const [port] = (await once(upstream, 'message')) as [number];
+    const args = [
+      '--upstream',
+      `http://127.0.0.1:${port}/smartWeb`,
+      '--listen',
+      '127.0.0.1:0',
+      '--monitor',
+      '127.0.0.1:0',
+    ];
+    const sidecar = await startSidecarProcess(args, env).catch((cause: unknown) => {
+      upstream.kill();
+      throw cause;
+    });
+    const url = `http://${sidecar.listen}/smartWeb/api/rest/v0/d2/rpc/E.Other/Call`;
+    return new SlowClientHarness(sidecar, upstream, fork(USERS, [url, String(users), String(pauseMs)]));
+  }
+
+  /** The processes of sidecar, upstream and users, without the attacker. */
+  get pids(): readonly number[] {
+    return [this.#upstream.pid, this.sidecar.pid, this.#users.pid].filter((pid) => pid !== undefined);
+  }
+
+  /** Lets the other users call during `during`. */
+  async served(during: () => Promise<unknown>): Promise<Served> {
+    this.#users.send('start');
+    try {
+      await during();
+    } finally {
+      this.#users.send('stop');
+    }
+    const [served] = (await once(this.#users, 'message')) as [Served];
+    return served;
+  }
+
+  /** A sample of /metrics by its written name, e.g. `d2_sidecar_connections`. */
+  async sample(name: string): Promise<number> {
+    const text = await (await fetch(`http://${this.sidecar.monitor}/metrics`)).text();
+    const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+    return Number(line?.slice(name.length + 1));
+  }
+
+  hits(limit: string): Promise<number> {
+    return this.sample(`d2_sidecar_limit_hits_total{limit="${limit}"}`);
+  }
+
+  async close(): Promise<void> {
+    for (const child of [this.#users, this.#upstream]) {
+      child.kill();
+      await exitOf(child);
+    }
+    await this.sidecar.stop();
+  }
+}
+
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1));
+}

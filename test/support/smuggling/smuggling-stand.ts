@@ -1,0 +1,142 @@
+import net from 'node:net';
+import type { Config } from '../../../src/config/config.ts';
+import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
+import { ObservedPlane } from '../wire/observed-plane.ts';
+import { turns } from '../wire/split-writer.ts';
+import { Tap, type TappedConnection } from './tap.ts';
+
+/** A client without a complete answer by then closes its sending side. */
+const PATIENCE_MS = 1_500;
+/** Then it leaves after this time. */
+const LIMIT_MS = 6_000;
+
+/** The sidecar's record of one request. */
+export interface CountedExchange {
+  readonly method: string;
+  readonly target: string;
+  /** The request's body as measured; latin1. */
+  body: string;
+  status: number;
+  ending: Ending['kind'] | 'none';
+}
+
+/** One client connection and its result. */
+export interface Played {
+  /** What the client received; latin1. */
+  readonly received: string;
+  readonly exchanges: readonly CountedExchange[];
+  readonly upstream: readonly TappedConnection[];
+  /** The sidecar did not close a connection that its client had half-closed. */
+  readonly isHung: boolean;
+  /** The sidecar closed before the client had closed its sending side. */
+  readonly isEndedFirst: boolean;
+}
+
+export interface HarnessOptions {
+  readonly dataPath: Config['dataPath'];
+  readonly forwarded: Config['forwarded'];
+  readonly server: net.NetConnectOpts;
+}
+
+/** A sidecar with one client at a time and a real server behind a tap, so that bytes can be attributed with certainty. */
+export class SmugglingHarness {
+  readonly #tap: Tap;
+  readonly #plane: ObservedPlane;
+  readonly #observer: Counting;
+
+  private constructor(tap: Tap, plane: ObservedPlane, observer: Counting) {
+    this.#tap = tap;
+    this.#plane = plane;
+    this.#observer = observer;
+  }
+
+  static async start({ dataPath, forwarded, server }: HarnessOptions): Promise<SmugglingHarness> {
+    const tap = await Tap.listen(server);
+    const observer = new Counting();
+    const plane = await ObservedPlane.start({ dataPath, forwarded, upstreamPort: tap.port }, observer);
+    return new SmugglingHarness(tap, plane, observer);
+  }
+
+  /** Sends `pieces` on a new connection, optionally half-closes after them, and waits until everything has ended. */
+  async play(pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> {
+    const conversed = await converse(this.#plane.port, pieces, isHalfClosed);
+    await this.#plane.allClosed();
+    return { ...conversed, exchanges: this.#observer.takeAll(), upstream: await this.#tap.takeAll() };
+  }
+
+  close(): void {
+    this.#plane.close();
+    this.#tap.close();
+  }
+}
+
+function converse(
+  port: number,
+  pieces: readonly Buffer[],
+  isHalfClosed: boolean,
+): Promise<Pick<Played, 'received' | 'isHung' | 'isEndedFirst'>> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    let received = '';
+    let isHung = false;
+    let isEndedFirst = false;
+    const patience = setTimeout(() => socket.end(), PATIENCE_MS);
+    const limit = setTimeout(() => {
+      isHung = true;
+      socket.destroy();
+    }, LIMIT_MS);
+    socket.on('data', (bytes: Buffer) => {
+      received += bytes.toString('latin1');
+    });
+    socket.on('error', () => {
+      isEndedFirst = !socket.writableEnded;
+    });
+    socket.on('end', () => {
+      isEndedFirst = !socket.writableEnded;
+      socket.destroy();
+    });
+    socket.on('close', () => {
+      clearTimeout(patience);
+      clearTimeout(limit);
+      resolve({ received, isHung, isEndedFirst });
+    });
+    socket.on('connect', async () => {
+      for (const [index, piece] of pieces.entries()) {
+        if (index > 0) await turns(2);
+        socket.write(piece);
+      }
+      if (isHalfClosed) socket.end();
+    });
+  });
+}
+
+class Counting implements ExchangeObserver {
+  #counted: CountedExchange[] = [];
+  readonly #running = new Map<Exchange, CountedExchange>();
+
+  takeAll(): readonly CountedExchange[] {
+    const taken = this.#counted;
+    this.#counted = [];
+    return taken;
+  }
+
+  onBegin(exchange: Exchange): void {
+    const { method, target } = exchange.request;
+    const counted: CountedExchange = { method, target, body: '', status: 0, ending: 'none' };
+    this.#counted.push(counted);
+    this.#running.set(exchange, counted);
+    exchange.requestObserver = {
+      onBytes: (bytes) => {
+        counted.body += bytes.toString('latin1');
+      },
+      onEnd: () => undefined,
+    };
+  }
+
+  onEnd(exchange: Exchange, ending: Ending): void {
+    const counted = this.#running.get(exchange) as CountedExchange;
+    this.#running.delete(exchange);
+    counted.status = exchange.status;
+    counted.ending = ending.kind;
+  }
+}

@@ -1,0 +1,51 @@
+/** A sidecar's memory that ends and is taken up by another process, whose monotonic clock began elsewhere. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
+import type { StateKeeper } from '../../../src/state/state-keeper.ts';
+import { takeUp } from '../../../src/state/take-up.ts';
+import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { ManualClock } from '../measure/record/manual-clock.ts';
+
+export interface Life {
+  readonly traffic: CometTraffic;
+  readonly keeper: StateKeeper;
+  /** What was logged, e.g. `['warn', { reason: 'torn' }, 'the state file is refused']`. */
+  readonly log: readonly LogCall[];
+}
+
+export type LogCall = readonly [level: string, details: Readonly<Record<string, unknown>>, message: string];
+
+export class StateFolder {
+  readonly path = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-state-'));
+  readonly file = path.join(this.path, 'state');
+  #lives = 0;
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+
+  /** A start at `epochMs` with what the file holds. */
+  async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file): Promise<Life> {
+    this.#lives += 1;
+    const clock = new ManualClock(epochMs, 7_000_000 * this.#lives);
+    const log: LogCall[] = [];
+    const keep = (level: string) => (details: unknown, message?: string) =>
+      void log.push([level, details as Record<string, unknown>, message ?? '']);
+    const logger = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
+    const { made, keeper } = await takeUp(
+      () => new CometTraffic(change, undefined, clock),
+      ({ recorder }) => recorder.destroy(),
+      { file, intervalMs: 10_000, sidecarVersion: '1.2.3', clock, logger: logger as never },
+    );
+    return { traffic: made, keeper, log };
+  }
+
+  /** Saves, and starts anew `afterMs` later. */
+  async restart({ traffic, keeper }: Life, afterMs = 0, change: Partial<RecorderConfig> = {}): Promise<Life> {
+    await keeper.save();
+    if (keeper.failures > 0) throw new Error('not saved');
+    return this.start(traffic.clock.epochMs() + afterMs, change);
+  }
+}

@@ -1,0 +1,40 @@
+import { createLogger } from '../../../src/base/logger.ts';
+import type { Config, ListenerTls, UpstreamTls } from '../../../src/config/config.ts';
+import { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import { testConfig } from './test-config.ts';
+
+export interface SidecarOptions {
+  readonly dataPath: Config['dataPath'];
+  readonly upstreamPort: number;
+  /** Default `append`. */
+  readonly forwarded?: Config['forwarded'];
+  readonly listenTls?: ListenerTls | undefined;
+  readonly upstreamTls?: UpstreamTls | undefined;
+}
+
+/** A sidecar in this process, before an upstream on the loopback; `close` waits for the end of it. */
+export interface RunningSidecar {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function startSidecar(options: SidecarOptions): Promise<RunningSidecar> {
+  const base = testConfig();
+  const config = testConfig({
+    listen: { ...base.listen, tls: options.listenTls },
+    dataPath: options.dataPath,
+    forwarded: options.forwarded ?? 'append',
+    upstream: {
+      ...base.upstream,
+      port: options.upstreamPort,
+      origin: `http://127.0.0.1:${options.upstreamPort}`,
+      tls: options.upstreamTls,
+    },
+  });
+  const sidecar = await Sidecar.create(config, createLogger('silent'));
+  const { listen } = await sidecar.start();
+  return {
+    port: Number(/:(\d+)\D*$/.exec(listen)?.[1]),
+    close: () => sidecar.stop(),
+  };
+}

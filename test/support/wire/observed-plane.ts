@@ -1,0 +1,102 @@
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import type { Logger } from '../../../src/base/logger.ts';
+import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
+import { RequestMemory } from '../../../src/limits/request-memory.ts';
+import { StalledWrites } from '../../../src/limits/stalled-writes.ts';
+import type { ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
+import { ExchangeReporter } from '../../../src/proxy/exchange/exchange-reporter.ts';
+import { Gateway } from '../../../src/proxy/gateway/gateway.ts';
+import { Dispatcher } from '../../../src/proxy/listener/dispatcher.ts';
+import { SilenceWatch } from '../../../src/proxy/relay/silence-watch.ts';
+import { WriteBatch } from '../../../src/proxy/relay/write-batch.ts';
+import { ReadBuffers } from '../../../src/proxy/upstream/read-buffer.ts';
+import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import type { SidecarOptions } from './data-paths.ts';
+import { turns } from './split-writer.ts';
+
+const HEAD_BYTES = 65_536;
+const HOUR_MS = 3_600_000;
+
+/** Both data paths without what measures: an observer of the test's own in its place. */
+export class ObservedPlane {
+  readonly reporter: ExchangeReporter;
+  /** What was logged as an error, without the message. */
+  readonly errorsLogged: unknown[] = [];
+  readonly #dispatcher: Dispatcher;
+  #port = 0;
+
+  private constructor(options: SidecarOptions, observer: ExchangeObserver, clock: Clock) {
+    const { dataPath, upstreamPort: port, forwarded = 'append' } = options;
+    const logger: Logger = {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: () => undefined,
+      error: (details: unknown) => {
+        this.errorsLogged.push(details);
+      },
+    };
+    this.reporter = new ExchangeReporter(clock, observer, logger);
+    const limits = {
+      forwarded,
+      headBytes: HEAD_BYTES,
+      maxFields: 1_000,
+      headTimeoutMs: 10_000,
+      idleTimeoutMs: HOUR_MS,
+      halfClosedTimeoutMs: 10_000,
+      responseTimeoutMs: 0,
+    };
+    const host = '127.0.0.1';
+    const upstream = new Upstream({ host, port, connectTimeoutMs: 5_000 }, systemClock);
+    const memory = new RequestMemory(new MemoryBudget());
+    const stalled = new StalledWrites(memory.budget, systemClock);
+    const gateway = new Gateway(
+      { ...limits, memory, stalled, upstreamHost: host, upstreamPort: port, connectTimeoutMs: 5_000 },
+      this.reporter,
+      systemClock,
+      logger,
+    );
+    const services = {
+      options: limits,
+      upstream,
+      reporter: this.reporter,
+      writes: new WriteBatch(),
+      silence: new SilenceWatch(),
+      buffers: new ReadBuffers(),
+      memory,
+      stalled,
+    };
+    this.#dispatcher = new Dispatcher(
+      { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },
+      services,
+      gateway,
+      systemClock,
+      logger,
+    );
+  }
+
+  /** `clock`: what exchanges are measured by. */
+  static async start(
+    options: SidecarOptions,
+    observer: ExchangeObserver,
+    clock: Clock = systemClock,
+  ): Promise<ObservedPlane> {
+    const plane = new ObservedPlane(options, observer, clock);
+    plane.#port = (await plane.#dispatcher.listen({ host: '127.0.0.1', port: 0 })).port;
+    return plane;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Until no connection is left: every exchange has ended then, and every tunnel. */
+  async allClosed(): Promise<void> {
+    while (this.#dispatcher.openConnections > 0) await turns(1);
+    // Of a tunnel, the upstream's end may close a moment later.
+    await turns(3);
+  }
+
+  close(): void {
+    this.#dispatcher.destroy();
+  }
+}

@@ -1,0 +1,150 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { openTrusted, readRegularFile, toFileReason, UntrustedFileError } from '../../../src/base/trusted-file.ts';
+import { giveToOther } from '../../support/other-user.ts';
+
+const MAX_BYTES = 200_000;
+
+let folder = '';
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'd2s-trusted-')));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const at = (...names: string[]) => path.join(folder, ...names);
+
+async function read(file: string): Promise<string> {
+  return await readRegularFile(file, MAX_BYTES).then(
+    (bytes) => bytes.toString('utf8'),
+    (error: unknown) => `refused: ${toFileReason(error)}`,
+  );
+}
+
+describe('a regular file', () => {
+  it.each([0, 1, 65_536, 65_537, MAX_BYTES])('of %d bytes is read as a whole', async (bytes) => {
+    writeFileSync(at('file'), Buffer.alloc(bytes, 'x'));
+    expect((await readRegularFile(at('file'), MAX_BYTES)).length).toBe(bytes);
+  });
+
+  it('is refused one byte above the limit', async () => {
+    writeFileSync(at('file'), Buffer.alloc(MAX_BYTES + 1));
+    expect(await read(at('file'))).toBe(`refused: it is larger than ${MAX_BYTES} bytes`);
+  });
+
+  it('is found by a relative path, with dots in it', async () => {
+    mkdirSync(at('sub'));
+    writeFileSync(at('file'), 'text');
+    expect(await read(`${path.relative(process.cwd(), at('sub'))}/.././/file`)).toBe('text');
+  });
+
+  it('that is absent, or below a file, is reported by the system’s code', async () => {
+    writeFileSync(at('file'), '');
+    expect(await read(at('none'))).toBe('refused: ENOENT');
+    expect(await read(at('none', 'below'))).toBe('refused: ENOENT');
+    expect(await read(at('file', 'below'))).toBe('refused: ENOTDIR');
+  });
+});
+
+describe('a file that is not regular', () => {
+  it('is refused at once with its kind: a FIFO, a folder, a device', async () => {
+    execFileSync('mkfifo', [at('fifo')]);
+    expect(await read(at('fifo'))).toBe('refused: it is a FIFO, expected a regular file');
+    expect(await read(folder)).toBe('refused: it is a folder, expected a regular file');
+    expect(await read('/dev/zero')).toBe('refused: it is a device, expected a regular file');
+  });
+
+  it('is refused also if it is a FIFO whose writer is silent, or a socket', async () => {
+    execFileSync('mkfifo', [at('fifo')]);
+    const both = await openTrusted(at('fifo'), constants.O_RDWR);
+    expect(await read(at('fifo'))).toBe('refused: it is a FIFO, expected a regular file');
+    await both.handle.close();
+    const server = net.createServer().listen(at('socket'));
+    await new Promise((resolve) => server.once('listening', resolve));
+    expect(await read(at('socket'))).toBe('refused: ENXIO');
+    server.close();
+  });
+});
+
+describe('a symbolic link', () => {
+  beforeEach(() => {
+    mkdirSync(at('real'));
+    writeFileSync(at('real', 'file'), 'text');
+  });
+
+  it('of another user is not followed, as the file, on the way to it, or behind a link of ours', async () => {
+    symlinkSync(at('real', 'file'), at('link'));
+    symlinkSync('real', at('way'));
+    symlinkSync('link', at('second'));
+    for (const name of ['link', 'way']) giveToOther(at(name));
+    for (const [file, link] of [
+      [at('link'), 'link'],
+      [at('way', 'file'), 'way'],
+    ] as const) {
+      const expected = new RegExp(`^refused: ${at(link)} is a symbolic link of uid \\d+, expected one of root`);
+      expect(await read(file)).toMatch(expected);
+    }
+    expect(await read(at('second'))).toContain('is a symbolic link of uid');
+    expect(await read(at('real', 'file'))).toBe('text');
+  });
+
+  it('of our own is followed, relative or absolute, chained, and up', async () => {
+    symlinkSync(at('real'), at('absolute'));
+    symlinkSync('absolute/../real/file', at('chain'));
+    symlinkSync('../real/./file', at('real', 'up'));
+    for (const file of [at('absolute', 'file'), at('chain'), at('real', 'up')]) expect(await read(file)).toBe('text');
+  });
+
+  it('of a Kubernetes secret is followed, in a folder that all may write', async () => {
+    mkdirSync(at('mount', '..2026_03_01'), { recursive: true });
+    chmodSync(at('mount'), 0o1777);
+    writeFileSync(at('mount', '..2026_03_01', 'sidecar.yaml'), 'first');
+    symlinkSync('..2026_03_01', at('mount', '..data'));
+    symlinkSync('..data/sidecar.yaml', at('mount', 'sidecar.yaml'));
+    expect(await read(at('mount', 'sidecar.yaml'))).toBe('first');
+  });
+
+  it('to itself fails with the system’s code', async () => {
+    symlinkSync('loop', at('loop'));
+    expect(await read(at('loop'))).toBe('refused: ELOOP');
+  });
+
+  it('to a missing file creates that file', async () => {
+    symlinkSync('real/new', at('link'));
+    const { handle, realPath } = await openTrusted(at('link'), constants.O_WRONLY | constants.O_CREAT, 0o600);
+    await handle.close();
+    expect(realPath).toBe(at('real', 'new'));
+    expect(await read(at('real', 'new'))).toBe('');
+  });
+});
+
+it.runIf(process.platform === 'linux')('the path of a descriptor of this process is opened as it is', async () => {
+  writeFileSync(at('file'), 'text');
+  const { handle } = await openTrusted(at('file'), constants.O_RDONLY);
+  const again = await openTrusted(`/dev/fd/${handle.fd}`, constants.O_RDONLY);
+  expect(again.isDescriptor).toBe(true);
+  expect(await again.handle.readFile('utf8')).toBe('text');
+  await again.handle.close();
+  await handle.close();
+});
+
+it('reports our errors by message, the system’s by code, and nothing else', () => {
+  expect(toFileReason(new UntrustedFileError('it is a FIFO'))).toBe('it is a FIFO');
+  expect(toFileReason(Object.assign(new Error('s3cr3t'), { code: 'EACCES' }))).toBe('EACCES');
+  expect(toFileReason(new Error('s3cr3t'))).toBe('unknown reason');
+});

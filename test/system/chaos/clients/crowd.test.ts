@@ -1,0 +1,104 @@
+/** Clients and upstream without a sidecar between them: their records must agree, and every planted lie must be noticed. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Book } from '../../../chaos/accounts/book.ts';
+import { Differences } from '../../../chaos/accounts/differences.ts';
+import { LedgerReader, type Seen } from '../../../chaos/accounts/ledger-reader.ts';
+import { Windows } from '../../../chaos/accounts/windows.ts';
+import { Crowd } from '../../../chaos/clients/crowd.ts';
+import { randomOf } from '../../../chaos/truth/pattern.ts';
+import { FileLedger } from '../../../chaos/upstream/ledger.ts';
+import { LIE_KINDS, type LieKind, Lies } from '../../../chaos/upstream/lies.ts';
+import { ScriptedUpstream } from '../../../chaos/upstream/scripted-upstream.ts';
+
+const SEED = 11;
+const CALLS = 500;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'chaos-crowd-'));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Lets a crowd call an upstream with this lie; returns the violations. */
+async function talk(
+  mode: 'calm' | 'chaos',
+  lie: LieKind | undefined,
+): Promise<{ readonly sorts: string[]; readonly book: Book }> {
+  const ledgerPath = path.join(folder, 'ledger');
+  const parts = { seed: SEED, ledger: new FileLedger(ledgerPath), lies: new Lies(lie, 2), isDirect: true };
+  const upstream = new ScriptedUpstream(parts);
+  const differences = new Differences();
+  const windows = new Windows();
+  const book = new Book(SEED, differences, windows);
+  let begun = 0;
+  let onEnough: (() => void) | undefined;
+  const isEnough = new Promise<void>((resolve) => {
+    onEnough = resolve;
+  });
+  const crowd = new Crowd({
+    seed: SEED,
+    port: await upstream.listen(0),
+    size: { calls: 40, polls: 20, sockets: 10 },
+    random: randomOf(SEED, 'pace'),
+    lifeOf: () => 1,
+    onSent: (id) => {
+      book.sent(id);
+      begun += 1;
+      if (begun === CALLS) onEnough?.();
+    },
+    onEntry: (entry) => book.over(entry),
+    onConnected: () => undefined,
+    onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} behind ${id}`),
+  });
+  // Without a sidecar, no one answers for an upstream that breaks off, or hides that it has closed.
+  if (mode === 'chaos') windows.open('no sidecar', 0);
+  crowd.begin(mode);
+  await isEnough;
+  await crowd.stop();
+  upstream.close();
+  const seen = new Map<string, Seen>();
+  new LedgerReader(ledgerPath).readInto(seen);
+  book.settle(seen);
+  return { sorts: [...differences.counts.keys()], book };
+}
+
+it('the crowd and its upstream agree on every call in calm', async () => {
+  const { sorts, book } = await talk('calm', undefined);
+  expect(sorts).toEqual([]);
+  expect(book.total('answered')).toBeGreaterThanOrEqual(CALLS);
+  expect(book.messages.echoed).toBe(book.messages.sent);
+});
+
+it('the crowd and its upstream agree on bytes and counts during faults', async () => {
+  const { sorts, book } = await talk('chaos', undefined);
+  // Without a sidecar the second of two answers reaches the client.
+  expect(sorts.filter((sort) => sort !== 'wrong bytes')).toEqual([]);
+  expect(book.total('aborted')).toBeGreaterThan(10);
+  expect(book.total('failed')).toBeGreaterThan(10);
+});
+
+const NOTICED: Readonly<Record<LieKind, string>> = {
+  'answer-byte': 'wrong bytes',
+  'answer-head': 'wrong bytes',
+  'answer-short': 'cut answers',
+  'answer-of-another': 'wrong bytes',
+  'poll-byte': 'wrong bytes',
+  'echo-byte': 'wrong bytes',
+  'echo-twice': 'wrong bytes',
+  'request-byte': 'wrong bytes',
+  'message-byte': 'wrong bytes',
+  lost: 'lost calls',
+  doubled: 'doubled calls',
+};
+
+it.each(LIE_KINDS)('the accounts report a single planted lie: %s', async (lie) => {
+  const { sorts } = await talk('calm', lie);
+  expect(sorts).toContain(NOTICED[lie]);
+});

@@ -1,0 +1,97 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { requestReport, sendCommand } from '../../../../src/cli/control/control-client.ts';
+import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
+
+vi.mock('../../../../src/cli/control/protocol.ts', async (original) => ({
+  ...(await original<object>()),
+  MAX_REPORT_BYTES: 8_000_000,
+}));
+
+let stand: ControlStand;
+beforeEach(() => {
+  stand = new ControlStand();
+});
+afterEach(() => stand.dispose());
+
+class Reported extends NotingTarget {
+  readonly asked: boolean[] = [];
+  source: () => Readable = () => Readable.from(['{"a":', '1}\n']);
+  report = (hasUsers: boolean): Promise<Readable> => {
+    this.asked.push(hasUsers);
+    return Promise.resolve(this.source());
+  };
+}
+
+describe('a report over the control socket', () => {
+  it('arrives complete after the status, however large it is', async () => {
+    const target = new Reported();
+    const { path } = await stand.open('s.sock', target);
+    expect(await requestReport(path, false)).toMatchObject({ status: { pid: 4711 }, text: '{"a":1}\n' });
+    const large = `"${'é'.repeat(3_000_000)}"\n`;
+    target.source = () => Readable.from([Buffer.from(large.slice(0, 1_000_001)), Buffer.from(large.slice(1_000_001))]);
+    expect((await requestReport(path, true)).text).toBe(large);
+    expect(target.asked).toEqual([false, true]);
+  });
+
+  it('is refused when it has more bytes than allowed, though fewer characters', async () => {
+    const target = new Reported();
+    const { path } = await stand.open('s.sock', target);
+    target.source = () => Readable.from([Buffer.from('é'.repeat(4_000_001))]);
+    const message = `${path}: the report is larger than 8000000 bytes`;
+    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+  });
+
+  it('that is broken off is distinguished from a complete one', async () => {
+    const target = new Reported();
+    const { path } = await stand.open('s.sock', target);
+    target.source = () => Readable.from(['{"a":1}']);
+    await expect(requestReport(path, false)).rejects.toMatchObject({
+      ...{ code: 'D2S_ERR_CONTROL', message: `${path}: the report was broken off` },
+    });
+    target.source = () =>
+      Readable.from(
+        (function* () {
+          yield '{"a":';
+          throw new TypeError('never shown');
+        })(),
+      );
+    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
+    await vi.waitFor(() => expect(stand.log.lines).toEqual(['warn a report was broken off']));
+    target.report = () => Promise.reject(new Error('never shown'));
+    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
+    expect(await sendCommand(path, 'status')).toMatchObject({ pid: 4711 });
+  });
+
+  it('is refused by a sidecar without reports', async () => {
+    const { path } = await stand.open('s.sock');
+    await expect(requestReport(path, false)).rejects.toMatchObject({
+      message: `${path}: this sidecar gives no reports`,
+    });
+  });
+
+  it('is closed when the client does not read it', async () => {
+    const target = new Reported();
+    const source = new Readable({ read: () => void source.push(Buffer.alloc(65_536, 'x')) });
+    const isLetGo = new Promise((resolve) => source.once('close', resolve).on('error', () => undefined));
+    target.source = () => source;
+    const { path } = await stand.open('s.sock', target, 50);
+    const client = net.connect(path);
+    client.on('error', () => undefined);
+    client.write('report\n');
+    client.pause();
+    await isLetGo;
+    client.destroy();
+  });
+});
+
+it('a client gives up on an answer with more bytes than allowed, though fewer characters', async () => {
+  const path = stand.at('s.sock');
+  const server = net.createServer((socket) => socket.on('error', () => undefined).end('é'.repeat(40_000)));
+  server.listen(path);
+  await once(server, 'listening');
+  await expect(sendCommand(path, 'status')).rejects.toMatchObject({ message: `${path}: not the answer of a sidecar` });
+  server.close();
+});

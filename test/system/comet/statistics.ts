@@ -1,0 +1,158 @@
+/** The statistics of the sidecar's monitoring port, in the shape in which the peers count. */
+import type { LoginCounts } from '../../support/comet/ledger.ts';
+import { type CallCount, type Counts, sorted, totalOf } from '../../support/comet/tally.ts';
+
+const ADMIN = '/smartWeb/api/rest/v0/admin';
+
+/** One entry of endpoint 1. */
+export interface SessionEntry {
+  readonly id: string;
+  readonly userName: string | null;
+  readonly connectionType: string;
+}
+
+interface Metrics {
+  readonly gauges: Readonly<Record<string, { value: number }>>;
+  readonly counters: Readonly<Record<string, { count: number }>>;
+  readonly meters: Readonly<Record<string, { count: number }>>;
+  readonly timers: Readonly<Record<string, { count: number }>>;
+}
+
+export interface Totals {
+  readonly monitored: number;
+  readonly subscriptions: number;
+  readonly values: number;
+  readonly rpc: CallCount;
+  readonly sba: CallCount;
+}
+
+export interface Statistics {
+  readonly counts: Counts;
+  readonly totals: Totals;
+}
+
+/** The expected statistics for counts of peers. */
+export function toStatistics({ subscriptions, values, calls }: Counts): Statistics {
+  const callsOf = (kind: string): CallCount => {
+    const counts = Object.entries(calls).filter(([name]) => name.startsWith(`${kind}.`));
+    return {
+      answered: counts.reduce((sum, [, { answered }]) => sum + answered, 0),
+      failed: counts.reduce((sum, [, { failed }]) => sum + failed, 0),
+    };
+  };
+  return {
+    counts: { subscriptions, values, calls },
+    totals: {
+      monitored: Object.keys(subscriptions).length,
+      subscriptions: totalOf(subscriptions),
+      values: totalOf(values),
+      rpc: callsOf('rpc'),
+      sba: callsOf('sba'),
+    },
+  };
+}
+
+export class StatisticsReader {
+  readonly #base: string;
+
+  /** `monitor`: the monitoring server's address, e.g. `127.0.0.1:9280`. */
+  constructor(monitor: string) {
+    this.#base = `http://${monitor}${ADMIN}`;
+  }
+
+  sessions(): Promise<SessionEntry[]> {
+    return this.#read('d2/sessions');
+  }
+
+  /** Endpoints 4, 5 and 8, of all or of one session. */
+  async statistics(session?: string): Promise<Statistics> {
+    const query = session === undefined ? '' : `?session=${session}`;
+    const rpc = await this.#read<Metrics>(`metrics/d2/rpc${query}`);
+    const sba = await this.#read<Metrics>(`metrics/d2/sba${query}`);
+    const object = await this.#read<Metrics>(`metrics/d2/object${query}`);
+    return {
+      counts: {
+        subscriptions: namedCounts(object.counters, 'object.', '.subscriptions'),
+        values: namedCounts(object.meters, 'object.', '.newValues'),
+        calls: sorted([...callsOf('rpc', rpc), ...callsOf('sba', sba)]),
+      },
+      totals: {
+        monitored: object.gauges['object.monitored']?.value ?? Number.NaN,
+        subscriptions: object.counters['object.subscriptions']?.count ?? Number.NaN,
+        values: object.meters['object.newValues']?.count ?? Number.NaN,
+        rpc: callOf('rpc', rpc),
+        sba: callOf('sba', sba),
+      },
+    };
+  }
+
+  /** Endpoint 9: `[subscriptions, newValues]`. */
+  async object(name: string): Promise<[number | undefined, number | undefined]> {
+    const { counters, meters } = await this.#read<Metrics>(`metrics/d2/object/${encodeURIComponent(name)}`);
+    return [counters[`object.${name}.subscriptions`]?.count, meters[`object.${name}.newValues`]?.count];
+  }
+
+  /** Names of endpoint 2, and of the endpoints that it combines. */
+  async namesOfUnion(session?: string): Promise<{ union: string[]; parts: string[] }> {
+    const query = session === undefined ? '' : `?session=${session}`;
+    const namesOf = async (path: string): Promise<string[]> => {
+      const { gauges, counters, meters, timers } = await this.#read<Metrics>(`metrics/d2${path}${query}`);
+      return [gauges, counters, meters, timers].flatMap((section) => Object.keys(section));
+    };
+    const paths = ['/sessions', '/rpc', '/sba', '/object'];
+    const parts = (await Promise.all(paths.map(namesOf))).flat().sort();
+    return { union: (await namesOf('')).sort(), parts };
+  }
+
+  /** Endpoint 3: `[created, active]`. */
+  async created(): Promise<[number | undefined, number | undefined]> {
+    const { gauges, timers } = await this.#read<Metrics>('metrics/d2/sessions');
+    return [timers['sessions.created']?.count, gauges['sessions.active']?.value];
+  }
+
+  /** Every session as the peers know it, ordered by content, since only the sidecar knows the session ids. */
+  async logins(): Promise<object[]> {
+    const sessions = await this.sessions();
+    const logins: object[] = [];
+    for (const { id, userName, connectionType } of sessions) {
+      logins.push({ userName, connectionType, ...(await this.statistics(id)) });
+    }
+    return inOrder(logins);
+  }
+
+  async #read<T>(path: string): Promise<T> {
+    const response = await fetch(`${this.#base}/${path}`, { headers: { 'Content-Type': 'application/json' } });
+    const body = await response.text();
+    if (response.status !== 200) throw new Error(`${path}: ${response.status} ${body}`);
+    return JSON.parse(body) as T;
+  }
+}
+
+/** The server's logins in the form and order of `StatisticsReader.logins`. */
+export function toLogins(logins: readonly LoginCounts[], connectionType: string): object[] {
+  return inOrder(logins.map(({ userName, ...counts }) => ({ userName, connectionType, ...toStatistics(counts) })));
+}
+
+function inOrder(logins: readonly object[]): object[] {
+  const keyed = logins.map((login) => [JSON.stringify(login), login] as const);
+  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, login]) => login);
+}
+
+/** Counts without zeros: `object.<name>.newValues` becomes `<name>`. */
+function namedCounts(metrics: Readonly<Record<string, { count: number }>>, prefix: string, postfix: string) {
+  const named = Object.entries(metrics).filter(
+    ([name, { count }]) => name.length > prefix.length + postfix.length && name.endsWith(postfix) && count !== 0,
+  );
+  return sorted(named.map(([name, { count }]) => [name.slice(prefix.length, -postfix.length), count]));
+}
+
+function callsOf(kind: string, metrics: Metrics): [string, CallCount][] {
+  const names = Object.keys(metrics.timers).filter((name) => name.startsWith(`${kind}.`));
+  return names
+    .map((name): [string, CallCount] => [name, callOf(name, metrics)])
+    .filter(([, { answered }]) => answered > 0);
+}
+
+function callOf(name: string, { timers, meters }: Metrics): CallCount {
+  return { answered: timers[name]?.count ?? Number.NaN, failed: meters[`${name}.errors`]?.count ?? Number.NaN };
+}

@@ -1,0 +1,328 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { StartError } from '../../../src/base/errors.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { loadConfig, loadControlSocket } from '../../../src/config/load-config.ts';
+import { useFolder } from '../../support/export/access-log/folder.ts';
+import { giveToOther } from '../../support/other-user.ts';
+
+const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';
+
+async function load(
+  file: string,
+  env: Record<string, string> = {},
+  flags: Record<string, string> = {},
+): Promise<Config> {
+  const { config } = await loadConfig({ flags: { config: 'sidecar.yaml', ...flags }, env, readFile: () => file });
+  return config;
+}
+
+describe('loadConfig', () => {
+  it('fills in every default', async () => {
+    const { config, warnings } = await loadConfig({ flags: { upstream: UPSTREAM }, env: {} });
+    expect(warnings).toEqual([]);
+    expect(config).toMatchObject({
+      listen: { host: '0.0.0.0', port: 8081 },
+      upstream: {
+        host: '127.0.0.1',
+        port: 8080,
+        origin: 'http://127.0.0.1:8080',
+        connectTimeoutMs: 5_000,
+        responseTimeoutMs: 0,
+      },
+      applications: ['smartWeb'],
+      dataPath: 'auto',
+      forwarded: 'append',
+      monitor: {
+        ...{ host: '127.0.0.1', port: 9280, hosts: [], readyWithUpstream: false },
+        ...{
+          maxConnections: 1_000,
+          maxConnectionsPerAddress: 100,
+          headTimeoutMs: 10_000,
+          idleTimeoutMs: 75_000,
+          maxAnswerBytes: 67_108_864,
+        },
+      },
+      metrics: {
+        windowMs: 300_000,
+        durationUnit: 'seconds',
+        maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+        maxNamesPerSession: 200,
+      },
+      sessions: {
+        idleMs: 1_800_000,
+        max: 10_000,
+        apiKeys: [],
+        cookie: 'JSESSIONID',
+        formLogin: { path: 'j_security_check', userField: 'j_username' },
+        cometGoneMs: 300_000,
+      },
+      rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true, deny: [] },
+      comet: {
+        enabled: true,
+        path: 'api/cometd',
+        rules: [],
+        defaultRules: true,
+        userPointers: [
+          '/ext/authentication/user',
+          '/ext/authentication/userName',
+          '/ext/authentication/username',
+          '/ext/authentication/login',
+        ],
+        ackWaitMs: 30_000,
+        callTimeoutMs: 600_000,
+        maxBodyBytes: 1_048_576,
+        maxInflatedBytes: 1_048_576,
+        maxSubscriptions: 10_000,
+        maxPendingCalls: 1_000,
+      },
+      jvm: {
+        source: 'auto',
+        intervalMs: 5_000,
+        timeoutMs: 2_000,
+        staleAfterMs: 15_000,
+        attach: false,
+      },
+      otlp: {
+        timeoutMs: 10_000,
+        metrics: { enabled: true, intervalMs: 60_000 },
+        traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
+      },
+      limits: {
+        ...{ headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
+        memoryBytes: 67_108_864,
+      },
+      timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
+      stop: { delayMs: 2_000, windowMs: 5_000, deadlineMs: 25_000 },
+      state: { intervalMs: 10_000 },
+      log: { level: 'info' },
+      accessLog: {
+        ...{ sample: 1, slowerThanMs: 0, errorsAlways: true, others: false, users: true },
+        ...{ maxBytes: 104_857_600, keep: 4 },
+      },
+    });
+  });
+
+  it('ends delay and window with a deadline that is shorter than their defaults', async () => {
+    const stopOf = async (stop: string) => {
+      const readFile = () => `upstream: { url: http://a }\nstop: ${stop}`;
+      return (await loadConfig({ flags: { config: 'f' }, env: {}, readFile })).config.stop;
+    };
+    expect(await stopOf('{ deadline: 3s }')).toEqual({ delayMs: 2_000, windowMs: 1_000, deadlineMs: 3_000 });
+    expect(await stopOf('{ deadline: 0 }')).toEqual({ delayMs: 0, windowMs: 0, deadlineMs: 0 });
+    expect(await stopOf('{ delay: 4s, window: 4s, deadline: 8s }')).toMatchObject({ delayMs: 4_000, windowMs: 4_000 });
+  });
+
+  it('lets a flag win over the environment, the environment over the file, the file over the default', async () => {
+    const file = `upstream: { url: http://file:1 }\nlisten: { port: 1001, host: 127.0.0.1 }\nmonitor: { port: 1002 }\nlog: { level: warn }`;
+    const env = {
+      D2_SIDECAR_UPSTREAM_URL: 'http://env:2',
+      D2_SIDECAR_LISTEN_PORT: '2001',
+      D2_SIDECAR_MONITOR_PORT: '2002',
+    };
+    const config = await load(file, env, { upstream: 'http://flag:3', monitor: ':3002' });
+    expect(config.upstream.origin).toBe('http://flag:3');
+    expect(config.monitor).toMatchObject({ host: '127.0.0.1', port: 3002 });
+    expect(config.listen).toEqual({ host: '127.0.0.1', port: 2001 });
+    expect(config.log.level).toBe('warn');
+    expect(config.stop.deadlineMs).toBe(25_000);
+  });
+
+  it('takes the file that D2_SIDECAR_CONFIG names, unless --config names another', async () => {
+    const read: string[] = [];
+    const readFile = (path: string) => {
+      read.push(path);
+      return '';
+    };
+    const env = { D2_SIDECAR_CONFIG: 'env.yaml' };
+    await loadConfig({ flags: { upstream: UPSTREAM }, env, readFile });
+    await loadConfig({ flags: { upstream: UPSTREAM, config: 'flag.yaml' }, env, readFile });
+    expect(read).toEqual(['env.yaml', 'flag.yaml']);
+  });
+
+  it('is frozen to its depth', async () => {
+    const config = await load(
+      'sessions: { apiKeys: [{ user: a, key: b }] }\nmetrics: { maxNames: 5 }',
+      {},
+      { upstream: UPSTREAM },
+    );
+    const seen: object[] = [];
+    const visit = (value: unknown) => {
+      if (typeof value !== 'object' || value === null) return;
+      seen.push(value);
+      expect(Object.isFrozen(value)).toBe(true);
+      Object.values(value).forEach(visit);
+    };
+    visit(config);
+    expect(seen).toContain(config.sessions.apiKeys[0]);
+    expect(seen).toContain(config.metrics.maxNames);
+  });
+
+  it('reports a file that cannot be read as a failure to start, with its path and reason', async () => {
+    const error: unknown = await loadConfig({ flags: { config: '/nowhere/sidecar.yaml' }, env: {} }).catch(
+      (cause: unknown) => cause,
+    );
+    expect(error).toBeInstanceOf(StartError);
+    expect(error).toMatchObject({
+      code: 'D2S_ERR_CONFIG_FILE',
+      message: '/nowhere/sidecar.yaml cannot be read: ENOENT',
+    });
+  });
+
+  describe('refuses at once as its file', () => {
+    const folder = useFolder();
+
+    async function failureOf(config: string): Promise<unknown> {
+      return await loadConfig({ flags: { config }, env: {} }).catch((cause: unknown) => cause);
+    }
+
+    it.each([
+      ['a FIFO', (file: string) => void execFileSync('mkfifo', [file])],
+      ['a folder', (file: string) => void mkdirSync(file)],
+      ['a device', (file: string) => symlinkSync('/dev/zero', file)],
+    ])('%s', async (what, make) => {
+      const file = folder('sidecar.yaml');
+      make(file);
+      const message = `${file} cannot be read: it is ${what}, expected a regular file`;
+      expect(await failureOf(file)).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message });
+    });
+
+    it('the link of another user', async () => {
+      const file = folder('sidecar.yaml');
+      writeFileSync(folder('real.yaml'), `upstream: { url: ${UPSTREAM} }`);
+      symlinkSync('real.yaml', file);
+      expect(await failureOf(file)).not.toBeInstanceOf(Error);
+      giveToOther(file);
+      expect(await failureOf(file)).toMatchObject({
+        code: 'D2S_ERR_CONFIG_FILE',
+        message: expect.stringMatching(
+          /cannot be read: .*sidecar\.yaml is a symbolic link of uid \d+, expected one of root/,
+        ),
+      });
+      vi.restoreAllMocks();
+    });
+
+    it('more than 16 MiB', async () => {
+      const file = folder('sidecar.yaml');
+      writeFileSync(file, `upstream: { url: ${UPSTREAM} }\n`.padEnd(16 * 1024 * 1024 + 1, '#'));
+      expect(await failureOf(file)).toMatchObject({
+        code: 'D2S_ERR_CONFIG_FILE',
+        message: `${file} cannot be read: it is larger than 16777216 bytes`,
+      });
+    });
+  });
+
+  it.each(['', '# nothing\n', 'listen:\nlog:\n  # level: warn\n'])(
+    'takes groups without keys for absent: %j',
+    async (file) => {
+      const config = await load(file, {}, { upstream: UPSTREAM });
+      expect(config.listen.port).toBe(8081);
+      expect(config.log.level).toBe('info');
+    },
+  );
+
+  it('reads JSON, which is YAML as well', async () => {
+    const config = await load(JSON.stringify({ upstream: { url: UPSTREAM }, forwarded: 'off' }, null, '\t'));
+    expect(config.forwarded).toBe('off');
+  });
+});
+
+describe('applications', () => {
+  it.each([
+    ['http://h', undefined, ['']],
+    ['http://h/', undefined, ['']],
+    ['http://h/smartWeb/', undefined, ['smartWeb']],
+    ['http://h', '[a, /b/]', ['a', 'b']],
+    ['http://h/a', '[b, a, /]', ['a', 'b', '']],
+    ['http://h', "['']", ['']],
+    ['http://h/a/b', undefined, ['a/b']],
+    ['http://h/%C5%BElt%C3%A1', '[žltá]', ['%C5%BElt%C3%A1']],
+  ])('of %s and %s are %j', async (url, list, expected) => {
+    const config = await load(list === undefined ? '' : `applications: ${list}`, {}, { upstream: url });
+    expect(config.applications).toEqual(expected);
+  });
+});
+
+describe('metrics.maxNames', () => {
+  it('may be one number for all kinds', async () => {
+    const config = await load('metrics: { maxNames: 7 }', {}, { upstream: UPSTREAM });
+    expect(config.metrics.maxNames).toEqual({ rpc: 7, sba: 7, object: 7 });
+  });
+
+  it('keeps the defaults of the kinds that are not named', async () => {
+    const config = await load('metrics: { maxNames: { sba: 7 } }', {}, { upstream: UPSTREAM });
+    expect(config.metrics.maxNames).toEqual({ rpc: 2_000, sba: 7, object: 10_000 });
+  });
+
+  it('lets a single kind of a higher place win over the number of a lower one', async () => {
+    const config = await load(
+      'metrics: { maxNames: 7 }',
+      { D2_SIDECAR_METRICS_MAX_NAMES_RPC: '9' },
+      { upstream: UPSTREAM },
+    );
+    expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 7, object: 7 });
+  });
+
+  it('lets a number of a higher place win over a single kind of a lower one', async () => {
+    const config = await load(
+      'metrics: { maxNames: { rpc: 9 } }',
+      { D2_SIDECAR_METRICS_MAX_NAMES: '7' },
+      { upstream: UPSTREAM },
+    );
+    expect(config.metrics.maxNames).toEqual({ rpc: 7, sba: 7, object: 7 });
+  });
+});
+
+describe('the monitoring port', () => {
+  it.each(['127.0.0.1', '127.8.9.10', '::1', 'localhost', '::ffff:127.0.0.1'])('needs no auth on %s', async (host) => {
+    const config = await load(`monitor: { host: '${host}' }`, {}, { upstream: UPSTREAM });
+    expect([config.monitor.host, config.monitor.auth]).toEqual([host, undefined]);
+  });
+
+  it('may be open to all where the configuration says so', async () => {
+    const config = await load('monitor: { host: 0.0.0.0, auth: none }', {}, { upstream: UPSTREAM });
+    expect(config.monitor).toMatchObject({ host: '0.0.0.0', auth: 'none' });
+  });
+
+  it('may be open to those in files, named in the file and the environment', async () => {
+    const config = await load(
+      'monitor: { host: 0.0.0.0, auth: { usersFile: /etc/users }, hosts: [Plant.Example, plant.example] }',
+      { D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE: '/etc/tokens' },
+      { upstream: UPSTREAM },
+    );
+    expect(config.monitor).toMatchObject({
+      auth: { usersFile: '/etc/users', tokensFile: '/etc/tokens' },
+      hosts: ['plant.example'],
+    });
+  });
+
+  it('goes by the environment where that says none and the file names files', async () => {
+    const env = { D2_SIDECAR_MONITOR_AUTH: 'none' };
+    const config = await load('monitor: { auth: { usersFile: /etc/users } }', env, { upstream: UPSTREAM });
+    expect(config.monitor.auth).toBe('none');
+  });
+
+  it('may be any free one, beside a listener on any free one', async () => {
+    const config = await load('', {}, { upstream: UPSTREAM, listen: '127.0.0.1:0', monitor: '127.0.0.1:0' });
+    expect([config.listen.port, config.monitor.port]).toEqual([0, 0]);
+  });
+});
+
+describe('loadControlSocket', () => {
+  it('needs nothing else to be right', async () => {
+    const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
+    expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
+    expect(await loadControlSocket({ flags: {}, env: { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' } })).toBe(
+      '/run/e.sock',
+    );
+    expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
+  });
+
+  it('names what is wrong with itself', async () => {
+    const load = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
+    await expect(load).rejects.toMatchObject({
+      message: 'control.sockt: unknown key, did you mean control.socket? (f)',
+    });
+  });
+});

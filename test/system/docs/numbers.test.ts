@@ -1,0 +1,217 @@
+/**
+ * docs/statistics.md defines every number of the JSON endpoints, docs/prometheus.md every family of /metrics: compared with a running
+ * sidecar that has everything switched on. `npm test` builds dist/ before the tests run.
+ */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { Agent, request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { DEFINITIONS } from '../../../src/page/definitions.ts';
+import { METRICS } from '../../../src/sidecar/metrics.ts';
+import { ROOT, readDocument } from '../../support/docs/documents.ts';
+import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
+import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
+
+const DOCUMENT = readDocument('docs/statistics.md').text;
+const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8');
+const REST = '/smartWeb/api/rest/v0';
+const ADMIN = `${REST}/admin`;
+
+/** The names in code in each row's first cell, and the row's text about them. */
+function rowsOf(text: string): readonly { readonly names: readonly string[]; readonly definition: string }[] {
+  return [...text.matchAll(/^\| (`.+?) \| (.*?) \|/gm)].map(([, first = '', definition = '']) => {
+    const names = [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    // `jvm.memory.heap.init`, `.used`: the second is short for `jvm.memory.heap.used`.
+    const stem = (names[0] ?? '').replace(/\.\w+$/, '');
+    return { names: names.map((name) => (name.startsWith('.') ? stem + name : name)), definition };
+  });
+}
+
+/** The names that no row of the document defines. */
+function undefinedIn(text: string, names: Iterable<string>): string[] {
+  const defined = new Set(rowsOf(text).flatMap((row) => (row.definition.length < 4 ? [] : row.names)));
+  return [...new Set(names)].filter((name) => !defined.has(name) && !defined.has(name.replace(/\.[\w-]+$/, '.*')));
+}
+
+/** As written in the document: `rpc.<name>.errors` for `rpc.E.Demo.Quick.errors`. */
+function toWritten(metric: string): string {
+  return metric
+    .replace(/^(rpc|sba)\.(?!errors$).+?(\.errors)?$/, '$1.<name>$2')
+    .replace(/^object\..+\.(subscriptions|newValues)$/, 'object.<name>.$1')
+    .replace(/^(jvm\.memory\.pools)\..+\.([\w-]+)$/, '$1.<pool>.$2')
+    .replace(/^(jvm\.garbagecollector)\..+\.(\w+)$/, '$1.<collector>.$2');
+}
+
+const SECTIONS = ['gauges', 'counters', 'histograms', 'meters', 'timers'] as const;
+type Metrics = Readonly<Record<(typeof SECTIONS)[number], Readonly<Record<string, Readonly<Record<string, unknown>>>>>>;
+
+let upstream: http.Server;
+let sidecar: SidecarProcess;
+let metrics = '';
+const folder = new Folder();
+const certificates = new CertificateFolder();
+const { token, line } = tokenLine('reader', 'sessions');
+const client = new Agent({ connect: { rejectUnauthorized: false } });
+
+async function read(target: string): Promise<{ text: string; headers: Record<string, unknown> }> {
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await request(`http://${sidecar.monitor}${target}`, { headers, dispatcher: client });
+  const text = await answer.body.text();
+  expect([target, answer.statusCode]).toEqual([target, 200]);
+  return { text, headers: answer.headers };
+}
+
+const readMetrics = async (target: string) => JSON.parse((await read(ADMIN + target)).text) as Metrics;
+
+async function call(target: string, method: 'GET' | 'POST' = 'GET'): Promise<void> {
+  const headers = { authorization: `Basic ${Buffer.from('ann:secret').toString('base64')}` };
+  const { body } = await request(`https://${sidecar.listen}${REST}${target}`, { method, headers, dispatcher: client });
+  await body.dump();
+}
+
+beforeAll(async () => {
+  upstream = http.createServer((asked, response) => {
+    asked.resume();
+    response.end(asked.url === '/jvm' ? JVM : 'ok');
+  });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  const authority = certificates.authority();
+  const pair = certificates.signed(authority, { name: 'localhost' });
+  const config = {
+    upstream: { url: `${origin}/smartWeb` },
+    listen: { host: '127.0.0.1', port: 0, tls: pair },
+    monitor: { host: '127.0.0.1', port: 0, auth: { tokensFile: folder.write('tokens', line) } },
+    state: { file: path.join(folder.path, 'state'), interval: '1s' },
+    accessLog: { file: path.join(folder.path, 'access.log') },
+    otlp: { endpoint: origin, traces: { enabled: true } },
+    jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
+  };
+  sidecar = await startSidecarProcess(['--config', folder.write('sidecar.yaml', JSON.stringify(config))]);
+  await call('/d2/rpc/E.Demo/Quick', 'POST');
+  await call('/d2/sba/E.Files/Download');
+  await call('/d2/object/H.Level');
+  await vi.waitFor(
+    async () => {
+      metrics = (await read('/metrics')).text;
+      expect(metrics).toContain('jvm_classes_currently_loaded');
+      expect(metrics).toContain('d2_sidecar_state_last_save_seconds ');
+    },
+    { timeout: 15_000, interval: 100 },
+  );
+}, 30_000);
+
+afterAll(async () => {
+  await sidecar?.stop();
+  await client.close();
+  upstream?.closeAllConnections();
+  upstream?.close();
+  certificates.remove();
+  folder.remove();
+});
+
+/** Described families that this sidecar does not show. */
+const NOT_SHOWN = [
+  'd2_sidecar_jvm_bounds_hit_total', // Only of sources that search for the JVM.
+  'd2_sidecar_otlp_up', // Nothing has been sent yet.
+  'd2_sidecar_stop_left_seconds', // It does not stop.
+  'd2_sidecar_upstream_tls_failures_total', // The upstream speaks no TLS.
+];
+
+describe('/metrics', () => {
+  it('shows every family that a room describes, with the labels that it describes', () => {
+    const described = Object.values(METRICS)
+      .flat()
+      .filter(({ name }) => !NOT_SHOWN.includes(name));
+    const shown = [...metrics.matchAll(/^# TYPE (\S+) .+\n(.*)/gm)].map(([, name, sample = '']) => {
+      const labels = [...sample.matchAll(/[{,](\w+)="/g)].map(([, label]) => label).filter((label) => label !== 'le');
+      return { name, labels };
+    });
+    expect(shown).toEqual(described.map(({ name, labels }) => ({ name, labels })));
+  });
+
+  it('has every family that docs/statistics.md explains', () => {
+    const families = new Set(
+      Object.values(METRICS)
+        .flat()
+        .map(({ name }) => name),
+    );
+    const explained = rowsOf(DOCUMENT).flatMap(({ names }) =>
+      names.filter((name) => /^(?:d2|jvm|process|nodejs)_\w+$/.test(name)),
+    );
+    expect(explained.length).toBeGreaterThan(30);
+    expect(explained.filter((name) => !families.has(name))).toEqual([]);
+  });
+});
+
+describe('docs/statistics.md defines', () => {
+  it.each(['/metrics/d2', '/metrics/jvm'])('every name of %s', async (target) => {
+    const document = await readMetrics(target);
+    const names = SECTIONS.flatMap((section) => Object.keys(document[section])).map(toWritten);
+    expect(new Set(names).size).toBeGreaterThan(12);
+    expect(undefinedIn(DOCUMENT, names)).toEqual([]);
+  });
+
+  it('every field of a timer', async () => {
+    const { timers } = await readMetrics('/metrics/d2');
+    expect(undefinedIn(DOCUMENT, Object.keys(timers.rpc ?? {}))).toEqual([]);
+  });
+
+  it('every field of a meter, of a gauge and of the answer', async () => {
+    const document = await readMetrics('/metrics/d2');
+    const fields = [document, document.meters['rpc.errors'], document.gauges['sessions.active']].flatMap((part) =>
+      Object.keys(part ?? {}),
+    );
+    expect(fields.length).toBeGreaterThan(10);
+    expect(fields.filter((field) => !DOCUMENT.includes(`\`${field}\``))).toEqual([]);
+  });
+
+  it('every field of a session, and the numbers of ?session=', async () => {
+    const [session] = JSON.parse((await read(`${ADMIN}/d2/sessions`)).text) as [Record<string, string>];
+    expect(Object.keys(session)).toContain('requests');
+    expect(undefinedIn(DOCUMENT, Object.keys(session))).toEqual([]);
+    const document = await readMetrics(`/metrics/d2?session=${session.id}`);
+    const names = SECTIONS.flatMap((section) => Object.keys(document[section])).map(toWritten);
+    expect(undefinedIn(DOCUMENT, names)).toEqual([]);
+  });
+
+  it('every response header that gives the age of numbers, and their window', async () => {
+    const { headers } = await read(`${ADMIN}/metrics/jvm`);
+    for (const field of ['Metrics-Window', 'Metrics-Source', 'Age']) {
+      expect(headers).toHaveProperty([field.toLowerCase()]);
+      expect(DOCUMENT).toContain(`\`${field}\``);
+    }
+  });
+
+  it('every term of the live page', () => {
+    const section = /\n## The live page\n(.*?)\n## /s.exec(DOCUMENT)?.[1]?.toLowerCase() ?? '';
+    const names = ['Name of a call', 'Object'];
+    const terms = Object.values(DEFINITIONS).map(({ term }) => term);
+    expect(terms.filter((term) => !names.includes(term) && !section.includes(term.toLowerCase()))).toEqual([]);
+  });
+});
+
+describe('this test', () => {
+  it('reports each name whose row is removed', async () => {
+    const documents = [await readMetrics('/metrics/d2'), await readMetrics('/metrics/jvm')];
+    const names = documents.flatMap((document) => SECTIONS.flatMap((section) => Object.keys(document[section])));
+    for (const name of new Set(names.map(toWritten))) {
+      const without = DOCUMENT.split('\n').filter((row) => !rowsOf(row).some((found) => isOf(found.names, name)));
+      expect(undefinedIn(without.join('\n'), [name])).toEqual([name]);
+    }
+  });
+
+  it('accepts no row without a definition', () => {
+    expect(undefinedIn('| `rpc` | | |\n| `sba` |  | |\n', ['rpc', 'sba'])).toEqual(['rpc', 'sba']);
+    expect(undefinedIn('| `a.b`, `.c` | what it is | |\n', ['a.b', 'a.c', 'a.d'])).toEqual(['a.d']);
+  });
+});
+
+function isOf(names: readonly string[], name: string): boolean {
+  return names.includes(name) || names.includes(name.replace(/\.[\w-]+$/, '.*'));
+}

@@ -1,0 +1,178 @@
+/** Sorts the commands of a document by command-table.ts, and runs them in order. */
+import { spawnSync } from 'node:child_process';
+import { parse } from 'yaml';
+import { knownNamesAt } from '../../../src/config/schema-walk.ts';
+import type { Document, Fence, Piece } from '../../support/docs/documents.ts';
+import { faultOfShown } from '../../support/docs/shape.ts';
+import { type CommandLine, type SimpleCommand, toCommandLines } from '../../support/docs/shell.ts';
+import { faultOfWay, findWay, type Way } from './command-table.ts';
+import { Sandbox } from './sandbox.ts';
+
+export interface Step {
+  /** `docs/tomcat.md:12` */
+  readonly place: string;
+  readonly line: CommandLine;
+  /** One for each simple command in it. */
+  readonly ways: readonly (Way | undefined)[];
+}
+
+/** Programs whose commands are checked within sentences, too; keys.test.ts checks those of d2-sidecar. */
+const IN_SENTENCES =
+  /^(?:\w+=\S+ )?(?:npm|npx|node|docker|kubectl|helm|kustomize|systemctl|sudo|apt|apt-get|journalctl|\.ci\/run)(?: |$)/;
+
+/** The default arguments of the sidecar in a document's sandbox. */
+const BY_DEFAULT = 'd2-sidecar --upstream http://127.0.0.1:8080/smartWeb --listen 127.0.0.1:8081';
+const ENDS_IT = /\b(?:drain|shutdown)\b/;
+/** Lines between a block of commands and one that shows their output. */
+const MAX_LINES_BETWEEN = 5;
+
+const sections = new Set(knownNamesAt([]));
+export const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
+
+/** The user does not matter here. */
+const withoutSudo = (text: string) => text.replace(/\bsudo (?:-u \S+ )?/g, '');
+
+function toText({ variables, words }: SimpleCommand): string {
+  return withoutSudo([...variables, ...words].join(' '));
+}
+
+function toSteps({ place, text }: Piece): readonly Step[] {
+  const [file, first] = place.split(':');
+  return toCommandLines(text).map((line) => ({
+    place: `${file}:${Number(first) + line.line}`,
+    line,
+    ways: line.simple.map((command) => findWay(toText(command))),
+  }));
+}
+
+export function stepsOf({ fences }: Document): readonly Step[] {
+  return fences.filter(({ language }) => language === 'sh').flatMap(toSteps);
+}
+
+/** Commands in backticks. A program's name alone does not count. */
+export function stepsInSentences({ codes }: Document): readonly Step[] {
+  return codes.filter(({ text }) => IN_SENTENCES.test(text) && /[ /]/.test(text)).flatMap(toSteps);
+}
+
+/** The faults of a line found without running it. `told` gets a line for each command: how it is tested. */
+export function faultsOf(
+  { place, line, ways }: Step,
+  told: (text: string) => void = () => undefined,
+): readonly string[] {
+  return line.simple.flatMap((command, i) => {
+    const way = ways[i];
+    const text = toText(command);
+    if (way === undefined) return [`${place}: ${text}: command-table.ts has no row for it`];
+    told(`${way.kind === 'serve' ? 'run' : way.kind}: ${text}${way.kind === 'check' ? ` (${way.why})` : ''}`);
+    const words = command.words[0] === 'sudo' ? command.words.slice(command.words[1] === '-u' ? 3 : 1) : command.words;
+    const fault = faultOfWay(way, words);
+    return fault === undefined ? [] : [`${place}: ${text}: ${fault}`];
+  });
+}
+
+export function isRunnable(step: Step): boolean {
+  return isRun(step) || toServed(step) !== undefined || toInner(step) !== undefined;
+}
+
+/** Commands for a container run here, beside the sidecar. */
+function toInner({ line }: Step): string | undefined {
+  return /^(?:kubectl|docker) exec .*?(d2-sidecar [a-z].*)$/.exec(withoutSudo(line.text))?.[1];
+}
+
+function isRun({ ways }: Step): boolean {
+  return ways.every((way) => way?.kind === 'run');
+}
+
+/** Whether this machine has all programs of the line. */
+function hasPrograms({ line }: Step): boolean {
+  const programs = line.simple.map((command) => withoutSudo(command.words.join(' ')).split(' ')[0] ?? '');
+  return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || has(program));
+}
+
+function toServed({ ways }: Step) {
+  return ways.find((way) => way?.kind === 'serve');
+}
+
+/** Runs all runnable commands, in the order of the document. */
+export async function runDocument({ fences }: Document): Promise<readonly string[]> {
+  const run = new DocumentRun(await Sandbox.create());
+  try {
+    for (const fence of fences) await run.take(fence);
+    await run.finish();
+  } catch (error) {
+    run.faults.push(String(error));
+  } finally {
+    await run.sandbox.close();
+  }
+  return run.faults;
+}
+
+class DocumentRun {
+  readonly sandbox: Sandbox;
+  readonly faults: string[] = [];
+  /** The output of the previous block, and its last line. */
+  #printed: { readonly outputs: readonly string[]; readonly end: number } | undefined;
+  #started = BY_DEFAULT;
+
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox;
+  }
+
+  async take(fence: Fence): Promise<void> {
+    const first = Number(fence.place.split(':')[1]);
+    const before = this.#printed;
+    this.#printed = undefined;
+    if (fence.language === 'sh') {
+      const outputs: string[] = [];
+      for (const step of toSteps(fence)) outputs.push(...(await this.#step(step)));
+      if (outputs.length > 0) this.#printed = { outputs, end: first + fence.text.split('\n').length };
+    } else if (fence.language === 'yaml') await this.#configure(fence);
+    else if (
+      ['json', 'text'].includes(fence.language) &&
+      before !== undefined &&
+      first - before.end <= MAX_LINES_BETWEEN
+    ) {
+      this.#tell(fence.place, faultOfShown(fence.language, fence.text, before.outputs));
+      // One command may be shown in several pieces.
+      this.#printed = { ...before, end: first + fence.text.split('\n').length };
+    }
+  }
+
+  async finish(): Promise<void> {
+    const code = await this.sandbox.stop();
+    if (code !== undefined && code !== 0) this.#tell(this.#started, `ended with ${code}`);
+  }
+
+  /** The output of its command, if it was run to its end. */
+  async #step(step: Step): Promise<readonly string[]> {
+    const { place, line } = step;
+    const served = toServed(step);
+    const text = toInner(step) ?? withoutSudo(line.text);
+    if (served?.kind === 'serve') {
+      await this.sandbox.serve(text);
+      if (served.end === 'SIGTERM') this.#started = text;
+      else if ((await this.sandbox.stop(served.end)) !== 0) this.#tell(place, `${text}: did not end with 0`);
+      return [];
+    }
+    if (toInner(step) === undefined && !(isRun(step) && hasPrograms(step))) return [];
+    if (!this.sandbox.isServing) await this.sandbox.serve(this.#started);
+    const { code, stdout, stderr } = await this.sandbox.run(text);
+    if (code !== 0) this.#tell(place, `${text}: exit code ${code}: ${stderr}`);
+    // The next command gets a running sidecar.
+    if (ENDS_IT.test(text)) await this.sandbox.stop('SIGKILL');
+    return [stdout, stderr];
+  }
+
+  /** A whole configuration becomes /etc/d2-sidecar/sidecar.yaml of later commands. */
+  async #configure({ place, text }: Fence): Promise<void> {
+    const written = parse(text) as Readonly<Record<string, unknown>> | null;
+    if (written === null || !Object.keys(written).every((name) => sections.has(name))) return;
+    if ((written.upstream as { url?: unknown } | undefined)?.url === undefined) return;
+    const { code, stderr } = await this.sandbox.configure(text);
+    if (code !== 0) this.#tell(place, `d2-sidecar check: exit code ${code}: ${stderr}`);
+  }
+
+  #tell(place: string, fault: string | undefined): void {
+    if (fault !== undefined) this.faults.push(`${place}: ${fault}`);
+  }
+}

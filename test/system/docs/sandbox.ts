@@ -1,0 +1,244 @@
+/**
+ * Runs the commands of a document: a folder that looks like the checkout, ports of its own instead of 8080, 8081 and 9280, a real
+ * sidecar with real traffic, and paths such as /etc/d2-sidecar below the folder.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { request } from 'undici';
+import { parse } from 'yaml';
+import { SampleControlSystem } from '../../../src/demo/control-system.ts';
+import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../../src/demo/plant.ts';
+import { ROOT } from '../../support/docs/documents.ts';
+import { tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
+import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
+import { toUnusedPort } from '../../support/wire/unused-port.ts';
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const START_TIMEOUT_MS = 60_000;
+const COMMAND_TIMEOUT_MS = 60_000;
+const POLL_MS = 50;
+/** Not the path of a URL: that has a host before it. */
+const ABSOLUTE_PATH = /(?<![\w.:/\])}*-])\/[\w.-][\w./-]*/g;
+const DEVICES = ['/dev/null', '/dev/stdin', '/dev/stdout', '/dev/stderr'];
+const CURL_OPTIONS = 'silent\nshow-error\nmax-time = 30\n';
+const JVM_FIXTURE = path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt');
+/** The answer to prompts of a terminal. */
+const TYPED = 'correct horse battery staple\n';
+
+export class Sandbox {
+  readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-docs-'));
+  readonly #system = new SampleControlSystem({ slowness: 0 });
+  /** Replaces the JVM, whose numbers this machine may not have. */
+  readonly #jvm = createServer((_, response) =>
+    response.setHeader('content-type', 'text/plain').end(readFileSync(JVM_FIXTURE)),
+  );
+  #ports = { upstream: 0, listen: 0, monitor: 0 };
+  #certificates: CertificateFolder | undefined;
+  #pair: Pair | undefined;
+  #server: { readonly child: ChildProcess; readonly exited: Promise<number>; stderr(): string } | undefined;
+
+  static async create(): Promise<Sandbox> {
+    const sandbox = new Sandbox();
+    await sandbox.#prepare();
+    return sandbox;
+  }
+
+  async #prepare(): Promise<void> {
+    this.#jvm.listen(0, '127.0.0.1');
+    await once(this.#jvm, 'listening');
+    this.#ports = {
+      upstream: await this.#system.start(0),
+      listen: await toUnusedPort(),
+      monitor: await toUnusedPort(),
+    };
+    for (const name of ['dist', 'docs', 'package.json', 'src', 'test', 'node_modules'])
+      symlinkSync(path.join(ROOT, name), path.join(this.#folder, name));
+    cpSync(path.join(ROOT, 'config'), path.join(this.#folder, 'config'), { recursive: true });
+    for (const name of ['bin', 'etc/d2-sidecar', 'run/d2-sidecar', 'var/lib/d2-sidecar', 'var/log/d2-sidecar', 'tmp'])
+      mkdirSync(path.join(this.#folder, name), { recursive: true, mode: 0o700 });
+    writeFileSync(
+      path.join(this.#folder, 'bin/d2-sidecar'),
+      `#!/bin/sh\nexec '${process.execPath}' '${MAIN_PATH}' "$@"\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    writeFileSync(path.join(this.#folder, '.curlrc'), CURL_OPTIONS);
+    writeFileSync(path.join(this.#folder, 'bin/.curlrc'), `${CURL_OPTIONS}fail\n`);
+    const configuration = this.#adapt(readFileSync(path.join(ROOT, 'config/sidecar.yaml'), 'utf8'));
+    for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
+      writeFileSync(path.join(this.#folder, name), configuration);
+    writeFileSync(path.join(this.#folder, 'password.txt'), TYPED);
+  }
+
+  /** Installs an example as the configuration that commands name, with the files that it names, and lets `d2-sidecar check` read it. */
+  async configure(text: string): Promise<Ran> {
+    const configuration = this.#adapt(text);
+    for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
+      writeFileSync(path.join(this.#folder, name), configuration);
+    await this.#writeNamedFiles(parse(configuration));
+    return await this.run(
+      'env -u D2_SIDECAR_JVM_HTTP_KIND -u D2_SIDECAR_JVM_HTTP_URL d2-sidecar check --config sidecar.yaml',
+    );
+  }
+
+  /** Contents for the keys that end in `File`: certificates, users, tokens and the like. */
+  async #writeNamedFiles(value: unknown): Promise<void> {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      if (!/File$/.test(key) || typeof inner !== 'string') await this.#writeNamedFiles(inner);
+      else if (inner.startsWith(this.#folder)) {
+        mkdirSync(path.dirname(inner), { recursive: true });
+        writeFileSync(inner, await this.#contentOf(key), { mode: 0o600 });
+      }
+    }
+  }
+
+  async #contentOf(key: string): Promise<string> {
+    if (key === 'usersFile') return `${await userLine('ann', 'sessions', TYPED.trim())}\n`;
+    if (key === 'tokensFile') return `${tokenLine('prometheus', 'metrics').line}\n`;
+    if (key === 'headersFile') return 'authorization: Bearer of-an-example\n';
+    if (!/^(?:cert|key|ca|clientCa)File$/.test(key)) return TYPED;
+    this.#certificates ??= new CertificateFolder();
+    this.#pair ??= this.#certificates.authority();
+    return readFileSync(key === 'keyFile' ? this.#pair.keyFile : this.#pair.certFile, 'utf8');
+  }
+
+  /** Runs a line to its end, by bash. Throws, without running it, if it names a path of this machine: it might write there. */
+  async run(line: string): Promise<Ran> {
+    const outside = this.#adapt(line)
+      .match(ABSOLUTE_PATH)
+      ?.find((found) => !found.startsWith(this.#folder) && !DEVICES.includes(found));
+    if (outside !== undefined)
+      throw new Error(`${line}: ${outside} is outside of the sandbox; such a command is not to be run here`);
+    const child = this.#spawn(line);
+    const stdout = collect(child.stdout);
+    const stderr = collect(child.stderr);
+    child.stdin?.on('error', () => undefined).end(TYPED);
+    const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_TIMEOUT_MS);
+    const [code] = (await once(child, 'close')) as [number | null];
+    clearTimeout(timer);
+    return { code, stdout: stdout(), stderr: stderr() };
+  }
+
+  get isServing(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Starts a program that keeps running, and waits until its monitoring port answers and some calls have passed. */
+  async serve(line: string): Promise<void> {
+    await this.stop();
+    const child = this.#spawn(`exec ${line}`);
+    const stderr = collect(child.stderr);
+    child.stdout?.resume();
+    child.stdin?.end();
+    const exited = once(child, 'exit').then(([code]) => (code as number | null) ?? 128);
+    this.#server = { child, exited, stderr };
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while (!(await this.#isThere('/startupz'))) {
+      if (child.exitCode !== null || performance.now() > deadline)
+        throw new Error(`${line}: exit code ${child.exitCode}: ${stderr()}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+    await this.#call();
+    // The first reading of the JVM begins at the start, and may still be in progress.
+    while (!(await this.#isThere('/smartWeb/api/rest/v0/admin/metrics/jvm')) && performance.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+
+  /** Ends the started program; returns its exit code, or undefined without one. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | undefined> {
+    const server = this.#server;
+    this.#server = undefined;
+    return server && (await stopProcess(server.child, server.exited, signal));
+  }
+
+  async close(): Promise<void> {
+    await this.stop('SIGKILL');
+    await this.#system.stop();
+    this.#jvm.closeAllConnections();
+    this.#jvm.close();
+    this.#certificates?.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #spawn(line: string): ChildProcess {
+    const { HOME: _, ...env } = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$)|_proxy$/i.test(name)),
+    );
+    return spawn('bash', ['-o', 'pipefail', '-c', this.#adapt(line)], {
+      cwd: this.#folder,
+      env: {
+        ...env,
+        PATH: `${path.join(this.#folder, 'bin')}:${path.dirname(process.execPath)}:${env.PATH ?? ''}`,
+        HOME: this.#folder,
+        // An error from the sidecar itself fails the command; the application's own answers do not matter.
+        CURL_HOME: line.includes('9280') ? path.join(this.#folder, 'bin') : this.#folder,
+        TMPDIR: path.join(this.#folder, 'tmp'),
+        D2_SIDECAR_LISTEN_PORT: String(this.#ports.listen),
+        D2_SIDECAR_MONITOR_PORT: String(this.#ports.monitor),
+        D2_SIDECAR_CONTROL_SOCKET: path.join(this.#folder, 'run/d2-sidecar/control.sock'),
+        D2_SIDECAR_STOP_DELAY: '0',
+        D2_SIDECAR_STOP_WINDOW: '0',
+        D2_SIDECAR_JVM_HTTP_KIND: 'prometheus',
+        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${(this.#jvm.address() as AddressInfo).port}/metrics`,
+      },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+  }
+
+  /** Replaces the document's ports, hosts and folders by those of the sandbox. */
+  #adapt(text: string): string {
+    const { upstream, listen, monitor } = this.#ports;
+    return text
+      .replace(/(https?:\/\/)(?:[\w-]+\.)*(?:server|host|example)(?=:\d)/g, '$1127.0.0.1')
+      .replace(/\b8080\b/g, String(upstream))
+      .replace(/\b8081\b/g, String(listen))
+      .replace(/\b9280\b/g, String(monitor))
+      .replace(/(?<![\w./])\/(?:etc|run|var\/lib|var\/log)\/d2-sidecar\b/g, (found) => path.join(this.#folder, found));
+  }
+
+  async #isThere(target: string): Promise<boolean> {
+    return await request(`http://127.0.0.1:${this.#ports.monitor}${target}`).then(
+      async ({ statusCode, body }) => {
+        await body.dump();
+        return statusCode === 200;
+      },
+      () => false,
+    );
+  }
+
+  /** Some calls of some users, so that there are numbers. */
+  async #call(): Promise<void> {
+    const [account = { kind: 'key', user: '', key: '' }] = SAMPLE_ACCOUNTS;
+    const headers = toAuthFields(account);
+    const base = `http://127.0.0.1:${this.#ports.listen}/smartWeb/api/rest/v0/d2`;
+    const calls: readonly (readonly ['GET' | 'POST', string])[] = [
+      ...SAMPLE_RPCS.map((rpc) => ['POST', `rpc/${rpc.path}`] as const),
+      ...SAMPLE_OBJECTS.map((name) => ['GET', `object/${encodeURIComponent(name)}`] as const),
+    ];
+    for (const [method, call] of calls) {
+      const { body } = await request(`${base}/${call}`, { method, headers });
+      await body.dump();
+    }
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream | null): () => string {
+  let text = '';
+  stream?.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  return () => text;
+}

@@ -1,0 +1,279 @@
+/** A receiver that is away, slow, or refuses: counted, told once for each change, and nothing waits for it. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
+import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
+import { toUnusedPort } from '../../../support/wire/unused-port.ts';
+import { createStand, type OtlpConfig, type OtlpStand, otlpConfig } from './stand.ts';
+
+const anyPlant = await createPlant();
+let receiver: OtlpReceiver;
+let stand: OtlpStand | undefined;
+beforeEach(async () => {
+  receiver = await OtlpReceiver.listen();
+});
+afterEach(async () => {
+  await stand?.otlp.stop(0);
+  stand = undefined;
+  await receiver.close();
+});
+
+function start(config: Partial<OtlpConfig> = {}, env: Record<string, string> = {}): OtlpStand {
+  stand = createStand(otlpConfig({ endpoint: receiver.endpoint, ...config }), { ...anyPlant, env });
+  return stand;
+}
+
+function numbersOf({ otlp }: OtlpStand) {
+  const numbers = otlp.signals.get('metrics');
+  if (numbers === undefined) throw new Error('no metrics');
+  const reasons = [...numbers.failures].filter(([, count]) => count > 0);
+  return { isUp: numbers.isUp, exports: { ...numbers.exports }, items: { ...numbers.items }, reasons };
+}
+
+/** How each line says which state began. */
+const told = ({ logger }: OtlpStand) =>
+  logger.lines.map(({ level, reason, message }) => `${level} ${reason ?? message}`);
+
+describe('a receiver', () => {
+  it('that accepts everything is logged once', async () => {
+    const running = start();
+    await running.otlp.flush();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
+    expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
+  });
+
+  it('that is away loses what was to be sent, and gets the next push after its return', async () => {
+    const { port, endpoint } = receiver;
+    await receiver.close();
+    // Shorter than the first pause, so it is not tried again within it.
+    const running = start({ endpoint, timeoutMs: 500 });
+    await running.otlp.flush();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({
+      isUp: false,
+      exports: { ok: 0, failed: 2 },
+      reasons: [['unreachable', 2]],
+    });
+    expect(numbersOf(running).items.lost).toBeGreaterThan(100);
+    receiver = await OtlpReceiver.listen(undefined, port);
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 2 } });
+    expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver takes metrics again']);
+    expect(running.logger.lines[0]).toMatchObject({ code: 'D2S_ERR_OTLP', signal: 'metrics', detail: 'ECONNREFUSED' });
+  });
+
+  it.each([
+    [401, 'unauthorized'],
+    [403, 'unauthorized'],
+    [400, 'refused'],
+    [302, 'refused'],
+    [500, 'refused'],
+  ])('that answers %i fails as %s, and nothing of its words is shown', async (code, reason) => {
+    receiver.answer = status(code, { location: 'http://127.0.0.1:1/' });
+    const running = start();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
+    expect(running.logger.lines).toMatchObject([{ reason, status: code }]);
+    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('that is busy for a moment gets a retry within the time of the request', async () => {
+    let answers = 0;
+    receiver.answer = (response, request) => {
+      answers += 1;
+      if (answers === 1) status(503, { 'retry-after': '-1' })(response, request);
+      else response.end();
+    };
+    const running = start();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 0 } });
+    expect(answers).toBe(2);
+  });
+
+  it('that stays busy fails when the time of the request would be over', async () => {
+    receiver.answer = status(429, { 'retry-after': '30' });
+    const running = start();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unavailable', 1]] });
+  });
+
+  it('that does not answer is disconnected after otlp.timeout', async () => {
+    const closed = new Promise((resolve) => {
+      receiver.answer = (response) => response.socket?.on('close', resolve);
+    });
+    const running = start({ timeoutMs: 100 });
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['timeout', 1]] });
+    await closed;
+  });
+
+  it('that answers byte by byte is disconnected after otlp.timeout too', async () => {
+    let timer: NodeJS.Timeout | undefined;
+    const closed = new Promise<void>((resolve) => {
+      receiver.answer = (response) => {
+        response.writeHead(200);
+        timer = setInterval(() => response.write('.'), 10);
+        response.socket?.on('close', () => {
+          clearInterval(timer);
+          resolve();
+        });
+      };
+    });
+    const running = start({ timeoutMs: 100 });
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['timeout', 1]] });
+    await closed;
+  });
+
+  it('that dies during its answer is unreachable', async () => {
+    receiver.answer = (response) => response.socket?.destroy();
+    const running = start({ timeoutMs: 800 });
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unreachable', 1]] });
+  });
+
+  it('that does not speak HTTP fails', async () => {
+    const other = net.createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end('220 mail.example ESMTP\r\n'));
+      socket.resume();
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as net.AddressInfo;
+    const running = start({ endpoint: `http://127.0.0.1:${port}` });
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unreachable', 1]] });
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  it('that rejects a part is logged once, and the part is counted', async () => {
+    receiver.answer = acceptBut(3, 's3cr3t');
+    const running = start();
+    await running.otlp.flush();
+    await running.otlp.flush();
+    const { items, ...rest } = numbersOf(running);
+    expect(rest).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
+    expect(items.rejected).toBe(6);
+    expect(items.accepted + items.rejected).toBe(receiver.metrics.reduce((sum, { points }) => sum + points.length, 0));
+    expect(told(running)).toEqual(['warn the OTLP receiver rejects metrics']);
+    expect(running.logger.lines[0]).toMatchObject({ rejected: 3 });
+    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+  });
+
+  it('that fails does not get the rest of a push', async () => {
+    const plant = await createPlant();
+    for (let i = 0; i < 800; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, 1e6);
+    receiver.answer = status(400);
+    stand = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
+    await stand.otlp.flush();
+    expect(receiver.received).toHaveLength(1);
+    const { items, exports } = numbersOf(stand);
+    expect(exports).toEqual({ ok: 0, failed: 1 });
+    expect(items.lost).toBeGreaterThan(3_000);
+  });
+});
+
+describe('header fields', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'otlp-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('are read from the file for each request, so that a new credential applies at once', async () => {
+    const headersFile = path.join(folder, 'fields');
+    await writeFile(headersFile, '# for the receiver\nAuthorization: Bearer one\r\n\nX-Scope-OrgID: plant\n', {
+      mode: 0o600,
+    });
+    const running = start({ headersFile });
+    await running.otlp.flush();
+    await writeFile(headersFile, 'Authorization: Bearer two\n');
+    await running.otlp.flush();
+    expect(receiver.received.map(({ headers }) => headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
+    expect(receiver.received[0]?.headers['x-scope-orgid']).toBe('plant');
+    expect(JSON.stringify(running.logger.lines)).not.toContain('Bearer');
+  });
+
+  it('come from a variable as well', async () => {
+    await start({ headersEnv: 'FIELDS' }, { FIELDS: 'api-key: k1\nother: 2' }).otlp.flush();
+    expect(receiver.received[0]?.headers).toMatchObject({ 'api-key': 'k1', other: '2' });
+  });
+
+  it.each([
+    ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
+    [
+      'a line that is none',
+      'Bearer s3cr3t\n',
+      /^Line 1 of .*fields \(otlp\.headersFile\) is none; expected Name: value\.$/,
+    ],
+    ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
+    ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is none/],
+    ['nothing', '\n', /^There is no line Name: value in /],
+    ['a folder', '', /cannot be used: it is a folder, expected a regular file\.$/],
+  ])('that cannot be used are told of, without what they are: %s', async (what, text, detail) => {
+    const headersFile = what === 'a folder' ? folder : path.join(folder, 'fields');
+    if (text !== undefined && text !== '') await writeFile(headersFile, text, { mode: 0o600 });
+    const running = start({ headersFile });
+    await running.otlp.flush();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['files', 2]] });
+    expect(running.logger.lines).toMatchObject([
+      { level: 'warn', reason: 'files', detail: expect.stringMatching(detail) },
+    ]);
+    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+    expect(receiver.received).toHaveLength(0);
+  });
+
+  it('in a file that everybody may read are used, with one warning', async () => {
+    const headersFile = path.join(folder, 'fields');
+    await writeFile(headersFile, 'x: s3cr3t\n', { mode: 0o644 });
+    const running = start({ headersFile });
+    await running.otlp.flush();
+    await running.otlp.flush();
+    expect(running.logger.lines.filter(({ message }) => message.includes('chmod 0400'))).toHaveLength(1);
+    expect(receiver.received[1]?.headers.x).toBe('s3cr3t');
+    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+  });
+
+  it('are never taken from environment variables of other programs', async () => {
+    process.env.OTEL_EXPORTER_OTLP_HEADERS = 'authorization=s3cr3t';
+    process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await toUnusedPort()}`;
+    try {
+      await start().otlp.flush();
+    } finally {
+      delete process.env.OTEL_EXPORTER_OTLP_HEADERS;
+      delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
+    }
+    expect(receiver.received).toHaveLength(1);
+    expect(receiver.received[0]?.headers.authorization).toBeUndefined();
+  });
+});
+
+describe('the end', () => {
+  it('sends what is pending, within its limit', async () => {
+    const running = start();
+    await running.otlp.stop(5_000);
+    expect(receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info')).toHaveLength(1);
+    expect(running.logger.lines.map(({ level }) => level)).toEqual(['info']);
+  });
+
+  it('does not wait for a silent receiver', async () => {
+    receiver.answer = () => undefined;
+    const running = start({ timeoutMs: 60_000 });
+    const stopped = running.otlp.stop(50);
+    await receiver.until(() => receiver.received.length > 0);
+    await stopped;
+    expect(running.logger.lines.at(-1)?.message).toBe('stopped before everything was sent to the OTLP receiver');
+  });
+
+  it('without any time left sends nothing', async () => {
+    const running = start();
+    await running.otlp.stop(0);
+    expect(receiver.received).toHaveLength(0);
+  });
+});

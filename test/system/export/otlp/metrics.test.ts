@@ -1,0 +1,154 @@
+/** Metrics by OTLP are the metrics of `/metrics`: every name, label, value, type and sentence. */
+import { hostname } from 'node:os';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-receiver.ts';
+import { Message, toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
+import { createPlant, MS, type Plant } from '../../../support/monitor/prometheus/plant.ts';
+import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
+import { createWork, longestTurn } from '../../../support/monitor/work.ts';
+import { createStand, otlpConfig } from './stand.ts';
+
+let receiver: OtlpReceiver;
+beforeEach(async () => {
+  receiver = await OtlpReceiver.listen();
+});
+afterEach(() => receiver.close());
+
+/** Pushes what the plant shows, once. */
+async function pushed(plant: Pick<Plant, 'monitored' | 'clock'>): Promise<void> {
+  const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
+  await otlp.flush();
+  await otlp.stop(0);
+}
+
+async function filled(): Promise<Plant> {
+  const plant = await createPlant();
+  const { statistics, created } = plant;
+  for (const [i, name] of ['E.Demo.Test', 'Größe/1 €', '😀 "x" \\y', 'half \ud83d', 'half \ud83e'].entries()) {
+    statistics.rpc.recordAnswered(name, i % 2 === 0 ? 200 : 500, (i + 1) * 7 * MS);
+    statistics.sba.recordAnswered(name, 200, 90_000 * MS);
+    statistics.sba.recordFailed(name);
+    statistics.object.recordRead(`H.${name}`, 200);
+    statistics.object.subscribe(`H.${name}`);
+  }
+  created.update(20 * MS);
+  return plant;
+}
+
+describe('a push', () => {
+  it('has every sample of /metrics with its value, and no other', async () => {
+    const plant = await filled();
+    await pushed(plant);
+    const text = samplesOf(plant.text());
+    expect(text.size).toBeGreaterThan(400);
+    expect(toSamples(receiver.metrics)).toEqual(text);
+  });
+
+  it('has the type and help of /metrics, and the unit of the name', async () => {
+    const plant = await filled();
+    await pushed(plant);
+    const text = plant.text();
+    const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type]) => [name, type]));
+    const help = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', line]) => [name, line]));
+    const wrong = receiver.metrics.filter(({ name, kind, temporality, isMonotonic, description }) => {
+      const family = types.has(name) ? name : name.replace(/_(?:sum|count)$/, '');
+      const expected = { counter: 'sum', summary: 'sum', gauge: 'gauge', histogram: 'histogram' }[
+        types.get(family) ?? ''
+      ];
+      const isRight = kind === 'gauge' || (temporality === 2 && isMonotonic === (kind === 'sum'));
+      return kind !== expected || !isRight || description !== help.get(family);
+    });
+    expect(wrong).toEqual([]);
+    const unitOf = (name: string) => receiver.metrics.find((metric) => metric.name === name)?.unit;
+    expect(unitOf('d2_call_duration_seconds')).toBe('s');
+    expect(unitOf('process_cpu_seconds_total')).toBe('s');
+    expect(unitOf('process_resident_memory_bytes')).toBe('By');
+    expect(unitOf('d2_comet_hold_duration_seconds_count')).toBe('');
+    expect(unitOf('d2_calls_total')).toBe('');
+  });
+
+  it('identifies its sender, as protobuf over POST', async () => {
+    await pushed(await filled());
+    const [first] = receiver.received;
+    expect(first?.path).toBe('/v1/metrics');
+    expect(first?.headers['content-type']).toBe('application/x-protobuf');
+    expect(first?.headers['user-agent']).toMatch(/^d2-sidecar\/1\.2\.3 /);
+    expect(toMetrics(new Message(first?.body as Buffer)).resource).toEqual({
+      'service.name': 'd2-sidecar',
+      'service.version': '1.2.3',
+      'service.instance.id': `${hostname()}:pid-${process.pid}`,
+      'host.name': hostname(),
+    });
+  });
+
+  it('counts from the start of the process, or from an unknown time for older counters', async () => {
+    const plant = await filled();
+    const startOf = (name: string) => receiver.metrics.find((metric) => metric.name === name)?.points[0]?.startNs;
+    await pushed(plant);
+    expect(startOf('d2_calls_total')).toBe(1_772_352_000_500_000_000n);
+    expect(startOf('jvm_classes_loaded_total')).toBe(0n);
+    receiver.received.length = 0;
+    const { sidecar } = plant.monitored;
+    await pushed({ ...plant, monitored: { ...plant.monitored, sidecar: { ...sidecar, isRestored: true } } });
+    expect(startOf('d2_calls_total')).toBe(0n);
+    expect(startOf('process_cpu_seconds_total')).toBe(1_772_352_000_500_000_000n);
+    expect(startOf('jvm_classes_loaded_total')).toBe(0n);
+  });
+
+  it('is sent in requests of at most 500 data points', async () => {
+    const plant = await createPlant();
+    for (let i = 0; i < 1_300; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, i * MS);
+    await pushed(plant);
+    const counts = receiver.received.map(({ body }) =>
+      toMetrics(new Message(body)).metrics.reduce((sum, { points }) => sum + points.length, 0),
+    );
+    expect(Math.max(...counts)).toBe(500);
+    expect(counts.length).toBeGreaterThan(10);
+    expect(toSamples(receiver.metrics)).toEqual(samplesOf(plant.text()));
+  });
+
+  it('reads full tables in short turns of the event loop', async () => {
+    const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 0 });
+    const { monitored } = await createPlant({ applications: [work.application] });
+    const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), { monitored, clock: work.clock });
+    const longestNs = await longestTurn(work.clock, () => otlp.flush());
+    await otlp.stop(0);
+    // By a clock that only counts what reading them takes; the sending is not on it.
+    expect(work.clock.ns).toBeGreaterThan(60 * MS);
+    expect(longestNs).toBeLessThan(2 * MS);
+    expect(receiver.received.length).toBeGreaterThan(50);
+  });
+});
+
+describe('pushes', () => {
+  it('come every interval, each whole', async () => {
+    const plant = await filled();
+    const config = otlpConfig({ endpoint: receiver.endpoint, metrics: { enabled: true, intervalMs: 20 } });
+    const { otlp } = createStand(config, plant);
+    const builds = () => receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info').length;
+    await receiver.until(() => builds() >= 3);
+    await otlp.stop(0);
+    const count = receiver.received.length;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(receiver.received.length).toBe(count);
+  });
+
+  it('are counted in /metrics', async () => {
+    const plant = await filled();
+    const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
+    await otlp.flush();
+    await otlp.stop(0);
+    expect(otlp.signals.get('metrics')).toMatchObject({
+      isUp: true,
+      exports: { ok: receiver.received.length, failed: 0 },
+    });
+    expect(otlp.signals.get('metrics')?.items.accepted).toBe(
+      receiver.metrics.reduce((sum, { points }) => sum + points.length, 0),
+    );
+    const samples = samplesOf((await createPlant({ sources: { otlp } })).text());
+    expect(samples.get('d2_sidecar_otlp_up{signal="metrics"}')).toBe(1);
+    expect(samples.get('d2_sidecar_otlp_exports_total{signal="metrics",outcome="ok"}')).toBe(receiver.received.length);
+    expect(samples.get('d2_sidecar_otlp_export_failures_total{signal="metrics",reason="timeout"}')).toBe(0);
+    expect(samples.has('d2_sidecar_otlp_spans_waiting')).toBe(false);
+  });
+});

@@ -1,0 +1,171 @@
+/** A whole sidecar, by both data paths: what it pushes is what it shows and what was called, and trace context passes as it came. */
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../../src/config/config.ts';
+import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
+import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-receiver.ts';
+import { Message, toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
+import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
+import { testConfig } from '../../../support/wire/test-config.ts';
+import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
+
+const BASE = '/smartWeb/api/rest/v0';
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const PARENT = 'b7ad6b7169203331';
+const PATHS = ['auto', 'gateway'] as const;
+const SPANS = { enabled: true, sampleRatio: 1, slowerThanMs: 0 };
+
+let upstream: http.Server;
+let receiver: OtlpReceiver;
+let sidecar: Sidecar | undefined;
+/** Heads as the upstream got them. */
+const heads: string[][] = [];
+const ports = { listen: 0, monitor: 0 };
+
+beforeEach(async () => {
+  heads.length = 0;
+  receiver = await OtlpReceiver.listen();
+  upstream = http.createServer((request, response) => {
+    heads.push(request.rawHeaders);
+    request.resume();
+    request.on('end', () => response.writeHead(request.url?.includes('Bad') ? 500 : 200).end('{}'));
+  });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+});
+
+afterEach(async () => {
+  await sidecar?.stop();
+  sidecar = undefined;
+  upstream.closeAllConnections();
+  upstream.close();
+  await receiver.close();
+});
+
+async function start(dataPath: Config['dataPath'], otlp: Partial<OtlpConfig>, deadlineMs = 5_000): Promise<Sidecar> {
+  const base = testConfig();
+  const { port } = upstream.address() as AddressInfo;
+  const config = testConfig({
+    ...{ dataPath, otlp: otlpConfig(otlp), stop: { ...base.stop, deadlineMs } },
+    upstream: { ...base.upstream, port, origin: `http://127.0.0.1:${port}` },
+  });
+  sidecar = await Sidecar.create(config, new LineLogger());
+  const { listen, monitor } = await sidecar.start();
+  ports.listen = Number(listen.split(':').at(-1));
+  ports.monitor = Number(monitor.split(':').at(-1));
+  return sidecar;
+}
+
+async function send(path: string, headers: http.OutgoingHttpHeaders = {}, port = ports.listen): Promise<string> {
+  const method = path.includes('/d2/rpc/') ? 'POST' : 'GET';
+  const request = http.request({ host: '127.0.0.1', port, path, method, headers, agent: false });
+  request.end();
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  return text;
+}
+
+const traceContextOf = (head: readonly string[]) =>
+  head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
+
+describe.each(PATHS)('data path %s', (dataPath) => {
+  it('forwards trace context unchanged, with and without spans', async () => {
+    const sent = {
+      TraceParent: `00-${TRACE}-${PARENT}-01`,
+      tracestate: ['plant=a:1,  other=2', 'third=%20'],
+    };
+    const seen = [
+      ['TraceParent', sent.TraceParent],
+      ['tracestate', sent.tracestate[0]],
+      ['tracestate', sent.tracestate[1]],
+    ];
+    await start(dataPath, {});
+    await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
+    await send('/page', { traceparent: 'not one', tracestate: '' });
+    await sidecar?.stop();
+    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
+    await send(`${BASE}/d2/rpc/E.Demo/Test`);
+    const unread = [
+      ['traceparent', 'not one'],
+      ['tracestate', ''],
+    ];
+    expect(heads.map(traceContextOf)).toEqual([seen, unread, seen, []]);
+  });
+
+  it('pushes a span for each call when it stops, and none for other requests', async () => {
+    const running = await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    const secret = {
+      authorization: `Basic ${Buffer.from('alice:s3cr3t').toString('base64')}`,
+      cookie: 'JSESSIONID=s3cr3t',
+    };
+    await send(`${BASE}/d2/rpc/E.Demo/Test?token=s3cr3t`, { ...secret, traceparent: `00-${TRACE}-${PARENT}-01` });
+    await send(`${BASE}/d2/rpc/E.Demo/Bad`, secret);
+    await send(`${BASE}/d2/object/H.Pump`, secret);
+    await send(`${BASE}/d2/rpc/E.Demo/Unsampled`, { traceparent: `00-${TRACE}-${PARENT}-00` });
+    await send('/page?s3cr3t', secret);
+    await running.stop();
+    const { spans } = receiver;
+    expect(spans.map(({ name, status, kind }) => [name, status, kind])).toEqual([
+      ['rpc E.Demo.Test', 0, 2],
+      ['rpc E.Demo.Bad', 2, 2],
+      ['object H.Pump', 0, 2],
+    ]);
+    expect(spans[0]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
+    expect(spans[1]).toMatchObject({ parentSpanId: '' });
+    expect(spans[0]?.attributes).toMatchObject({
+      ...{ 'd2.data_path': dataPath === 'gateway' ? 'gateway' : 'relay', 'http.request.method': 'POST' },
+      'http.response.status_code': 200,
+    });
+    const nowNs = BigInt(Math.ceil(performance.timeOrigin + performance.now())) * 1_000_000n;
+    for (const { startNs, endNs } of spans) {
+      expect(endNs).toBeGreaterThanOrEqual(startNs);
+      expect(nowNs - endNs).toBeLessThan(60_000_000_000n);
+    }
+    const bodies = Buffer.concat(receiver.received.map(({ body }) => body)).toString('latin1');
+    for (const word of ['s3cr3t', 'alice', '127.0.0.1']) expect(bodies).not.toContain(word);
+  });
+});
+
+it('pushes what /metrics shows at that moment, name by name', async () => {
+  await start('auto', { endpoint: receiver.endpoint, metrics: { enabled: true, intervalMs: 30 } });
+  for (const name of ['Test', 'Test', 'Bad', 'Gr%C3%B6%C3%9Fe'])
+    await send(`${BASE}/d2/rpc/E.Demo/${name}`, { 'x-api-key': 'k' });
+  await send(`${BASE}/d2/object/H.Pump`);
+  const before = samplesOf(await send('/metrics', {}, ports.monitor));
+  const count = receiver.received.length;
+  // The first of these may have been read before.
+  await receiver.until(() => receiver.received.length >= count + 2);
+  const pushed = toSamples(toMetrics(new Message(receiver.received[count + 1]?.body as Buffer)).metrics);
+  const after = samplesOf(await send('/metrics', {}, ports.monitor));
+  expect([...pushed.keys()].filter((key) => !after.has(key))).toEqual([]);
+  expect([...after.keys()].filter((key) => !pushed.has(key))).toEqual([]);
+  // What the reading itself, time and pushes move; everything else stood still.
+  const moving =
+    /^(?:process_|nodejs_|d2_sidecar_(?:loop_|otlp_|connections|descriptor)|d2_sidecar_state_|d2_upstream_reach|d2_sidecar_monitor)/;
+  const still = [...after].filter(([key]) => !moving.test(key));
+  expect(still.map(([key]) => [key, pushed.get(key)])).toEqual(still.map(([key, value]) => [key, value]));
+  expect(still.filter(([key, value]) => before.get(key) !== value)).toEqual([]);
+  expect(pushed.get('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.Test",outcome="ok"}')).toBe(2);
+  expect(pushed.get('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.Bad",outcome="error"}')).toBe(1);
+  expect(still.length).toBeGreaterThan(150);
+});
+
+it('a silent receiver delays neither calls nor the stop', async () => {
+  receiver.answer = () => undefined;
+  const config = { endpoint: receiver.endpoint, timeoutMs: 60_000, traces: SPANS };
+  const running = await start('auto', { ...config, metrics: { enabled: true, intervalMs: 10 } }, 300);
+  await receiver.until(() => receiver.received.length > 0);
+  for (let i = 0; i < 20; i += 1) expect(await send(`${BASE}/d2/rpc/E.Demo/Test`)).toBe('{}');
+  await running.stop();
+  expect(running.reporter.observerErrors).toBe(0);
+});
+
+it('without otlp.endpoint no call is observed, and /metrics has no table of it', async () => {
+  const running = await start('auto', {});
+  expect(running.recorder.observers.isWanted).toBe(false);
+  expect(await send('/metrics', {}, ports.monitor)).not.toContain('otlp');
+});

@@ -1,0 +1,90 @@
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { Receiver } from '../../../../src/export/otlp/receiver.ts';
+import { SignalNumbers } from '../../../../src/export/otlp/signal-numbers.ts';
+import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/span-push.ts';
+import { accept, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
+import { LineLogger, otlpConfig } from './stand.ts';
+
+let receiver: OtlpReceiver;
+let push: SpanPush;
+let numbers: SignalNumbers;
+beforeEach(async () => {
+  receiver = await OtlpReceiver.listen();
+  const logger = new LineLogger();
+  numbers = new SignalNumbers('traces', logger);
+  const config = { ...otlpConfig({ timeoutMs: 5_000 }), endpoint: receiver.endpoint };
+  const delayMs = 5;
+  push = new SpanPush({
+    ...{ receiver: new Receiver('traces', { config, env: {}, logger }), numbers, clock: systemClock },
+    ...{ userAgent: 'd2-sidecar/1', delayMs },
+  });
+});
+afterEach(async () => {
+  push.close();
+  await receiver.close();
+});
+
+const resource = resourceFromAttributes({});
+const scope = { name: 'd2-sidecar' };
+
+function createSpan(name: string): ReadableSpan {
+  return {
+    ...{ name, kind: 1, startTime: [1, 0], endTime: [1, 5], duration: [0, 5], status: { code: 0 }, attributes: {} },
+    ...{
+      links: [],
+      events: [],
+      ended: true,
+      resource,
+      instrumentationScope: scope,
+    },
+    ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+    spanContext: () => ({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 }),
+  };
+}
+
+const take = (count: number): void => {
+  for (let i = 0; i < count; i += 1) push.take(() => createSpan(`span ${i}`));
+};
+
+it('sends spans after a delay', async () => {
+  take(3);
+  await receiver.until(() => receiver.spans.length === 3);
+  expect(receiver.received[0]?.path).toBe('/v1/traces');
+  expect(receiver.spans.map(({ name }) => name)).toEqual(['span 0', 'span 1', 'span 2']);
+});
+
+it('drops and counts spans beyond the limit of the queue, without creating them', async () => {
+  const held: (() => void)[] = [];
+  receiver.answer = (response, request) => held.push(() => accept(response, request));
+  take(MAX_WAITING_SPANS + 10);
+  expect(push.waiting).toBe(MAX_WAITING_SPANS);
+  expect(numbers.items.dropped).toBe(10);
+  let made = 0;
+  push.take(() => {
+    made += 1;
+    return createSpan('one more');
+  });
+  expect([made, numbers.items.dropped]).toEqual([0, 11]);
+  await receiver.until(() => held.length > 0);
+  receiver.answer = accept;
+  for (const answer of held) answer();
+  await push.flush();
+  await receiver.until(() => receiver.spans.length === MAX_WAITING_SPANS);
+  await push.stop();
+  expect(push.waiting).toBe(0);
+  expect(numbers.items).toEqual({ accepted: MAX_WAITING_SPANS, rejected: 0, lost: 0, dropped: 11 });
+});
+
+it('loses what a receiver refuses, and continues', async () => {
+  receiver.answer = status(400);
+  take(2);
+  await push.flush().catch(() => undefined);
+  receiver.answer = acceptBut(1, 'no');
+  take(3);
+  await push.flush();
+  expect(numbers.items).toEqual({ accepted: 2, rejected: 1, lost: 2, dropped: 0 });
+  expect(push.waiting).toBe(0);
+});

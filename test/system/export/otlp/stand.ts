@@ -1,0 +1,55 @@
+/** What pushes, beside a plant of the monitor's tests: with times that a test can wait for, and a log that it can read. */
+
+import type { Logger } from '../../../../src/base/logger.ts';
+import type { Config } from '../../../../src/config/config.ts';
+import { Otlp, type OtlpParts } from '../../../../src/export/otlp/otlp.ts';
+import { CallObservers } from '../../../../src/measure/record/call-observer.ts';
+import { testConfig } from '../../../support/wire/test-config.ts';
+
+export type OtlpConfig = Config['otlp'];
+
+export function otlpConfig(overrides: Partial<OtlpConfig> = {}): OtlpConfig {
+  return {
+    ...{ endpoint: undefined, headersFile: undefined, headersEnv: undefined, caFile: undefined, timeoutMs: 10_000 },
+    metrics: { enabled: true, intervalMs: 3_600_000 },
+    traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
+    ...overrides,
+  };
+}
+
+export interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly [detail: string]: unknown;
+}
+
+export class LineLogger implements Logger {
+  readonly lines: Line[] = [];
+  readonly debug = this.#to('debug');
+  readonly info = this.#to('info');
+  readonly warn = this.#to('warn');
+  readonly error = this.#to('error');
+
+  #to(level: string): Logger['info'] {
+    return ((details: object | string, message = '') => {
+      this.lines.push(typeof details === 'string' ? { level, message: details } : { level, message, ...details });
+    }) as Logger['info'];
+  }
+}
+
+export interface OtlpStand {
+  readonly otlp: Otlp;
+  readonly logger: LineLogger;
+  readonly observers: CallObservers;
+}
+
+export function createStand(
+  config: OtlpConfig,
+  parts: Pick<OtlpParts, 'monitored' | 'clock'> & Partial<Pick<OtlpParts, 'env'>>,
+): OtlpStand {
+  const logger = new LineLogger();
+  const observers = new CallObservers();
+  const otlp = new Otlp({ config: { ...testConfig(), otlp: config }, observers, logger, env: {}, ...parts });
+  otlp.start();
+  return { otlp, logger, observers };
+}

@@ -1,0 +1,95 @@
+/** The wall clock is set forwards and backwards while calls run: only labels may change. */
+import { afterEach, expect, it } from 'vitest';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import { atHeads, FaultHarness, OK } from './fault-stand.ts';
+
+const DAY_MS = 86_400_000;
+
+const rpc = (user: string) => {
+  const credentials = Buffer.from(`${user}:secret`).toString('base64');
+  const lines = ['POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1', 'Host: a', 'Content-Length: 0'];
+  return `${[...lines, `Authorization: Basic ${credentials}`].join('\r\n')}\r\n\r\n`;
+};
+
+class SteppingClock implements Clock {
+  offsetMs = 0;
+
+  nowNs(): number {
+    return systemClock.nowNs();
+  }
+
+  epochMs(): number {
+    return systemClock.epochMs() + this.offsetMs;
+  }
+}
+
+interface Session {
+  readonly userName: string;
+  readonly createTime: string;
+  readonly lastActivityTime: string;
+}
+
+interface Timer {
+  readonly count: number;
+  readonly max: number;
+  readonly mean_rate: number;
+  readonly m1_rate: number;
+}
+
+let harness: FaultHarness;
+
+afterEach(() => harness.close());
+
+async function read<Answer>(path: string): Promise<Answer> {
+  const base = `http://127.0.0.1:${harness.monitorPort}/smartWeb/api/rest/v0/admin`;
+  return (await (await fetch(`${base}/${path}`)).json()) as Answer;
+}
+
+const sessions = () => read<Session[]>('d2/sessions');
+
+for (const dataPath of ['auto', 'gateway'] as const) {
+  it(`with dataPath ${dataPath} a step of the wall clock changes no duration, rate, session or counter`, async () => {
+    const clock = new SteppingClock();
+    let release: (() => void) | undefined;
+    harness = await FaultHarness.start({
+      ...{ dataPath, clock },
+      script: (upstream, nth) =>
+        atHeads(upstream, () => {
+          if (nth === 1) release = () => upstream.write(OK);
+          else upstream.write(OK);
+        }),
+    });
+    const held = harness.client(rpc('first'));
+    await expect.poll(() => release).toBeDefined();
+    clock.offsetMs = DAY_MS;
+    release?.();
+    await held.until('fine');
+    await harness.client(rpc('second')).until('fine');
+    const ahead = await sessions();
+
+    clock.offsetMs = -DAY_MS;
+    await harness.client(rpc('third')).until('fine');
+    const behind = await sessions();
+
+    const { timers } = await read<{ readonly timers: Readonly<Record<string, Timer>> }>('metrics/d2/rpc');
+    expect(timers.rpc?.count).toBe(3);
+    expect(timers.rpc?.max).toBeLessThan(60);
+    expect(timers.rpc?.mean_rate).toBeGreaterThan(0);
+    expect(Object.values(timers.rpc ?? {}).filter((value) => typeof value === 'number' && value < 0)).toEqual([]);
+
+    // Oldest first by when they began, not by the clock; no session has been idle for a day.
+    expect(behind.map(({ userName }) => userName)).toEqual(['first', 'second', 'third']);
+    expect(behind.slice(0, 2).map(({ createTime }) => createTime)).toEqual(ahead.map(({ createTime }) => createTime));
+    for (const { createTime, lastActivityTime } of behind) {
+      expect(Date.parse(lastActivityTime)).toBeGreaterThanOrEqual(Date.parse(createTime));
+    }
+    const third = Date.parse(behind[2]?.createTime ?? '');
+    expect(Math.abs(third - clock.epochMs())).toBeLessThan(60_000);
+
+    const samples = await harness.samples();
+    expect([...samples].filter(([, value]) => value < 0)).toEqual([]);
+    expect(samples.get('d2_sidecar_loop_delay_seconds_bucket{le="1.0"}')).toBe(
+      samples.get('d2_sidecar_loop_delay_seconds_count'),
+    );
+  });
+}

@@ -1,0 +1,242 @@
+/**
+ * Measuring fails open: with every observer throwing, every table full and no source for the JVM, both ends see the same bytes
+ * as without a sidecar. The configuration turns the cases of `data-path.cases.ts` into calls of the application.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import type { Recorder } from '../../../src/measure/record/recorder.ts';
+import { dataPathCases } from '../data-path.cases.ts';
+import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
+import type { DataPathCase } from '../wire/data-path-case.ts';
+import { type Exactness, type Observation, toComparable } from '../wire/observation.ts';
+import { expectFacts } from '../wire/observed-cases.ts';
+import { CaseRunner } from '../wire/run-case.ts';
+import { ScriptedUpstream } from '../wire/scripted-upstream.ts';
+import { FaultHarness } from './fault-stand.ts';
+
+const AT_ONCE = 8;
+const TIMEOUT_MS = 60_000;
+/** Frames of a text, unmasked from the server, masked (with zeros) from the client. */
+const fromServer = (text: string) => `\x81${String.fromCharCode(text.length)}${text}`;
+const fromClient = (text: string) => `\x81${String.fromCharCode(0x80 + text.length)}\0\0\0\0${text}`;
+
+const json = (value: unknown) => JSON.stringify(value);
+const CONNECT = json([{ channel: '/meta/connect', clientId: 'c1', connectionType: 'websocket' }]);
+const PUSHED = fromServer(json([{ channel: '/d2/object/H.A', data: 1 }]));
+const bayeux = (value: unknown) => requestWith(json(value), 'POST /live', 'Content-Type: application/json');
+
+const ANSWERS: Readonly<Record<string, unknown>> = {
+  '/meta/handshake': { successful: true, clientId: 'c1', version: '1.0', supportedConnectionTypes: ['long-polling'] },
+  '/meta/subscribe': { successful: true, subscription: '/d2/object/H.A' },
+  '/meta/connect': { successful: true, advice: { timeout: 30_000 } },
+};
+
+/** Comet traffic, which fills tables as well. */
+const cometCases: readonly DataPathCase[] = [
+  {
+    name: 'a Comet conversation by long-polling',
+    statuses: [200, 200, 200, 200],
+    upstream: answeringWith((_request, index) => {
+      const channel = ['/meta/handshake', '/meta/subscribe', '/meta/connect', '/service/d2/rpc'][index] ?? '';
+      const pushed = [1, 2, 3].map((count) => ({ channel: `/d2/object/H.${count}`, data: { value: count } }));
+      const own = { channel, clientId: 'c1', id: String(index), ...(ANSWERS[channel] as object | undefined), data: {} };
+      return responseWith(json([own, ...pushed]), '200 OK', 'Content-Type: application/json');
+    }),
+    client: asking(
+      bayeux([{ channel: '/meta/handshake', version: '1.0', id: '0', ext: { authentication: { user: 'u' } } }]),
+      bayeux(
+        [1, 2, 3].map((count) => ({
+          channel: '/meta/subscribe',
+          clientId: 'c1',
+          subscription: `/d2/object/H.${count}`,
+        })),
+      ),
+      bayeux([{ channel: '/meta/connect', clientId: 'c1', id: '2' }]),
+      bayeux(
+        [1, 2, 3].map((id) => ({
+          channel: '/service/d2/rpc',
+          clientId: 'c1',
+          id,
+          data: { eventName: 'E', rpcName: `R${id}` },
+        })),
+      ),
+    ),
+  },
+  {
+    name: 'a Comet conversation over WebSocket',
+    statuses: [101],
+    upstream: async (connection) => {
+      await connection.request();
+      connection.acceptUpgrade();
+      await connection.write(SWITCHING);
+      await connection.tunnelCame(fromClient(CONNECT).length);
+      await connection.write(fromServer('not Bayeux') + PUSHED);
+      await connection.ended();
+    },
+    client: async (client) => {
+      await client.send(request('GET /live', ...WEBSOCKET));
+      await client.heads(1);
+      await client.send(fromClient(CONNECT));
+      await client.tunnelCame(PUSHED.length + fromServer('not Bayeux').length);
+    },
+  },
+];
+
+const quick = [...dataPathCases.filter(({ deadlineMs }) => deadlineMs === undefined), ...cometCases];
+
+/** Bounds so low that all of them are exceeded. */
+function narrow(base: Config): Partial<Config> {
+  const capture = { path: 'calls/{number}', kind: 'rpc', name: 'C.{number}' } as const;
+  const reading = { path: 'a/{object}', kind: 'object', name: '{object}' } as const;
+  return {
+    forwarded: 'off',
+    applications: [''],
+    rest: {
+      ...{ prefix: '', defaultRules: false, deny: [] },
+      rules: [
+        { methods: ['GET', 'POST', 'PUT', 'DELETE'], ...capture },
+        { methods: ['GET'], ...reading },
+      ],
+    },
+    metrics: { ...base.metrics, maxNames: { rpc: 1, sba: 1, object: 1 }, maxNamesPerSession: 1 },
+    sessions: { ...base.sessions, max: 1 },
+    comet: {
+      ...base.comet,
+      ...{
+        path: 'live',
+        maxBodyBytes: 64,
+        maxInflatedBytes: 64,
+        maxSubscriptions: 1,
+        maxPendingCalls: 1,
+      },
+    },
+    jvm: { ...base.jvm, source: 'hsperfdata', pid: 4_000_000, intervalMs: 10 },
+  };
+}
+
+type Thrower = Record<'onBegin' | 'onResponse' | 'onEnd' | 'sweep', () => never>;
+
+/** All entry points of measuring. */
+function breakAll(recorder: Recorder): void {
+  const failing = () => {
+    throw new TypeError('secret of a request');
+  };
+  Object.assign(recorder as unknown as Thrower, {
+    onBegin: failing,
+    onResponse: failing,
+    onEnd: failing,
+    sweep: failing,
+  });
+}
+
+let upstream: ScriptedUpstream;
+let runner: CaseRunner;
+const direct = new Map<DataPathCase, Promise<Observation>>();
+
+function directly(subject: DataPathCase): Promise<Observation> {
+  const known = direct.get(subject) ?? runner.run(subject, upstream.port);
+  direct.set(subject, known);
+  return known;
+}
+
+beforeAll(async () => {
+  upstream = await ScriptedUpstream.listen();
+  runner = new CaseRunner(upstream);
+});
+
+afterAll(() => upstream.close());
+
+const paths: readonly { dataPath: Config['dataPath']; kind: 'relay' | 'gateway'; exactness: Exactness }[] = [
+  { dataPath: 'auto', kind: 'relay', exactness: 'bytes' },
+  { dataPath: 'gateway', kind: 'gateway', exactness: 'meaning' },
+];
+
+for (const { dataPath, kind, exactness } of paths) {
+  async function play(subject: DataPathCase, port: number): Promise<void> {
+    if (subject.knownDifference?.[kind] !== undefined) return;
+    const seen = await runner.run(subject, port);
+    try {
+      expectFacts(subject, seen);
+      if (subject.sidecarOnly !== undefined) return;
+      const straight = await directly(subject);
+      const how = subject.isIrregular === true || subject.statuses.includes(101) ? 'meaning' : exactness;
+      expect(toComparable(seen, straight, how)).toEqual(toComparable(straight, straight, how));
+    } catch (cause) {
+      throw new Error(`${subject.name}: ${String(cause)}`, { cause });
+    }
+  }
+
+  async function playAll(port: number): Promise<void> {
+    const next = quick.values();
+    const worker = async () => {
+      for (const subject of next) await play(subject, port);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+
+  describe(`dataPath ${dataPath}`, () => {
+    let harness: FaultHarness;
+
+    beforeAll(async () => {
+      harness = await FaultHarness.start({
+        dataPath,
+        config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: upstream.port } }),
+      });
+    });
+
+    afterAll(() => harness.close());
+
+    it(
+      'passes everything on unchanged when every table is full and the JVM cannot be read',
+      async () => {
+        await fill(harness.port);
+        await playAll(harness.port);
+        const samples = await harness.samples();
+        for (const kind of ['rpc', 'object']) {
+          expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
+        }
+        expect(samples.get('d2_sidecar_sessions_untracked_total')).toBeGreaterThan(0);
+        const unread = [...samples].filter(
+          ([name, value]) => name.startsWith('d2_sidecar_comet_unread_total') && value > 0,
+        );
+        expect(unread).not.toEqual([]);
+        expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
+        expect(samples.get('d2_sidecar_jvm_read_failures_total')).toBeGreaterThan(0);
+        expect(samples.get('d2_sidecar_observer_errors_total')).toBe(0);
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      'passes everything on unchanged when all measuring throws, and logs that once',
+      async () => {
+        breakAll(harness.sidecar.recorder);
+        await playAll(harness.port);
+        const { reporter } = harness.sidecar;
+        const before = reporter.observerErrors;
+        expect(before).toBeGreaterThan(quick.length);
+        // Timers throw as well, and do not end the process.
+        await expect.poll(() => reporter.observerErrors, { timeout: 3_000 }).toBeGreaterThan(before);
+        expect((await harness.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
+        expect(harness.logged.filter(({ level }) => level === 'error').map(({ details }) => details)).toEqual([
+          { error: 'TypeError' },
+        ]);
+        expect(JSON.stringify(harness.logged)).not.toContain('secret');
+      },
+      TIMEOUT_MS,
+    );
+  });
+}
+
+/** Two users, names and objects, each one more than the table holds. */
+async function fill(port: number): Promise<void> {
+  const subject = (user: string, target: string): DataPathCase => ({
+    name: user,
+    statuses: [200],
+    upstream: answeringWith(() => responseWith('fine', '200 OK')),
+    client: asking(request(`GET ${target}`, `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`)),
+  });
+  for (const user of ['one', 'two']) {
+    for (const target of [`/calls/${user}`, `/a/${user}`]) await runner.run(subject(user, target), port);
+  }
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { FailureRecord } from '../../../src/proxy/exchange/failure-record.ts';
+import {
+  reasonOf,
+  toUpstreamFailure,
+  UPSTREAM_FAILURE_CODES,
+  UpstreamFailure,
+} from '../../../src/proxy/exchange/upstream-failure.ts';
+import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { type LoggedLine, recordingLogger } from './fault-stand.ts';
+
+const withCode = (code: string, message = 'secret of a request') => Object.assign(new Error(message), { code });
+
+describe('a failure of the upstream', () => {
+  it('is counted by code, and every code is there from the start', () => {
+    const record = new FailureRecord(new NsClock(), recordingLogger([]));
+    expect([...record.counts]).toEqual(UPSTREAM_FAILURE_CODES.map((code) => [code, 0]));
+    record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'relay');
+    record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'gateway');
+    expect(record.counts.get('D2S_ERR_UPSTREAM_TIMEOUT')).toBe(2);
+  });
+
+  it('is logged at once, and then at most every ten seconds, with how many it stands for', () => {
+    const clock = new NsClock();
+    const logged: LoggedLine[] = [];
+    const record = new FailureRecord(clock, recordingLogger(logged));
+    const refused = toUpstreamFailure(withCode('ECONNREFUSED'), 'connect');
+    for (let second = 0; second < 25; second += 1) {
+      record.record(refused, 'relay');
+      clock.advanceS(1);
+    }
+    expect(logged.map(({ details }) => details.failed)).toEqual([1, 10, 10]);
+    expect(JSON.stringify(logged)).not.toContain('secret');
+  });
+
+  it('is logged for each code separately', () => {
+    const logged: LoggedLine[] = [];
+    const record = new FailureRecord(new NsClock(), recordingLogger(logged));
+    record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'), 'relay');
+    record.record(toUpstreamFailure(withCode('ECONNRESET'), 'response'), 'gateway');
+    expect(logged.map(({ details }) => details)).toEqual([
+      { code: 'D2S_ERR_UPSTREAM_REFUSED', reason: 'ECONNREFUSED', path: 'relay', failed: 1 },
+      { code: 'D2S_ERR_UPSTREAM_INCOMPLETE', reason: 'ECONNRESET', path: 'gateway', failed: 1 },
+    ]);
+  });
+
+  it('is not logged where another log line says more', () => {
+    const logged: LoggedLine[] = [];
+    const record = new FailureRecord(new NsClock(), recordingLogger(logged));
+    const codes = ['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS'] as const;
+    for (const code of codes) record.record(new UpstreamFailure(code), 'relay');
+    expect([codes.map((code) => record.counts.get(code)), logged]).toEqual([[1, 1], []]);
+  });
+});
+
+it('docs/reliability.md says for each failure what the client sees', () => {
+  const text = readFileSync(new URL('../../../docs/reliability.md', import.meta.url), 'utf8');
+  const faults = text.slice(text.indexOf('\n## Faults'));
+  // Caused by a limit: see docs/limits.md.
+  const codes = UPSTREAM_FAILURE_CODES.filter((code) => code !== 'D2S_ERR_UPSTREAM_BUSY');
+  expect(codes.filter((code) => !faults.includes(`\`${code}\``))).toEqual([]);
+  // Once an answer has begun, no error can be sent.
+  for (const code of codes.filter((each) => each !== 'D2S_ERR_UPSTREAM_INCOMPLETE')) {
+    const failure = new UpstreamFailure(code);
+    const error = failure.proxyError.replace(/^tls_.*/, 'tls_…');
+    expect(faults).toContain(`${failure.status} \`${error}\``);
+  }
+});
+
+describe('a connection that cannot be opened', () => {
+  it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EAI_MEMORY'])(
+    'is blamed on the sidecar for %s',
+    (code) => {
+      const failure = toUpstreamFailure(withCode(code), 'connect');
+      expect([failure.code, failure.status, failure.proxyError]).toEqual([
+        ...['D2S_ERR_UPSTREAM_RESOURCES', 503, 'connection_limit_reached'],
+      ]);
+    },
+  );
+
+  it('gives no reason that is not a code', () => {
+    expect(reasonOf(toUpstreamFailure(withCode('GET /secret'), 'connect'))).toBeUndefined();
+    expect(reasonOf(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'))).toBeUndefined();
+  });
+});

@@ -1,0 +1,146 @@
+/** Clients that leave while their data is not read. */
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { FaultHarness, sound } from './fault-stand.ts';
+
+/** More than all buffers between the two ends hold. */
+const UPLOAD_BYTES = 48 * 1024 * 1024;
+const PIECE = Buffer.alloc(64 * 1024);
+const UPLOAD = `POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`;
+const IDLE_MS = 500;
+
+const impatient = ({ timeouts }: Config) => ({ timeouts: { ...timeouts, idleMs: IDLE_MS } });
+
+let harness: FaultHarness;
+
+afterEach(() => harness.close());
+
+/** Sends until nothing more is accepted for a while. */
+async function fill(socket: Socket): Promise<number> {
+  let sent = 0;
+  const send = () => {
+    do sent += PIECE.length;
+    while (socket.write(PIECE));
+  };
+  socket.on('drain', send);
+  send();
+  let before = -1;
+  const isStalled = () => {
+    const isSame = before === sent;
+    before = sent;
+    return isSame;
+  };
+  await expect.poll(isStalled, { interval: IDLE_MS, timeout: 10_000 }).toBe(true);
+  return sent;
+}
+
+/** An upload to an upstream that does not read, up to full buffers. */
+async function stuckUpload(dataPath: Config['dataPath']) {
+  harness = await FaultHarness.start({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
+  const client = harness.client(UPLOAD);
+  await once(client.socket, 'connect');
+  const sent = await fill(client.socket);
+  expect(harness.upstream.scripted.length).toBe(1);
+  expect(sent).toBeLessThan(UPLOAD_BYTES);
+  expect(harness.sidecar.openExchanges).toBe(1);
+  return client;
+}
+
+describe.each(['auto', 'gateway'] as const)(
+  'dataPath %s: a client that uploads to an upstream that does not read',
+  (dataPath) => {
+    it('is noticed when it resets its connection', async () => {
+      const { socket } = await stuckUpload(dataPath);
+      socket.end();
+      socket.resetAndDestroy();
+      await expect.poll(() => harness.sidecar.openExchanges, { timeout: 5_000 }).toBe(0);
+      const samples = await harness.samples();
+      expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
+    });
+
+    it('keeps its connection as long as it stays', async () => {
+      const { socket } = await stuckUpload(dataPath);
+      // Three idle timeouts, by the client's own timer.
+      socket.setTimeout(3 * IDLE_MS);
+      await once(socket, 'timeout');
+      expect(harness.sidecar.openExchanges).toBe(1);
+      expect(socket.destroyed).toBe(false);
+    });
+  },
+);
+
+const WEBSOCKET =
+  'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
+const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
+const openTunnels = async () => (await harness.samples()).get('d2_sidecar_upgraded_connections');
+
+describe('a WebSocket of which one end sends and the other does not read', () => {
+  async function stuckTunnel(sender: 'client' | 'upstream') {
+    const script = (upstream: Socket) => {
+      upstream.once('data', () => {
+        upstream.write(ACCEPTED);
+        upstream.pause();
+      });
+    };
+    harness = await FaultHarness.start({ dataPath: 'auto', script, config: impatient });
+    const client = harness.client(WEBSOCKET);
+    await client.until('\r\n\r\n');
+    client.socket.pause();
+    const [upstream] = harness.upstream.scripted;
+    const ends = { client: client.socket, upstream: upstream as Socket };
+    const [from, to] = sender === 'client' ? [ends.client, ends.upstream] : [ends.upstream, ends.client];
+    await fill(from);
+    return { from, to };
+  }
+
+  it.each(['client', 'upstream'] as const)('ends when the sending %s resets its connection', async (sender) => {
+    const { from, to } = await stuckTunnel(sender);
+    expect(await openTunnels()).toBe(1);
+    from.resetAndDestroy();
+    await expect.poll(openTunnels, { timeout: 5_000 }).toBe(0);
+    to.destroy();
+  });
+
+  it.each(['client', 'upstream'] as const)('stays open as long as the sending %s stays', async (sender) => {
+    const { from } = await stuckTunnel(sender);
+    from.setTimeout(3 * IDLE_MS);
+    await once(from, 'timeout');
+    expect([from.destroyed, await openTunnels()]).toEqual([false, 1]);
+  });
+});
+
+/** Connects, sends a request, and resets, while the accepting thread is blocked. */
+const LEAVES_UNACCEPTED = `
+const net = require('node:net');
+const { workerData: { port, request, gate } } = require('node:worker_threads');
+const socket = net.connect(port, '127.0.0.1', () => {
+  socket.write(request, () => {
+    socket.resetAndDestroy();
+    Atomics.store(gate, 0, 1);
+    Atomics.notify(gate, 0);
+  });
+});
+`;
+
+describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that resets before it is accepted', (dataPath) => {
+  it('is not served: its address is unknown', async () => {
+    harness = await FaultHarness.start({ dataPath, script: sound });
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const request = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
+    const worker = new Worker(LEAVES_UNACCEPTED, { eval: true, workerData: { port: harness.port, request, gate } });
+    expect(Atomics.wait(gate, 0, 0, 10_000)).toBe('ok');
+    await once(worker, 'exit');
+    // The next client in the backlog is served.
+    const client = harness.client(request);
+    await client.until('fine');
+    const samples = await harness.samples();
+    expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);
+    expect(harness.upstream.scripted.length).toBe(1);
+    expect(harness.sidecar.openExchanges).toBe(0);
+  });
+});

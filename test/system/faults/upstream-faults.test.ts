@@ -1,0 +1,292 @@
+/** The table of upstream faults in docs/reliability.md: what the client sees, what is counted, what is logged. */
+import dns from 'node:dns';
+import type net from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
+import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
+import { answering, atHeads, type FaultClient, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
+
+const RPC =
+  'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n';
+const WEBSOCKET = [
+  'GET /smartWeb/live HTTP/1.1',
+  'Host: plant.example',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13\r\n\r\n',
+].join('\r\n');
+
+type Kind = 'call' | 'websocket';
+
+/** `problem`: the sidecar answers. `cut`: the client gets the beginning, and an end that cannot be mistaken for a complete answer. */
+type Sees =
+  | { readonly kind: 'problem'; readonly status: number; readonly error: string }
+  | { readonly kind: 'cut'; readonly beginning: string };
+
+interface Fault {
+  readonly name: string;
+  readonly script?: FaultScript;
+  readonly config?: (base: Config) => Partial<Config>;
+  readonly code: UpstreamFailureCode;
+  readonly sees: Sees;
+  /** Called once the client has the beginning of its answer: on RST, kernels drop data in flight. */
+  readonly leaves?: (upstream: net.Socket) => void;
+  /** Resolves the upstream's name. */
+  readonly lookup?: Lookup;
+  readonly isPlainDespiteTls?: boolean;
+  readonly only?: { readonly kind?: Kind; readonly isSecure?: boolean };
+}
+
+const problem = (status: number, error: string): Sees => ({ kind: 'problem', status, error });
+const cut = (beginning: string): Sees => ({ kind: 'cut', beginning });
+
+const impatient = ({ upstream }: Config) => ({ upstream: { ...upstream, responseTimeoutMs: 60 } });
+const named = ({ upstream }: Config) => ({
+  upstream: { ...upstream, host: 'plant.example', connectTimeoutMs: 60 },
+});
+
+type Lookup = (callback: (cause: Error) => void) => void;
+const lookupFailing =
+  (code: string): Lookup =>
+  (callback) =>
+    process.nextTick(() => callback(Object.assign(new Error(`getaddrinfo ${code} plant.example`), { code })));
+const lookupSilent: Lookup = () => undefined;
+
+const TERMINATED = { code: 'D2S_ERR_UPSTREAM_TERMINATED', sees: problem(502, 'connection_terminated') } as const;
+const PROTOCOL = { code: 'D2S_ERR_UPSTREAM_PROTOCOL', sees: problem(502, 'http_protocol_error') } as const;
+const INCOMPLETE = 'D2S_ERR_UPSTREAM_INCOMPLETE';
+
+const faults: readonly Fault[] = [
+  { name: 'is down', code: 'D2S_ERR_UPSTREAM_REFUSED', sees: problem(502, 'connection_refused') },
+  { name: 'closes each connection at once', script: (upstream) => upstream.end(), ...TERMINATED },
+  { name: 'resets each connection at once', script: reset, ...TERMINATED },
+  {
+    name: 'half-closes instead of answering',
+    script: (upstream) => atHeads(upstream, () => upstream.end()),
+    ...TERMINATED,
+  },
+  {
+    name: 'resets instead of answering',
+    script: (upstream) => atHeads(upstream, () => reset(upstream)),
+    ...TERMINATED,
+  },
+  {
+    name: 'closes within the head of its answer',
+    script: (upstream) => atHeads(upstream, () => upstream.end('HTTP/1.1 200 OK\r\nContent-Le')),
+    ...TERMINATED,
+  },
+  {
+    name: 'is silent for longer than upstream.responseTimeout',
+    script: (upstream) => upstream.resume(),
+    config: impatient,
+    code: 'D2S_ERR_UPSTREAM_TIMEOUT',
+    sees: problem(504, 'http_response_timeout'),
+  },
+  { name: 'answers rubbish', script: answering('SSH-2.0-OpenSSH_9.6\r\n\r\n'), ...PROTOCOL },
+  {
+    name: 'sends something other than HTTP before the request',
+    script: (upstream) => void upstream.resume().write('220 plant ready\r\n'),
+    ...PROTOCOL,
+  },
+  {
+    name: 'upgrades without a request to upgrade',
+    script: answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    only: { kind: 'call' },
+    ...PROTOCOL,
+  },
+  {
+    name: 'upgrades to another protocol',
+    script: answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    only: { kind: 'websocket' },
+    code: 'D2S_ERR_UPSTREAM_UPGRADE',
+    sees: problem(502, 'http_upgrade_failed'),
+  },
+  {
+    name: 'answers with too large a head',
+    script: answering(`HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(70_000)}\r\n\r\n`),
+    code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
+    sees: problem(502, 'http_response_header_section_size'),
+  },
+  {
+    name: 'resets within a body with a length',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin'),
+    leaves: reset,
+    code: INCOMPLETE,
+    sees: cut('begin'),
+  },
+  {
+    name: 'closes within a body with a length',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin'),
+    leaves: (upstream) => void upstream.end(),
+    code: INCOMPLETE,
+    sees: cut('begin'),
+  },
+  {
+    name: 'closes within chunks',
+    script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegin\r\n'),
+    leaves: (upstream) => void upstream.end(),
+    code: INCOMPLETE,
+    sees: cut('begin\r\n'),
+  },
+  {
+    name: 'resets within a body that ends with the connection',
+    script: answering('HTTP/1.1 200 OK\r\n\r\nbegin'),
+    leaves: reset,
+    code: INCOMPLETE,
+    sees: cut('begin'),
+  },
+  {
+    name: 'has an address without a route',
+    script: answering(OK),
+    config: named,
+    // The same event as a connection timeout of the kernel, which a test cannot cause everywhere.
+    lookup: lookupFailing('EHOSTUNREACH'),
+    code: 'D2S_ERR_UPSTREAM_UNREACHABLE',
+    sees: problem(502, 'destination_ip_unroutable'),
+  },
+  {
+    name: 'has a name that no longer resolves',
+    script: answering(OK),
+    config: named,
+    lookup: lookupFailing('ENOTFOUND'),
+    code: 'D2S_ERR_UPSTREAM_DNS',
+    sees: problem(502, 'dns_error'),
+  },
+  {
+    name: 'has a name that fails to resolve for the moment',
+    script: answering(OK),
+    config: named,
+    lookup: lookupFailing('EAI_AGAIN'),
+    code: 'D2S_ERR_UPSTREAM_DNS',
+    sees: problem(502, 'dns_error'),
+  },
+  {
+    name: 'has a name for which the resolver does not answer',
+    script: answering(OK),
+    config: named,
+    lookup: lookupSilent,
+    code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
+    sees: problem(504, 'connection_timeout'),
+  },
+  {
+    name: 'does not answer in the TLS handshake',
+    script: (upstream) => upstream.resume(),
+    config: ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: 60 } }),
+    only: { isSecure: true },
+    isPlainDespiteTls: true,
+    code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
+    sees: problem(504, 'connection_timeout'),
+  },
+  {
+    name: 'does not speak TLS',
+    script: (upstream) => void upstream.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+    only: { isSecure: true },
+    isPlainDespiteTls: true,
+    code: 'D2S_ERR_UPSTREAM_TLS',
+    sees: problem(502, 'tls_protocol_error'),
+  },
+];
+
+const WITH_ITS_BODY = /^HTTP\/1\.1 (\d+) [^\r]*\r\n([\s\S]*?)\r\n\r\n([\s\S]*)$/;
+
+async function expectProblem(client: FaultClient, fault: Fault, sees: Sees & { kind: 'problem' }): Promise<void> {
+  await client.until('"code"');
+  const [, status, fields = '', body = ''] = WITH_ITS_BODY.exec(client.received) ?? [];
+  expect(Number(status)).toBe(sees.status);
+  expect(fields).toContain('Content-Type: application/problem+json');
+  expect(fields).toContain(`Proxy-Status: d2-sidecar; error=${sees.error}`);
+  expect(JSON.parse(body)).toMatchObject({ status: sees.status, error: sees.error, code: fault.code });
+  // Contains neither the upstream's address nor the request.
+  expect(client.received).not.toMatch(/plant\.example|127\.0\.0\.1|E\.Demo/);
+}
+
+async function expectCut(client: FaultClient, beginning: string, leave: () => void): Promise<void> {
+  await client.until(beginning);
+  leave();
+  await client.ended();
+  // Without length or chunks, only a reset shows that the answer is incomplete.
+  if (!/content-length|chunked/i.test(client.received)) expect(client.wasReset).toBe(true);
+  expect(client.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(client.received.endsWith(beginning)).toBe(true);
+}
+
+/** All other names resolve as usual: listeners look up their addresses, too. */
+function resolveNameBy(lookup: Lookup): void {
+  const resolve = dns.lookup as unknown as (...parameters: unknown[]) => void;
+  vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: unknown[]) => {
+    if (name === 'plant.example') lookup(rest.at(-1) as Parameters<Lookup>[0]);
+    else resolve(name, ...rest);
+  }) as never);
+}
+
+let harness: FaultHarness | undefined;
+let folder: CertificateFolder;
+let secure: { readonly authority: Pair; readonly own: Pair };
+
+beforeAll(() => {
+  folder = new CertificateFolder();
+  const authority = folder.authority();
+  secure = {
+    authority,
+    own: folder.signed(authority, { name: 'plant', alternatives: 'DNS:plant.example,IP:127.0.0.1' }),
+  };
+});
+
+afterAll(() => folder.remove());
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await harness?.close();
+  harness = undefined;
+});
+
+for (const dataPath of ['auto', 'gateway'] as const) {
+  for (const isSecure of [false, true]) {
+    for (const kind of ['call', 'websocket'] as const) {
+      const fitting = faults.filter(
+        ({ only }) => (only?.kind ?? kind) === kind && (only?.isSecure ?? isSecure) === isSecure,
+      );
+      describe(`dataPath ${dataPath}, ${isSecure ? 'TLS to the upstream' : 'plain'}, ${kind}: an upstream that`, () => {
+        it.each(fitting)('$name', async (fault) => {
+          if (fault.lookup !== undefined) resolveNameBy(fault.lookup);
+          harness = await FaultHarness.start({
+            ...{ dataPath, script: fault.script, config: fault.config, isPlainDespiteTls: fault.isPlainDespiteTls },
+            secure: isSecure ? secure : undefined,
+          });
+          const client = harness.client(kind === 'call' ? RPC : WEBSOCKET);
+          if (fault.sees.kind === 'problem') await expectProblem(client, fault, fault.sees);
+          else
+            await expectCut(client, fault.sees.beginning, () =>
+              fault.leaves?.(harness?.upstream.scripted[0] as net.Socket),
+            );
+          await expectAccounted(harness, fault, kind, dataPath);
+        });
+      });
+    }
+  }
+}
+
+/** Counted once, in every metric that shows it. */
+async function expectAccounted(
+  on: FaultHarness,
+  fault: Fault,
+  kind: Kind,
+  dataPath: Config['dataPath'],
+): Promise<void> {
+  const path = kind === 'websocket' ? 'gateway' : dataPath === 'auto' ? 'relay' : 'gateway';
+  const calls = kind === 'call' ? 1 : 0;
+  const samples = await on.samples();
+  expect(samples.get(`d2_sidecar_exchanges_total{path="${path}",ending="failed"}`)).toBe(1);
+  const failures = [...samples].filter(([name, value]) => name.startsWith('d2_sidecar_upstream_failures') && value > 0);
+  expect(failures).toEqual([[`d2_sidecar_upstream_failures_total{code="${fault.code}"}`, 1]]);
+  expect(samples.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(calls);
+  expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
+  const { timers, meters } = await on.dropwizard();
+  expect([timers.rpc?.count, meters['rpc.errors']?.count]).toEqual([0, calls]);
+  // One line, whichever room logs it; for TLS the dialler does, with the reason.
+  const lines = on.logged.filter(({ details }) => details.code === fault.code);
+  const expected = fault.code === 'D2S_ERR_UPSTREAM_TLS' ? { failed: 1 } : { path, failed: 1 };
+  expect(lines).toMatchObject([{ level: 'warn', details: expected }]);
+}

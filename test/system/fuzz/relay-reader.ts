@@ -1,0 +1,60 @@
+import { RequestReader } from '../../../src/protocol/http1/request-reader.ts';
+import type { ParsedRequest } from './reference-parser.ts';
+
+export interface RelayReading {
+  /** Requests that the relay accepts, read to their last byte. */
+  readonly requests: readonly ParsedRequest[];
+  /** `gateway`: handed over there. `refused`: a broken body. `last`: the client asked to close. `waiting`: incomplete. */
+  readonly end: 'gateway' | 'refused' | 'last' | 'waiting';
+}
+
+/** Reads a client's bytes with the relay's own reader, without sockets. */
+export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): RelayReading {
+  const requests: ParsedRequest[] = [];
+  const reader = new RequestReader(maxHeadBytes);
+  let current: { method: string; target: string; isLast: boolean; isChunked: boolean; raw: string } | undefined;
+  const take = (bytes: Buffer, headBytes: number): boolean => {
+    if (current === undefined) return false;
+    current.raw += bytes.toString('latin1', headBytes);
+    if (!reader.isDone) return false;
+    const { method, target, isLast, isChunked, raw } = current;
+    requests.push({ method, target, body: isChunked ? withoutChunks(raw) : raw });
+    current = undefined;
+    return isLast;
+  };
+  for (const chunk of chunks) {
+    if (reader.isDone) {
+      reader.append(chunk);
+    } else {
+      const bytes = reader.continue(chunk);
+      if (bytes === undefined) return { requests, end: 'refused' };
+      if (take(bytes, 0)) return { requests, end: 'last' };
+    }
+    while (reader.isDone && reader.unread.length > 0) {
+      // After an ignored upgrade, Node's parser loses the rest of the same read: nothing to compare with.
+      if (/^[^\r]*\r\n(?:[^\r]+\r\n)*upgrade:/i.test(reader.unread.toString('latin1')))
+        return { requests, end: 'gateway' };
+      const head = reader.peek();
+      if (head === undefined) break;
+      if (typeof head === 'string') return { requests, end: 'gateway' };
+      const { method, target, isLast, framing, text } = head;
+      current = { method, target, isLast, isChunked: framing.kind === 'chunked', raw: '' };
+      const bytes = reader.begin(head);
+      if (bytes === undefined) return { requests, end: 'refused' };
+      if (take(bytes, text.length)) return { requests, end: 'last' };
+    }
+  }
+  return { requests, end: 'waiting' };
+}
+
+/** The content of a chunked body that the relay found complete; independent of the relay's own reader. */
+function withoutChunks(raw: string): string {
+  let content = '';
+  for (let at = 0; ; ) {
+    const lineEnd = raw.indexOf('\r\n', at);
+    const size = Number.parseInt(raw.slice(at, lineEnd), 16);
+    if (size === 0) return content;
+    content += raw.slice(lineEnd + 2, lineEnd + 2 + size);
+    at = lineEnd + 2 + size + 2;
+  }
+}

@@ -1,0 +1,163 @@
+import type { Random } from '../../support/fuzz/random.ts';
+
+/** Seeds of the fuzzing: regular, irregular and broken messages. */
+const SEEDS: readonly string[] = [
+  'GET /smartWeb/api/rest/v0/d2/auth/login HTTP/1.1\r\nHost: a\r\n\r\n',
+  'POST /d2/rpc/E.Demo/Test?x=1&y=%20 HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nAccept: */*\r\n\r\nhello',
+  'POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+  'PUT /c HTTP/1.1\r\nHost: a\r\ntransfer-encoding: Chunked\r\n\r\n3;ext=1;q="a b\\"c"\r\nabc\r\n00A\r\n0123456789\r\n0;last\r\nX-T: 1\r\nY: \r\n\r\n',
+  'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+  'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n',
+  'DELETE //x//y HTTP/1.1\r\nHost:a\r\nContent-Length:0\r\nX-Empty:\r\nX-Tab:\t v \t\r\n\r\n',
+  'GET http://a/b HTTP/1.1\r\nHost: a\r\n\r\n',
+  'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
+  'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+  'GET / HTTP/1.1\nHost: a\n\n',
+  'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+  'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc',
+  'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+  'GET / HTTP/1.1\r\nHost: a\r\nX: one\r\n two\r\n\r\n',
+  'GET /\xc3\xa4 HTTP/1.1\r\nHost: a\r\nX: \xe4\r\n\r\n',
+  'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nok',
+  'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+  'GET / HTTP/1.1\r\n\r\n',
+];
+
+/** This many of the seeds are for the relay without mutation. */
+const REGULAR_SEEDS = 7;
+
+/** Fragments of smuggling and of sloppy clients. */
+const SNIPPETS: readonly string[] = [
+  '\r',
+  '\n',
+  '\r\n',
+  '\r\n\r\n',
+  '\n\n',
+  '\0',
+  ' ',
+  '\t',
+  ':',
+  ';',
+  ',',
+  '"',
+  '\\',
+  '=',
+  '0',
+  '1',
+  '-1',
+  '+1',
+  '0x1',
+  'f',
+  'F',
+  '\x7f',
+  '\x80',
+  '\xff',
+  '\x01',
+  '\x0b',
+  '#',
+  '?',
+  '/',
+  '*',
+  'chunked',
+  'Chunked',
+  'xchunked',
+  'identity',
+  'Transfer-Encoding: chunked\r\n',
+  'Transfer-Encoding : chunked\r\n',
+  'Transfer-Encoding:\tchunked\r\n',
+  'Transfer-Encoding\r\n',
+  'Content-Length: 1\r\n',
+  'Content-Length: 0\r\n',
+  'Content-Length: +1\r\n',
+  'Content-Length: 1, 1\r\n',
+  'Content-Length:\r\n',
+  'Content-Length: 18446744073709551616\r\n',
+  'Content-Length: 00001\r\n',
+  'Host: b\r\n',
+  'Connection: close\r\n',
+  'Connection: keep-alive, Upgrade\r\n',
+  'Upgrade: h2c\r\n',
+  'Expect: 100-continue\r\n',
+  ' HTTP/1.1',
+  ' HTTP/1.0',
+  ' HTTP/2.0',
+  ' http/1.1',
+  'HTTP/1.1',
+  'GET ',
+  'QUERY ',
+  'get ',
+  'FOO ',
+  'SOURCE ',
+  'PRI ',
+  'X: 1\r\n',
+  ' X: 1\r\n',
+  'X : 1\r\n',
+  ': 1\r\n',
+  'X\xff: 1\r\n',
+  '0\r\n\r\n',
+  '1\r\na\r\n',
+  '1;a=b\r\na\r\n',
+  '1; a\r\na\r\n',
+  '1 \r\na\r\n',
+  '1;\r\na\r\n',
+  '1;a="\r\na\r\n',
+  '1;a="b"c\r\na\r\n',
+  '0000000000000000000001\r\na\r\n',
+  'ffffffffffffffff\r\n',
+  '10000000000000000\r\n',
+  '0\r\nContent-Length: 4\r\n\r\n',
+  '0\r\nTransfer-Encoding: chunked\r\n\r\n',
+  '0\r\nX: 1\r\n\r\n',
+  '0\r\nX:1\n\r\n',
+];
+
+/** One to three messages, mutated up to four times; latin1 text. */
+export function mutatedRequests(random: Random): string {
+  let text = '';
+  for (let i = random.below(3); i >= 0; i -= 1) {
+    text += random.chance(0.7) ? (SEEDS[random.below(REGULAR_SEEDS)] as string) : random.pick(SEEDS);
+  }
+  for (let i = random.below(5); i > 0; i -= 1) text = mutated(text, random);
+  return text;
+}
+
+/** Cuts a text into pieces at random places; often none, sometimes at every byte. */
+export function pieces(text: string, random: Random): Buffer[] {
+  const bytes = Buffer.from(text, 'latin1');
+  const style = random.below(4);
+  if (style === 0) return [bytes];
+  const longest = style === 1 ? 1 : style === 2 ? 7 : 60;
+  const cut: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + 1 + random.below(longest);
+    cut.push(bytes.subarray(at, end));
+    at = end;
+  }
+  return cut;
+}
+
+/** A text with one change: octets removed, inserted, replaced, or copied from elsewhere in it. */
+export function mutated(text: string, random: Random): string {
+  const at = random.below(text.length + 1);
+  const length = random.below(6);
+  switch (random.below(6)) {
+    case 0:
+      return text.slice(0, at) + random.pick(SNIPPETS) + text.slice(at);
+    case 1:
+      return text.slice(0, at) + random.pick(SNIPPETS) + text.slice(at + length);
+    case 2:
+      return text.slice(0, at) + text.slice(at + length);
+    case 3:
+      return text.slice(0, at) + String.fromCharCode(random.below(256)) + text.slice(at + 1);
+    case 4: {
+      // At the beginning of a line, where it matters most.
+      const line = text.indexOf('\r\n', at) + 2;
+      return text.slice(0, line) + random.pick(SNIPPETS) + text.slice(line);
+    }
+    default: {
+      const from = random.below(text.length + 1);
+      return text.slice(0, at) + text.slice(from, from + random.below(40)) + text.slice(at);
+    }
+  }
+}

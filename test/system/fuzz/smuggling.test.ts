@@ -1,0 +1,90 @@
+/** The corpus of ambiguous messages, mutated: through both data paths to Node's own server, with every byte in between judged. */
+import { expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { ambiguousMessages } from '../../corpus/smuggling.ts';
+import { Random } from '../../support/fuzz/random.ts';
+import { startNode } from '../../support/smuggling/servers.ts';
+import { SmugglingHarness } from '../../support/smuggling/smuggling-stand.ts';
+import { readTolerantly } from '../../support/smuggling/strict-reader.ts';
+import { endsByItself, judge, MARKER } from '../../support/smuggling/verdict.ts';
+import { mutated, pieces } from './request-corpus.ts';
+
+/** FUZZ_CASES=100000 for a long run; FUZZ_SEED to repeat one. */
+const CASES = Number(process.env.FUZZ_CASES ?? 3_000);
+const SEED = Number(process.env.FUZZ_SEED ?? 20_261);
+/** Connections at a time, for each setting. */
+const HARNESSES = 2;
+/** Longer ones are mostly padding, and slow. */
+const MAX_BYTES = 1_500;
+const MAX_FAULTS = 20;
+
+const settings: readonly { readonly dataPath: Config['dataPath']; readonly forwarded: Config['forwarded'] }[] = [
+  { dataPath: 'auto', forwarded: 'append' },
+  { dataPath: 'auto', forwarded: 'replace' },
+  { dataPath: 'gateway', forwarded: 'append' },
+  { dataPath: 'gateway', forwarded: 'replace' },
+];
+
+const seeds = ambiguousMessages.filter(({ bytes }) => bytes.length <= MAX_BYTES);
+
+interface Case {
+  readonly index: number;
+  readonly text: string;
+  readonly pieces: readonly Buffer[];
+  readonly isHalfClosed: boolean;
+}
+
+/** Depends on seed and index only. */
+function toCase(index: number): Case {
+  const random = new Random(SEED + index);
+  let text = random.chance(0.3) ? random.pick(seeds).bytes : '';
+  text += random.pick(seeds).bytes;
+  for (let i = random.below(4); i > 0; i -= 1) text = mutated(text, random);
+  const isHalfClosed = !endsByItself(readTolerantly(text + MARKER)) || random.chance(0.2);
+  return { index, text, pieces: inPieces(text + MARKER, random), isHalfClosed };
+}
+
+/** Mostly whole or in two pieces, since each piece takes its time. */
+function inPieces(text: string, random: Random): Buffer[] {
+  if (random.chance(0.1)) return pieces(text, random);
+  const bytes = Buffer.from(text, 'latin1');
+  const at = random.chance(0.5) ? 0 : random.below(bytes.length);
+  return at === 0 ? [bytes] : [bytes.subarray(0, at), bytes.subarray(at)];
+}
+
+it(`a server sees one reading of ${CASES} mutated messages, and nothing that was not sent`, {
+  timeout: 3_600_000,
+}, async () => {
+  const server = await startNode();
+  const faults: string[] = [];
+  const outcomes = { served: 0, refused: 0, closed: 0, open: 0 };
+  let read = 0;
+  let next = 0;
+  const work = async (setting: (typeof settings)[number]) => {
+    const harness = await SmugglingHarness.start({ ...setting, server: server.address });
+    try {
+      while (next < CASES && faults.length < MAX_FAULTS) {
+        const { index, text, pieces: chunks, isHalfClosed } = toCase(next);
+        next += 1;
+        const played = await harness.play(chunks, isHalfClosed);
+        const verdict = judge(readTolerantly(text + MARKER), played, setting.forwarded);
+        outcomes[verdict.outcome] += 1;
+        read += verdict.read;
+        const about = `seed ${SEED}, case ${index}, ${setting.dataPath}, ${setting.forwarded}: ${JSON.stringify(text)}`;
+        faults.push(...verdict.faults.map((fault) => `${about}\n  ${fault}`));
+      }
+    } finally {
+      harness.close();
+    }
+  };
+  try {
+    await Promise.all(settings.flatMap((setting) => Array.from({ length: HARNESSES }, () => work(setting))));
+  } finally {
+    await server.stop();
+  }
+  expect(faults).toEqual([]);
+  // The comparison is valid only if all outcomes occur, and the server reads much of it.
+  expect(read).toBeGreaterThan(CASES / 6);
+  expect(outcomes.served).toBeGreaterThan(CASES / 20);
+  expect(outcomes.refused).toBeGreaterThan(CASES / 4);
+});

@@ -1,0 +1,205 @@
+/**
+ * Each file of the installed package is loaded by a user's action, and nothing is loaded from elsewhere: Node.js lists the
+ * loaded files for NODE_V8_COVERAGE. So no lazily loaded part can be missing.
+ */
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import net, { type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
+import { InstalledPackage, type StartedSidecar } from './installed-package.ts';
+
+const SLOW_MS = 300_000;
+const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+/** The public answer of a JVM over HTTP, minimal. */
+const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loaded 7.0\n';
+
+/** The application server, the receiver of OTLP and the JVM's metrics in one; records its requests. */
+class Upstream {
+  readonly asked: string[] = [];
+  readonly #server = http.createServer((request, response) => {
+    this.asked.push(`${request.method} ${request.url}`);
+    request.resume();
+    if (request.url === '/metrics') response.setHeader('content-type', 'text/plain; version=0.0.4');
+    response.end(request.url === '/metrics' ? JVM : '');
+  });
+
+  async open(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Resolves after a request for that path. */
+  async hasBeenAsked(what: string): Promise<void> {
+    while (!this.asked.includes(what)) await once(this.#server, 'request');
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+let installed: InstalledPackage;
+let coverage: string;
+let certificates: CertificateFolder;
+let upstream: Upstream;
+let origin: string;
+beforeAll(async () => {
+  installed = new InstalledPackage();
+  await installed.install();
+  coverage = path.join(installed.folder, 'coverage');
+  mkdirSync(coverage);
+  certificates = new CertificateFolder();
+  upstream = new Upstream();
+  origin = await upstream.open();
+}, SLOW_MS);
+afterAll(async () => {
+  upstream.close();
+  certificates.remove();
+  await installed.dispose();
+});
+
+const run = (...args: readonly string[]) => installed.run(args, { env: { NODE_V8_COVERAGE: coverage } });
+const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  installed.start(args, { env: { NODE_V8_COVERAGE: coverage, ...env } });
+
+function write(name: string, content: unknown): string {
+  const file = path.join(installed.folder, name);
+  // JSON is YAML.
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
+  return file;
+}
+
+async function stop({ child, ended }: StartedSidecar): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+}
+
+async function textOf(url: string): Promise<string> {
+  const response = await fetch(url);
+  expect(response.status, url).toBe(200);
+  return await response.text();
+}
+
+/** HTTP/1.0 is for the gateway. */
+async function askAsOldClient(address: string): Promise<string> {
+  const [host, port] = address.split(':');
+  const socket = net.connect(Number(port), host);
+  socket.end('GET /smartWeb/old HTTP/1.0\r\n\r\n');
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+describe('the installed package', () => {
+  it('prints its help and version, checks a configuration and creates credentials', { timeout: SLOW_MS }, async () => {
+    const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
+    expect((await run('--help')).stdout).toContain('d2-sidecar check');
+    expect((await run('--version')).code).toBe(0);
+    expect(await run('check', '--config', all)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('check', '--config', write('odd.yaml', { upstrem: {} }))).toMatchObject({ code: 64 });
+    expect(await run('passwd', 'reader', '--token', '--file', path.join(installed.folder, 'tokens'))).toMatchObject({
+      code: 0,
+    });
+    expect(await run('health')).toMatchObject({ code: 1 });
+    expect(await run('learn', '--minutes', '0.001', '--upstream', `${origin}/smartWeb`, ...FREE)).toMatchObject({
+      code: 0,
+    });
+  });
+
+  it('serves with every optional feature on, and answers its commands', { timeout: SLOW_MS }, async () => {
+    const accessLog = path.join(installed.folder, 'access.log');
+    const state = path.join(installed.folder, 'state/numbers');
+    mkdirSync(path.dirname(state), { mode: 0o700 });
+    const file = write('sidecar.yaml', {
+      upstream: { url: `${origin}/smartWeb` },
+      jvm: { http: { kind: 'prometheus', url: `${origin}/metrics` } },
+      otlp: {
+        endpoint: origin,
+        timeout: '500ms',
+        metrics: { interval: '1s' },
+        traces: { enabled: true, sampleRatio: 1 },
+      },
+      accessLog: { file: accessLog, others: true },
+      state: { file: state },
+    });
+    const sidecar = await start(['--config', file, ...FREE], { NOTIFY_SOCKET: '/nowhere' });
+    const { listen, monitor } = sidecar;
+    const rpc = await fetch(`http://${listen}/smartWeb/api/rest/v0/d2/rpc/E.Demo/TestInOut`, { method: 'POST' });
+    expect(rpc.status).toBe(200);
+    await fetch(`http://${listen}/smartWeb/api/cometd`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '[{"channel":"/meta/handshake"}]',
+    });
+    expect(await askAsOldClient(listen)).toMatch(/^HTTP\/1\.\d 200 /);
+    expect(await textOf(`http://${monitor}/`)).toContain('<script');
+    expect(JSON.parse(await textOf(`http://${monitor}/openapi.json`))).toHaveProperty('openapi');
+    expect(await textOf(`http://${monitor}/metrics`)).toContain('\nd2_sidecar_build_info{');
+    await upstream.hasBeenAsked('GET /metrics');
+    await upstream.hasBeenAsked('POST /v1/metrics');
+    await upstream.hasBeenAsked('POST /v1/traces');
+    expect(await run('health', '--ready')).toMatchObject({ code: 0 });
+    expect(await run('health', '--monitor', monitor)).toMatchObject({ code: 0 });
+    expect((await run('report')).stdout).toContain('"sidecar"');
+    expect(await run('reload')).toMatchObject({ code: 0 });
+    expect(await run('drain')).toMatchObject({ code: 0 });
+    expect(await run('shutdown')).toMatchObject({ code: 0 });
+    expect(await sidecar.ended).toBe(0);
+    expect(readFileSync(accessLog, 'utf8')).toContain('E.Demo.TestInOut');
+    expect(readFileSync(state).length).toBeGreaterThan(0);
+    expect(sidecar.logs.map(({ msg }) => msg)).toContain('systemd-notify cannot notify the service manager');
+  });
+
+  it('serves over TLS, and answers 401 to readers without a token', { timeout: SLOW_MS }, async () => {
+    const authority = certificates.authority();
+    const { certFile, keyFile } = certificates.signed(authority, { name: 'localhost' });
+    const ca = readFileSync(authority.certFile);
+    const made = await run('passwd', 'scraper', '--token');
+    const file = write('tls.yaml', {
+      upstream: { url: `${origin}/smartWeb` },
+      listen: { tls: { certFile, keyFile } },
+      monitor: {
+        tls: { certFile, keyFile },
+        auth: { tokensFile: write('scrapers', made.stdout.match(/^scraper:.*$/m)?.[0] ?? '') },
+      },
+    });
+    const sidecar = await start(['--config', file, ...FREE]);
+    const get = async (url: string) => {
+      const request = https.get(url, { ca, agent: false });
+      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+      response.resume();
+      await once(response, 'end');
+      return response.statusCode;
+    };
+    expect(await get(`https://${sidecar.listen}/smartWeb/x`)).toBe(200);
+    expect(await get(`https://${sidecar.monitor}/metrics`)).toBe(401);
+    await stop(sidecar);
+  });
+
+  it('runs its demo', { timeout: SLOW_MS }, async () => {
+    const told = await installed.runUntil(['demo'], /\/api\/rest\/v0\/admin/, { NODE_V8_COVERAGE: coverage });
+    expect(told.code).toBe(0);
+  });
+
+  it('has loaded each of its files, and no others, in the tests above', () => {
+    const dist = path.join(installed.place, 'dist');
+    const loaded = new Set(
+      readdirSync(coverage)
+        .map((name) => JSON.parse(readFileSync(path.join(coverage, name), 'utf8')) as { result: { url: string }[] })
+        .flatMap(({ result }) => result.map(({ url }) => url))
+        .filter((url) => url.startsWith('file:'))
+        .map((url) => path.relative(dist, fileURLToPath(url))),
+    );
+    const parts = readdirSync(path.join(dist, 'parts')).map((name) => `parts/${name}`);
+    expect(parts.length).toBeGreaterThan(20);
+    expect([...loaded].sort()).toEqual(['main.js', ...parts].sort());
+  });
+});

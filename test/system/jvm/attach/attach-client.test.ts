@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  ATTACH_COMMANDS,
+  type AttachCommand,
+  askJvm,
+  isListening,
+  MAX_ANSWER_BYTES,
+  toRequest,
+} from '../../../../src/jvm/attach/attach-client.ts';
+
+const NEVER = new AbortController().signal;
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** A socket whose server does as told with each connection and its request. */
+async function serve(
+  onRequest: (socket: Socket, request: string) => void,
+  when: 'asked' | 'at once' = 'asked',
+): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), 'd2s-attach-'));
+  const path = join(directory, 'socket');
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    if (when === 'at once') onRequest(socket, '');
+    else socket.once('data', (request) => onRequest(socket, request.toString('latin1')));
+  }).listen(path);
+  await once(server, 'listening');
+  closers.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+    rmSync(directory, { recursive: true });
+  });
+  return path;
+}
+
+function closeOf(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
+}
+
+describe('the list of commands', () => {
+  it('has exactly these four', () => {
+    expect(ATTACH_COMMANDS).toEqual(['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache', 'VM.flags']);
+  });
+
+  it('cannot be added to', () => {
+    expect(() => (ATTACH_COMMANDS as unknown as string[]).push('GC.heap_dump /tmp/x')).toThrow(TypeError);
+  });
+
+  it.each(['GC.heap_dump /tmp/x', 'VM.flags\0x', 'VM.metaspace', 'GC.run', ''])('does not send %j', async (command) => {
+    const requests: string[] = [];
+    const path = await serve((_, request) => requests.push(request));
+    expect(() => toRequest(command as AttachCommand)).toThrow('not on the list');
+    await expect(askJvm(path, command as AttachCommand, NEVER)).rejects.toThrow('not on the list');
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('askJvm', () => {
+  it.each(ATTACH_COMMANDS)('sends %s with two empty arguments in protocol 1', async (command) => {
+    const path = await serve((socket, request) => socket.end(`0\n${request.replaceAll('\0', '|')}\n`));
+    expect(await askJvm(path, command, NEVER)).toBe(`1|jcmd|${command}|||\n`);
+  });
+
+  it('assembles an answer that arrives in pieces, even within a character', async () => {
+    const path = await serve((socket) => {
+      socket.write('0');
+      socket.write('\nab');
+      socket.write(Buffer.from([0xc3]));
+      socket.end(Buffer.from([0xa9, 0x0a]));
+    });
+    expect(await askJvm(path, 'VM.flags', NEVER)).toBe('abé\n');
+  });
+
+  it.each([
+    ['an exception', '-1\njava.lang.SecretException: password=x', 'result -1'],
+    ['the beginning of an answer', '0\n-XX:MaxHeapSize=4294967', 'cut short'],
+    ['no result', 'HTTP/1.1 400 Bad Request\r\n', 'no result code'],
+  ])('rejects %s without repeating it', async (_, answer, told) => {
+    const path = await serve((socket) => socket.end(answer));
+    const error = await askJvm(path, 'VM.flags', NEVER).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
+    expect(String(error)).toContain(told);
+    expect(String(error)).not.toMatch(/password|HTTP/);
+  });
+
+  it('accepts an answer of the largest size, but no byte more', async () => {
+    const longest = 'x'.repeat(MAX_ANSWER_BYTES - 3);
+    const path = await serve((socket, request) => socket.end(`0\n${longest}${request.includes('flags') ? '' : 'x'}\n`));
+    expect(await askJvm(path, 'VM.flags', NEVER)).toHaveLength(longest.length + 1);
+    await expect(askJvm(path, 'GC.heap_info', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
+  });
+
+  it('closes the connection to a server that never stops answering', async () => {
+    let isClosed: Promise<void> | undefined;
+    const path = await serve((socket) => {
+      isClosed = closeOf(socket);
+      const more = () => void (socket.destroyed || socket.write('x'.repeat(10_000), more));
+      more();
+    });
+    await expect(askJvm(path, 'VM.flags', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
+    await isClosed;
+  });
+
+  it('ends at its deadline and closes the connection', async () => {
+    const deadline = new AbortController();
+    let isClosed: Promise<void> | undefined;
+    const path = await serve((socket) => {
+      isClosed = closeOf(socket);
+      socket.write('0\nhalf of it');
+      deadline.abort();
+    });
+    await expect(askJvm(path, 'VM.flags', deadline.signal)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_TIMEOUT' });
+    await isClosed;
+  });
+
+  it('does not start after its deadline', async () => {
+    await expect(askJvm('/nowhere', 'VM.flags', AbortSignal.abort())).rejects.toMatchObject({
+      code: 'D2S_ERR_JVM_TIMEOUT',
+    });
+  });
+
+  it.each([
+    ['with the request unread', (socket: Socket) => void socket.destroy()],
+    ['without a word', (socket: Socket) => void socket.end()],
+  ])('names user and group where the JVM closes %s', async (_, close) => {
+    const path = await serve(close, 'at once');
+    const error = await askJvm(path, 'VM.flags', NEVER).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({
+      code: 'D2S_ERR_JVM_ACCESS',
+      message: expect.stringContaining('same user and the same group'),
+    });
+  });
+
+  it('says that there is nothing to connect to', async () => {
+    await expect(askJvm('/nowhere', 'VM.flags', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
+  });
+});
+
+describe('isListening', () => {
+  it('sends nothing', async () => {
+    const requests: string[] = [];
+    const path = await serve((_, request) => requests.push(request));
+    expect(await isListening(path, NEVER)).toBe(true);
+    expect(requests).toEqual([]);
+  });
+
+  it('does not take a missing file for a dead JVM', async () => {
+    await expect(isListening('/nowhere', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
+  });
+});

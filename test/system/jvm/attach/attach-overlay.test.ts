@@ -1,0 +1,288 @@
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/attach/attach-overlay.ts';
+import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import { MIB } from '../../../support/jvm/attach/samples.ts';
+import { FakeJvm } from './fake-jvm.ts';
+
+const NEVER = new AbortController().signal;
+const BASE: JvmReading = {
+  classes: { loaded: 5 },
+  heap: { used: 1, committed: 2, max: 194_641_920 },
+  nonHeap: {},
+  pools: new Map([['Eden Space', { max: 53_739_520 }]]),
+  collectors: new Map(),
+  memory: 'after-gc',
+};
+
+let jvm: FakeJvm;
+let overlay: AttachOverlay;
+
+beforeEach(() => {
+  jvm = new FakeJvm();
+  overlay = overlayOf();
+});
+afterEach(async () => {
+  await overlay.close();
+  await jvm.remove();
+});
+
+function overlayOf(options: Partial<AttachOverlayOptions> = {}): AttachOverlay {
+  return new AttachOverlay({ mayOpen: false, system: jvm.system(), openTimeoutMs: 30, ...options });
+}
+
+async function expectUntouched(reason: RegExp): Promise<void> {
+  expect(await overlay.apply(BASE, jvm.target, NEVER)).toBe(BASE);
+  expect(overlay.isApplied).toBe(false);
+  expect(overlay.reason).toMatch(reason);
+}
+
+describe('AttachOverlay', () => {
+  it('lays what the JVM answers over the reading', async () => {
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'Serial' }, NEVER);
+    expect(laid.heap).toEqual({ init: 48 * MIB, used: 0x2d_83a0 + 0xfd_eec0, committed: 48_758_784, max: 194_641_920 });
+    expect(laid.nonHeap).toMatchObject({ init: 3 * 2_555_904, max: -1 });
+    expect(laid.memory).toBe('live');
+    expect(laid.pools.get('Eden Space')).toMatchObject({ used: 0x2d_83a0, max: 53_739_520 });
+    expect([overlay.isApplied, overlay.reason]).toEqual([true, undefined]);
+    expect(jvm.signals).toEqual([]);
+  });
+
+  it('sends only the four commands, and asks for the flags once for each start of the JVM', async () => {
+    await jvm.listen();
+    await overlay.apply(BASE, jvm.target, NEVER);
+    await overlay.apply(BASE, jvm.target, NEVER);
+    const commands = jvm.requests.map((request) => request.split('\0')[2]);
+    const often = ['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache'];
+    expect(commands).toEqual(['VM.flags', ...often, ...often]);
+    // The next JVM makes a socket of its own.
+    await jvm.die();
+    rmSync(jvm.socketPath);
+    await jvm.listen();
+    await overlay.apply(BASE, jvm.target, NEVER);
+    expect(jvm.requests.filter((request) => request.includes('VM.flags'))).toHaveLength(2);
+  });
+
+  it('does not ask G1 for its heap when the counters have it', async () => {
+    await jvm.listen();
+    await overlay.apply(BASE, { ...jvm.target, collector: 'G1' }, NEVER);
+    expect(jvm.requests.join()).not.toContain('GC.heap_info');
+    await overlay.apply({ ...BASE, heap: {} }, { ...jvm.target, collector: 'G1' }, NEVER);
+    expect(jvm.requests.join()).toContain('GC.heap_info');
+  });
+
+  it('leaves out the values of an answer that it cannot read', async () => {
+    const { answer } = jvm;
+    jvm.answer = (command) => (command === 'Compiler.codecache' ? '-1\nUnknown diagnostic command' : answer(command));
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, jvm.target, NEVER);
+    expect(laid.memory).toBe('live');
+    expect(laid.nonHeap).toEqual({});
+    expect(overlay.isApplied).toBe(true);
+    expect(overlay.reason).toContain('Compiler.codecache cannot be read');
+  });
+
+  it('reports that socket and counters name different collectors', async () => {
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'ZGC' }, NEVER);
+    expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
+    expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
+  });
+
+  it('does not ask for the heap of an unknown collector', async () => {
+    await jvm.listen();
+    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'unknown' }, NEVER);
+    expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
+    expect(laid.nonHeap.max).toBe(-1);
+    expect(jvm.requests.join()).not.toContain('GC.heap_info');
+    expect(overlay.reason).toBeUndefined();
+  });
+
+  it('does not signal unless jvm.attach allows it', async () => {
+    await expectUntouched(/set jvm\.attach to true.*-XX:\+StartAttachListener/);
+    expect(jvm.signals).toEqual([]);
+  });
+
+  it('opens the socket if allowed and uses it at once', async () => {
+    overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
+    jvm.onSignal = () => void jvm.listen();
+    const laid = await overlay.apply(BASE, jvm.target, NEVER);
+    expect(laid.memory).toBe('live');
+    expect(overlay.signals).toBe(1);
+    await overlay.apply(BASE, jvm.target, NEVER);
+    expect(overlay.signals).toBe(1);
+  });
+
+  it('waits for the socket no longer than a reading may take, and uses it later', async () => {
+    overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
+    await expectUntouched(/has not done so yet/);
+    const before = performance.now();
+    for (let times = 0; times < 5; times += 1) await expectUntouched(/has not done so yet/);
+    // Only the first waited.
+    expect(performance.now() - before).toBeLessThan(5 * 250);
+    expect(jvm.signals).toHaveLength(1);
+    await jvm.listen();
+    expect((await overlay.apply(BASE, jvm.target, NEVER)).memory).toBe('live');
+  });
+
+  it('says that a socket was removed as soon as it was there', async () => {
+    overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
+    jvm.onSignal = () => void jvm.listen();
+    let isHere = true;
+    const { tmpPath } = jvm;
+    const hiding: VisibleJvm = {
+      ...jvm.target,
+      // The first look is before the signal, the second waits for the socket, the third is after it.
+      get tmpPath() {
+        if (existsSync(jvm.socketPath)) isHere = false;
+        return isHere ? tmpPath : jvm.cwd;
+      },
+    };
+    expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
+    expect(overlay.reason).toContain('removed as soon as');
+  });
+
+  it('says why the socket was not opened', async () => {
+    overlay = overlayOf({ mayOpen: true });
+    jvm.become({ caught: '0' });
+    await expectUntouched(/-Xrs/);
+  });
+
+  it('returns the reading unchanged when the JVM does not answer in time', async () => {
+    jvm.answer = () => undefined;
+    await jvm.listen();
+    overlay = overlayOf({ timeoutMs: 20 });
+    await expectUntouched(/did not answer/);
+  });
+
+  it('returns the reading unchanged when the reading’s own time is over', async () => {
+    await jvm.listen();
+    expect(await overlay.apply(BASE, jvm.target, AbortSignal.abort())).toBe(BASE);
+    expect(overlay.reason).toContain('in time');
+  });
+
+  it('returns the reading unchanged when the JVM is dead', async () => {
+    await jvm.listen();
+    await jvm.die();
+    await expectUntouched(/Nothing listens/);
+  });
+
+  it('does not connect to a link, even one to the JVM’s own socket', async () => {
+    await jvm.listen(`${jvm.socketPath}.real`);
+    symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
+    await expectUntouched(/not a socket/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not take a file for a socket', async () => {
+    writeFileSync(jvm.socketPath, '');
+    await expectUntouched(/not a socket/);
+  });
+
+  it('does not connect to a socket of another user', async () => {
+    await jvm.listen();
+    const target = { ...jvm.target, uid: 54_321 };
+    // As root, whose sockets are always trusted, give it away first.
+    if (process.geteuid?.() === 0) chownSync(jvm.socketPath, 54_322, 54_322);
+    expect(await overlay.apply(BASE, target, NEVER)).toBe(BASE);
+    expect(overlay.reason).toMatch(/belongs to user \d+, not to the JVM’s user 54321/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it.runIf(process.geteuid?.() === 0)('does not even connect to root’s socket, unless the JVM is root’s', async () => {
+    await jvm.listen();
+    expect(await overlay.apply(BASE, { ...jvm.target, uid: 54_321 }, NEVER)).toBe(BASE);
+    expect(overlay.reason).toMatch(/belongs to user 0, not to/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not connect to a socket that others may write to', async () => {
+    await jvm.listen(jvm.socketPath, 0o620);
+    await expectUntouched(/open to other users/);
+    expect(jvm.requests).toEqual([]);
+  });
+
+  it('does not connect to a socket with a second name, which may be a link to another program’s', async () => {
+    await jvm.listen(`${jvm.socketPath}.another`);
+    linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
+    await expectUntouched(/another name/);
+    expect(jvm.requests).toEqual([]);
+    rmSync(`${jvm.socketPath}.another`);
+  });
+
+  it('does not use a socket reached through a process that has been replaced', async () => {
+    await jvm.listen();
+    expect(await overlay.apply(BASE, { ...jvm.target, startTicks: 499 }, NEVER)).toBe(BASE);
+    expect(overlay.reason).toContain('no longer the JVM');
+    expect(jvm.requests).toEqual([]);
+    expect((await overlay.apply(BASE, { ...jvm.target, startTicks: 500 }, NEVER)).memory).toBe('live');
+  });
+
+  it('does not mix two JVMs: a smaller heap than counted belongs to another JVM', async () => {
+    await jvm.listen();
+    const counted = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB + 1 } };
+    expect(await overlay.apply(counted, jvm.target, NEVER)).toBe(counted);
+    expect(overlay.reason).toContain('belong to different JVMs');
+    const same = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB } };
+    expect((await overlay.apply(same, jvm.target, NEVER)).memory).toBe('live');
+  });
+
+  it('does not follow a link out of the JVM’s root', async () => {
+    await jvm.listen();
+    renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
+    symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+    expect(await overlay.apply(BASE, jvm.target, NEVER)).toBe(BASE);
+    expect(overlay.isApplied).toBe(false);
+    rmSync(jvm.tmpPath);
+    renameSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+  });
+
+  it('finds the socket in a /tmp that has another path here', async () => {
+    await jvm.listen();
+    const tmpPath = join(jvm.directory, 'shared');
+    mkdirSync(tmpPath);
+    renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
+    const laid = await overlay.apply(BASE, { ...jvm.target, pid: undefined, rootPath: '', tmpPath }, NEVER);
+    expect(laid.memory).toBe('live');
+  });
+});
+
+describe('AttachOverlay.isAlive', () => {
+  it('distinguishes a listening JVM, a dead one, and a missing socket', async () => {
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+    await jvm.listen();
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
+    expect(jvm.requests).toEqual([]);
+    await jvm.die();
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
+  });
+
+  it('ignores the socket that an earlier JVM left behind', async () => {
+    await jvm.listen();
+    await jvm.die();
+    const madeEpochMs = lstatSync(jvm.socketPath).ctimeMs;
+    const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
+    expect(await started(madeEpochMs + 60_000)).toBeUndefined();
+    // It has its socket from a moment after its start, by a clock that may have been set.
+    expect(await started(madeEpochMs + 1_000)).toBe(false);
+    expect(await started(madeEpochMs - 60_000)).toBe(false);
+  });
+
+  it('returns undefined for a socket that is not the JVM’s', async () => {
+    writeFileSync(jvm.socketPath, '');
+    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+  });
+});

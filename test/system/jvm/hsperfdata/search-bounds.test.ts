@@ -1,0 +1,328 @@
+/** The bounds of the search for a JVM: what lies within is found, what lies beyond is passed over and counted. */
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
+import { HsperfdataSource } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
+import { SEARCH_LIMITS, type SearchBound } from '../../../../src/jvm/hsperfdata/search-bounds.ts';
+import { JvmMonitor } from '../../../../src/jvm/jvm-monitor.ts';
+import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
+import { LocalSource } from '../../../../src/jvm/local-source.ts';
+import { PairedSource } from '../../../../src/jvm/paired-source.ts';
+import { entryOf, sampleBytes, withEntry } from '../../../support/jvm/hsperfdata/samples.ts';
+import { FakeMachine, OWN_UID } from './fake-proc.ts';
+
+/** By the files alone, as no port says anything about this machine. */
+const ELSEWHERE = { upstreamHost: 'app.example.com', upstreamPort: 8080 };
+const HERE = { upstreamHost: '127.0.0.1', upstreamPort: 8080 };
+const LOOPBACK_8080 = '0100007F:1F90';
+const JVM = 812;
+const FLOOD = 40_000;
+/** The byte of a counters file that is 0 until all counters are there. */
+const ACCESSIBLE_AT = 7;
+
+let machine: FakeMachine;
+beforeEach(() => {
+  machine = new FakeMachine();
+});
+afterEach(() => machine.remove());
+
+/** Of a JDK that has no ticks: nothing shows that it does not live. */
+function tomcat(): Buffer {
+  const bytes = sampleBytes('jdk25-g1');
+  bytes.write('X', entryOf(bytes, 'sun.rt.javaCommand').dataOffset - 2, 'latin1');
+  return withEntry(bytes, 'sun.rt.javaCommand', 'org.apache.catalina.startup.Bootstrap start');
+}
+
+function sourceOf(where: object = ELSEWHERE): HsperfdataSource {
+  return new HsperfdataSource({ procPath: machine.procPath, tmpPath: machine.tmpPath, ...where });
+}
+
+/** Whether the JVM was found, and which bounds were hit. */
+async function search(where?: object): Promise<{ pid: number | undefined; hit: Partial<Record<SearchBound, number>> }> {
+  const source = sourceOf(where);
+  await source.read(new AbortController().signal).catch(() => undefined);
+  const hit = Object.fromEntries([...source.boundsHit].filter(([, times]) => times > 0));
+  return { pid: source.found?.nspid, hit };
+}
+
+/** Names of files that are refused at once: links that lead nowhere. Without `user` they lie in `tmp` itself. */
+function addLinks(tmp: string, user: string | undefined, count: number): void {
+  const directory = user === undefined ? tmp : join(tmp, `hsperfdata_${user}`);
+  mkdirSync(directory, { recursive: true, mode: 0o755 });
+  for (let number = 1; number <= count; number += 1) symlinkSync('nowhere', join(directory, String(100_000 + number)));
+}
+
+function addFolders(count: number): void {
+  for (let index = 1; index <= count; index += 1) mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+}
+
+/** Names as of folders of counters files, tens of thousands of which are links to one file since these are made far sooner. */
+function flood(): void {
+  addFolders(SEARCH_LIMITS.directories);
+  const file = join(machine.directory, 'flood');
+  writeFileSync(file, '');
+  for (let index = 1; index <= FLOOD; index += 1) linkSync(file, join(machine.tmpPath, `hsperfdata_${index}`));
+}
+
+function addPasswd(pid: number | 'self', ...lines: string[]): void {
+  const folder = join(machine.procPath, String(pid), 'root/etc');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'passwd'), ['root:x:0:0::/:/bin/sh', ...lines, ''].join('\n'));
+}
+
+function socketLine(address: string, inode: number): string {
+  return `   0: ${address} 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 ${inode} 1 0000000000000000 100 0 0 10 0\n`;
+}
+
+describe('a search for the JVM', () => {
+  it('stops at its bound of processes', async () => {
+    // In the order of the letters of their names, this is the last.
+    const pid = 99_999;
+    // No application server by its file: only its process tells that it is the one.
+    machine.addFile('tomcat', pid, sampleBytes('jdk25-g1'));
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid, sockets: [4711] });
+    // Such as have just ended, with nothing in them; links to one file are made far sooner than directories.
+    const ended = join(machine.directory, 'ended');
+    writeFileSync(ended, '');
+    for (let index = 1; index < SEARCH_LIMITS.processes; index += 1)
+      linkSync(ended, join(machine.procPath, String(100_000 + index)));
+    expect(await search(HERE)).toEqual({ pid, hit: {} });
+    linkSync(ended, join(machine.procPath, '200000'));
+    expect(await search(HERE)).toEqual({ pid: undefined, hit: { processes: 1 } });
+  });
+
+  it('stops at its bound of directories in one /tmp', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    addFolders(SEARCH_LIMITS.directories - 1);
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    mkdirSync(join(machine.tmpPath, 'hsperfdata_more'));
+    expect((await search()).hit).toEqual({ directories: 1 });
+  });
+
+  it('stops at its bound of names in one /tmp', async () => {
+    machine.addFile(userInfo().username, JVM, tomcat());
+    addLinks(machine.tmpPath, undefined, SEARCH_LIMITS.entries - 1);
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    writeFileSync(join(machine.tmpPath, 'more'), '');
+    expect(await search()).toEqual({ pid: JVM, hit: { entries: 1 } });
+  });
+
+  it.each([
+    ['first', 'aaa', JVM],
+    ['last', 'zzz', undefined],
+  ])('stops at its bound of files in one /tmp: finds the %s', async (_, user, pid) => {
+    machine.addFile(user, JVM, tomcat());
+    addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    addLinks(machine.tmpPath, 'n', 1);
+    const { hit, ...found } = await search();
+    expect(found).toEqual({ pid });
+    // A directory after another without room for it.
+    expect(hit).toEqual({ files: 1 });
+  });
+
+  it('stops at its bound of files in all /tmp together', async () => {
+    const inEach = SEARCH_LIMITS.files;
+    for (let index = 1; index < SEARCH_LIMITS.filesInAll / inEach; index += 1) {
+      machine.addProcess({ pid: index, mountNamespace: `mnt:[10${index}]` });
+      addLinks(machine.tmpOf(index), 'm', inEach);
+    }
+    addLinks(machine.tmpPath, 'm', inEach - 1);
+    machine.addProcess({ pid: 9, nspid: JVM, mountNamespace: 'mnt:[109]' });
+    machine.addFile('tomcat', JVM, tomcat(), machine.tmpOf(9));
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    addLinks(machine.tmpPath, 'n', 1);
+    expect(await search()).toEqual({ pid: undefined, hit: { filesInAll: 1 } });
+  });
+
+  it('stops at its bound of bytes of a file', async () => {
+    const padded = (bytes: number) => Buffer.concat([tomcat(), Buffer.alloc(bytes)]).subarray(0, bytes);
+    machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes));
+    expect(await search()).toEqual({ pid: JVM, hit: {} });
+    machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes + 1));
+    // When it is found, and when it is read.
+    expect(await search()).toEqual({ pid: JVM, hit: { fileBytes: 2 } });
+  });
+
+  it('stops at its bound of a process’s memory map, and does not conclude from a file missing there', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: JVM, sockets: [4711], mapped: '/usr/lib/other' });
+    const maps = join(machine.procPath, String(JVM), 'maps');
+    expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
+    writeFileSync(maps, Buffer.alloc(SEARCH_LIMITS.mapsBytes, 'x'));
+    expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
+    appendFileSync(maps, `\n/tmp/hsperfdata_tomcat/${JVM}\n`);
+    const { pid, hit } = await search(HERE);
+    expect([pid, hit.mapsBytes]).toEqual([JVM, 1]);
+  });
+
+  it('stops at its bound of the list of locks', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.addProcess({ pid: JVM });
+    const line = '1: POSIX  ADVISORY  WRITE 1 fe:00:99 0 EOF\n';
+    const fill = (bytes: number) => line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes - 1);
+    const locks = join(machine.procPath, 'locks');
+    writeFileSync(locks, `${fill(SEARCH_LIMITS.locksBytes)}\n`);
+    expect((await search()).hit).toEqual({});
+    appendFileSync(locks, line);
+    expect((await search()).hit.locksBytes).toBeGreaterThanOrEqual(1);
+  });
+
+  it.each([
+    ['first', true],
+    ['last', false],
+  ])('stops at its bound of the table of sockets: finds the %s', async (_, isFirst) => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.addProcess({ pid: JVM, sockets: [4711] });
+    const wanted = socketLine(LOOPBACK_8080, 4711);
+    const other = socketLine('0100007F:0050', 1);
+    const table = (count: number) => {
+      const others = other.repeat(count);
+      writeFileSync(join(machine.procPath, 'net/tcp'), `  sl\n${isFirst ? wanted + others : others + wanted}`);
+    };
+    const fitting = Math.floor(SEARCH_LIMITS.socketTableBytes / other.length) - 2;
+    table(fitting);
+    expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
+    table(fitting + 100);
+    const { pid, hit } = await search(HERE);
+    expect(pid).toBe(isFirst ? JVM : undefined);
+    expect(hit.socketTableBytes).toBeGreaterThanOrEqual(1);
+  });
+});
+
+describe('tens of thousands of folders of another user in /tmp', () => {
+  const OWN_LINE = `tomcat:x:${OWN_UID}:${OWN_UID}::/:/bin/false`;
+  const isHit = { hit: { directories: 1 } };
+
+  beforeEach(flood);
+
+  it('do not hide the JVM of the user that the sidecar runs as', async () => {
+    machine.addFile(userInfo().username, JVM, tomcat());
+    expect(await search()).toEqual({ pid: JVM, ...isHit });
+  });
+
+  it.each(['self', JVM] as const)(
+    'do not hide the JVM of the user whose name is in the passwd file of the process %s',
+    async (pid) => {
+      machine.addFile('tomcat', JVM, tomcat());
+      machine.listen(LOOPBACK_8080, 4711);
+      machine.addProcess({ pid: JVM, sockets: [4711] });
+      addPasswd(pid, 'other:x:4711:4711::/:', OWN_LINE);
+      expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
+    },
+  );
+
+  it('do not hide the JVM of the user that listens on the upstream’s port without visible processes', async () => {
+    const strange = OWN_UID + 1;
+    machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.listen(LOOPBACK_8080, 4711);
+    addPasswd('self', OWN_LINE);
+    expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
+  });
+
+  it('do not hide the JVM of jvm.user', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    expect(await search({ ...ELSEWHERE, user: 'tomcat' })).toEqual({ pid: JVM, ...isHit });
+    expect(await search({ ...ELSEWHERE, user: 'tomcat', pid: JVM })).toEqual({ pid: JVM, ...isHit });
+  });
+
+  it('are named as the reason if no JVM is found, also beside a process without a file', async () => {
+    const bound = '256 directories hsperfdata_* in one /tmp (bound "directories")';
+    const expected = `The search for the JVM ended at ${bound}, and a JVM beyond that is not found. Remove what`;
+    expect(await reasonOf(ELSEWHERE)).toContain(expected);
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: JVM, sockets: [4711] });
+    expect(await reasonOf(HERE)).toContain(expected);
+    expect(await reasonOf(HERE)).toContain('set jvm.user');
+    expect(await reasonOf({ ...ELSEWHERE, pid: 4712 })).toContain(expected);
+  });
+
+  it('are named as the reason if the JVM has ended', async () => {
+    const path = machine.addFile(userInfo().username, JVM, tomcat());
+    const source = sourceOf();
+    await source.read(new AbortController().signal);
+    rmSync(path);
+    await expect(source.read(new AbortController().signal)).rejects.toMatchObject({
+      code: 'D2S_ERR_JVM_GONE',
+      message: expect.stringMatching(/bound "directories".*has ended: its counters file has been removed/),
+    });
+  });
+});
+
+describe('files of another user', () => {
+  it('do not delay the search, even if they look like files of starting JVMs', async () => {
+    const strange = OWN_UID + 1;
+    machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
+    const starting = tomcat();
+    starting[ACCESSIBLE_AT] = 0;
+    for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
+    machine.addFile('tomcat', JVM, tomcat());
+    const source = sourceOf();
+    await source.read(AbortSignal.timeout(5_000));
+    expect(source.found?.nspid).toBe(JVM);
+  });
+
+  it('do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
+    machine.addFile('tomcat', JVM, tomcat());
+    machine.listen(LOOPBACK_8080, 4711);
+    machine.addProcess({ pid: JVM, sockets: [4711] });
+    const folder = join(machine.procPath, String(JVM), 'root/etc');
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mkfifo', [join(folder, 'passwd')]);
+    expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
+  });
+});
+
+async function reasonOf(where: object): Promise<string> {
+  return await sourceOf(where)
+    .read(new AbortController().signal)
+    .then(
+      () => expect.fail('found'),
+      ({ message }: Error) => message,
+    );
+}
+
+describe('the bounds of a search', () => {
+  const nothing: JvmSource = {
+    name: 'nothing',
+    read: () => Promise.reject(new Error('nothing')),
+    close: () => undefined,
+  };
+
+  function monitorOf(source: JvmSource): JvmMonitor {
+    const logger = pino({ level: 'silent' });
+    return new JvmMonitor({ source, clock: systemClock, logger, intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 });
+  }
+
+  it.each([
+    ['the counters file', (counters: HsperfdataSource) => counters],
+    [
+      'the attach socket over it',
+      (counters: HsperfdataSource) =>
+        new LocalSource(counters, new AttachOverlay({ mayOpen: false }), pino({ level: 'silent' })),
+    ],
+    ['a second source', (counters: HsperfdataSource) => new PairedSource(nothing, counters)],
+  ])('are told by the monitor of %s, all of them from the start', async (_, toSource) => {
+    const monitor = monitorOf(toSource(sourceOf()));
+    const names = Object.keys(SEARCH_LIMITS);
+    expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, 0]));
+    for (let index = 0; index <= SEARCH_LIMITS.directories; index += 1)
+      mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+    await monitor.refresh();
+    await monitor.refresh();
+    expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, name === 'directories' ? 2 : 0]));
+    monitor.stop();
+  });
+
+  it('are empty for a source without bounds', () => {
+    expect([...monitorOf(nothing).boundsHit]).toEqual([]);
+  });
+});

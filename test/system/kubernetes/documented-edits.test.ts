@@ -1,0 +1,67 @@
+/** The `sed` commands of the documents, run on a copy of config/: afterwards images and runbooks point to the reader's places. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ROOT, readDocument } from '../../support/docs/documents.ts';
+import { toCommandLines } from '../../support/docs/shell.ts';
+import { buildKustomization } from '../../support/kubernetes/manifests.ts';
+import type { RuleGroup } from '../../support/prometheus/rules-file.ts';
+
+const BASE = 'https://git.plant.example/d2-sidecar/blob/main/';
+
+let copy: string;
+beforeEach(() => {
+  copy = mkdtempSync(path.join(tmpdir(), 'd2s-edits-'));
+  cpSync(path.join(ROOT, 'config'), path.join(copy, 'config'), { recursive: true });
+});
+afterEach(() => rmSync(copy, { recursive: true }));
+
+/** Runs the only `sed -i` of a document that contains `text`. */
+function edit(document: string, text: string): void {
+  const lines = readDocument(document)
+    .fences.filter(({ language }) => language === 'sh')
+    .flatMap((fence) => toCommandLines(fence.text))
+    .filter((line) => line.text.startsWith('sed -i') && line.text.includes(text));
+  expect(lines).toHaveLength(1);
+  const { status, stderr } = spawnSync('bash', ['-c', lines[0]?.text ?? ''], { cwd: copy, encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+}
+
+function expectLinks(groups: readonly RuleGroup[]): void {
+  const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
+  const { anchors } = readDocument('docs/prometheus.md');
+  expect(alerts.length).toBeGreaterThan(20);
+  for (const { annotations } of alerts) {
+    const [address, anchor = ''] = annotations?.runbook_url?.split('#') ?? [];
+    expect(address).toBe(`${BASE}docs/prometheus.md`);
+    expect(anchors).toContain(anchor);
+  }
+}
+
+const read = (file: string) => readFileSync(path.join(copy, file), 'utf8');
+
+it.each(['gateway', 'examples/minimal', 'examples/tomcat', 'examples/tomcat-pod-monitor'])(
+  '%s has the image of the reader’s registry, and no placeholder',
+  (name) => {
+    edit('docs/kubernetes.md', 'newName');
+    const manifests = buildKustomization(path.join(copy, 'config/kubernetes', name));
+    const text = JSON.stringify(manifests.map(({ content }) => content));
+    expect(text).toContain('"registry.example/d2-sidecar:0.1.0"');
+    expect(text).not.toContain('.invalid');
+  },
+);
+
+describe('the alerts link to their runbooks', () => {
+  it('in the file of rules', () => {
+    edit('docs/prometheus.md', 'runbook_url');
+    expectLinks(parse(read('config/prometheus/rules.yml')).groups);
+  });
+
+  it('in the PrometheusRule for kustomize', () => {
+    edit('docs/kubernetes.md', 'runbook_url');
+    expectLinks(parse(read('config/kubernetes/prometheus-rule/prometheus-rule.yaml')).spec.groups);
+  });
+});

@@ -1,0 +1,221 @@
+/** Requests sent before their turn: what is kept of them, for one connection and for all together. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { type LimitStand, LimitStands, MODES, type RawPeer, samplesOf } from './limit-stand.ts';
+
+const stands = new LimitStands();
+afterEach(() => stands.closeAll());
+afterAll(() => stands.remove());
+
+const KEY = 'limits.memoryBytes';
+const MEBIBYTE = 1024 * 1024;
+/** In absolute form, so that the gateway gets it on both data paths. */
+const GATEWAY_HOLD = 'GET http://a/hold HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** A request whose head has that many bytes. */
+function sized(target: string, bytes: number): string {
+  const [start, end] = [`GET ${target} HTTP/1.1\r\nHost: a\r\nX: `, '\r\n\r\n'];
+  return start + 'x'.repeat(bytes - start.length - end.length) + end;
+}
+
+/** Half of it is for requests: 131,072 bytes. */
+const smallMemory = ({ limits }: Config): Partial<Config> => ({ limits: { ...limits, memoryBytes: 262_144 } });
+
+/** Begins a request that the upstream holds. */
+async function holding(stand: LimitStand, request: string): Promise<RawPeer> {
+  const before = stand.upstream.heldNow;
+  const peer = await stand.connect();
+  peer.send(request);
+  await stand.upstream.holding(before + 1);
+  return peer;
+}
+
+/** Until nothing moves between a client and the sidecar any more: what has not been taken by then waits in the system. */
+async function standsStill(peer: RawPeer): Promise<void> {
+  let before = -1;
+  const left = () => {
+    const stands = before === peer.socket.writableLength;
+    before = peer.socket.writableLength;
+    return stands;
+  };
+  await expect.poll(left, { interval: 100 }).toBe(true);
+}
+
+async function usedFor(stand: LimitStand, kind: 'requests' | 'ahead'): Promise<number> {
+  return (await samplesOf(stand.stand.monitorPort)).get(`d2_sidecar_kept_bytes{kind="${kind}"}`) ?? -1;
+}
+
+describe.each(MODES)('requests sent ahead, $name', (mode) => {
+  // A head of 62 kB each, so that they come in more reads than one.
+  it('wait in the system’s buffers past limits.headBytes, and are all answered', async () => {
+    const stand = await stands.start(mode, () => ({}));
+    const peer = await holding(stand, GATEWAY_HOLD);
+    // More than the kernel's buffers hold.
+    const count = 600;
+    peer.send(sized('/a', 62_000).repeat(count));
+    await standsStill(peer);
+    expect(peer.socket.writableLength).toBeGreaterThan(MEBIBYTE);
+    expect(stand.stand.sidecar.openExchanges).toBeLessThan(8);
+    expect(await usedFor(stand, 'requests')).toBeGreaterThan(60_000);
+    expect(await usedFor(stand, 'requests')).toBeLessThan(5 * 65_536);
+    stand.upstream.release();
+    for (let i = 0; i < 1 + count; i += 1) expect((await peer.response()).status).toBe(200);
+    expect(await usedFor(stand, 'requests')).toBe(0);
+    expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(0);
+  });
+
+  it('are all answered, in order, though more come than may wait: 300 of 300 bytes', async () => {
+    const stand = await stands.start(mode, () => ({}));
+    const peer = await holding(stand, GATEWAY_HOLD);
+    for (let i = 0; i < 300; i += 1) peer.send(sized(`/${i}`, 300));
+    await standsStill(peer);
+    stand.upstream.release();
+    for (let i = 0; i < 301; i += 1) expect((await peer.response()).status).toBe(200);
+    const targets = [...stand.upstream.received.matchAll(/GET \/(\d+) /g)].map(([, n]) => Number(n));
+    expect(targets).toEqual(Array.from({ length: 300 }, (_, i) => i));
+  });
+
+  it('may have bodies, which wait as well', async () => {
+    const stand = await stands.start(mode, () => ({}));
+    const peer = await holding(stand, GATEWAY_HOLD);
+    const body = 'b'.repeat(8 * MEBIBYTE);
+    peer.send(
+      `POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${sized('/behind', 100)}`,
+    );
+    await standsStill(peer);
+    expect(peer.socket.writableLength).toBeGreaterThan(0);
+    expect(await usedFor(stand, 'requests')).toBeGreaterThan(0);
+    expect(await usedFor(stand, 'requests')).toBeLessThan(4 * 65_536);
+    stand.upstream.release();
+    for (let i = 0; i < 3; i += 1) expect((await peer.response()).status).toBe(200);
+    expect(await usedFor(stand, 'requests')).toBe(0);
+  });
+
+  it('are answered when the client has closed its side after them', async () => {
+    const stand = await stands.start(mode, () => ({}));
+    const peer = await holding(stand, GATEWAY_HOLD);
+    peer.socket.end(sized('/a', 60_000).repeat(5), 'latin1');
+    stand.upstream.release();
+    for (let i = 0; i < 6; i += 1) expect((await peer.response()).status).toBe(200);
+    await peer.ended();
+  });
+
+  it('are given back with their connection', async () => {
+    const stand = await stands.start(mode, ({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 50 } }));
+    const peer = await holding(stand, GATEWAY_HOLD);
+    peer.send(sized('/a', 30_000));
+    await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThan(30_000);
+    peer.socket.destroy();
+    await expect.poll(() => usedFor(stand, 'requests')).toBe(0);
+  });
+
+  it.each([
+    ['the gateway', GATEWAY_HOLD],
+    ['the data path', sized('/hold', 100)],
+  ])('are refused with 503 when there is no memory for them, and others are served, by %s', async (_path, hold) => {
+    const stand = await stands.start(mode, smallMemory);
+    const peers: RawPeer[] = [];
+    for (let i = 0; i < 6; i += 1) peers.push(await holding(stand, hold));
+    for (const [i, peer] of peers.entries()) {
+      peer.send(sized('/a', 50_000));
+      // Two fit, with their objects.
+      if (i < 2) await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThanOrEqual((i + 1) * 50_000);
+      else await expect.poll(() => stand.hits(KEY)).toBe(i - 1);
+    }
+    expect(await usedFor(stand, 'requests')).toBeLessThanOrEqual(131_072);
+    expect((await (await stand.connect()).ask(sized('/b', 300))).status).toBe(200);
+    for (const _ of peers) stand.upstream.release();
+    const statuses: number[] = [];
+    for (const peer of peers) {
+      expect((await peer.response()).status).toBe(200);
+      statuses.push((await peer.response()).status);
+    }
+    expect(statuses).toEqual([200, 200, 503, 503, 503, 503]);
+    expect(await usedFor(stand, 'requests')).toBe(0);
+  });
+});
+
+// In the gateway they are in Node's parser: served-connection.ts says what bounds them there.
+describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that are not finished, $name', (mode) => {
+  const half = sized('/half', 45_000).slice(0, 30_000);
+
+  async function filled(): Promise<{ stand: LimitStand; attackers: RawPeer[] }> {
+    const stand = await stands.start(mode, smallMemory);
+    const attackers: RawPeer[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      const attacker = await stand.connect();
+      attackers.push(attacker);
+      attacker.send(half);
+      await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThanOrEqual((i + 1) * 30_000);
+    }
+    expect(await stand.hits(KEY)).toBe(0);
+    return { stand, attackers };
+  }
+
+  it('are answered with 503, the oldest first, when memory is short', async () => {
+    const { stand, attackers } = await filled();
+    const [first, second] = attackers as [RawPeer, RawPeer];
+    const honest = await stand.connect();
+    const head = sized('/honest', 60_000);
+    honest.send(head.slice(0, 46_000));
+    expect((await first.response()).status).toBe(503);
+    await first.ended();
+    expect(await stand.hits(KEY)).toBe(1);
+    honest.send(head.slice(46_000));
+    expect((await honest.response()).status).toBe(200);
+    expect(await stand.hits(KEY)).toBe(1);
+    second.send(sized('/half', 45_000).slice(30_000));
+    expect((await second.response()).status).toBe(200);
+  });
+
+  it('leave room for heads in two packets on other connections', async () => {
+    const { stand } = await filled();
+    const honest = await Promise.all(Array.from({ length: 30 }, () => stand.connect()));
+    const head = sized('/honest', 4_000);
+    for (const peer of honest) peer.send(head.slice(0, 2_000));
+    await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThanOrEqual(3 * 30_000 + 30 * 2_000);
+    for (const peer of honest) peer.send(head.slice(2_000));
+    for (const peer of honest) expect((await peer.response()).status).toBe(200);
+    expect(await stand.hits(KEY)).toBe(0);
+  });
+
+  it('are given back with their connection, and when they are whole', async () => {
+    const { stand, attackers } = await filled();
+    const [first, second, third] = attackers as [RawPeer, RawPeer, RawPeer];
+    first.socket.destroy();
+    second.send(sized('/half', 45_000).slice(30_000));
+    expect((await second.response()).status).toBe(200);
+    third.socket.end();
+    await expect.poll(() => usedFor(stand, 'requests')).toBe(0);
+  });
+});
+
+describe.each(MODES)('a flood of small requests after one that the gateway serves, $name', (mode) => {
+  // The shape of Node's own test-http-pipeline-flood.
+  it.each([
+    ['is held', '/hold'],
+    ['is answered to nobody', '/a'],
+  ])('is not parsed beyond its refusal, though the first %s', async (_what, target) => {
+    const stand = await stands.start(mode, () => ({}));
+    let parsed = 0;
+    const count = () => {
+      parsed += 1;
+    };
+    // Of all servers of this process, with each head that Node's parser has read.
+    subscribe('http.server.request.start', count);
+    const peer = await stand.connect();
+    peer.socket.pause();
+    peer.send(`GET http://a${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await expect.poll(() => parsed).toBe(1);
+    const before = process.memoryUsage().rss;
+    peer.send('GET http://a/app/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(200_000));
+    await standsStill(peer);
+    unsubscribe('http.server.request.start', count);
+    expect(parsed).toBeLessThan(300);
+    expect(process.memoryUsage().rss - before).toBeLessThan(80 * MEBIBYTE);
+    expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(1);
+    const other = await stand.connect();
+    expect((await other.ask(sized('/b', 100))).status).toBe(200);
+  });
+});

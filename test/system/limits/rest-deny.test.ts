@@ -1,0 +1,135 @@
+/** `rest.deny`: what a client of another machine is told, and that its connection and everybody else go on as before. */
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { OUTSIDE_ADDRESS as ADDRESS } from '../../support/wire/outside-address.ts';
+import { get, type LimitStand, LimitStands, MODES, type RawPeer, type Response } from './limit-stand.ts';
+
+const stands = new LimitStands();
+afterEach(() => stands.closeAll());
+afterAll(() => stands.remove());
+
+if (ADDRESS === undefined) console.warn('SKIPPED: the tests of rest.deny; they need an address that is not loopback');
+
+const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: a2V5'];
+const KEY = 'rest.deny';
+const PROBLEM = { status: 403, title: 'Forbidden', error: 'http_request_denied', code: 'D2S_ERR_DENIED' };
+
+function expectDenied({ status, head, body }: Response): void {
+  expect(status).toBe(403);
+  expect(head).toMatch(/^content-type: application\/problem\+json\r$/im);
+  expect(head).toMatch(/^proxy-status: d2-sidecar; error=http_request_denied\r$/im);
+  expect(JSON.parse(body)).toMatchObject(PROBLEM);
+}
+
+function denying(deny: readonly string[]): (base: Config) => Partial<Config> {
+  return ({ rest }) => ({ rest: { ...rest, deny } });
+}
+
+for (const mode of ADDRESS === undefined ? [] : MODES) {
+  describe(`rest.deny (${mode.name})`, () => {
+    let stand: LimitStand;
+    let peer: RawPeer;
+    let running: Config;
+    const path = mode.dataPath === 'auto' ? 'relay' : 'gateway';
+    const exchanges = (ending: string) => stand.sample(`d2_sidecar_exchanges_total{path="${path}",ending="${ending}"}`);
+
+    beforeEach(async () => {
+      stand = await stands.start(mode, (base) => {
+        running = base;
+        return denying(['/manager'])(base);
+      });
+      peer = await stand.connect(ADDRESS);
+    });
+
+    it('answers 403, counts it, and the connection goes on', async () => {
+      const answer = await peer.ask(get('/manager/html'));
+      expectDenied(answer);
+      expect(answer.head).not.toMatch(/^connection: close/im);
+      expect((await peer.ask(get('/a'))).status).toBe(200);
+      expect(stand.upstream.received).toContain('/a ');
+      expect(stand.upstream.received).not.toContain('manager');
+      expect(await stand.hits(KEY)).toBe(1);
+      expect(await exchanges('denied')).toBe(1);
+      expect(await exchanges('failed')).toBe(0);
+    });
+
+    it('lets a client on loopback through', async () => {
+      const local = await stand.connect('127.0.0.5');
+      expect((await local.ask(get('/manager/html'))).status).toBe(200);
+      expect(await stand.hits(KEY)).toBe(0);
+    });
+
+    it('drops the body of what it refuses, whole, in pieces and in chunks', async () => {
+      const post = 'POST /manager/text HTTP/1.1\r\nHost: plant.example\r\n';
+      const inner = get('/manager/smuggled') + get('/smuggled');
+      expectDenied(await peer.ask(`${post}Content-Length: ${inner.length}\r\n\r\n${inner}`));
+      peer.send(`${post}Content-Length: ${inner.length}\r\n\r\n${inner.slice(0, 9)}`);
+      expectDenied(await peer.response());
+      peer.send(inner.slice(9));
+      const chunk = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
+      expectDenied(await peer.ask(`${post}Transfer-Encoding: chunked\r\n\r\n${chunk}`));
+      expect((await peer.ask(get('/behind'))).status).toBe(200);
+      expect(stand.upstream.received).toContain('/behind');
+      expect(stand.upstream.received).not.toContain('smuggled');
+      expect(await stand.hits(KEY)).toBe(3);
+    });
+
+    it('refuses requests that are sent ahead, in their order', async () => {
+      peer.send(get('/a') + get('/x/../manager') + get('/b') + get('/manager') + get('/c'));
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i += 1) statuses.push((await peer.response()).status);
+      expect(statuses).toEqual([200, 403, 200, 403, 200]);
+      expect(stand.upstream.received).not.toContain('manager');
+    });
+
+    it('refuses upgrades to WebSocket and to others', async () => {
+      expectDenied(await peer.ask(get('/manager/live', ...UPGRADE)));
+      await peer.ended();
+      const other = await stand.connect(ADDRESS);
+      expectDenied(await other.ask(get('/manager/live', 'Connection: Upgrade', 'Upgrade: h2c')));
+      expect(stand.upstream.received).not.toContain('manager');
+      expect(await stand.sample('d2_sidecar_upgraded_connections')).toBe(0);
+    });
+
+    it.each(['http://a/manager', 'http://a/x/..;b/%6danager', '/x\\..\\manager', '/manager%2fhtml'])(
+      'refuses %s',
+      async (target) => {
+        expectDenied(await peer.ask(get(target)));
+        expect(stand.upstream.received).toBe('');
+      },
+    );
+
+    it('refuses HTTP/1.0, HEAD, and a client that asks before it sends its body', async () => {
+      peer.send(get('/manager').replace('GET', 'HEAD'));
+      expect((await peer.response(true)).status).toBe(403);
+      const expecting = 'POST /manager HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n';
+      expectDenied(await peer.ask(expecting));
+      await peer.ended();
+      const old = await stand.connect(ADDRESS);
+      expectDenied(await old.ask(get('/manager').replace('HTTP/1.1', 'HTTP/1.0')));
+      await old.ended();
+      expect(stand.upstream.received).toBe('');
+    });
+
+    it('counts a denied call neither as answered nor as failed', async () => {
+      await stand.close();
+      stand = await stands.start(mode, denying(['/smartWeb/api/rest/v0/d2/rpc']));
+      const call = 'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Call HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+      expectDenied(await (await stand.connect(ADDRESS)).ask(call));
+      const base = `http://127.0.0.1:${stand.stand.monitorPort}/smartWeb/api/rest/v0/admin`;
+      const rpc = await (await fetch(`${base}/metrics/d2/rpc`)).json();
+      expect(rpc).toMatchObject({ timers: { rpc: { count: 0 } }, meters: { 'rpc.errors': { count: 0 } } });
+      expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(0);
+    });
+
+    it('applies a new list on a reload', async () => {
+      const { sidecar } = stand.stand;
+      expectDenied(await peer.ask(get('/manager')));
+      (await sidecar.prepareReload({ ...running, ...denying(['/other'])(running) }))();
+      expect((await peer.ask(get('/manager'))).status).toBe(200);
+      expectDenied(await peer.ask(get('/other/x')));
+      (await sidecar.prepareReload({ ...running, ...denying([])(running) }))();
+      expect((await peer.ask(get('/other/x'))).status).toBe(200);
+    });
+  });
+}

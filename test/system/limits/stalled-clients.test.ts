@@ -1,0 +1,122 @@
+/** Clients that do not read their answers, and upstreams that do not read bodies: what is kept for all together. */
+import type net from 'node:net';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { type LimitStand, LimitStands, MODES, type RawPeer, samplesOf } from './limit-stand.ts';
+
+const stands = new LimitStands();
+afterEach(() => stands.closeAll());
+afterAll(() => stands.remove());
+
+const KEY = 'limits.memoryBytes';
+const MEBIBYTE = 1024 * 1024;
+/** Half of it is for stalled writes, and four times the half is the hard bound: twice of it. */
+const memoryOf =
+  (memoryBytes: number) =>
+  ({ limits }: Config): Partial<Config> => ({ limits: { ...limits, memoryBytes } });
+const ANSWER_BYTES = 16 * MEBIBYTE;
+const SHARE_BYTES = 2 * MEBIBYTE;
+const WAIT = { timeout: 10_000 };
+const GET = 'GET /large HTTP/1.1\r\nHost: a\r\n\r\n';
+
+const upstreams: net.Socket[] = [];
+
+/** Answers each GET with 16 MiB, accepts each upgrade and then sends without end, and reads no body. */
+function onConnection(socket: net.Socket): void {
+  upstreams.push(socket);
+  socket.on('error', () => undefined);
+  socket.once('data', (bytes: Buffer) => {
+    const text = bytes.toString('latin1');
+    if (/^upgrade:/im.test(text)) {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+      socket.write(Buffer.alloc(ANSWER_BYTES, 'w'));
+    } else if (text.startsWith('GET')) {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${ANSWER_BYTES}\r\n\r\n`);
+      socket.write(Buffer.alloc(ANSWER_BYTES, 'b'));
+    } else {
+      socket.pause();
+    }
+  });
+}
+
+async function stalledBytes({ stand }: LimitStand): Promise<number> {
+  return (await samplesOf(stand.monitorPort)).get('d2_sidecar_kept_bytes{kind="stalled"}') ?? -1;
+}
+
+/** Connections that send `text` and read nothing. */
+async function unread(stand: LimitStand, count: number, text: string): Promise<RawPeer[]> {
+  const peers: RawPeer[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const peer = await stand.connect();
+    peer.socket.pause();
+    peer.send(text);
+    peers.push(peer);
+  }
+  return peers;
+}
+
+/** Takes at most 64 KiB in 10 ms: some seconds in all. Resolves with the number of bytes when the connection has ended, or the answer is whole. */
+async function readSlowly({ socket }: RawPeer): Promise<number> {
+  let bytes = 0;
+  let headBytes = 0;
+  socket.removeAllListeners('data');
+  return await new Promise((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      if (bytes === 0) headBytes = chunk.indexOf('\r\n\r\n') + 4;
+      bytes += chunk.length;
+      if (bytes - headBytes >= ANSWER_BYTES) resolve(bytes - headBytes);
+      socket.pause();
+      setTimeout(() => socket.resume(), 10);
+    });
+    socket.on('close', () => resolve(bytes));
+    socket.resume();
+  });
+}
+
+describe.each(MODES)('stalled writes, $name', (mode) => {
+  it('are bounded for all clients that read nothing', async () => {
+    const stand = await stands.start(mode, memoryOf(MEBIBYTE), onConnection);
+    const peers = await unread(stand, 40, GET);
+    await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(10);
+    // While the system’s buffers grow, nothing is stalled for a moment.
+    await expect.poll(() => stalledBytes(stand), WAIT).toBeGreaterThan(MEBIBYTE / 4);
+    expect(await stalledBytes(stand)).toBeLessThan(2.2 * MEBIBYTE);
+    expect(stand.stand.sidecar.openExchanges).toBeLessThan(30);
+    for (const { socket } of peers) socket.destroy();
+    await expect.poll(() => stalledBytes(stand), WAIT).toBe(0);
+    expect(stand.stand.sidecar.openExchanges).toBe(0);
+  });
+
+  it('are reset where they are oldest, while a slow reader gets its answer', async () => {
+    const stand = await stands.start(mode, memoryOf(2 * SHARE_BYTES), onConnection);
+    const slow = await stand.connect();
+    slow.send(GET);
+    const read = readSlowly(slow);
+    // Above the share, but well below four times of it, where the age does not count any more.
+    for (let i = 0; i < 60 && (await stalledBytes(stand)) < 1.5 * SHARE_BYTES; i += 1) await unread(stand, 1, GET);
+    expect(await read).toBe(ANSWER_BYTES);
+    // The relay looks every five seconds where nothing moves.
+    await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
+  });
+
+  it('are bounded for uploads that the upstream does not read', async () => {
+    const stand = await stands.start(mode, memoryOf(MEBIBYTE), onConnection);
+    const post = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${ANSWER_BYTES}\r\n\r\n${'b'.repeat(ANSWER_BYTES)}`;
+    const peers = await unread(stand, 25, post);
+    await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
+    expect(await stalledBytes(stand)).toBeLessThan(2.2 * MEBIBYTE);
+    // A client that is not read is not seen leaving.
+    for (const socket of [...upstreams, ...peers.map((peer) => peer.socket)]) socket.destroy();
+    await expect.poll(() => stalledBytes(stand), WAIT).toBe(0);
+  });
+
+  it('are bounded for WebSockets whose client reads nothing', async () => {
+    const stand = await stands.start(mode, memoryOf(MEBIBYTE), onConnection);
+    const upgrade = 'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    const peers = await unread(stand, 40, upgrade);
+    await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
+    expect(await stalledBytes(stand)).toBeLessThan(2.2 * MEBIBYTE);
+    for (const { socket } of peers) socket.destroy();
+    await expect.poll(() => stalledBytes(stand), WAIT).toBe(0);
+  });
+});

@@ -1,0 +1,157 @@
+/**
+ * Each limit on clients, reached through the configuration and by real sockets: what the one beyond it is told, that it is counted
+ * in /metrics, that others are served all the same, and that it is over when its cause is. The same on both data paths, with and
+ * without TLS.
+ */
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { get, type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
+
+const stands = new LimitStands();
+afterEach(() => stands.closeAll());
+afterAll(() => stands.remove());
+
+const limits = (over: Partial<Config['limits']>) => (base: Config) => ({ limits: { ...base.limits, ...over } });
+const timeouts = (over: Partial<Config['timeouts']>) => (base: Config) => ({ timeouts: { ...base.timeouts, ...over } });
+
+/** A client of its own is served. */
+async function serves(stand: LimitStand, localAddress?: string): Promise<void> {
+  const other = await stand.connect(localAddress);
+  expect((await other.ask(get('/other'))).status).toBe(200);
+  other.socket.destroy();
+}
+
+/** Fields enough to make `total` with Host. */
+const fields = (total: number) => Array.from({ length: total - 1 }, (_, i) => `X-${i}: a`);
+
+async function expectRefused(peer: RawPeer, request: string, status: number): Promise<void> {
+  const answer = await peer.ask(request);
+  expect(answer.status).toBe(status);
+  expect(answer.head).toMatch(/^connection: close\r$/im);
+  expect(answer.head).toMatch(/^content-type: application\/problem\+json\r$/im);
+  expect(JSON.parse(answer.body)).toMatchObject({ status });
+  await peer.ended();
+}
+
+for (const mode of MODES) {
+  describe(`limits (${mode.name})`, () => {
+    it('headBytes: a larger head causes a 431', async () => {
+      const stand = await stands.start(mode, limits({ headBytes: 2_048 }));
+      const large = await stand.connect();
+      await expectRefused(large, get('/a', `X-Large: ${'x'.repeat(2_048)}`), 431);
+      expect(await stand.hits('limits.headBytes')).toBe(1);
+      await serves(stand);
+      expect(await stand.hits('limits.headBytes')).toBe(1);
+    });
+
+    it('fields: one field too many causes a 431, and the upstream is not asked', async () => {
+      const stand = await stands.start(mode, limits({ fields: 10 }));
+      const peer = await stand.connect();
+      expect((await peer.ask(get('/ten', ...fields(10)))).status).toBe(200);
+      expect(await stand.hits('limits.fields')).toBe(0);
+      await expectRefused(peer, get('/eleven', ...fields(11)), 431);
+      expect(await stand.hits('limits.fields')).toBe(1);
+      expect(stand.upstream.received).not.toContain('eleven');
+      await serves(stand);
+    });
+
+    it('fields: those of a WebSocket request count as well', async () => {
+      const stand = await stands.start(mode, limits({ fields: 10 }));
+      const upgrade = ['Connection: Upgrade', 'Upgrade: websocket'];
+      await expectRefused(await stand.connect(), get('/live', ...fields(9), ...upgrade), 431);
+      expect(await stand.hits('limits.fields')).toBe(1);
+    });
+
+    it('connections: one too many is closed at once, and its place is free when another has gone', async () => {
+      const stand = await stands.start(mode, limits({ connections: 2 }));
+      const [first, second] = [await stand.connect(), await stand.connect()];
+      const third = await stand.connect();
+      await third.ended();
+      expect(third.received).toBe('');
+      expect(await stand.hits('limits.connections')).toBe(1);
+      for (const peer of [first, second]) expect((await peer.ask(get('/a'))).status).toBe(200);
+      first.socket.destroy();
+      await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(1);
+      await serves(stand);
+      expect(await stand.hits('limits.connections')).toBe(1);
+    });
+
+    it('connectionsPerAddress: one too many of an address is closed at once; others are served', async () => {
+      const stand = await stands.start(mode, limits({ connectionsPerAddress: 2 }));
+      const [first, second] = [await stand.connect('127.0.0.2'), await stand.connect('127.0.0.2')];
+      const third = await stand.connect('127.0.0.2');
+      await third.ended();
+      expect(third.received).toBe('');
+      expect(await stand.hits('limits.connectionsPerAddress')).toBe(1);
+      for (const peer of [first, second]) expect((await peer.ask(get('/a'))).status).toBe(200);
+      await serves(stand, '127.0.0.3');
+      first.socket.destroy();
+      await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(1);
+      await serves(stand, '127.0.0.2');
+      second.socket.destroy();
+      await expect.poll(() => stand.stand.sidecar.dispatcher.clientAddresses).toBe(0);
+      expect(await stand.hits('limits.connectionsPerAddress')).toBe(1);
+    });
+
+    it('timeouts.head: an unfinished head causes a 408', async () => {
+      const stand = await stands.start(mode, timeouts({ headMs: 150 }));
+      const slow = await stand.connect();
+      await expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
+      expect(await stand.hits('timeouts.head')).toBe(1);
+      await serves(stand);
+    });
+
+    it('timeouts.idle: a silent connection is closed, one that waits for its answer is not', async () => {
+      const stand = await stands.start(mode, timeouts({ idleMs: 150 }));
+      const waiting = await stand.connect();
+      waiting.send(get('/hold'));
+      await stand.upstream.holding(1);
+      const silent = await stand.connect();
+      await silent.ask(get('/a'));
+      await silent.ended();
+      expect(await stand.hits('timeouts.idle')).toBe(1);
+      stand.upstream.release();
+      expect((await waiting.response()).status).toBe(200);
+    });
+
+    it('timeouts.idle: a body that stands still is broken off on both sides', async () => {
+      const stand = await stands.start(mode, timeouts({ idleMs: 150 }));
+      const slow = await stand.connect();
+      slow.send('POST /hold HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 100\r\n\r\nbegun');
+      await expect.poll(() => stand.upstream.received).toContain('begun');
+      await slow.ended();
+      expect(await stand.hits('timeouts.idle')).toBe(1);
+      await expect.poll(() => stand.stand.sidecar.reporter.inFlight).toBe(0);
+      await expect.poll(() => stand.upstream.connections.every(({ destroyed }) => destroyed)).toBe(true);
+      await serves(stand);
+    });
+
+    it('timeouts.idle: a client that does not read its answer is cut off', async () => {
+      const block = Buffer.alloc(1_048_576, 'x');
+      const stand = await stands.start(mode, timeouts({ idleMs: 150 }), (socket) => {
+        socket.on('error', () => undefined);
+        socket.once('data', () => {
+          socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${64 * block.length}\r\n\r\n`);
+          for (let i = 0; i < 64; i += 1) socket.write(block);
+        });
+      });
+      const slow = await stand.connect();
+      slow.socket.pause();
+      slow.send(get('/large'));
+      await expect.poll(() => stand.hits('timeouts.idle'), { timeout: 15_000 }).toBe(1);
+      await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(0);
+      expect(stand.stand.sidecar.reporter.inFlight).toBe(0);
+    });
+
+    it('timeouts.halfClosed: a client that has closed its sending side waits that long at most', async () => {
+      const stand = await stands.start(mode, timeouts({ halfClosedMs: 150 }));
+      stand.upstream.staysHalfOpen = true;
+      const half = await stand.connect();
+      half.socket.end(get('/hold'), 'latin1');
+      await half.ended();
+      expect(await stand.hits('timeouts.halfClosed')).toBe(1);
+      expect(await stand.hits('timeouts.idle')).toBe(0);
+      await serves(stand);
+    });
+  });
+}

@@ -1,0 +1,358 @@
+/** Answers over full tables: whole, the same as if written at once, and in turns of the event loop that are short. */
+import { once } from 'node:events';
+import http from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createLogger } from '../../../src/base/logger.ts';
+import { AddressRate } from '../../../src/limits/address-rate.ts';
+import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
+import { SessionTable } from '../../../src/measure/sessions/session-table.ts';
+import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
+import { emptyMetricSet, type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
+import { SessionStatistics } from '../../../src/metrics/statistics.ts';
+import {
+  counterFields,
+  gaugeFields,
+  type MetricFields,
+  meterFields,
+  timerFields,
+} from '../../../src/monitor/dropwizard/metric-fields.ts';
+import { Guard } from '../../../src/monitor/guard.ts';
+import { HostCheck } from '../../../src/monitor/host-check.ts';
+import { Monitor } from '../../../src/monitor/monitor.ts';
+import type { Monitored, MonitoredApplication } from '../../../src/monitor/monitored.ts';
+import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
+import { createWork, longestTurn } from '../../support/monitor/work.ts';
+
+const BASE = '/smartWeb/api/rest/v0/admin';
+const RPCS = 2_000;
+const OBJECTS = 10_000;
+const SESSIONS = 10_000;
+const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds' } as const;
+/** Names as the wire may bring them, in no order. */
+const ODD = ['plain', 'Größe/1 €', '😀', 'a"b', 'x\\y', 'Z', 'z-y', 'z.y'];
+const nameOf = (i: number, count: number): string => `E.${ODD[i % ODD.length]}${(i * 7_919) % count}`;
+
+const plant = await createPlant();
+const { statistics, clock } = plant;
+const limits = { ...OPTIONS, maxNames: { rpc: 10, sba: 10, object: 10 }, maxNamesPerSession: 200 };
+const table = new SessionTable({
+  config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
+  clock,
+  created: plant.created,
+  claimRate: new AddressRate(clock, 32),
+  sessionMetrics: {
+    createStatistics: () => new SessionStatistics(clock, limits.maxNamesPerSession),
+    createMetrics: () => ({
+      ...emptyMetricSet,
+      gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
+      timers: new Map([['sessions.created', new LifetimeTimer(clock)]]),
+    }),
+  },
+});
+
+function fillTables(): void {
+  for (let i = 0; i < RPCS; i += 1) {
+    for (const ms of [1, 20, 300])
+      statistics.rpc.recordAnswered(nameOf(i, RPCS), i % 50 === 0 ? 500 : 200, ms * 1e6 + i);
+    if (i % 2 === 0) statistics.sba.recordAnswered(nameOf(i, RPCS), 200, 5e6);
+  }
+  for (let i = 0; i < OBJECTS; i += 1) {
+    statistics.object.recordRead(nameOf(i, OBJECTS), 200);
+    if (i % 3 === 0) statistics.object.subscribe(nameOf(i, OBJECTS));
+  }
+  for (let i = 0; i < SESSIONS; i += 1) {
+    clock.ns += 1_000;
+    begin(`user ${nameOf(i, SESSIONS)}`)?.statistics.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
+  }
+  clock.advanceS(7);
+}
+
+function begin(userName: string) {
+  const origin = { connectionType: 'REST', remoteAddress: '::ffff:10.0.0.7', atNs: clock.ns, creationNs: 5e6 } as const;
+  return table.begin(userName, `token of ${userName}`, { userName, ...origin });
+}
+
+function monitorOf(monitored: Monitored, work?: { readonly clock: typeof clock }): Monitor {
+  const hosts = new HostCheck([]);
+  return new Monitor(
+    monitored,
+    { ...OPTIONS, ...work },
+    new Guard({ access: undefined, hosts }),
+    createLogger('silent'),
+  );
+}
+
+const health = { isStarted: true, isReady: () => Promise.resolve(true) };
+
+async function monitoredWith(application: MonitoredApplication): Promise<Monitored> {
+  return { ...(await createPlant({ applications: [application] })).monitored, health };
+}
+
+const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table });
+const monitor = monitorOf(monitored);
+let port = 0;
+
+beforeAll(async () => {
+  fillTables();
+  port = (await monitor.listen({ host: '127.0.0.1', port: 0 })).port;
+});
+
+afterAll(async () => {
+  await monitor.close();
+  statistics.destroy();
+});
+
+async function textOf(path: string, at = port, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${at}${path}`, { headers });
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
+/** All in one go, and nothing clever: what the answer has to be. */
+function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
+  const { gauges, counters, meters, timers } = unionOf(...sets);
+  const toSection = <M>(
+    metrics: ReadonlyMap<string, M>,
+    toFields: (metric: M) => MetricFields,
+  ): Record<string, object> =>
+    Object.fromEntries(
+      [...metrics.keys()].sort().map((name) => {
+        const { keys, values } = toFields(metrics.get(name) as M);
+        return [name, Object.fromEntries(keys.map((key, i) => [key, `<${values[i]}>`]))];
+      }),
+    );
+  const json = JSON.stringify(
+    {
+      version: '4.0.0',
+      gauges: toSection(gauges, gaugeFields),
+      counters: toSection(counters, counterFields),
+      histograms: {},
+      meters: toSection(meters, meterFields),
+      timers: toSection(timers, (timer) => timerFields(timer, 'seconds')),
+    },
+    undefined,
+    pretty ? 2 : 0,
+  );
+  // Values are JSON already, which JSON.stringify cannot be told.
+  const text = json.replace(/"<(.*?)>"(?=[,}\n])/g, (_all, value: string) => value.replaceAll('\\"', '"'));
+  if (!pretty) return text.replaceAll('😀', '\\uD83D\\uDE00');
+  return text
+    .replaceAll('😀', '\\uD83D\\uDE00')
+    .replaceAll(/":(?= )/g, '" :')
+    .replaceAll('{}', '{ }');
+}
+
+/** Dozens of megabytes are written and compared; how long that takes says what else the machine has to do, and nothing here. */
+const LONG = { timeout: 120_000 };
+
+describe('the answer over full tables equals one that is written at once', LONG, () => {
+  const { rpc, sba, object } = statistics;
+  const ofSession = (pick: (of: SessionEntry) => boolean = () => true) => {
+    const session = table.find([...table.entries()].find(pick)?.id ?? '');
+    if (session === undefined) throw new Error('no session');
+    return session;
+  };
+  const cases: Readonly<Record<string, () => readonly [path: string, sets: readonly MetricSet[]]>> = {
+    'metrics of the application': () => [
+      '/metrics/d2',
+      [table.metrics(), rpc.metrics(), sba.metrics(), object.metrics()],
+    ],
+    'metrics of RPCs': () => ['/metrics/d2/rpc', [rpc.metrics()]],
+    'metrics of SBA': () => ['/metrics/d2/sba', [sba.metrics()]],
+    'metrics of objects': () => ['/metrics/d2/object', [object.metrics()]],
+    'metrics of sessions': () => ['/metrics/d2/sessions', [table.metrics()]],
+    'metrics of one session': () => {
+      const session = ofSession(({ userName }) => userName?.includes('Z') ?? false);
+      const { rpc: calls, sba: others, object: objects } = session.statistics;
+      const sets = [session.metrics(), calls.metrics(), others.metrics(), objects.metrics()];
+      return [`/metrics/d2?session=${session.id}`, sets];
+    },
+  };
+  for (const [what, toCase] of Object.entries(cases)) {
+    it(`${what}, indented and not`, async () => {
+      const [path, sets] = toCase();
+      expect(await textOf(BASE + path)).toBe(documentOf(sets, false));
+      const pretty = `${path}${path.includes('?') ? '&' : '?'}pretty=true`;
+      expect(await textOf(BASE + pretty)).toBe(documentOf(sets, true));
+    });
+  }
+
+  it('list of sessions, indented and not', async () => {
+    const list = [...table.entries()];
+    expect(list).toHaveLength(SESSIONS);
+    expect(await textOf(`${BASE}/d2/sessions`)).toBe(JSON.stringify(list));
+    expect(await textOf(`${BASE}/d2/sessions?pretty=true`)).toBe(JSON.stringify(list, undefined, 2));
+  });
+
+  it('Prometheus', async () => {
+    for (const [format, accept] of [
+      ['text', 'text/plain'],
+      ['openmetrics', 'application/openmetrics-text'],
+    ] as const) {
+      expect(await textOf('/metrics', port, { accept })).toBe(piecesOf(monitored, format).join(''));
+    }
+  });
+
+  it('all of them at the same time', async () => {
+    const paths = ['/metrics', ...['/d2/sessions', '/metrics/d2', '/metrics/d2/object'].map((path) => BASE + path)];
+    const alone: string[] = [];
+    for (const path of paths) alone.push(await textOf(path));
+    const together = await Promise.all([...paths, ...paths].map((path) => textOf(path)));
+    expect(together).toEqual([...alone, ...alone]);
+  });
+});
+
+describe('during an answer', () => {
+  it('sessions that end stay in the list, and new ones are not added', () => {
+    const before = [...table.entries()];
+    const entries = table.entries()[Symbol.iterator]();
+    const ids: string[] = [];
+    for (let i = 0; i < SESSIONS / 2; i += 1) ids.push(entries.next().value.id);
+    for (const { id } of [before[5], before[SESSIONS - 5]] as SessionEntry[]) {
+      const session = table.find(id);
+      if (session !== undefined) table.end(session);
+    }
+    const begun = begin('somebody new');
+    for (let next = entries.next(); next.done !== true; next = entries.next()) ids.push(next.value.id);
+    expect(ids).toEqual(before.map(({ id }) => id));
+    const after = [...table.entries()].map(({ id }) => id);
+    expect(after).toHaveLength(SESSIONS - 1);
+    expect(after.at(-1)).toBe(begun?.id);
+  });
+
+  it('a session is listed in its current state', () => {
+    const entries = table.entries()[Symbol.iterator]();
+    entries.next();
+    const second = table.find([...table.entries()][1]?.id ?? '');
+    second?.callBegan(clock.ns);
+    second?.callEnded(clock.ns);
+    expect(entries.next().value.requests).toBe(1);
+  });
+});
+
+describe('metrics()', () => {
+  it('has the names of the application ready, so that a call takes no time', async () => {
+    const { statistics: fresh } = await createPlant();
+    for (let i = 0; i < 100; i += 1) {
+      fresh.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
+      fresh.sba.recordAnswered(nameOf(i, RPCS), 200, 1e6);
+      fresh.object.recordRead(nameOf(i, RPCS), 200);
+    }
+    const set = vi.spyOn(Map.prototype, 'set');
+    try {
+      for (const kind of [fresh.rpc, fresh.sba, fresh.object]) expect(kind.metrics().meters.size).toBe(101);
+      expect(set.mock.calls.length).toBeLessThan(5);
+    } finally {
+      set.mockRestore();
+      fresh.destroy();
+    }
+  });
+});
+
+describe('the longest turn', LONG, () => {
+  const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
+  let busy: Monitor;
+  let busyPort = 0;
+
+  beforeAll(async () => {
+    busy = monitorOf(await monitoredWith(work.application), { clock: work.clock });
+    busyPort = (await busy.listen({ host: '127.0.0.1', port: 0 })).port;
+  });
+
+  afterAll(() => busy.close());
+
+  const paths = [
+    '/metrics',
+    ...['/d2/sessions', '/metrics/d2', '/metrics/d2/rpc', '/metrics/d2/object'].map((p) => BASE + p),
+  ];
+  const prometheus = { accept: 'application/openmetrics-text;version=1.0.0' };
+
+  it.each([...paths.map((path) => [path, {}] as const), ['/metrics', prometheus] as const])(
+    'of %s %j is below 2 ms, although all of it takes tens of them',
+    async (path, headers) => {
+      const totalBefore = work.clock.ns;
+      const longestNs = await longestTurn(work.clock, async () => {
+        const response = await fetch(`http://127.0.0.1:${busyPort}${path}`, { headers });
+        await response.text();
+      });
+      expect(work.clock.ns - totalBefore).toBeGreaterThan(20e6);
+      expect(longestNs).toBeLessThan(2e6);
+      expect(longestNs).toBeGreaterThan(0);
+    },
+  );
+
+  it('is no longer when all are requested at the same time', async () => {
+    const longestNs = await longestTurn(work.clock, async () => {
+      await Promise.all([...paths, ...paths].map((path) => textOf(path, busyPort)));
+    });
+    expect(longestNs).toBeLessThan(2e6);
+  });
+
+  it('is zero for HEAD', async () => {
+    const before = work.clock.ns;
+    for (const path of paths) {
+      const response = await fetch(`http://127.0.0.1:${busyPort}${path}`, { method: 'HEAD' });
+      expect([response.status, await response.text()]).toEqual([200, '']);
+    }
+    expect(work.clock.ns).toBe(before);
+  });
+});
+
+describe('an answer that is not read to its end', () => {
+  /** Sessions without end; tells when the answer has given them up, and how many it had taken by then. */
+  async function endless(): Promise<{ readonly monitored: Monitored; readonly ended: Promise<number> }> {
+    const [entry] = [...table.entries()] as [SessionEntry];
+    let onEnded: (taken: number) => void = () => undefined;
+    const ended = new Promise<number>((resolve) => {
+      onEnded = resolve;
+    });
+    function* entries(): Generator<SessionEntry> {
+      let taken = 0;
+      try {
+        for (;;) {
+          taken += 1;
+          yield entry;
+        }
+      } finally {
+        onEnded(taken);
+      }
+    }
+    const { created, countsByType, find, metrics } = work.application.sessions;
+    const sessions = { created, countsByType, find, metrics, entries };
+    return { monitored: await monitoredWith({ ...work.application, sessions }), ended };
+  }
+
+  /** 20 MB, far below what the limit of answers would end. */
+  const MANY = 100_000;
+  const work = createWork({ rpcs: 1, objects: 1, sessions: 1 });
+
+  async function begun(source: Monitored): Promise<{ server: Monitor; response: http.IncomingMessage }> {
+    const server = monitorOf(source);
+    const { port: at } = await server.listen({ host: '127.0.0.1', port: 0 });
+    const request = http.get({ host: '127.0.0.1', port: at, path: `${BASE}/d2/sessions`, agent: false });
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    request.on('error', () => undefined);
+    response.on('error', () => undefined);
+    await once(response, 'data');
+    return { server, response };
+  }
+
+  it('ends when its client leaves', async () => {
+    const { monitored: source, ended } = await endless();
+    const { server, response } = await begun(source);
+    response.destroy();
+    expect(await ended).toBeLessThan(MANY);
+    await server.close();
+  });
+
+  it('ends when the monitor is closed', async () => {
+    const { monitored: source, ended } = await endless();
+    const { server, response } = await begun(source);
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    response.resume();
+    await server.close();
+    expect(await ended).toBeLessThan(MANY);
+    await closed;
+    expect(response.complete).toBe(false);
+  });
+});

@@ -1,0 +1,479 @@
+/** What the live page reads, by real traffic: every field of it. Form and roles: access-matrix.test.ts; turns: live-tables.test.ts. */
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { until } from '../../../support/comet/until.ts';
+import { type Stand, startStand } from '../../wire/stand.ts';
+
+interface Live {
+  readonly [key: string]: unknown;
+  readonly startTime: string;
+  readonly seq: number;
+  readonly upstream: { readonly state: string; readonly since: string | null; readonly reason: string | null };
+  readonly marks: readonly { readonly t: number; readonly kind: string; readonly text: string }[];
+  readonly applications: readonly {
+    readonly name: string;
+    readonly sessions: Readonly<Record<string, number>>;
+    readonly holds: { readonly now: number };
+    readonly worstCall: object | null;
+    readonly history: { readonly stepSeconds: number; readonly points: readonly Point[] };
+  }[];
+}
+
+type Calls = readonly (number | null)[];
+
+interface Point {
+  readonly [key: string]: unknown;
+  readonly seq: number;
+  readonly t: number;
+  readonly seconds: number;
+  readonly rpc: Calls;
+  readonly sba: Calls;
+}
+
+/** Of a counter, by what it gained. */
+const NONE = { sinceStart: 0, inMinute: 0 };
+const ONCE = { sinceStart: 1, inMinute: 1 };
+
+const stands: Stand[] = [];
+afterEach(async () => {
+  for (const stand of stands.splice(0)) await stand.close();
+});
+
+/** Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, a handshake by an accepted one, all else with 200. */
+function respondOn(socket: net.Socket): void {
+  let received = '';
+  socket.on('data', (bytes: Buffer) => {
+    received += bytes.toString('latin1');
+    // The head of a Comet message may come before its body.
+    if (received.includes('/api/cometd') && !received.includes('/meta/')) return;
+    const text = received;
+    received = '';
+    const path = text.split(' ')[1] ?? '';
+    if (text.includes('/meta/connect') || path.includes('Never')) return;
+    if (path.includes('Gone')) socket.destroy();
+    else if (text.includes('/meta/handshake'))
+      socket.write(toResponse(JSON.stringify([HANDSHAKE]), 'application/json'));
+    else if (path.includes('Fail')) socket.write('HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n');
+    else socket.write(toResponse('ok'));
+  });
+}
+
+const HANDSHAKE = {
+  ...{ channel: '/meta/handshake', successful: true, version: '1.0', clientId: 'c1' },
+  supportedConnectionTypes: ['long-polling'],
+};
+
+function toResponse(body: string, type = 'text/plain'): string {
+  return `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+async function started(config: Parameters<typeof startStand>[0] = {}): Promise<Stand> {
+  const stand = await startStand({ onConnection: respondOn, ...config });
+  stands.push(stand);
+  // Steps end when a test says so.
+  stand.sidecar.history.stop();
+  return stand;
+}
+
+async function call(stand: Stand, path: string, user = 'ann', cookie?: string): Promise<number> {
+  const headers = { authorization: `Basic ${btoa(`${user}:secret`)}`, ...(cookie === undefined ? {} : { cookie }) };
+  const response = await fetch(`http://127.0.0.1:${stand.port}/smartWeb/api/rest/v0/${path}`, {
+    ...{ headers, method: path.startsWith('d2/rpc') ? 'POST' : 'GET' },
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+async function read<Read>(stand: Stand, path: string): Promise<Read> {
+  const response = await fetch(`http://127.0.0.1:${stand.monitorPort}${path}`);
+  expect([path, response.status]).toEqual([path, 200]);
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(response.headers.get('cache-control')).toBe('must-revalidate,no-cache,no-store');
+  return (await response.json()) as Read;
+}
+
+function live(stand: Stand, query = ''): Promise<Live> {
+  return read<Live>(stand, `/live${query}`);
+}
+
+async function rows(stand: Stand, table: string): Promise<readonly (readonly unknown[])[]> {
+  return (await read<{ rows: unknown[][] }>(stand, `/live/smartWeb/${table}`)).rows;
+}
+
+describe('/live', () => {
+  it('has everything before the first call', async () => {
+    const before = Date.now();
+    const stand = await started();
+    const all = await live(stand);
+    const { version } = (await import('../../../../package.json', { with: { type: 'json' } })).default;
+    expect(all).toEqual({
+      ...{ version, now: expect.any(String), startTime: expect.any(String), role: 'sessions' },
+      ...{ state: 'serving', stopLeftSeconds: null },
+      upstream: { state: 'unknown', since: null, reason: null },
+      jvm: {
+        state: 'none',
+        source: null,
+        since: null,
+        reason: expect.stringContaining('jvm.source: none'),
+        heapMax: null,
+      },
+      ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, gatewayShare: 0, observerErrors: NONE },
+      outside: { ...NONE, segments: [], other: 0 },
+      ...{ windowSeconds: 300, seq: 0, droppedMarks: 0 },
+      marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
+      applications: [
+        {
+          name: 'smartWeb',
+          sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 0 },
+          holds: { now: 0 },
+          worstCall: null,
+          history: { stepSeconds: 5, points: [] },
+        },
+      ],
+    });
+    for (const time of [all.startTime, all.now as string]) {
+      expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
+      expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  it('shows calls, values, sessions and aborts in the step in which they happened', async () => {
+    const stand = await started();
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    await call(stand, 'd2/rpc/E.Demo/Fail');
+    expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
+    await call(stand, 'd2/sba/E.Demo/Run');
+    await call(stand, 'd2/object/H.Level');
+    const leaving = net.connect(stand.port, '127.0.0.1');
+    leaving.write(
+      'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n',
+    );
+    await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
+    // A reset: after a mere end he may still be reading.
+    leaving.resetAndDestroy();
+    await until('the client has left', () => stand.sidecar.recorder.own.read().aborted.rpc === 1);
+    stand.sidecar.history.sample();
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    stand.sidecar.history.sample();
+
+    const { applications, seq, failures, upstream } = await live(stand);
+    expect(seq).toBe(2);
+    expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 } }]);
+    const [first, second] = applications[0]?.history.points ?? [];
+    const seconds = expect.any(Number);
+    expect(first).toEqual({
+      ...{ seq: 1, t: expect.any(Number), seconds },
+      rpc: [3, 1, seconds, seconds, seconds],
+      sba: [1, 1, seconds, seconds, seconds],
+      ...{
+        values: 1,
+        aborted: 1,
+        unanswered: 1,
+        sessions: 2,
+        holds: 0,
+        heapUsed: null,
+        heapAfterGc: null,
+        gcPauseMs: null,
+      },
+    });
+    expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });
+    expect(Math.abs((second?.t ?? 0) - Date.now() / 1_000)).toBeLessThan(10);
+    for (const durations of [first?.rpc.slice(2), first?.sba.slice(2)] as number[][]) {
+      const [p50 = 0, p99 = 0, p95 = 0] = durations;
+      expect([p50 > 0, p50 <= p95, p95 <= p99, p99 < 5]).toEqual([true, true, true, true]);
+    }
+    expect(failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
+    expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
+  });
+
+  it('gives only later steps with since', async () => {
+    const stand = await started();
+    for (let i = 0; i < 4; i += 1) {
+      stand.sidecar.history.sample();
+      await call(stand, 'd2/rpc/E.Demo/Run');
+    }
+    const seqs = async (since: number) =>
+      (await live(stand, `?since=${since}`)).applications[0]?.history.points.map(({ seq }) => seq);
+    expect(await seqs(0)).toEqual([1, 2, 3, 4]);
+    expect(await seqs(2)).toEqual([3, 4]);
+    expect(await seqs(4)).toEqual([]);
+    // He saw another process.
+    expect(await seqs(5)).toEqual([1, 2, 3, 4]);
+  });
+
+  it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('refuses since=%s', async (since) => {
+    const stand = await started();
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live?since=${since}`);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { detail: string }).detail).toContain('since');
+  });
+
+  it('shows held polls, and sessions by type of connection', async () => {
+    const stand = await started();
+    const post = (message: object) =>
+      fetch(`http://127.0.0.1:${stand.port}/smartWeb/api/cometd`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+        body: JSON.stringify([message]),
+      });
+    await (
+      await post({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] })
+    ).text();
+    const poll = post({ channel: '/meta/connect', clientId: 'c1', connectionType: 'long-polling' });
+    poll.catch(() => undefined);
+    await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
+    stand.sidecar.history.sample();
+    const { applications } = await live(stand);
+    expect(applications).toMatchObject([
+      {
+        sessions: { COMET_LONG_POLLING: 1, REST: 0, created: 1 },
+        holds: { now: 1 },
+        history: { points: [{ holds: 1, sessions: 1 }] },
+      },
+    ]);
+  });
+
+  it('shows since when and why the upstream is unreachable, and its return without any call', async () => {
+    const upstream = net.createServer((socket) => respondOn(socket.on('error', () => undefined)));
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const { port } = upstream.address() as net.AddressInfo;
+    const close = () => new Promise((resolve) => upstream.close(resolve));
+    await close();
+    const stand = await started({ config: (base) => ({ upstream: { ...base.upstream, port } }) });
+    expect(await call(stand, 'd2/rpc/E.Demo/Run')).toBe(502);
+    const lost = await live(stand);
+    expect(lost.upstream).toEqual({ state: 'unreachable', since: expect.any(String), reason: 'ECONNREFUSED' });
+    const since = Date.parse(lost.upstream.since ?? '');
+    expect(lost.marks.slice(1)).toEqual([
+      { t: since / 1_000, kind: 'upstreamLost', text: 'The upstream takes no connections: ECONNREFUSED.' },
+    ]);
+    expect(lost.failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...ONCE }]);
+
+    upstream.listen(port, '127.0.0.1');
+    await once(upstream, 'listening');
+    let back = lost;
+    // Whoever looks has it tried, at most once a second.
+    while (back.upstream.state !== 'reachable') back = await live(stand);
+    expect(back.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
+    expect(Date.parse(back.upstream.since ?? '')).toBeGreaterThanOrEqual(since);
+    await close();
+  });
+
+  it('shows limits that were reached, by key', async () => {
+    const stand = await started({
+      config: ({ metrics, sessions, limits }) => ({
+        metrics: { ...metrics, maxNames: { rpc: 1, sba: 1, object: 1 } },
+        sessions: { ...sessions, max: 1 },
+        limits: { ...limits, fields: 20 },
+      }),
+    });
+    for (const name of ['One', 'Two', 'Three']) await call(stand, `d2/rpc/E.Demo/${name}`);
+    for (const name of ['H.One', 'H.Two']) await call(stand, `d2/object/${name}`);
+    await call(stand, 'd2/rpc/E.Demo/One', 'bob');
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, '1']));
+    expect((await fetch(`http://127.0.0.1:${stand.port}/smartWeb/`, { headers: many })).status).toBe(431);
+    const { limits } = await live(stand);
+    expect(limits).toEqual([
+      { key: 'limits.fields', ...ONCE },
+      { key: 'sessions.max', ...ONCE },
+      { key: 'metrics.maxNames.rpc', sinceStart: 2, inMinute: 2 },
+      { key: 'metrics.maxNames.object', ...ONCE },
+    ]);
+  });
+
+  it('shows after a minute that an event is not recent, but happened since the start', async () => {
+    const stand = await started();
+    expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
+    const counted = async () => (await live(stand)).failures;
+    expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
+    for (let step = 0; step < 12; step += 1) stand.sidecar.history.sample();
+    expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', sinceStart: 1, inMinute: 0 }]);
+  });
+
+  it('shows no idle timeouts among the limits', async () => {
+    const stand = await started();
+    for (const key of ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed', 'timeouts.head'] as const)
+      stand.sidecar.limits.hit(key);
+    expect((await live(stand)).limits).toEqual([{ key: 'timeouts.head', ...ONCE }]);
+  });
+
+  it('names the call that failed most often in the last minute, of both kinds', async () => {
+    const stand = await started();
+    const worst = async () => (await live(stand)).applications[0]?.worstCall;
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    stand.sidecar.history.sample();
+    expect(await worst()).toBeNull();
+    await call(stand, 'd2/rpc/E.Demo/Fail');
+    for (let i = 0; i < 2; i += 1) await call(stand, 'd2/sba/E.Demo/Fail');
+    stand.sidecar.history.sample();
+    expect(await worst()).toEqual({ kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 });
+    for (let step = 0; step < 12; step += 1) stand.sidecar.history.sample();
+    expect(await worst()).toBeNull();
+  });
+
+  it('shows where requests outside of the application went, and no others', async () => {
+    const stand = await started();
+    const outside = async () => (await live(stand)).outside;
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    await fetch(`http://127.0.0.1:${stand.port}/smartWeb/index.html`);
+    expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
+    for (const path of ['plant/api', 'plant', 'manager', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6', ''])
+      await fetch(`http://127.0.0.1:${stand.port}/${path}?token=secret`);
+    expect(await outside()).toEqual({
+      ...{ sinceStart: 5, inMinute: 5, other: 2 },
+      segments: [
+        ['plant', 2],
+        ['manager', 1],
+      ],
+    });
+  });
+
+  it('shows connections, the share of the gateway, and failed observers', async () => {
+    const stand = await started();
+    const client = await stand.connect();
+    client.socket.write('GET /smartWeb/api/rest/v0/d2/rpc/E.Demo/Run HTTP/1.1\r\nHost: plant\r\n\r\n');
+    await client.until('ok');
+    expect(await live(stand)).toMatchObject({
+      connections: { open: 1, refused: NONE },
+      gatewayShare: 0,
+      observerErrors: NONE,
+    });
+    const old = await stand.connect();
+    old.socket.write('GET /smartWeb/api/rest/v0/d2/rpc/E.Demo/Run HTTP/1.0\r\n\r\n');
+    await old.until('ok');
+    await until('it has ended', () => stand.sidecar.openExchanges === 0);
+    stand.sidecar.reporter.shield(() => {
+      throw new Error('on purpose');
+    });
+    expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: ONCE });
+  });
+
+  it('shows that it drains, and the time left', async () => {
+    const stand = await started({
+      config: () => ({ stop: { delayMs: 60_000, windowMs: 60_000, deadlineMs: 120_000 } }),
+    });
+    stand.sidecar.history.sample();
+    stand.sidecar.drain();
+    const { state, stopLeftSeconds, marks } = await live(stand);
+    expect([state, stopLeftSeconds, marks.map(({ kind }) => kind)]).toEqual(['draining', null, ['start', 'drain']]);
+    stand.sidecar.lifecycle.stop('test');
+    const left = (await live(stand)).stopLeftSeconds as number;
+    expect(left).toBeGreaterThan(60);
+    expect(left).toBeLessThanOrEqual(120);
+    // Not to wait for it.
+    stand.sidecar.lifecycle.stop('test');
+  });
+
+  it('has the root context under a dash', async () => {
+    const stand = await started({ config: () => ({ applications: [''] }) });
+    await fetch(`http://127.0.0.1:${stand.port}/api/rest/v0/d2/rpc/E.Demo/Run`, { method: 'POST' });
+    expect((await live(stand)).applications.map(({ name }) => name)).toEqual(['']);
+    expect((await read<{ rows: unknown[][] }>(stand, '/live/-/rpc')).rows.map(([name]) => name)).toEqual([
+      'E.Demo.Run',
+    ]);
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live/other/rpc`);
+    expect([response.status, (await response.json()) as object]).toMatchObject([
+      404,
+      { detail: expect.stringContaining('"-"') },
+    ]);
+  });
+
+  it('has applications whose names have several segments', async () => {
+    const stand = await started({ config: () => ({ applications: ['smartWeb', 'plant/a b'] }) });
+    await fetch(`http://127.0.0.1:${stand.port}/plant/a%20b/api/rest/v0/d2/rpc/E.Demo/Run`, { method: 'POST' });
+    const at = `/live/${encodeURIComponent('plant/a b')}/rpc`;
+    const named = (await read<{ rows: unknown[][] }>(stand, at)).rows.map(([name]) => name);
+    expect(named).toEqual(['E.Demo.Run']);
+    expect(await rows(stand, 'rpc')).toEqual([]);
+  });
+
+  it('answers HEAD with the fields and without content', async () => {
+    const stand = await started();
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live`, { method: 'HEAD' });
+    expect([response.status, await response.text()]).toEqual([200, '']);
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(response.headers.get('cache-control')).toBe('must-revalidate,no-cache,no-store');
+  });
+});
+
+describe('the tables', () => {
+  it('have a row for each RPC, with the line of its last steps', async () => {
+    const stand = await started();
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    await call(stand, 'd2/rpc/E.Demo/Fail');
+    await call(stand, 'd2/sba/E.Demo/Other');
+    for (let i = 0; i < 5; i += 1) stand.sidecar.history.sample();
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    const zeros = new Array(11).fill(0);
+    const number = expect.any(Number);
+    expect(await read(stand, '/live/smartWeb/rpc')).toEqual({
+      ...{ sparkPoints: 12, sparkStepSeconds: 25 },
+      rows: [
+        ['E.Demo.Run', 3, 0, number, number, number, 3, ...zeros, 2],
+        ['E.Demo.Fail', 1, 1, number, number, number, 1, ...zeros, 1],
+      ],
+    });
+    expect(await rows(stand, 'sba')).toEqual([['E.Demo.Other', 1, 0, number, number, number, 1, ...zeros, 1]]);
+    const [[, , , rate, p50, p99]] = (await rows(stand, 'rpc')) as [readonly number[]];
+    expect(rate).toBeGreaterThanOrEqual(0);
+    expect(p50).toBeGreaterThan(0);
+    expect(p99).toBeGreaterThanOrEqual(p50 as number);
+  });
+
+  it('have a row for each object', async () => {
+    const stand = await started();
+    await call(stand, 'd2/object/H.Level');
+    await call(stand, 'd2/object/H.Level');
+    await call(stand, 'd2/object/H.Größe');
+    stand.sidecar.recorder.applications.get('smartWeb')?.statistics.object.subscribe('H.Level');
+    expect(await rows(stand, 'objects')).toEqual([
+      ['H.Level', 1, 2, expect.any(Number)],
+      ['H.Größe', 0, 1, expect.any(Number)],
+    ]);
+  });
+
+  it('have a row for each session, oldest first, with its failed calls', async () => {
+    const stand = await started();
+    await call(stand, 'd2/rpc/E.Demo/Run');
+    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    await call(stand, 'd2/rpc/E.Demo/Fail', 'bob');
+    await call(stand, 'd2/sba/E.Demo/Gone', 'bob');
+    const list = (await read<Record<string, unknown>[]>(stand, '/smartWeb/api/rest/v0/admin/d2/sessions')).map(
+      ({ id, userName, connectionType, createTime, remoteAddress, requests }) =>
+        [id, userName, connectionType, createTime, expect.any(String), remoteAddress, requests] as const,
+    );
+    expect(list.map(([, user, type, , , address, requests]) => [user, type, address, requests])).toEqual([
+      ['ann', 'REST', '127.0.0.1', 1],
+      ['bob', 'REST', '127.0.0.1', 3],
+    ]);
+    expect(await rows(stand, 'sessions')).toEqual(list.map((row, i) => [...row, i === 0 ? 0 : 2]));
+  });
+
+  it('mark a session with an unverified name by false at the end of its row', async () => {
+    const stand = await started();
+    await call(stand, 'd2/rpc/E.Demo/Run', 'ann', 'JSESSIONID=one');
+    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    const shown = (await rows(stand, 'sessions')).map((row) => [row[1], row.slice(7)]);
+    expect(shown).toEqual([
+      ['ann', [0, false]],
+      ['bob', [0]],
+    ]);
+    const list = await read<{ verified?: boolean }[]>(stand, '/smartWeb/api/rest/v0/admin/d2/sessions');
+    expect(list.map((entry) => [Object.keys(entry).at(-1), entry.verified])).toEqual([
+      ['verified', false],
+      ['requests', undefined],
+    ]);
+  });
+
+  it('are 404 for an unknown application', async () => {
+    const stand = await started();
+    for (const table of ['rpc', 'sba', 'objects', 'sessions']) {
+      const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live/constructor/${table}`);
+      expect(response.status).toBe(404);
+      expect(((await response.json()) as { detail: string }).detail).toContain('known: "smartWeb"');
+    }
+  });
+});

@@ -1,0 +1,231 @@
+/** Strangers who hold connections to the monitoring port or send it passwords, from one address or many, and a reader beside them. */
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import net from 'node:net';
+import tls from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/base/logger.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { AccessControl } from '../../../src/monitor/access/access-control.ts';
+import { AccessList } from '../../../src/monitor/access/access-list.ts';
+import { Guard } from '../../../src/monitor/guard.ts';
+import { HostCheck } from '../../../src/monitor/host-check.ts';
+import { Monitor } from '../../../src/monitor/monitor.ts';
+import { basic, Folder, StillClock, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { createPlant } from '../../support/monitor/prometheus/plant.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
+import { listenerTls } from '../tls/secure-stand.ts';
+import { type Stand, startStand } from '../wire/stand.ts';
+
+const READER = '127.0.0.9';
+const STRANGER = '127.0.0.2';
+const ANN = basic('ann', 'annannann');
+const { line: tokens, token } = tokenLine('prometheus', 'metrics');
+const PROMETHEUS = `Bearer ${token}`;
+const LIVE = '/live';
+const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds' } as const;
+const SOON = { timeout: 10_000 };
+
+const certificates = new CertificateFolder();
+const authority = certificates.authority();
+const own = certificates.signed(authority, { name: 'localhost' });
+const folder = new Folder();
+let auth: Config['monitor']['auth'];
+beforeAll(async () => {
+  const users = folder.write('users', await userLine('ann', 'sessions', 'annannann'));
+  auth = { usersFile: users, tokensFile: folder.write('tokens', tokens) };
+});
+afterAll(() => {
+  folder.remove();
+  certificates.remove();
+});
+
+let stand: Stand | undefined;
+const sockets: net.Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await stand?.close();
+  stand = undefined;
+});
+
+interface Asking {
+  readonly port: number;
+  readonly path?: string;
+  readonly from?: string;
+  readonly authorization?: string | undefined;
+  readonly isSecure?: boolean;
+  readonly agent?: http.Agent | false;
+}
+
+/** Status and body of the answer to one GET; rejects if the connection ends without one. */
+async function ask(asking: Asking): Promise<{ readonly status: number; readonly body: string }> {
+  const { port, path = LIVE, from = READER, authorization, isSecure = false, agent = false } = asking;
+  const headers = { host: 'localhost', ...(authorization === undefined ? {} : { authorization }) };
+  const options = { host: '127.0.0.1', port, path, headers, localAddress: from, agent };
+  return await new Promise((resolve, reject) => {
+    const onResponse = (response: http.IncomingMessage) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body })).on('error', reject);
+    };
+    const request = isSecure
+      ? https.get({ ...options, ca: textOf(authority.certFile), servername: 'localhost' }, onResponse)
+      : http.get(options, onResponse);
+    request.on('error', reject);
+  });
+}
+
+async function hold(port: number, from: string, text = ''): Promise<net.Socket> {
+  const socket = net.connect({ host: '127.0.0.1', port, localAddress: from });
+  socket.on('error', () => undefined).resume();
+  sockets.push(socket);
+  await once(socket, 'connect');
+  if (text !== '') socket.write(text);
+  return socket;
+}
+
+/** One after the other, so that they come in this order. */
+async function holdAll(port: number, count: number, addressOf: (index: number) => string, text = '') {
+  const held: net.Socket[] = [];
+  for (let index = 0; index < count; index++) held.push(await hold(port, addressOf(index), text));
+  return held;
+}
+
+const ofMany = (addresses: number) => (index: number) => `127.1.0.${1 + (index % addresses)}`;
+const openOf = (held: readonly net.Socket[]) => held.filter((socket) => !socket.closed && !socket.readableEnded).length;
+
+function start(monitor: Partial<Config['monitor']> = {}): Promise<Stand> {
+  return startStand({ config: (base) => ({ monitor: { ...base.monitor, auth, ...monitor } }) });
+}
+
+for (const isSecure of [false, true]) {
+  const portTls = isSecure ? listenerTls(own) : undefined;
+  describe(`strangers who hold connections (${isSecure ? 'TLS' : 'plain'})`, () => {
+    it('from one address, 1,000 of them: 100 stay open, and readers are answered at once', async () => {
+      stand = await start({ tls: portTls });
+      const { monitorPort: port, sidecar } = stand;
+      const held = await holdAll(port, 1_000, () => STRANGER);
+      for (const authorization of [ANN, PROMETHEUS]) {
+        expect((await ask({ port, authorization, isSecure })).status).toBe(200);
+      }
+      expect((await ask({ port, authorization: PROMETHEUS, isSecure, from: STRANGER })).status).toBe(200);
+      await expect.poll(() => openOf(held)).toBeLessThanOrEqual(100);
+      expect(sidecar.limits.countOf('monitor.maxConnectionsPerAddress')).toBe(901);
+      expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
+      const { body } = await ask({ port, authorization: PROMETHEUS, isSecure, path: '/metrics' });
+      expect(body).toContain('d2_sidecar_limit_hits_total{limit="monitor.maxConnectionsPerAddress"} 901');
+    });
+
+    it('from 125 addresses, up to the limit: a reader is admitted and keeps its connection', async () => {
+      stand = await start({ tls: portTls });
+      const { monitorPort: port, sidecar } = stand;
+      const agent = new (isSecure ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
+      const reader = { port, isSecure, agent, authorization: PROMETHEUS };
+      expect((await ask(reader)).status).toBe(200);
+      const [used] = Object.values(agent.freeSockets).flat();
+      const held = await holdAll(port, 1_000, ofMany(125));
+      expect((await ask({ port, isSecure, authorization: ANN, from: '127.0.0.10' })).status).toBe(200);
+      // The reader's first place, and the one for the second reader.
+      expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(2);
+      await expect.poll(() => held.slice(0, 3).map(({ closed }) => closed)).toEqual([true, true, false]);
+      const again = await holdAll(port, 1_000, ofMany(125));
+      expect((await ask(reader)).status).toBe(200);
+      expect(Object.values(agent.freeSockets).flat(), 'the same connection').toEqual([used]);
+      expect(openOf(held) + openOf(again)).toBeLessThanOrEqual(999);
+      agent.destroy();
+    });
+  });
+}
+
+describe('at the limit of connections', () => {
+  it('slow heads, wrong credentials and requests for open paths do not protect a connection', async () => {
+    stand = await start({ maxConnections: 3 });
+    const { monitorPort: port } = stand;
+    const wrong = `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer no\r\n\r\n`;
+    for (const text of ['GET /live HTTP/1.1\r\nX: ', wrong, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
+      const held = await holdAll(port, 3, ofMany(3), text);
+      expect((await ask({ port, authorization: PROMETHEUS })).status).toBe(200);
+      await expect.poll(() => held[0]?.closed).toBe(true);
+    }
+  });
+
+  it('the address with the most loses its oldest one, not a new reader', async () => {
+    stand = await start({ maxConnections: 30 });
+    const { monitorPort: port } = stand;
+    const [reader] = await holdAll(port, 1, () => READER);
+    const held = await holdAll(port, 60, () => STRANGER);
+    await expect.poll(() => openOf(held)).toBe(29);
+    expect(held.slice(31).map(({ closed }) => closed)).not.toContain(true);
+    reader?.write(`GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${PROMETHEUS}\r\n\r\n`);
+    const [bytes] = (await once(reader as net.Socket, 'data')) as [Buffer];
+    expect(bytes.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('idle connections are closed for a new one after all others, also without credentials', async () => {
+    stand = await start({ auth: undefined, maxConnections: 4 });
+    const { monitorPort: port, sidecar } = stand;
+    const held = await holdAll(port, 4, ofMany(4), `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await expect.poll(() => held.every(({ bytesRead }) => bytesRead > 0)).toBe(true);
+    expect((await ask({ port })).status).toBe(200);
+    await expect.poll(() => held.map(({ closed }) => closed)).toEqual([true, false, false, false]);
+    expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(1);
+  });
+});
+
+for (const isSecure of [false, true]) {
+  it(`200,000 requests sent ahead on a connection end it at the fifth (${isSecure ? 'TLS' : 'plain'})`, async () => {
+    stand = await start({ tls: isSecure ? listenerTls(own) : undefined });
+    const { monitorPort: port } = stand;
+    const plain = await hold(port, STRANGER);
+    const ca = textOf(authority.certFile);
+    const stranger = isSecure ? tls.connect({ socket: plain, ca, servername: 'localhost' }) : plain;
+    stranger.on('error', () => undefined).pause();
+    stranger.write('GET /page/page.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(200_000));
+    await expect.poll(() => stranger.closed, SOON).toBe(true);
+    const { body } = await ask({ port, authorization: PROMETHEUS, isSecure, path: '/metrics' });
+    expect(body).toContain('\nd2_sidecar_monitor_overflows_total 1\n');
+    expect(body).toContain('\nd2_sidecar_monitor_connections 1\n');
+  });
+}
+
+describe('540 wrong passwords of 135 addresses', () => {
+  it('delay a right one by three verifications, and nobody gets 429', async () => {
+    const list = await AccessList.open({ usersFile: `${folder.path}/users`, tokensFile: undefined });
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const access = new AccessControl(list, new StillClock(), (password) => {
+      begun.push(password);
+      return new Promise((resolve) => ends.push(() => resolve(password === 'annannann')));
+    });
+    const guard = new Guard({ access, hosts: new HostCheck([]) });
+    const monitored = {
+      ...(await createPlant()).monitored,
+      health: { isStarted: true, isReady: () => Promise.resolve(true) },
+    };
+    const monitor = new Monitor(monitored, OPTIONS, guard, createLogger('silent'));
+    const { port } = await monitor.listen({ host: '127.0.0.1', port: 0 });
+    const strangers = Array.from({ length: 540 }, (_, index) =>
+      ask({ port, path: '/metrics', authorization: basic('ann', `wrong${index}`), from: ofMany(135)(index) }),
+    );
+    // All of them wait or were refused before the reader comes.
+    await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130);
+    const reader = ask({ port, path: '/metrics', authorization: ANN });
+    await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130 + 1);
+    while (!begun.includes('annannann')) {
+      ends.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
+    while (access.counts.wrong < 129) {
+      ends.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect((await reader).status).toBe(200);
+    const statuses = (await Promise.all(strangers)).map(({ status }) => status);
+    expect([401, 503, 429].map((status) => statuses.filter((one) => one === status).length)).toEqual([129, 411, 0]);
+    await monitor.close();
+  });
+});

@@ -1,0 +1,136 @@
+/** Limits of the monitoring port, reached through the configuration and by real sockets, with and without TLS. */
+import { once } from 'node:events';
+import net from 'node:net';
+import tls from 'node:tls';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import type { LimitKey } from '../../../src/limits/limit-hits.ts';
+import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { RawPeer } from '../limits/limit-stand.ts';
+import { get as getSecurely, listenerTls } from '../tls/secure-stand.ts';
+import { answering, OK, get as requestTo, type Stand, startStand } from '../wire/stand.ts';
+
+const certificates = new CertificateFolder();
+const authority = certificates.authority();
+const own = certificates.signed(authority, { name: 'localhost' });
+const METRICS = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const LIVE = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+let stand: Stand;
+const peers: RawPeer[] = [];
+afterEach(async () => {
+  for (const { socket } of peers.splice(0)) socket.destroy();
+  await stand.close();
+});
+afterAll(() => certificates.remove());
+
+for (const ca of [undefined, authority]) {
+  describe(`the monitoring port, ${ca === undefined ? 'plain' : 'TLS'}`, () => {
+    const start = async (monitor: Partial<Config['monitor']>) => {
+      stand = await startStand({
+        onConnection: answering(OK),
+        config: (base) => ({
+          monitor: { ...base.monitor, tls: ca === undefined ? undefined : listenerTls(own), ...monitor },
+        }),
+      });
+    };
+    const connect = () => connectTo(stand.monitorPort, ca);
+    const ask = (path: string) => getSecurely(stand.monitorPort, path, ca === undefined ? {} : { ca });
+
+    it('maxConnections: a new connection replaces the oldest one without an accepted request', async () => {
+      await start({ maxConnections: 2 });
+      const [first, second] = [await connect(), await connect()];
+      const third = await connect();
+      await first.ended();
+      expect(first.received).toBe('');
+      expect((await second.ask(LIVE)).status).toBe(200);
+      expect((await third.ask(LIVE)).status).toBe(200);
+      expect(await hitsOf(ask, 'monitor.maxConnections')).toBe(2);
+    });
+
+    it('maxConnectionsPerAddress: a new connection replaces the oldest one of its address without an accepted request', async () => {
+      await start({ maxConnectionsPerAddress: 2 });
+      const [first, second] = [await connect(), await connect()];
+      expect((await ask('/livez')).status).toBe(200);
+      await first.ended();
+      expect((await second.ask(LIVE)).status).toBe(200);
+      expect(await hitsOf(ask, 'monitor.maxConnectionsPerAddress')).toBeGreaterThanOrEqual(1);
+      expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
+    });
+
+    it('headTimeout: an incomplete request gets 408, and others are answered', async () => {
+      await start({ headTimeoutMs: 150 });
+      const slow = await connect();
+      const answer = await slow.ask('GET /metrics HTTP/1.1\r\nHost: loc');
+      expect(answer.status).toBe(408);
+      await slow.ended();
+      expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
+    });
+
+    it('headTimeout: a connection that sends nothing gets 408', async () => {
+      await start({ headTimeoutMs: 150 });
+      await (await connect()).ended();
+      expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
+    });
+
+    it('idleTimeout: a silent connection is closed', async () => {
+      await start({ idleTimeoutMs: 150 });
+      const silent = await connect();
+      expect((await silent.ask(LIVE)).status).toBe(200);
+      await silent.ended();
+      expect(await hitsOf(ask, 'monitor.idleTimeout')).toBe(1);
+    });
+
+    it('maxAnswerBytes: a larger answer in one piece becomes 507 with the reason, smaller ones are sent', async () => {
+      await start({ maxAnswerBytes: 1_024 });
+      for (let i = 0; i < 2; i += 1) {
+        const answer = await ask('/metrics');
+        expect(answer.status).toBe(507);
+        expect(answer.headers['content-type']).toBe('application/problem+json');
+        expect(answer.headers['x-content-type-options']).toBe('nosniff');
+        expect(JSON.parse(answer.body)).toMatchObject({ status: 507, title: 'Insufficient Storage' });
+        expect(answer.body).toContain('monitor.maxAnswerBytes');
+      }
+      expect((await ask('/livez')).status).toBe(200);
+      expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
+      expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
+    });
+
+    it('maxAnswerBytes: a streamed answer is cut at the limit, and the next request for it gets 507', async () => {
+      await start({ maxAnswerBytes: 50_000 });
+      const client = await stand.connect();
+      for (let i = 0; i < 100; i += 1) {
+        client.socket.write(requestTo(`/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call${i}`).replace('GET', 'POST'));
+      }
+      await expect.poll(() => client.received().split('200 OK').length).toBe(101);
+      const peer = await connect();
+      peer.send(METRICS);
+      await peer.ended();
+      expect(peer.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(peer.received).toMatch(/^transfer-encoding: chunked\r$/im);
+      expect(peer.received.endsWith('0\r\n\r\n')).toBe(false);
+      expect(peer.received.length).toBeLessThan(52_000);
+      expect((await ask('/metrics')).status).toBe(507);
+      // Another question is another answer.
+      expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
+      expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
+    });
+  });
+}
+
+async function connectTo(port: number, ca: Pair | undefined): Promise<RawPeer> {
+  const tcp = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  tcp.on('error', () => undefined);
+  await once(tcp, 'connect');
+  const socket =
+    ca === undefined ? tcp : tls.connect({ socket: tcp, ca: textOf(ca.certFile), servername: 'localhost' });
+  const peer = new RawPeer(socket);
+  peers.push(peer);
+  if (ca !== undefined) await Promise.race([once(socket, 'secureConnect').catch(() => undefined), peer.ended()]);
+  return peer;
+}
+
+async function hitsOf(ask: (path: string) => Promise<{ readonly body: string }>, key: LimitKey): Promise<number> {
+  const { body } = await ask('/metrics');
+  return Number(new RegExp(`^d2_sidecar_limit_hits_total\\{limit="${key}"\\} (\\d+)$`, 'm').exec(body)?.[1] ?? -1);
+}

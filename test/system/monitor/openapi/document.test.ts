@@ -1,0 +1,179 @@
+import diagnostics from 'node:diagnostics_channel';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_STEPS, STEP_SECONDS } from '../../../../src/measure/history/columns.ts';
+import { MARK_KINDS } from '../../../../src/measure/history/marks.ts';
+import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../../../src/measure/history/spark-lines.ts';
+import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
+import { type Stand, startStand } from '../../wire/stand.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly { readonly $ref: string }[];
+  readonly responses: Readonly<Record<string, Reference | { readonly content: Content }>>;
+}
+
+interface Reference {
+  readonly $ref: string;
+}
+
+type Content = Readonly<Record<string, { schema?: Reference; examples?: Readonly<Record<string, Reference>> }>>;
+
+interface Document {
+  readonly openapi: string;
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, unknown>>;
+    readonly parameters: Readonly<Record<string, { readonly name: string; readonly in: string }>>;
+    readonly responses: Readonly<Record<string, { readonly content: Content }>>;
+    readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
+  };
+}
+
+const OPTIONS: DocumentOptions = { version: '1.2.3', applications: ['smartWeb'] };
+const FILE = 'src/monitor/openapi/openapi.yaml';
+
+function parsed(options: Partial<DocumentOptions> = {}): Document {
+  return JSON.parse(createDocument({ ...OPTIONS, ...options })) as Document;
+}
+
+interface Route {
+  readonly url: string;
+  readonly access: string;
+}
+
+/** `{name}` for `:name`. */
+function toTemplate(url: string): string {
+  return url.replace(/(?<!:):(\w+)/g, '{$1}').replaceAll('::', ':');
+}
+
+/** A name stands for any name. */
+function nameless(template: string): string {
+  return template.replace(/\{\w+\}/g, '{}');
+}
+
+let stand: Stand;
+const routes: Route[] = [];
+
+const onFastify = (message: unknown): void => {
+  const { fastify } = message as { readonly fastify: FastifyInstance };
+  fastify.addHook('onRoute', ({ url, method, config }) => {
+    if (method !== 'HEAD') routes.push({ url, access: config?.access ?? 'sessions' });
+  });
+};
+
+beforeAll(async () => {
+  diagnostics.subscribe('fastify.initialization', onFastify);
+  stand = await startStand({ onConnection: () => undefined });
+  diagnostics.unsubscribe('fastify.initialization', onFastify);
+});
+afterAll(() => stand.close());
+
+describe('the OpenAPI document', () => {
+  it('describes every route, and nothing else', () => {
+    expect(routes.length).toBeGreaterThan(17);
+    const described = Object.keys(parsed().paths).map(nameless);
+    const routed = routes.map(({ url }) => nameless(toTemplate(url)));
+    const without = routed.filter((path) => !described.includes(path));
+    expect(without, `describe these routes in ${FILE}, in "paths"`).toEqual([]);
+    const unknown = described.filter((path) => !routed.includes(path));
+    expect(unknown, `${FILE} describes paths that have no route`).toEqual([]);
+  });
+
+  it('names the role that each route needs', () => {
+    const { paths } = parsed();
+    const byPath = new Map(Object.entries(paths).map(([path, { get }]) => [nameless(path), get.security]));
+    for (const { url, access } of routes) {
+      const security = byPath.get(nameless(toTemplate(url)));
+      const expected = ['basic', 'bearer', 'certificate'].map((scheme) => ({ [scheme]: [access] }));
+      expect(security, `"security" of ${url} in ${FILE}`).toEqual(access === 'open' ? [] : expected);
+    }
+  });
+
+  it('is what a sidecar serves', async () => {
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/openapi.json`);
+    const text = await response.text();
+    const { version } = (JSON.parse(text) as Document).info;
+    expect(version).toMatch(/^\d+\.\d+\.\d+/);
+    expect(text).toBe(createDocument({ ...OPTIONS, version }));
+    expect(response.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('has no dangling reference', () => {
+    const document = parsed();
+    const references = JSON.stringify(document).match(/"\$ref":"#[^"]*"/g) ?? [];
+    expect(references.length).toBeGreaterThan(100);
+    for (const reference of new Set(references)) {
+      const steps = reference.slice('"$ref":"#/'.length, -1).split('/');
+      const found = steps.reduce<unknown>((value, step) => (value as Record<string, unknown>)?.[step], document);
+      expect([reference, typeof found]).toEqual([reference, 'object']);
+    }
+  });
+
+  it('describes each parameter of a path', () => {
+    const { paths, components } = parsed();
+    for (const [path, { get }] of Object.entries(paths)) {
+      const named = (get.parameters ?? []).map(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? '']);
+      const inPath = named.filter((parameter) => parameter?.in === 'path').map((parameter) => `{${parameter?.name}}`);
+      expect([path, inPath]).toEqual([path, path.match(/\{\w+\}/g) ?? []]);
+    }
+  });
+
+  it('describes each application under its own base, with unique operation ids', () => {
+    const { paths } = parsed({ applications: ['smartWeb', 'a/b:c', ''] });
+    const bases = ['/smartWeb', '/a/b:c', ''].map((base) => `${base}/api/rest/v0/admin/metrics/jvm`);
+    expect(Object.keys(paths)).toEqual(expect.arrayContaining(bases));
+    const ids = Object.values(paths).map(({ get }) => get.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toEqual(expect.arrayContaining(['jvm', 'jvm2', 'jvm3']));
+  });
+
+  it('writes the durations and rates of its examples with a fraction, as the answers do', () => {
+    const text = createDocument(OPTIONS);
+    expect(text).toMatch(/"p50":0\.\d+/);
+    expect(text).not.toMatch(/"(?:\w+_rate|p\d+|stddev|mean|min|max)":\d+[,}]/);
+  });
+
+  it('has the bounds of the history', () => {
+    const { LivePoint, LiveApplication, LiveCalls, Live } = parsed().components.schemas;
+    expect(LivePoint).toMatchObject({
+      properties: { seconds: { description: expect.stringContaining(`: ${STEP_SECONDS},`) } },
+    });
+    const history = { stepSeconds: { const: STEP_SECONDS }, points: { maxItems: MAX_STEPS } };
+    expect(LiveApplication).toMatchObject({ properties: { history: { properties: history } } });
+    expect(LiveCalls).toMatchObject({
+      properties: {
+        sparkPoints: { const: SPARK_POINTS },
+        sparkStepSeconds: { const: STEPS_PER_SPARK_POINT * STEP_SECONDS },
+        rows: { items: { minItems: 7 + SPARK_POINTS, maxItems: 7 + SPARK_POINTS } },
+      },
+    });
+    expect(Live).toMatchObject({ properties: { marks: { items: { properties: { kind: { enum: MARK_KINDS } } } } } });
+  });
+
+  it('has only examples that fit their schemas, and uses each of them', () => {
+    const document = parsed();
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema(document, 'document');
+    const inline = Object.values(document.paths).flatMap(({ get }) => Object.values(get.responses));
+    const answers = [...inline, ...Object.values(document.components.responses)];
+    const contents = answers.flatMap((answer) => ('$ref' in answer ? [] : Object.values(answer.content)));
+    const used = new Set<string>();
+    for (const { schema, examples = {} } of contents) {
+      // Of the page's files, only the media type is described.
+      if (schema === undefined) continue;
+      const validate = ajv.compile({ $ref: `document${schema.$ref}` });
+      for (const name of Object.keys(examples)) {
+        used.add(name);
+        const isRight = validate(document.components.examples[name]?.value);
+        expect([name, isRight, ajv.errorsText(validate.errors)]).toEqual([name, true, 'No errors']);
+      }
+    }
+    expect([...used].sort()).toEqual(Object.keys(document.components.examples).sort());
+  });
+});

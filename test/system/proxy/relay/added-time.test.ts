@@ -1,0 +1,127 @@
+/** `d2_sidecar_added_seconds`: from which moment to which. Time stands still here but where a test lets it pass. */
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../../src/config/config.ts';
+import type { Direction } from '../../../../src/proxy/exchange/added-time.ts';
+import type { Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import { NsClock } from '../../../support/metrics/ns-clock.ts';
+import { ObservedPlane } from '../../../support/wire/observed-plane.ts';
+
+const LARGE = 'x'.repeat(20_000);
+/** What passes between the head's reading and its writing, on the way to the upstream, there, and on the way back. */
+const [BEFORE_NS, UPSTREAM_NS, BEHIND_NS] = [5_000_000, 30_000_000, 7_000_000];
+
+let clock: NsClock;
+let added: [direction: Direction, addedNs: number][];
+let upstream: http.Server;
+let plane: ObservedPlane;
+const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+
+const OBSERVER: ExchangeObserver = {
+  onBegin: () => {
+    clock.ns += BEFORE_NS;
+  },
+  // The answer's last byte has come, and is not written yet.
+  onEnd: () => {
+    clock.ns += BEHIND_NS;
+  },
+  onAdded: (direction, addedNs) => {
+    added.push([direction, addedNs]);
+  },
+};
+
+async function start(dataPath: Config['dataPath'], observer = OBSERVER): Promise<void> {
+  plane = await ObservedPlane.start(
+    { dataPath, upstreamPort: (upstream.address() as AddressInfo).port },
+    observer,
+    clock,
+  );
+}
+
+beforeEach(async () => {
+  clock = new NsClock();
+  clock.ns = 1_000;
+  added = [];
+  upstream = http.createServer((request, response) => {
+    request.resume().on('end', () => {
+      clock.ns += UPSTREAM_NS;
+      response.end(request.url?.includes('large') ? LARGE : 'ok');
+    });
+  });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+});
+
+afterEach(() => {
+  plane.close();
+  upstream.closeAllConnections();
+  upstream.close();
+});
+
+async function send(path: string, body = ''): Promise<void> {
+  const headers = { 'content-length': body.length };
+  const request = http.request({ port: plane.port, host: '127.0.0.1', method: 'POST', path, agent, headers });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  response.resume();
+  await once(response, 'end');
+}
+
+describe('the time that the relay adds', () => {
+  it('is from the head having been read to its being written, and from the last byte of the answer likewise', async () => {
+    await start('auto');
+    await send('/a');
+    expect(added).toEqual([
+      ['request', BEFORE_NS],
+      ['response', BEHIND_NS],
+    ]);
+  });
+
+  it('is measured for the first and for one in 17 in each direction', async () => {
+    await start('auto');
+    for (let i = 0; i < 35; i += 1) await send('/a');
+    expect(added.map(([direction]) => direction)).toEqual(Array(3).fill(['request', 'response']).flat());
+  });
+
+  it('is measured also where bodies are large, and are written at once', async () => {
+    await start('auto');
+    await send('/large', LARGE);
+    expect(added).toEqual([
+      ['request', BEFORE_NS],
+      // Written before anybody is told of the end.
+      ['response', 0],
+    ]);
+  });
+
+  it('is measured also with an observer, who is told after the write', async () => {
+    let readNs = 0;
+    const reading: ExchangeObserver = {
+      ...OBSERVER,
+      onBegin: (exchange: Exchange) => {
+        exchange.requestObserver = {
+          onBytes: () => undefined,
+          onEnd: () => {
+            readNs = clock.ns;
+            clock.ns += 1_000_000_000;
+          },
+        };
+        clock.ns += BEFORE_NS;
+      },
+    };
+    await start('auto', reading);
+    await send('/a', 'body');
+    expect(readNs).toBeGreaterThan(0);
+    expect(added).toEqual([
+      ['request', BEFORE_NS],
+      ['response', 0],
+    ]);
+  });
+
+  it('is not measured in the gateway', async () => {
+    await start('gateway');
+    await send('/a');
+    expect(added).toEqual([]);
+  });
+});

@@ -1,0 +1,256 @@
+/** `scripts/sbom.mjs`, against package-lock.json, which lists installed packages, and the sources, which determine the bundle. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const SCRIPT = path.join(ROOT, 'scripts/sbom.mjs');
+
+interface LockedPackage {
+  readonly version: string;
+  readonly license?: string;
+  readonly integrity: string;
+  readonly dev?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+interface Component {
+  readonly 'bom-ref': string;
+  readonly name: string;
+  readonly version: string;
+  readonly purl: string;
+  readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+  readonly licenses: readonly { readonly license?: { readonly id: string }; readonly expression?: string }[];
+}
+
+interface Sbom {
+  readonly bomFormat: string;
+  readonly specVersion: string;
+  readonly metadata: { readonly component: { readonly name: string; readonly type: string; readonly version: string } };
+  readonly components: readonly Component[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+}
+
+function run(cwd: string, ...args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, ...args], { cwd, encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+/** Packages that a source file imports other than for types, e.g. `preact` for `preact/hooks`. */
+function importedBy(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  const imports = text.matchAll(/^import (?!type\b)[^;]*?from '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm);
+  return [...imports]
+    .map(([, from, lazily, plainly]) => from ?? lazily ?? plainly ?? '')
+    .filter((name) => !/^(?:\.|node:)/.test(name))
+    .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
+}
+
+/** Packages that the sources import, and those that rolldown.config.js takes from node_modules. */
+function importedPackages(): readonly string[] {
+  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.tsx?$/.test(file),
+  );
+  const config = readFileSync(path.join(ROOT, 'rolldown.config.js'), 'utf8');
+  const copied = [...config.matchAll(/'node_modules\/((?:@[^/']+\/)?[^/']+)/g)].map((match) => match[1] ?? '');
+  return [...new Set([...files.flatMap((file) => importedBy(path.join(ROOT, 'src', file))), ...copied])].sort();
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'd2s-sbom-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the SBOM of this project', () => {
+  let sbom: Sbom;
+  let licences: string;
+  /** By name and version, as the SBOM names them. */
+  let locked: ReadonlyMap<string, LockedPackage & { readonly name: string }>;
+  beforeAll(() => {
+    const { status, stderr } = run(ROOT, path.join(folder, 'made/here'));
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    sbom = JSON.parse(readFileSync(path.join(folder, 'made/here/sbom.cdx.json'), 'utf8')) as Sbom;
+    licences = readFileSync(path.join(folder, 'made/here/licences.txt'), 'utf8');
+    const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, LockedPackage>;
+    };
+    const entries = Object.entries(lock.packages).filter(([place]) => place !== '');
+    const named = entries.map(([place, entry]) => ({ ...entry, name: place.replace(/^.*node_modules\//, '') }));
+    locked = new Map(named.map((entry) => [`${entry.name}@${entry.version}`, entry]));
+  });
+
+  it('is CycloneDX, and describes the project', () => {
+    const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect([sbom.bomFormat, sbom.specVersion]).toEqual(['CycloneDX', expect.stringMatching(/^1\.\d$/)]);
+    expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
+  });
+
+  it('has the packages that the sources import, the script of the page included', () => {
+    const imported = importedPackages();
+    expect(imported).toEqual(expect.arrayContaining(['fastify', 'preact', 'undici', 'uplot']));
+    const names = new Set(sbom.components.map(({ name }) => name));
+    expect(imported.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it('agrees with npm ls --omit=dev and npm audit --omit=dev, except for the few lines that the bundler adds', () => {
+    const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
+    expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
+  });
+
+  it('has no package that only builds and tests need', () => {
+    const names = sbom.components.map(({ name }) => name);
+    const tools = [
+      'vitest',
+      'typescript',
+      '@biomejs/biome',
+      'playwright-core',
+      'axe-core',
+      'cometd',
+      'faye',
+      'ws',
+      'kubernetes-models',
+    ];
+    expect(tools.filter((name) => names.includes(name))).toEqual([]);
+    expect(licences).not.toMatch(/vitest|biome/);
+    expect(names.length).toBeLessThan(locked.size);
+  });
+
+  it('has version, hash and licence of each package, as package-lock.json has them', () => {
+    for (const component of sbom.components) {
+      const { name, version, integrity, license } = locked.get(component['bom-ref']) ?? {};
+      const { purl, hashes, licenses } = component;
+      expect({
+        ...{ name: component.name, version: component.version, purl: decodeURIComponent(purl) },
+        integrity: hashes.map(({ content }) => `sha512-${Buffer.from(content, 'hex').toString('base64')}`),
+        license: licenses.map(({ license: one, expression }) => one?.id ?? expression),
+      }).toEqual({ name, version, purl: `pkg:npm/${name}@${version}`, integrity: [integrity], license: [license] });
+    }
+    expect(sbom.components.length).toBeGreaterThan(20);
+  });
+
+  it('says which package needs which, and has no unneeded package', () => {
+    const refs = new Map(sbom.components.map((component) => [component['bom-ref'], component]));
+    expect(refs.size).toBe(sbom.components.length);
+    const [root, ...edges] = sbom.dependencies;
+    expect(edges.map(({ ref }) => ref)).toEqual([...refs.keys()]);
+    for (const { ref, dependsOn } of edges) {
+      const { dependencies, peerDependencies } = locked.get(ref) ?? {};
+      const needed = dependsOn.map((one) => refs.get(one)?.name ?? one);
+      const known = new Set(sbom.components.map(({ name }) => name));
+      const stated = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => known.has(name));
+      expect([ref, needed.toSorted()]).toEqual([ref, stated.toSorted()]);
+    }
+    const used = new Set(sbom.dependencies.flatMap(({ dependsOn }) => dependsOn));
+    expect([...refs.keys()].filter((ref) => !used.has(ref))).toEqual([]);
+    expect(root?.dependsOn.map((ref) => refs.get(ref)?.name)).toEqual(
+      expect.arrayContaining(['fastify', 'preact', 'uplot']),
+    );
+  });
+
+  it('comes with a list of the licences, with their texts', () => {
+    for (const component of sbom.components) {
+      const { name, version, license } = locked.get(component['bom-ref']) ?? {};
+      expect(licences).toContain(`\n${name} ${version}: ${license}\n`);
+      expect(licences).toContain(`\n${'='.repeat(80)}\n${name} ${version}\n\n`);
+    }
+    expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
+  });
+
+  it('does not reveal where it was made', () => {
+    expect(JSON.stringify(sbom)).not.toContain(ROOT);
+    expect(licences).not.toContain(ROOT);
+  });
+});
+
+describe('the SBOM script, in a project with packages of its own', () => {
+  const LICENSES: Readonly<Record<string, unknown>> = { one: 'MIT', two: 'ISC', shaken: 'MIT', tool: 'GPL-3.0-only' };
+
+  /** `one` needs `two`; `shaken` is removed entirely; `tool` is never imported. */
+  function project(name: string, licenses = LICENSES): string {
+    const root = path.join(folder, name);
+    const write = (file: string, text: string) => {
+      mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      writeFileSync(path.join(root, file), text);
+    };
+    const [dependencies, devDependencies] = [{ one: '1.0.0' }, { shaken: '1.0.0', tool: '1.0.0' }];
+    const needs: Readonly<Record<string, object>> = { one: { two: '1.0.0', shaken: '1.0.0' } };
+    const manifest = { name: 'project', version: '1.0.0', dependencies, devDependencies };
+    write('package.json', JSON.stringify({ ...manifest, type: 'module' }));
+    write('rolldown.config.js', "export default { input: 'main.js', output: { dir: 'dist' } };");
+    write('main.js', "import { unused } from 'shaken';\nimport { one } from 'one';\nglobalThis.one = one;\n");
+    write('node_modules/one/index.js', "import { two } from 'two';\nexport const one = [two];\n");
+    write('node_modules/two/index.js', 'export const two = () => globalThis.one;\n');
+    write('node_modules/shaken/index.js', 'export const unused = () => globalThis.one;\n');
+    write('node_modules/tool/index.js', 'export const tool = 4;\n');
+    write('node_modules/other/index.js', 'export const other = () => globalThis.one;\n');
+    const packages: Record<string, object> = { '': manifest };
+    for (const [one, license] of Object.entries({ ...licenses, other: 'MIT' })) {
+      const described = { name: one, version: '1.0.0', type: 'module', main: 'index.js', sideEffects: false, license };
+      write(`node_modules/${one}/package.json`, JSON.stringify(described));
+      if (one !== 'other') packages[`node_modules/${one}`] = { version: '1.0.0', dependencies: needs[one] };
+    }
+    write('package-lock.json', JSON.stringify({ name: 'project', version: '1.0.0', lockfileVersion: 3, packages }));
+    return root;
+  }
+
+  it.each([
+    ['copyleft', 'GPL-3.0-only'],
+    ['one of two that is copyleft', '(MIT OR LGPL-2.1-or-later)'],
+    ['an exception', 'Apache-2.0 WITH LLVM-exception'],
+    ['a licence of its own', 'SEE LICENSE IN LICENSE.md'],
+    ['none', undefined],
+    ['an old form', { type: 'MIT' }],
+    ['an empty one', ' '],
+  ])('refuses %s, and writes nothing', (name, license) => {
+    const root = project(name, { ...LICENSES, one: license });
+    const { status, stderr } = run(root, 'out');
+    expect(stderr).toMatch(/^one 1\.0\.0: .*, which is not permitted\n$/);
+    expect(status).toBe(1);
+    expect(existsSync(path.join(root, 'out'))).toBe(false);
+  });
+
+  it('refuses a package that another one needs as well', () => {
+    const { status, stderr } = run(project('needed-copyleft', { ...LICENSES, two: 'GPL-3.0-only' }), 'out');
+    expect([status, stderr]).toEqual([1, 'two 1.0.0: GPL-3.0-only, which is not permitted\n']);
+  });
+
+  it('accepts a permitted expression', () => {
+    expect(run(project('permitted', { ...LICENSES, one: '(MIT AND Zlib)' }), 'out')).toMatchObject({ status: 0 });
+  });
+
+  it('prints its usage without a folder', () => {
+    expect(run(ROOT)).toMatchObject({ status: 64, stderr: 'usage: npm run sbom -- FOLDER\n' });
+  });
+
+  it('writes the packages in the bundle, with their dependencies, and nothing else', () => {
+    const root = project('bundled');
+    expect(run(root, 'out')).toMatchObject({ status: 0, stderr: '' });
+    const sbom = JSON.parse(readFileSync(path.join(root, 'out/sbom.cdx.json'), 'utf8')) as Sbom;
+    expect(sbom.metadata.component.name).toBe('project');
+    expect(sbom.components.map(({ purl }) => purl)).toEqual(['pkg:npm/one@1.0.0', 'pkg:npm/two@1.0.0']);
+    expect(sbom.dependencies.map(({ dependsOn }) => dependsOn)).toEqual([['one@1.0.0'], ['two@1.0.0'], []]);
+    expect(existsSync(path.join(root, 'dist'))).toBe(false);
+  });
+
+  it('is reproducible to the byte', () => {
+    const root = project('again');
+    const [first, second] = ['first', 'second'].map((name) => {
+      expect(run(root, name)).toMatchObject({ status: 0 });
+      return ['sbom.cdx.json', 'licences.txt'].map((file) => readFileSync(path.join(root, name, file), 'utf8'));
+    });
+    expect(second).toEqual(first);
+  });
+
+  it('fails for a bundled package that is not in package-lock.json', () => {
+    const root = project('bundled-unlocked');
+    writeFileSync(path.join(root, 'main.js'), "import { other } from 'other';\nglobalThis.one = other;\n");
+    const { status, stderr } = run(root, 'out');
+    expect(status).toBe(1);
+    expect(stderr).toContain('node_modules/other is in the bundle, and other@1.0.0 is not in package-lock.json');
+  });
+});

@@ -1,0 +1,225 @@
+/** Limits that become others while a sidecar serves: what comes then is measured by the new ones, and nothing that is open is closed. */
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { answering, get, OK, type Stand, type StandOptions, startStand } from '../wire/stand.ts';
+
+const PATH = '/smartWeb/a';
+let stand: Stand;
+afterEach(() => stand.close());
+
+type Change = (running: Config) => Partial<Config>;
+
+/** A stand whose configuration can become another. */
+async function start(options: StandOptions = {}): Promise<(change: Change) => Promise<void>> {
+  let running: Config | undefined;
+  stand = await startStand({
+    onConnection: answering(OK),
+    ...options,
+    config: (base) => {
+      running = { ...base, ...options.config?.(base) };
+      return running;
+    },
+  });
+  return async (change) => {
+    running = { ...(running as Config), ...change(running as Config) };
+    (await stand.sidecar.prepareReload(running))();
+  };
+}
+
+/** The status line of the answer to `request`, on a connection of its own. */
+async function statusOf(request: string): Promise<string> {
+  const client = await stand.connect();
+  client.socket.write(request);
+  return (await client.until('\r\n\r\n')).split(' ').slice(1, 2).join();
+}
+
+const both = [
+  ['relay', 'auto'],
+  ['gateway', 'gateway'],
+] as const;
+
+describe.each(both)('limits on the %s', (_path, dataPath) => {
+  const request = (fields = '') => get(PATH, fields);
+  const startIt = (options: StandOptions = {}) => start({ ...options, config: () => ({ dataPath }) });
+
+  it('of the size of a head', async () => {
+    const reload = await startIt();
+    const large = request(`X-Large: ${'x'.repeat(3_000)}\r\n`);
+    expect(await statusOf(large)).toBe('200');
+    await reload(({ limits }) => ({ limits: { ...limits, headBytes: 2_048 } }));
+    expect(await statusOf(large)).toBe('431');
+    await reload(({ limits }) => ({ limits: { ...limits, headBytes: 4_096 } }));
+    expect(await statusOf(large)).toBe('200');
+  });
+
+  it('of the number of fields, also on a connection that is open', async () => {
+    const reload = await startIt();
+    const client = await stand.connect();
+    client.socket.write(get(PATH));
+    await client.until('ok');
+    await reload(({ limits }) => ({ limits: { ...limits, fields: 5 } }));
+    expect(await statusOf(request())).toBe('200');
+    client.socket.write(request('A: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\nE: 1\r\n'));
+    await client.until(' 431 ');
+  });
+
+  it('of the time that a head may take', async () => {
+    const reload = await startIt();
+    await reload(({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 50 } }));
+    expect(await statusOf(request().slice(0, -4))).toBe('408');
+  });
+
+  it('of the time that the upstream may take', async () => {
+    const reload = await startIt({ onConnection: () => undefined });
+    const held = await stand.connect();
+    const upstream = stand.nextUpstream();
+    held.socket.write(request());
+    const socket = await upstream;
+    await reload(({ upstream: { ...rest } }) => ({ upstream: { ...rest, responseTimeoutMs: 50 } }));
+    expect(await statusOf(request())).toBe('504');
+    socket.write(OK);
+    expect(await held.until('ok'), 'one that was there before').toContain('200 OK');
+  });
+
+  it('of requests in flight', async () => {
+    const reload = await startIt({ onConnection: () => undefined });
+    const held = await stand.connect();
+    const upstream = stand.nextUpstream();
+    held.socket.write(request());
+    const socket = await upstream;
+    await reload(({ limits }) => ({ limits: { ...limits, inFlight: 1 } }));
+    expect(await statusOf(request())).toBe('503');
+    socket.write(OK);
+    await held.until('ok');
+  });
+
+  it('what is forwarded, from the next request on', async () => {
+    const seen: string[] = [];
+    const reload = await startIt({
+      onConnection: (socket) => {
+        socket.on('data', (bytes: Buffer) => seen.push(bytes.toString('latin1')));
+        answering(OK)(socket);
+      },
+    });
+    await statusOf(request());
+    await reload(() => ({ forwarded: 'off' }));
+    await statusOf(request());
+    expect(seen.map((text) => /x-forwarded-for/i.test(text))).toEqual([true, false]);
+  });
+});
+
+describe('limits of connections', () => {
+  it('close no open connection, and admit new ones again when raised', async () => {
+    const reload = await start();
+    const clients = [await stand.connect(), await stand.connect()];
+    for (const client of clients) {
+      client.socket.write(get(PATH));
+      await client.until('ok');
+    }
+    await reload(({ limits }) => ({ limits: { ...limits, connections: 1 } }));
+    await (await stand.connect()).ended;
+    await reload(({ limits }) => ({ limits: { ...limits, connections: 10, connectionsPerAddress: 1 } }));
+    await (await stand.connect()).ended;
+    for (const client of clients) {
+      client.socket.write(get(`${PATH}/again`));
+      await client.until('ok');
+      expect(client.socket.destroyed).toBe(false);
+    }
+    await reload(({ limits }) => ({ limits: { ...limits, connectionsPerAddress: 0 } }));
+    expect(await statusOf(get(PATH))).toBe('200');
+  });
+
+  it('and the data path, for those that come then', async () => {
+    const reload = await start();
+    const paths = () => stand.sidecar.recorder.own.read().exchanges;
+    await statusOf(get(PATH));
+    await reload(() => ({ dataPath: 'gateway' }));
+    await statusOf(get(PATH));
+    expect([paths().relay.completed, paths().gateway.completed]).toEqual([1, 1]);
+  });
+});
+
+describe('the monitoring port', () => {
+  async function monitor(request: string): Promise<string> {
+    const socket = net.connect(stand.monitorPort, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(request);
+    let text = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await once(socket, 'close');
+    return text.split(' ').slice(1, 2).join();
+  }
+  const asked = (target: string, host = '127.0.0.1') =>
+    `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+
+  it('takes new names, number, times and sizes', async () => {
+    const reload = await start();
+    expect(await monitor(asked('/metrics', 'plant.example'))).toBe('421');
+    await reload(({ monitor: before }) => ({ monitor: { ...before, hosts: ['plant.example'] } }));
+    expect(await monitor(asked('/metrics', 'plant.example'))).toBe('200');
+    await reload(({ monitor: before }) => ({ monitor: { ...before, maxAnswerBytes: 1_024 } }));
+    expect(await monitor(asked('/metrics'))).toBe('507');
+    await reload(({ monitor: before }) => ({ monitor: { ...before, maxAnswerBytes: 1_000_000 } }));
+    expect(await monitor(asked('/metrics'))).toBe('200');
+    await reload(({ monitor: before }) => ({ monitor: { ...before, headTimeoutMs: 50 } }));
+    expect(await monitor('GET /metrics HTTP/1.1\r\n')).toBe('408');
+    const open = [net.connect(stand.monitorPort, '127.0.0.1'), net.connect(stand.monitorPort, '127.0.0.1')];
+    await Promise.all(open.map((socket) => once(socket, 'connect')));
+    const closed = open.map((socket) => once(socket.on('error', () => undefined).resume(), 'close'));
+    await reload(({ monitor: before }) => ({ monitor: { ...before, maxConnections: 1 } }));
+    expect(open.map((socket) => socket.readyState)).toEqual(['open', 'open']);
+    expect(await monitor(asked('/metrics'))).toBe('200');
+    await Promise.all(closed);
+    expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(2);
+    await reload(({ monitor: before }) => ({
+      monitor: { ...before, maxConnections: 10, maxConnectionsPerAddress: 1 },
+    }));
+    const alone = net.connect(stand.monitorPort, '127.0.0.1');
+    await once(alone, 'connect');
+    expect(await monitor(asked('/metrics'))).toBe('200');
+    expect(stand.sidecar.limits.countOf('monitor.maxConnectionsPerAddress')).toBe(1);
+    alone.destroy();
+  });
+
+  it('asks the upstream for readiness, or no longer', async () => {
+    const reload = await start({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    expect(await monitor(asked('/readyz'))).toBe('200');
+    await reload(({ monitor: before }) => ({ monitor: { ...before, readyWithUpstream: true } }));
+    expect(await monitor(asked('/readyz'))).toBe('503');
+  });
+});
+
+describe('whether the upstream can be reached', () => {
+  const reachable = async () => {
+    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/metrics`);
+    return /^d2_upstream_reachable (\d)/m.exec(await response.text())?.[1];
+  };
+
+  it.each(both)('is told by the %s', async (_path, dataPath) => {
+    await start({ config: () => ({ dataPath }) });
+    expect(await reachable()).toBeUndefined();
+    await statusOf(get(PATH));
+    expect(await reachable()).toBe('1');
+    await stand.close();
+    await start({ config: ({ upstream }) => ({ dataPath, upstream: { ...upstream, port: 1 } }) });
+    expect(await statusOf(get(PATH))).toBe('502');
+    expect(await reachable()).toBe('0');
+  });
+
+  it.each(both)('says nothing on the %s of a client that leaves', async (_path, dataPath) => {
+    await start({ onConnection: (socket) => void socket.resume(), config: () => ({ dataPath }) });
+    const client = await stand.connect();
+    const upstream = stand.nextUpstream();
+    client.socket.write(get(PATH));
+    const socket = await upstream;
+    client.socket.resetAndDestroy();
+    await new Promise<void>((resolve) => {
+      for (const event of ['end', 'close']) socket.once(event, () => resolve());
+    });
+    expect(await reachable()).toBe('1');
+  });
+});

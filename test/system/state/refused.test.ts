@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openState } from '../../../src/state/state-file.ts';
+import { CometTraffic } from '../../support/measure/record/comet/comet-traffic.ts';
+import { RPC } from '../../support/measure/record/traffic.ts';
+import { StateFolder } from '../../support/state/restart.ts';
+
+let folder: StateFolder;
+/** A small state file. */
+let whole: Buffer;
+
+beforeAll(async () => {
+  folder = new StateFolder();
+  const life = await folder.start();
+  life.traffic.send({ line: RPC, user: 'ann' });
+  life.traffic.handshake('client1', { cookie: 'one' });
+  life.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+  await life.keeper.save();
+  whole = readFileSync(folder.file);
+});
+
+afterAll(() => folder.remove());
+
+beforeEach(() => writeFileSync(folder.file, whole, { mode: 0o600 }));
+
+const kindOf = (bytes: Buffer) => openState(bytes, ['smartWeb'], new CometTraffic().clock).kind;
+
+/** The whole file with `before` replaced by `after`, and with the checksum of the result. */
+function changed(before: string | RegExp, after: string): Buffer {
+  const text = whole.toString('utf8', 0, whole.length - 64);
+  return sealed(text.replace(before, after));
+}
+
+function sealed(text: string): Buffer {
+  return Buffer.from(`${text}${createHash('sha256').update(text).digest('hex')}`);
+}
+
+describe('a state file', () => {
+  it('that is whole is accepted', () => {
+    expect(kindOf(whole)).toBe('state');
+    expect(whole.length).toBeGreaterThan(500);
+  });
+
+  it('that was cut anywhere is torn', () => {
+    const kinds = new Set(Array.from({ length: whole.length }, (_, length) => kindOf(whole.subarray(0, length))));
+    expect([...kinds]).toEqual(['torn']);
+  });
+
+  it('with one changed bit anywhere is refused', () => {
+    const accepted: number[] = [];
+    for (let at = 0; at < whole.length; at += 1) {
+      const changed = Buffer.from(whole);
+      changed[at] = (changed[at] as number) ^ (1 << (at % 8));
+      if (kindOf(changed) === 'state') accepted.push(at);
+    }
+    expect(accepted).toEqual([]);
+  });
+
+  it('with more bytes after its end is torn', () => {
+    expect(kindOf(Buffer.concat([whole, Buffer.from([0])]))).toBe('torn');
+    expect(kindOf(Buffer.concat([whole, whole]))).toBe('torn');
+  });
+});
+
+const REFUSED: readonly [string, string, () => Buffer][] = [
+  ['is cut', 'torn', () => whole.subarray(0, whole.length - 100)],
+  ['is empty', 'torn', () => Buffer.alloc(0)],
+  ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
+  ['has an older layout', 'older', () => changed('"layout":3', '"layout":2')],
+  ['has a newer layout', 'newer', () => changed('"layout":3', '"layout":4')],
+  ['has a count below zero', 'unreadable', () => changed(/"requests":\d+/, '"requests":-1')],
+  ['has a text in place of a number', 'unreadable', () => changed(/"uncounted":\d+/, '"uncounted":"many"')],
+  ['has a line that is no JSON', 'unreadable', () => changed('{"record":"session"', '{"record":session')],
+  ['has a line that is no record', 'unreadable', () => changed(/\{"record":"sba".*/, '[1,2,3]')],
+  ['has a session without an id', 'unreadable', () => changed(/"id":"[^"]*",/, '')],
+  [
+    'has very deep lists',
+    'unreadable',
+    () => changed(/"tokens":\[[^\]]*\]/, `"tokens":${'['.repeat(1e6)}${']'.repeat(1e6)}`),
+  ],
+];
+
+describe('a start with a file that', () => {
+  it.each(REFUSED)('%s logs the reason, sets the file aside and counts from zero', async (_what, reason, bytes) => {
+    writeFileSync(folder.file, bytes());
+    const life = await folder.start();
+    const aside = `${folder.file}.refused-${reason}`;
+    expect(life.keeper.restored).toBe(reason);
+    expect(life.log).toEqual([
+      [
+        'warn',
+        expect.objectContaining({ file: folder.file, reason, setAsideAs: aside }),
+        expect.stringContaining('refused'),
+      ],
+    ]);
+    expect(life.log[0]?.[1]).toMatchObject({ why: expect.any(String), todo: expect.any(String) });
+    expect(readFileSync(aside).equals(bytes())).toBe(true);
+    expect(existsSync(folder.file)).toBe(false);
+    expect(life.traffic.counts()).toEqual({});
+    expect(life.traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    // And goes on with a file of its own.
+    life.traffic.send({ line: RPC });
+    const next = await folder.restart(life);
+    expect(next.traffic.counts()).toMatchObject({ rpc: 1 });
+  });
+
+  it('is of an unconfigured application names it', async () => {
+    const life = await folder.start(undefined, { applications: ['other'] });
+    expect(life.keeper.restored).toBe('foreign');
+    expect(String(life.log[0]?.[1].why)).toContain('/smartWeb');
+    expect(existsSync(`${folder.file}.refused-foreign`)).toBe(true);
+  });
+
+  it('everybody may write refuses it', async () => {
+    chmodSync(folder.file, 0o666);
+    const life = await folder.start();
+    expect(life.keeper.restored).toBe('foreign');
+  });
+
+  it('is a folder leaves it where it is', async () => {
+    const there = `${folder.path}/folder`;
+    mkdirSync(there);
+    const life = await folder.start(undefined, {}, there);
+    expect(life.keeper.restored).toBe('unreadable');
+    expect(existsSync(there)).toBe(true);
+    expect(life.log.map(([level]) => level)).toEqual(['warn', 'warn']);
+  });
+
+  it('has fewer applications than the configuration restores it', async () => {
+    const life = await folder.start(undefined, { applications: ['smartWeb', 'other'] });
+    expect(life.keeper.restored).toBe('restored');
+    expect(life.traffic.counts()).toMatchObject({ rpc: 1 });
+  });
+
+  it('is missing logs nothing', async () => {
+    const life = await folder.start(undefined, {}, `${folder.path}/none`);
+    expect(life.keeper.restored).toBe('absent');
+    expect(life.log).toEqual([]);
+  });
+});

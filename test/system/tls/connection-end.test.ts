@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { resetConnection } from '../../../src/tls/connection-end.ts';
+
+let server: net.Server;
+let peer: net.Socket;
+let socket: net.Socket;
+
+beforeEach(async () => {
+  server = net.createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  const accepted = once(server, 'connection');
+  socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  [peer] = (await accepted) as [net.Socket];
+});
+
+afterEach(() => {
+  peer.destroy();
+  server.close();
+});
+
+describe('reset of a connection', () => {
+  it('reaches the other side as a reset', async () => {
+    const seen = once(peer, 'error');
+    peer.resume();
+    resetConnection(socket);
+    expect(await seen).toMatchObject([{ code: 'ECONNRESET' }]);
+  });
+
+  it('does not wait for unread data', async () => {
+    socket.write(Buffer.alloc(16 * 1024 * 1024));
+    socket.end();
+    const closed = once(socket, 'close');
+    resetConnection(socket);
+    await closed;
+    expect(socket.writableFinished).toBe(false);
+  });
+
+  it.each([
+    ['at once', (reset: () => void) => reset()],
+    ['a tick later', (reset: () => void) => process.nextTick(reset)],
+    ['a turn later', (reset: () => void) => setImmediate(reset)],
+  ])('closes one whose end is just being sent: %s', async (_, when) => {
+    const closed = once(socket, 'close');
+    socket.write('the last');
+    socket.end();
+    when(() => resetConnection(socket));
+    await closed;
+    expect(socket.destroyed).toBe(true);
+  });
+});

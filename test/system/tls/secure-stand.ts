@@ -1,0 +1,117 @@
+/** A sidecar in this process, with TLS where the test wants it, before an upstream that answers by itself. */
+import { execFile } from 'node:child_process';
+import http from 'node:http';
+import https from 'node:https';
+import type net from 'node:net';
+import tls from 'node:tls';
+import type { Logger } from '../../../src/base/logger.ts';
+import type { Config, ListenerTls } from '../../../src/config/config.ts';
+import { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import { type Pair, textOf } from '../../support/tls/certificates.ts';
+import { testConfig } from '../../support/wire/test-config.ts';
+
+export interface LoggedLine {
+  readonly level: string;
+  readonly details: unknown;
+  readonly message: string | undefined;
+}
+
+export interface SecureStand {
+  readonly sidecar: Sidecar;
+  readonly port: number;
+  readonly monitorPort: number;
+  readonly logged: readonly LoggedLine[];
+  close(): Promise<void>;
+}
+
+export function listenerTls(own: Pair, clients: Partial<ListenerTls> = {}): ListenerTls {
+  return { ...own, clientCaFile: undefined, clientAuth: 'none', ...clients };
+}
+
+export async function startSecureStand(config: (base: Config) => Partial<Config>): Promise<SecureStand> {
+  const logged: LoggedLine[] = [];
+  const log = (level: string) => (details: unknown, message?: string) => void logged.push({ level, details, message });
+  const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
+  const base = testConfig();
+  const sidecar = await Sidecar.create({ ...base, ...config(base) }, logger);
+  const bound = await sidecar.start();
+  return {
+    sidecar,
+    port: portOf(bound.listen),
+    monitorPort: portOf(bound.monitor),
+    logged,
+    close: () => sidecar.stop(),
+  };
+}
+
+/** Answers with the forwarding fields that came, as JSON. */
+export function mirror(): http.Server {
+  return http.createServer((request, response) => {
+    response.end(JSON.stringify({ proto: request.headers['x-forwarded-proto'], host: request.headers.host }));
+  });
+}
+
+export async function listening(server: net.Server): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return (server.address() as net.AddressInfo).port;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: http.IncomingHttpHeaders;
+}
+
+/** One GET on a connection of its own. */
+export async function get(
+  port: number,
+  path: string,
+  client: { readonly ca?: Pair; readonly own?: Pair; readonly headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const { ca, own, headers = {} } = client;
+  const options = {
+    ...{ host: '127.0.0.1', port, path, headers, agent: false as const },
+    ...(ca === undefined ? {} : { ca: textOf(ca.certFile) }),
+    ...(own === undefined ? {} : { cert: textOf(own.certFile), key: textOf(own.keyFile) }),
+  };
+  return await new Promise((resolve, reject) => {
+    const onResponse = (response: http.IncomingMessage) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }));
+    };
+    (ca === undefined ? http : https).get(options, onResponse).on('error', reject);
+  });
+}
+
+/** A TLS connection that stands. */
+export async function connected(port: number, ca: Pair, more: tls.ConnectionOptions = {}): Promise<tls.TLSSocket> {
+  const socket = tls.connect({ host: '127.0.0.1', port, ca: textOf(ca.certFile), ...more });
+  socket.on('error', () => undefined);
+  await new Promise<void>((resolve, reject) => {
+    socket.once('secureConnect', resolve).once('error', reject);
+    socket.once('close', () => reject(new Error('closed')));
+  });
+  return socket;
+}
+
+/** What `openssl s_client` says of a handshake: its cipher, or undefined where none was agreed upon. */
+export async function sClient(
+  port: number,
+  ...parameters: string[]
+): Promise<{ cipher: string | undefined; text: string }> {
+  const all = ['s_client', '-connect', `127.0.0.1:${port}`, '-brief', ...parameters];
+  const text = await new Promise<string>((resolve) => {
+    const child = execFile('openssl', all, { encoding: 'utf8' }, (_error, stdout, stderr) => resolve(stdout + stderr));
+    child.stdin?.end();
+  });
+  return { cipher: /^Ciphersuite: (\S+)$/m.exec(text)?.[1], text };
+}
+
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1));
+}

@@ -1,0 +1,121 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { SidecarError } from '../../../src/base/errors.ts';
+import { readTlsFiles, type TlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
+import { CertificateFolder, openssl, textOf } from '../../support/tls/certificates.ts';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'plant' });
+const other = folder.signed(authority, { name: 'other' });
+
+afterAll(() => folder.remove());
+
+function filesOf(files: Partial<TlsFiles>): TlsFiles {
+  return { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
+}
+
+async function load(files: Partial<TlsFiles>) {
+  const wanted = filesOf(files);
+  return toTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
+}
+
+async function errorOf(files: Partial<TlsFiles>): Promise<SidecarError> {
+  const error: unknown = await load(files).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(SidecarError);
+  return error as SidecarError;
+}
+
+describe('files that can be used', () => {
+  it('become a server’s options without a warning', async () => {
+    const material = await load({ caFile: authority.certFile });
+    expect(material.options).toMatchObject({
+      cert: textOf(own.certFile),
+      key: textOf(own.keyFile),
+      ca: textOf(authority.certFile),
+      minVersion: 'TLSv1.2',
+    });
+    expect(material.warnings).toEqual([]);
+    expect((material.notAfterEpochMs ?? 0) / 86_400_000).toBeCloseTo(Date.now() / 86_400_000 + 30, 0);
+  });
+
+  it('may contain a chain and several authorities', async () => {
+    const chain = folder.file('chain.pem', textOf(own.certFile) + textOf(authority.certFile));
+    const authorities = folder.file('cas.pem', `# ours\n${textOf(authority.certFile)}${textOf(other.certFile)}`);
+    await expect(load({ certFile: chain, caFile: authorities })).resolves.toBeDefined();
+  });
+
+  it('cause a warning when the certificate has expired, but are used', async () => {
+    const expired = folder.signed(authority, { name: 'plant', days: -1 });
+    const { warnings } = await load(expired);
+    expect(warnings).toEqual([expect.stringContaining(`listen.tls.certFile: ${expired.certFile} has expired`)]);
+  });
+
+  it('cause a warning when every user can read the key', async () => {
+    const open = folder.signed(authority, { name: 'plant' });
+    chmodSync(open.keyFile, 0o644);
+    const { warnings } = await load(open);
+    expect(warnings).toEqual([
+      `listen.tls.keyFile: ${open.keyFile} can be read by every user of this machine; chmod o= closes it`,
+    ]);
+  });
+});
+
+describe('files that cannot be read', () => {
+  it.each([
+    ['one that is not there', () => path.join(folder.folder, 'none'), 'ENOENT'],
+    ['a folder', () => path.join(folder.folder, 'sub'), 'it is a folder, expected a regular file'],
+    ['one that is too large', () => folder.file('large', 'x'.repeat(1_048_577)), 'it is larger than 1048576 bytes'],
+  ])('name key, file and reason: %s', async (_what, make, reason) => {
+    mkdirSync(path.join(folder.folder, 'sub'), { recursive: true });
+    const file = make();
+    for (const [key, files] of [
+      ['certFile', { certFile: file }],
+      ['keyFile', { keyFile: file }],
+      ['clientCaFile', { caFile: file }],
+    ] as const) {
+      const error = await errorOf(files);
+      expect(error.code).toBe('D2S_ERR_TLS_FILE');
+      expect(error.message).toBe(`listen.tls.${key}: ${file} cannot be read: ${reason}`);
+    }
+  });
+});
+
+describe('files that are wrong', () => {
+  const pem = textOf(own.certFile);
+  const broken = `${pem.slice(0, 100)}s3cr3t${pem.slice(106)}`;
+  const encrypted = path.join(folder.folder, 'encrypted.key');
+  openssl('pkey', '-in', own.keyFile, '-aes256', '-passout', 'pass:s3cr3t', '-out', encrypted);
+  const swapped = folder.file('swapped.pem', textOf(authority.certFile) + textOf(own.certFile));
+
+  it.each([
+    [
+      'a text without a certificate',
+      { certFile: folder.file('text', 's3cr3t') },
+      'holds no certificate, expected PEM (BEGIN CERTIFICATE)',
+    ],
+    ['a broken certificate', { certFile: folder.file('broken', broken) }, 'certificate 1 cannot be read: ERR_OSSL_'],
+    ['a key in place of the certificate', { certFile: own.keyFile }, 'holds no certificate'],
+    [
+      'a certificate in place of the key',
+      { keyFile: own.certFile },
+      'holds no private key that can be read, expected PEM',
+    ],
+    ['an encrypted key', { keyFile: encrypted }, 'is encrypted, expected a private key without a passphrase'],
+    ['the key of another', { keyFile: other.keyFile }, `does not belong to the certificate in ${own.certFile}`],
+    [
+      'a chain whose first is not ours',
+      { certFile: swapped },
+      `belongs to certificate 2 of ${swapped}, expected that one to be the first`,
+    ],
+    ['authorities without one', { caFile: folder.file('no-ca', 's3cr3t') }, 'holds no certificate'],
+  ])('are reported with key, file and reason: %s', async (_what, files, expected) => {
+    const { code, message } = await errorOf(files);
+    expect(code).toBe('D2S_ERR_CONFIG');
+    expect(message).toContain(expected);
+    expect(message).toMatch(/^listen\.tls\.(?:certFile|keyFile|clientCaFile): \//);
+    expect(message).not.toContain('s3cr3t');
+  });
+});

@@ -1,0 +1,133 @@
+import type {
+  BodyObserver,
+  Ending,
+  Exchange,
+  ExchangeObserver,
+  ResponseHeadView,
+  TunnelObserver,
+} from '../../../src/proxy/exchange/exchange.ts';
+import { BodySeen } from './message-reader.ts';
+
+/** What was observed, one letter each; bytes in a row are one. */
+export const MOMENTS = {
+  begin: 'b',
+  requestBytes: 'q',
+  requestEnd: 'Q',
+  head: 'h',
+  responseBytes: 'r',
+  responseEnd: 'R',
+  end: 'e',
+  clientBytes: 'c',
+  upstreamBytes: 'u',
+  closed: 'x',
+} as const;
+
+export type Moment = keyof typeof MOMENTS;
+
+/** Everything that the observers of one exchange were told. */
+export class ExchangeSeen {
+  readonly exchange: Exchange;
+  /** E.g. `bqQhrRe`. */
+  order = '';
+  readonly request = new BodySeen();
+  readonly response = new BodySeen();
+  readonly fromClient = new BodySeen();
+  readonly fromUpstream = new BodySeen();
+  head: ResponseHeadView | undefined;
+  ending: Ending | undefined;
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange;
+  }
+
+  has(moment: Moment): boolean {
+    return this.order.includes(MOMENTS[moment]);
+  }
+
+  note(moment: Moment): void {
+    const letter = MOMENTS[moment];
+    if (moment.endsWith('Bytes') && this.order.endsWith(letter)) return;
+    this.order += letter;
+  }
+}
+
+/** Observes all of every exchange, and keeps it by the token of the run (`X-Case`). */
+export class RecordingObserver implements ExchangeObserver {
+  readonly #seen = new Map<string, ExchangeSeen[]>();
+  readonly #seenOf = new WeakMap<Exchange, ExchangeSeen>();
+  readonly #tellNext: (moment: Moment, exchange: Exchange) => void;
+
+  /** `tellNext` is called behind each moment taken down, and may throw. */
+  constructor(tellNext: (moment: Moment, exchange: Exchange) => void = () => undefined) {
+    this.#tellNext = tellNext;
+  }
+
+  get tokens(): readonly string[] {
+    return [...this.#seen.keys()];
+  }
+
+  seenOf(token: string): readonly ExchangeSeen[] {
+    return this.#seen.get(token) ?? [];
+  }
+
+  /** Everything since the last time. */
+  takeAll(): readonly ExchangeSeen[] {
+    const all = [...this.#seen.values()].flat();
+    this.#seen.clear();
+    return all;
+  }
+
+  onBegin(exchange: Exchange): void {
+    const seen = new ExchangeSeen(exchange);
+    const token = exchange.request.field('x-case') ?? '';
+    this.#seen.set(token, [...this.seenOf(token), seen]);
+    this.#seenOf.set(exchange, seen);
+    exchange.wantsResponse = true;
+    exchange.requestObserver = this.#reader(exchange, seen.request, 'requestBytes', 'requestEnd');
+    this.#note(exchange, 'begin');
+  }
+
+  onResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const seen = this.#find(exchange);
+    seen.head = response;
+    if (response.status === 101) exchange.tunnelObserver = this.#tunnelReader(exchange, seen);
+    else exchange.responseObserver = this.#reader(exchange, seen.response, 'responseBytes', 'responseEnd');
+    this.#note(exchange, 'head');
+  }
+
+  onEnd(exchange: Exchange, ending: Ending): void {
+    this.#find(exchange).ending = ending;
+    this.#note(exchange, 'end');
+  }
+
+  #find(exchange: Exchange): ExchangeSeen {
+    return this.#seenOf.get(exchange) as ExchangeSeen;
+  }
+
+  #reader(exchange: Exchange, body: BodySeen, onBytes: Moment, onEnd: Moment): BodyObserver {
+    return {
+      onBytes: (bytes) => this.#onBytes(exchange, body, onBytes, bytes),
+      onEnd: () => this.#note(exchange, onEnd),
+    };
+  }
+
+  #tunnelReader(exchange: Exchange, seen: ExchangeSeen): TunnelObserver {
+    return {
+      onClientBytes: (bytes) => this.#onBytes(exchange, seen.fromClient, 'clientBytes', bytes),
+      onUpstreamBytes: (bytes) => this.#onBytes(exchange, seen.fromUpstream, 'upstreamBytes', bytes),
+      onClosed: () => this.#note(exchange, 'closed'),
+    };
+  }
+
+  #onBytes(exchange: Exchange, body: BodySeen, moment: Moment, bytes: Buffer): void {
+    // An empty piece would be a moment of its own in `order`, and none is ever given.
+    if (bytes.length === 0) this.#find(exchange).order += '?';
+    body.add(bytes);
+    this.#note(exchange, moment);
+  }
+
+  #note(exchange: Exchange, moment: Moment): void {
+    this.#find(exchange).note(moment);
+    this.#tellNext(moment, exchange);
+  }
+}

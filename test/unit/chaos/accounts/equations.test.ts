@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { equationsOf, holds } from '../../../chaos/accounts/equations.ts';
+import { LifeTally } from '../../../chaos/accounts/life-tally.ts';
+import { Samples } from '../../../chaos/accounts/samples.ts';
+
+/** The metrics of a sidecar that has counted everything in `tallyOf`. */
+const RIGHT: Readonly<Record<string, number>> = {
+  'd2_calls_total{application="smartWeb",kind="rpc",name="E.Chaos.Call1",outcome="ok"}': 5,
+  'd2_calls_total{application="smartWeb",kind="rpc",name="E.Chaos.Call2",outcome="client_error"}': 2,
+  'd2_calls_total{application="smartWeb",kind="rpc",name="E.Chaos.Call2",outcome="error"}': 3,
+  'd2_calls_total{application="smartWeb",kind="sba",name="E.Chaos.File1",outcome="ok"}': 4,
+  'd2_calls_aborted_total{kind="rpc"}': 0,
+  'd2_calls_aborted_total{kind="sba"}': 1,
+  'd2_calls_aborted_total{kind="object"}': 0,
+  'd2_calls_unanswered_total{kind="rpc"}': 2,
+  'd2_calls_unanswered_total{kind="object"}': 1,
+  'd2_object_values_total{application="smartWeb",name="H.Chaos3"}': 6,
+  'd2_object_values_total{application="smartWeb",name="P.Chaos0"}': 2,
+  d2_sidecar_connections_accepted_total: 9,
+  d2_sidecar_unclassified_exchanges_total: 7,
+  d2_sidecar_comet_exchanges_total: 3,
+  'd2_sidecar_exchanges_total{path="relay",ending="completed"}': 28,
+  'd2_sidecar_exchanges_total{path="relay",ending="failed"}': 3,
+  'd2_sidecar_exchanges_total{path="relay",ending="cancelled"}': 1,
+  d2_sidecar_upgrades_total: 1,
+  'd2_comet_messages_total{sender="client"}': 3,
+  'd2_comet_messages_total{sender="upstream"}': 4,
+  'd2_sessions_created_total{application="smartWeb"}': 2,
+  d2_sidecar_exchanges_open: 0,
+};
+
+function tallyOf(): LifeTally {
+  const tally = new LifeTally();
+  tally.connected = 9;
+  Object.assign(tally.rpc, { below500: 7, errors: 3, broken: 2 });
+  Object.assign(tally.object, { values: 6, others: 0, broken: 1 });
+  Object.assign(tally.page, { sure: 6, perhaps: 0 });
+  Object.assign(tally.live, { sure: 1, perhaps: 0 });
+  Object.assign(tally.sba, { sure: 4, perhaps: 2 });
+  Object.assign(tally.comet, { sure: 3, perhaps: 0 });
+  Object.assign(tally.completed, { sure: 27, perhaps: 3 });
+  Object.assign(tally.failed, { sure: 3, perhaps: 3 });
+  Object.assign(tally.upgrades, { sure: 1, perhaps: 0 });
+  Object.assign(tally.pushedValues, { sure: 2, perhaps: 0 });
+  Object.assign(tally.clientMessages, { sure: 3, perhaps: 0 });
+  Object.assign(tally.serverMessages, { sure: 4, perhaps: 0 });
+  tally.users.add(1).add(2);
+  return tally;
+}
+
+function broken(numbers: Readonly<Record<string, number>>): string[] {
+  const text = `# HELP something\n${Object.entries(numbers)
+    .map(([name, value]) => `${name} ${value}\n`)
+    .join('')}`;
+  return equationsOf(tallyOf(), new Samples(text))
+    .filter((equation) => !holds(equation))
+    .map(({ what }) => what);
+}
+
+describe('the equations', () => {
+  it('hold when the sidecar has counted everything', () => {
+    expect(broken(RIGHT)).toEqual([]);
+  });
+
+  it.each(Object.keys(RIGHT))('fail when %s is off by more than its tolerance', (name) => {
+    // Calls whose clients left are known between two bounds only.
+    const most = name.includes('kind="sba"') || name.includes('cancelled') ? 9 : 1;
+    const off = name.includes('ending=') || name.includes('sessions') ? 9 : most;
+    expect(broken({ ...RIGHT, [name]: (RIGHT[name] ?? 0) + off })).not.toEqual([]);
+  });
+
+  it('fail when a call is lost', () => {
+    expect(broken({ ...RIGHT, 'd2_sidecar_exchanges_total{path="relay",ending="completed"}': 27 })).toEqual([
+      'exchanges, as the sum of their kinds',
+    ]);
+  });
+});
+
+describe('samples of /metrics', () => {
+  it('are summed by name and labels', () => {
+    const samples = new Samples('a_total{kind="rpc",name="x{y=\\"1\\",}"} 2\na_total{kind="sba"} 3\nb 1.5\n');
+    expect(samples.sum('a_total')).toBe(5);
+    expect(samples.sum('a_total', { kind: ['rpc'] })).toBe(2);
+    expect(samples.sum('a_total', { kind: 'object' })).toBe(0);
+    expect(samples.sum('b')).toBe(1.5);
+    expect(samples.has('c')).toBe(false);
+  });
+
+  it('are refused when the text has none', () => {
+    expect(() => new Samples('<html>\n')).toThrow('no sample');
+  });
+});

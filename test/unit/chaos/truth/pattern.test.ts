@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { hashOf, PatternCheck, patternOf } from '../../../chaos/truth/pattern.ts';
+
+const PATTERN = patternOf(7, 'r1/answer', 1_000);
+
+/** Checks the bytes in pieces of this size; returns the first fault. */
+function checkInPieces(
+  bytes: Buffer,
+  size: number,
+): { readonly wrong: string | undefined; readonly isComplete: boolean } {
+  const check = new PatternCheck(PATTERN);
+  for (let at = 0; at < bytes.length; at += size) {
+    const wrong = check.take(bytes, at, Math.min(bytes.length, at + size));
+    if (wrong !== undefined) return { wrong, isComplete: check.isComplete };
+  }
+  return { wrong: undefined, isComplete: check.isComplete };
+}
+
+describe('a pattern', () => {
+  it('is the same for the same seed and label, and different for any other', () => {
+    expect(patternOf(7, 'r1/answer', 1_000).equals(PATTERN)).toBe(true);
+    expect(patternOf(8, 'r1/answer', 1_000).subarray(20).equals(PATTERN.subarray(20))).toBe(false);
+    expect(patternOf(7, 'r2/answer', 1_000).subarray(20).equals(PATTERN.subarray(20))).toBe(false);
+  });
+
+  it('begins with its label, as far as it fits', () => {
+    expect(PATTERN.toString('latin1', 0, 10)).toBe('r1/answer\n');
+    expect(patternOf(7, 'r1/answer', 3).toString('latin1')).toBe('r1/');
+    expect(patternOf(7, 'r1/answer', 0)).toHaveLength(0);
+  });
+
+  it('is verified in pieces of any size', () => {
+    for (const size of [1, 3, 64, 999, 1_000]) {
+      expect(checkInPieces(PATTERN, size)).toEqual({ wrong: undefined, isComplete: true });
+    }
+  });
+
+  it('shows where a single bit is wrong', () => {
+    for (const at of [0, 1, 500, 999]) {
+      const bytes = Buffer.from(PATTERN);
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      expect(checkInPieces(bytes, 64).wrong).toMatch(`byte ${at} is `);
+    }
+  });
+
+  it('shows a missing byte, a repeated piece and a surplus byte', () => {
+    expect(checkInPieces(PATTERN.subarray(0, -1), 64)).toEqual({ wrong: undefined, isComplete: false });
+    const withoutOne = Buffer.concat([PATTERN.subarray(0, 400), PATTERN.subarray(401)]);
+    expect(checkInPieces(withoutOne, 64).wrong).toContain('byte 400 is ');
+    const doubled = Buffer.concat([PATTERN.subarray(0, 500), PATTERN.subarray(400)]);
+    expect(checkInPieces(doubled, 64).wrong).toContain('byte 500 is ');
+    expect(checkInPieces(Buffer.concat([PATTERN, Buffer.from('x')]), 64).wrong).toContain('not 1000');
+  });
+
+  it('has different hashes for labels that are almost the same', () => {
+    const hashes = new Set(Array.from({ length: 10_000 }, (_, i) => hashOf(7, `r${i}/answer`)));
+    expect(hashes.size).toBeGreaterThan(9_990);
+  });
+});

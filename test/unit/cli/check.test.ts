@@ -1,0 +1,189 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { check } from '../../../src/cli/check.ts';
+import { passwd } from '../../../src/cli/passwd.ts';
+import { findServiceUser } from '../../../src/cli/service-user.ts';
+import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
+
+let folder: Folder;
+let out: string;
+let err: string;
+beforeEach(() => {
+  folder = new Folder();
+  out = '';
+  err = '';
+});
+afterEach(() => folder.remove());
+
+const output = {
+  out: (text: string) => {
+    out += text;
+  },
+  err: (text: string) => {
+    err += text;
+  },
+};
+const SELF = { isRoot: false };
+
+const sources = (yaml: string) => ({
+  flags: { config: 'f', upstream: 'http://127.0.0.1:8080/smartWeb' },
+  env: {},
+  readFile: () => yaml,
+});
+const at = (...names: string[]) => path.join(folder.path, ...names);
+const failureOf = (yaml: string) => check(sources(yaml), output, SELF).catch((cause: unknown) => cause);
+
+describe('check', () => {
+  const withUsers = (file: string) => `monitor: { host: 0.0.0.0, auth: { usersFile: ${file} } }`;
+
+  it('prints names and roles of readers as comments, without hashes', async () => {
+    const file = at('users');
+    const input = { [Symbol.asyncIterator]: () => [Buffer.from('s3cr3t s3cr3t')].values() } as never;
+    await passwd({ name: 'ann', role: 'metrics', isToken: false, file }, input, output);
+    await check(sources(withUsers(file)), output, SELF);
+    expect(out.split('\n').filter((line) => line.startsWith('#'))).toEqual([
+      '# monitor.auth: ann, metrics, by password',
+    ]);
+    expect(out).toContain(`usersFile: ${file}\n`);
+    expect(out).not.toContain('scrypt');
+  });
+
+  it('reports a bad file of users like the log of a start', async () => {
+    const file = folder.write('users', 'ann:metrics:s3cr3t');
+    await expect(failureOf(withUsers(file))).resolves.toMatchObject({
+      code: 'D2S_ERR_CONFIG',
+      message: expect.stringContaining(`monitor.auth.usersFile: ${file}:1: expected`),
+    });
+    await expect(failureOf(withUsers(at('none')))).resolves.toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+    expect(out).toBe('');
+  });
+
+  it('reports all unreadable files: errors for TLS and credentials, warnings for optional ones', async () => {
+    const none = at('none', 'file');
+    const tls = `tls: { certFile: ${none}, keyFile: ${none} }`;
+    const error = await failureOf(
+      `listen: { ${tls} }
+monitor: { ${tls}, auth: { tokensFile: ${none} } }
+jvm: { http: { kind: jolokia, url: 'https://127.0.0.1/', username: a, passwordFile: ${none}, caFile: ${none} } }
+otlp: { endpoint: 'https://127.0.0.1:4318', headersFile: ${none}, caFile: ${none} }
+state: { file: ${none} }
+accessLog: { file: ${none} }`,
+    );
+    expect(error).toBeInstanceOf(AggregateError);
+    expect((error as AggregateError).errors.map(({ code, message }) => `${code} ${message}`)).toEqual([
+      `D2S_ERR_TLS_FILE listen.tls.certFile: ${none} cannot be read: ENOENT`,
+      `D2S_ERR_TLS_FILE monitor.tls.certFile: ${none} cannot be read: ENOENT`,
+      `D2S_ERR_ACCESS_FILE monitor.auth.tokensFile: ${none} cannot be read: ENOENT`,
+    ]);
+    expect(err.trimEnd().split('\n')).toEqual([
+      `d2-sidecar: warning: state.file: cannot be kept: the folder ${at('none')} does not exist`,
+      `d2-sidecar: warning: accessLog.file: cannot be written: the folder ${at('none')} does not exist`,
+      ...['jvm.http.passwordFile', 'jvm.http.caFile', 'otlp.headersFile', 'otlp.caFile'].map(
+        (key) => `d2-sidecar: warning: ${key}: ${none} cannot be read: ENOENT`,
+      ),
+    ]);
+    expect(out).toBe('');
+  });
+
+  it.each([
+    ['a folder', () => mkdirSync(at('log')), 'is a folder'],
+    ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write it'],
+  ])('warns of an access log that is %s', async (_what, prepare, reason) => {
+    prepare();
+    expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);
+    expect(err).toContain('d2-sidecar: warning: accessLog.file: cannot be written: ');
+    expect(err).toContain(reason);
+  });
+
+  it('reports nothing about a writable access log and state', async () => {
+    writeFileSync(at('log'), '', { mode: 0o600 });
+    expect(
+      await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF),
+    ).toBe(0);
+    expect(err).toBe('');
+  });
+});
+
+describe('check as another user', () => {
+  const config = () => `monitor: { auth: { tokensFile: ${at('tokens')} } }`;
+  const unit = { name: 'd2-sidecar', group: undefined, unit: '/u/d2-sidecar.service' };
+  let became: unknown[];
+  beforeEach(() => {
+    became = [];
+    folder.write('tokens', tokenLine('prometheus', 'metrics').line);
+  });
+  const become = (...who: unknown[]) => void became.push(who);
+  const find = async () => unit;
+
+  it('uses the unit’s user if root checks, and reports that with its findings', async () => {
+    const failure = await check(sources(config()), output, { isRoot: true, find, become }).catch(
+      (cause: unknown) => cause,
+    );
+    expect(became).toEqual([['d2-sidecar', undefined]]);
+    // There is no file "f": only its text was given.
+    expect(failure).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
+    expect(err).toBe('d2-sidecar: checked as the user d2-sidecar of /u/d2-sidecar.service; --as root checks as root\n');
+  });
+
+  it.each([
+    ['somebody who is not root', { isRoot: false, find }],
+    ['root without a unit', { isRoot: true, find: async () => undefined }],
+    ['root by --as root', { isRoot: true, as: 'root', find }],
+  ])('is skipped for %s', async (_who, user) => {
+    expect(await check(sources(config()), output, { ...user, become })).toBe(0);
+    expect([became, err]).toEqual([[], '']);
+  });
+
+  it('is refused without root, and for unknown users', async () => {
+    const refuse = () => {
+      throw Object.assign(new Error('no'), { code: 'ERR_UNKNOWN_CREDENTIAL' });
+    };
+    await expect(check(sources(config()), output, { isRoot: false, as: 'ann', become })).rejects.toThrow(
+      '--as: got "ann", expected root to run it: only root can check as another user',
+    );
+    await expect(check(sources(config()), output, { isRoot: true, as: 'ann', become: refuse })).rejects.toThrow(
+      '--as: got "ann", expected a user of this machine (ERR_UNKNOWN_CREDENTIAL)',
+    );
+    expect(await check(sources(config()), output, { isRoot: true, find, become: refuse })).toBe(0);
+    expect(err).toBe(
+      'd2-sidecar: warning: /u/d2-sidecar.service: cannot check as its user d2-sidecar (ERR_UNKNOWN_CREDENTIAL): ' +
+        'checked as root, which can read everything\n',
+    );
+  });
+});
+
+describe('the user of the installed unit', () => {
+  const write = (file: string, text: string) => {
+    mkdirSync(path.dirname(at(file)), { recursive: true });
+    writeFileSync(at(file), text);
+  };
+  const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
+  const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
+
+  it('is undefined without a unit, and if it runs as root', async () => {
+    expect(await findServiceUser(folder.path)).toBeUndefined();
+    write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
+    expect(await findServiceUser(folder.path)).toBeUndefined();
+  });
+
+  it('is read from the section Service', async () => {
+    write(UNIT, SHIPPED);
+    expect(await findServiceUser(folder.path)).toEqual({ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) });
+  });
+
+  it('is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
+    write(UNIT, SHIPPED);
+    write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
+    write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\nUser=tomcat\nGroup=\n');
+    expect(await findServiceUser(folder.path)).toMatchObject({ name: 'tomcat', group: undefined });
+    write('etc/systemd/system/d2-sidecar.service', '[Service]\nUser=own\n');
+    write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\n');
+    expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
+    write('etc/systemd/system/d2-sidecar.service.d/90-user.conf', '[Service]\n');
+    expect(await findServiceUser(folder.path)).toMatchObject({
+      name: 'own',
+      unit: at('etc/systemd/system/d2-sidecar.service'),
+    });
+  });
+});

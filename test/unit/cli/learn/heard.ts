@@ -1,0 +1,53 @@
+/** A survey of messages that a test makes up, and its report. */
+import { parse } from 'yaml';
+import { toReport } from '../../../../src/cli/learn/report.ts';
+import { Survey } from '../../../../src/cli/learn/survey.ts';
+import type { CometRule } from '../../../../src/config/rules/comet-rules.ts';
+import { type BayeuxMessage, parseMessages } from '../../../../src/protocol/bayeux/message.ts';
+
+export class Heard {
+  readonly survey: Survey;
+
+  constructor(rules: readonly CometRule[] = []) {
+    this.survey = new Survey({ rules, defaultRules: true });
+  }
+
+  client(client: object | undefined, message: object): void {
+    for (const parsed of parse1(message)) this.survey.onClientMessage(parsed, client);
+  }
+
+  upstream(client: object | undefined, message: object): void {
+    for (const parsed of parse1(message)) this.survey.onUpstreamMessage(parsed, client);
+  }
+
+  /** A call with its acknowledgement, and an answer with data later. */
+  call(client: object, channel: string, id: string, data: object, answer: object): void {
+    this.client(client, { channel, id, data });
+    this.upstream(client, { channel, id, successful: true });
+    this.upstream(client, { channel, id, data: answer });
+  }
+
+  report(): string {
+    return toReport(this.survey.finish(), 300);
+  }
+
+  rules(): CometRule[] {
+    return toRules(this.report());
+  }
+}
+
+/** Fills in a report as an operator does: each message subscribes, and each name is `x`. */
+export function filledIn(report: string): string {
+  return report
+    .replaceAll('kind: FILL_IN', 'kind: object')
+    .replaceAll('action: FILL_IN', 'action: subscribe')
+    .replaceAll('{FILL_IN}', 'x');
+}
+
+export function toRules(report: string): CometRule[] {
+  return (parse(report) as { comet: { rules: CometRule[] } }).comet.rules;
+}
+
+function parse1(message: object): readonly BayeuxMessage[] {
+  return parseMessages(JSON.stringify(message)) ?? [];
+}

@@ -1,0 +1,296 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { MAX_CHANNELS, MAX_DEPTH } from '../../../../src/cli/learn/bounds.ts';
+import { cometRuleSchema } from '../../../../src/config/rules/comet-rules.ts';
+import { filledIn, Heard, toRules } from './heard.ts';
+
+const ann = {};
+
+describe('the report', () => {
+  it('lists channels, counts and shapes', () => {
+    const heard = new Heard();
+    heard.call(ann, '/service/werk/ruf', '1', { method: 'a', rows: [{ x: 1 }, { x: null }] }, { ok: true });
+    heard.call(ann, '/service/werk/ruf', '2', { method: 'b', deep: { er: 'c' } }, { ok: 'no' });
+    heard.client(ann, { channel: '/service/werk/ruf', id: '3', data: { method: 'c' } });
+    heard.upstream(ann, { channel: '/service/werk/ruf', id: '3', successful: false, error: '500::x' });
+    heard.client(ann, { channel: '/meta/subscribe', subscription: ['/werk/H.Demo', '/werk/*'] });
+    heard.upstream(ann, { channel: '/meta/subscribe', successful: false, subscription: '/werk/H.Demo' });
+    expect(heard.report()).toBe(`\
+# d2-sidecar learn: 300 s, messages from clients: 4, from the server: 6, channels: 3.
+# Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. A field that is there
+# always is in every object at its place. No values are shown.
+
+# Channels with nothing to fill in:
+#
+# /werk/*
+#   subscribed by clients: 1
+#   A wildcard stands for several channels: rules are for each of these.
+
+# Channels that no rule reads. Replace each FILL_IN, delete the rules that you do not need, run \`d2-sidecar check\`.
+# docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for a field that
+# is there sometimes. Add reply: { error: /data/... } to a call if a field of its answer says that it has failed.
+comet:
+  rules:
+    # /service/werk/ruf
+    #   published by clients: 3
+    #     /method      text, always, a name by its key
+    #     /rows        list, sometimes
+    #     /rows/{n}    object, always
+    #     /rows/{n}/x  null or number, always
+    #     /deep        object, sometimes
+    #     /deep/er     text, always
+    #   acknowledged by the server without data: 2
+    #   refused by the server: 1
+    #   answered by the server with the same id: 2
+    #     /ok  boolean or text, always
+    - channel: "/service/werk/ruf"
+      kind: rpc # answered, so a call; or sba
+      name: "{FILL_IN}" # what is called, such as {/method}
+
+    # /werk/{name}
+    #   subscribed by clients: 1
+    #   subscriptions refused by the server: 1
+    - { channel: "/werk/{name}", kind: object, action: subscribe, name: "{name}" }
+    - { channel: "/werk/{name}", kind: object, action: unsubscribe, name: "{name}" }
+`);
+  });
+
+  it('is a valid document without any message, and says what may be wrong', () => {
+    const report = new Heard().report();
+    expect(parse(report)).toEqual({ comet: { rules: [] } });
+    expect(report).toContain('# No channel was used.');
+  });
+
+  it('counts messages that could not be read', () => {
+    const heard = new Heard();
+    heard.survey.onFailure();
+    expect(heard.report()).toContain('# 1 messages could not be read because of a bug in the sidecar.');
+  });
+});
+
+describe('values of messages', () => {
+  it('never appear in the report', () => {
+    const heard = new Heard();
+    const user = 'markedsmith';
+    const clientId = 'markedclient';
+    // These words could be names: only their places show that they are data.
+    const word = (n: number) => `marked${'bcdfgklmnp'[n % 10]}a${'bcdfgklmnp'[Math.trunc(n / 10) % 10]}o`;
+    heard.client(undefined, {
+      channel: '/meta/handshake',
+      ext: { authentication: { user, credentials: 'markedpassword' } },
+      id: 'markedid',
+    });
+    heard.upstream(undefined, { channel: '/meta/handshake', successful: true, clientId, ext: { x: 'markedext' } });
+    for (let n = 0; n < 60; n += 1) {
+      const data = {
+        method: word(n % 3),
+        objectName: `Marked.${n}`,
+        text: 'marked text',
+        number: 987_654,
+        [`marked.${n}`]: 1,
+        [`Marked${n}`]: { [word(n)]: word(n) },
+        [`marked ${n}`]: [{ [`M-${n}-${n}`]: word(n) }],
+        'marked@example.org': true,
+        [user]: { [clientId]: 1 },
+        byUser: { [word(n)]: { count: 987_654 } },
+        list: [word(n), [word(n)]],
+        'marked\n- key: marked': 1,
+        markedfae98bce7712: 1,
+      };
+      const id = `markedid${n}`;
+      const ext = { [word(n)]: word(n), ack: 987_654 };
+      heard.client(ann, { channel: '/service/a/ruf', id, clientId, data, ext });
+      heard.upstream(ann, { channel: '/service/a/ruf', id, clientId, data: { ...data, n }, ext });
+      for (const channel of [
+        `/werk/Marked.Object${n}`,
+        `/queue/${clientId}`,
+        `/user/${user}/inbox`,
+        `/plant/${word(n)}`,
+        `/plain/${word(n % 3)}`,
+        `/reply/${'0123456789abcdef'.slice(n % 8)}markd`,
+        `/odd/mark ed\n- marked: ${n}`,
+        `/service/${word(n)}`,
+      ]) {
+        heard.client(ann, { channel: '/meta/subscribe', subscription: [channel], id });
+        heard.upstream(ann, { channel: '/meta/subscribe', error: `403:${channel},marked:marked`, successful: false });
+        heard.upstream(ann, { channel, data });
+      }
+    }
+    const report = heard.report();
+    expect(report.match(/.*(?:mark|987_?654).*/gi)).toBeNull();
+    expect(report).toContain('/byUser/{}/count');
+    expect(toRules(report).map(({ channel }) => channel)).toEqual(
+      expect.arrayContaining(['/werk/{name}', '/plain/{name}']),
+    );
+  });
+});
+
+describe('names that later turn out to be data', () => {
+  it('are not shown: objects of one template whose keys differ in a number', () => {
+    const heard = new Heard();
+    for (const [n, word] of ['Boiler', 'Pump', 'Valve'].entries()) {
+      heard.upstream(ann, { channel: `/werk/${word}`, data: { [`Tank${n}`]: { [`Level${n}`]: 1 } } });
+    }
+    const report = heard.report();
+    expect(report).not.toMatch(/Tank|Level|Boiler/);
+    expect(report).toContain('/{}/{}');
+  });
+
+  it('are not shown: a key that differs in each message', () => {
+    const heard = new Heard();
+    for (const name of ['smith', 'jones', 'brown']) {
+      heard.client(ann, { channel: '/service/a', data: { method: 'm', by: { [name]: { since: 1 } } } });
+    }
+    const report = heard.report();
+    expect(report).not.toMatch(/smith|jones|brown/);
+    expect(report).toContain('/by/{}/since');
+  });
+
+  it('are not shown: a single object beside numbered ones', () => {
+    const heard = new Heard();
+    for (const word of ['Tank1', 'Tank2', 'Boiler']) heard.upstream(ann, { channel: `/werk/${word}`, data: 1 });
+    expect(heard.report()).not.toMatch(/Tank|Boiler/);
+  });
+
+  it('are not shown: channels that differ in a number', () => {
+    const heard = new Heard();
+    for (const n of [1, 2]) heard.client(ann, { channel: `/service/tank${n}/level`, data: 1 });
+    const report = heard.report();
+    expect(report).not.toContain('tank');
+    expect(report).toContain('# /service/{name}/level\n');
+  });
+
+  it('are not shown: the user of a later handshake', () => {
+    const heard = new Heard();
+    heard.client(ann, { channel: '/user/gretel/inbox', data: { gretel: { level: 1 } } });
+    heard.client(ann, { channel: '/meta/handshake', ext: { authentication: { user: 'gretel' } } });
+    const report = heard.report();
+    expect(report).not.toContain('gretel');
+    expect(report).toContain('# /user/{name}/inbox\n');
+  });
+});
+
+describe('random traffic', () => {
+  it('gives a report whose rules are valid after they are filled in', () => {
+    let seed = 7;
+    const next = (max: number): number => {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      return (seed >>> 8) % max;
+    };
+    const texts = [
+      '__proto__',
+      'constructor',
+      'toString',
+      '',
+      '/',
+      '~',
+      '{x}',
+      'a',
+      'id',
+      'tag',
+      'rpcName',
+      '*',
+      '#',
+      '"',
+      'H.1',
+    ];
+    const text = (): string => texts[next(texts.length)] ?? '';
+    const data = (depth: number): unknown => {
+      const kind = next(depth > 0 ? 7 : 5);
+      if (kind === 6)
+        return JSON.parse(`{${[1, 2, 3].map(() => `${JSON.stringify(text())}: ${JSON.stringify(data(depth - 1))}`)}}`);
+      if (kind === 5) return [data(depth - 1), data(depth - 1)];
+      return [text(), next(9), null, true, false][kind];
+    };
+    const channel = (): string => `/${[text(), text(), text()].slice(next(3)).join('/')}`;
+    let written = 0;
+    for (let round = 0; round < 30; round += 1) {
+      const heard = new Heard();
+      const clients = [{}, {}, undefined];
+      for (let n = 0; n < 200; n += 1) {
+        const client = clients[next(3)];
+        const subscription = next(3) === 0 ? channel() : undefined;
+        const message = {
+          channel: next(4) === 0 ? '/meta/subscribe' : channel(),
+          id: next(20),
+          data: data(4),
+          subscription,
+        };
+        if (next(2) === 0) heard.client(client, message);
+        else heard.upstream(client, next(4) === 0 ? { ...message, successful: next(2) === 0 } : message);
+      }
+      const rules = toRules(filledIn(heard.report()));
+      written += rules.length;
+      for (const rule of rules) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
+      expect(rules.every(({ channel }) => !channel.startsWith('/meta/'))).toBe(true);
+    }
+    expect(written).toBeGreaterThan(100);
+  });
+});
+
+describe('the bounds', () => {
+  it('limit channels, segments and parts, and count what was skipped', () => {
+    const heard = new Heard();
+    const wordOf = (n: number) =>
+      [...n.toString(20)].map((digit) => 'abcdefghijklmnopqrst'[Number.parseInt(digit, 20)]).join('');
+    let deep: object = {};
+    for (let n = 0; n < 50; n += 1) deep = { deep };
+    heard.client(ann, {
+      channel: '/service/deep',
+      data: { deep, list: Array(30).fill(1), many: Array(19).fill(Array(19).fill(Array(19).fill(1))) },
+    });
+    for (let n = 0; n < 12_000; n += 1) {
+      // Services below services, so that no place has too many of them.
+      const channel = `/service/${wordOf(n % 90)}x/${wordOf(Math.trunc(n / 90))}x`;
+      heard.client(ann, { channel, id: String(n), data: { tag: `t${n}`, [`${wordOf(n)}q`]: n, [`${wordOf(n)}w`]: n } });
+    }
+    heard.client(ann, { channel: `/${'a/'.repeat(20)}`, data: 1 });
+    const { channels, skipped } = heard.survey.finish();
+    expect(channels.length).toBeGreaterThan(100);
+    expect(channels.length).toBeLessThanOrEqual(MAX_CHANNELS);
+    expect(skipped.get('channels')).toBeGreaterThan(5_000);
+    expect(skipped.get('parts')).toBeGreaterThan(2);
+  });
+
+  it('limit the depth of data', () => {
+    const heard = new Heard();
+    heard.client(ann, { channel: '/service/a', data: JSON.parse(`${'{"in":'.repeat(50)}1${'}'.repeat(50)}`) });
+    const report = heard.report();
+    expect(report).toContain(`${'/in'.repeat(MAX_DEPTH)} `);
+    expect(report).not.toContain('/in'.repeat(MAX_DEPTH + 1));
+    expect(report).toContain('# A bound was hit: 1 messages with parts that were nested too deep or came too late.');
+  });
+
+  it('limit the number of fields', () => {
+    const heard = new Heard();
+    const letters = (n: number) => [...n.toString(16)].map((digit) => 'abcdefghijklmnop'[Number.parseInt(digit, 16)]);
+    const names = Array.from({ length: 39 }, (_, n) => `of${letters(n).join('')}`);
+    const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
+    for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
+      for (const name of names) heard.client(ann, { channel: `/service/${word}`, data: { [name]: data[name] } });
+    }
+    const { channels, skipped } = heard.survey.finish();
+    expect(channels).toHaveLength(8);
+    expect(skipped.get('fields')).toBeGreaterThan(0);
+  });
+
+  it('appear in the report when they are hit', () => {
+    const heard = new Heard();
+    for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
+    expect(heard.report()).toContain(
+      '# A bound was hit: 5000 messages of clients that were forgotten before an answer came.',
+    );
+  });
+
+  it('make all keys of an object variable when there are too many', () => {
+    const heard = new Heard();
+    const data = Object.fromEntries(
+      Array.from({ length: 41 }, (_, n) => [`k${'abcdefghij'[n % 10]}${'xyzuv'[(n / 10) | 0]}`, n]),
+    );
+    heard.client(ann, { channel: '/service/a', data });
+    heard.client(ann, { channel: '/service/a', data: { kax: 1, next: 2 } });
+    const report = heard.report();
+    expect(report).toMatch(/# {5}\/\{\} {2}number, always\n/);
+    expect(report).not.toMatch(/\/(?:k|next)/);
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { cometRuleSchema } from '../../../../src/config/rules/comet-rules.ts';
+import { filledIn, Heard, toRules } from './heard.ts';
+
+const ann = {};
+const ben = {};
+const TAGS = ['H.Boiler', 'S.Pump1', 'D.Valve-2', 'H.Demo'];
+const FILL_IN = { kind: 'FILL_IN', action: 'FILL_IN', name: '{FILL_IN}' };
+
+describe('a service that answers with the same id', () => {
+  it('gets a rule for calls, with fields that may name them', () => {
+    const heard = new Heard();
+    for (let n = 0; n < 4; n += 1) {
+      const face = n % 2 === 0 ? { iface: 'IMain' } : {};
+      const data = { event: `E.Job${n}`, count: n, ...face, call: { method: 'Run' }, list: [{ name: 'x' }] };
+      heard.call(ann, '/service/werk/ruf', String(n), data, { result: n });
+    }
+    const report = heard.report();
+    expect(toRules(report)).toEqual([{ channel: '/service/werk/ruf', kind: 'rpc', name: '{FILL_IN}' }]);
+    expect(report).toContain('name: "{FILL_IN}" # what is called, such as {/event}, {/iface}, {/call/method}\n');
+  });
+
+  it('gets no rule for calls when the answer has no data, another client, an unknown client or another id', () => {
+    const heard = new Heard();
+    for (const [n, client] of [ben, undefined, ann].entries()) {
+      const channel = '/service/a';
+      heard.client(ann, { channel, id: `${n}`, data: { method: 'm' } });
+      heard.upstream(ann, { channel, id: `${n}`, successful: true });
+      heard.upstream(client, { channel, id: client === ann ? 'other' : `${n}`, data: { result: 1 } });
+    }
+    const report = heard.report();
+    expect(report).not.toContain('answered by the server');
+    expect(toRules(report)[0]).toEqual({ channel: '/service/a', when: 'publish', ...FILL_IN });
+  });
+});
+
+describe('a channel to which clients publish', () => {
+  it('gets a rule with a kind to fill in', () => {
+    const heard = new Heard();
+    heard.client(ann, { channel: '/service/werk/watch', id: '1', data: { tag: 'H.Demo' } });
+    const report = heard.report();
+    expect(toRules(report)).toEqual([{ channel: '/service/werk/watch', when: 'publish', ...FILL_IN }]);
+    expect(report).toContain('such as {/tag}\n');
+    expect(report).toContain('# reply: { channel: FILL_IN, id: FILL_IN }');
+  });
+
+  it('gets no rule for calls when messages come back to their sender', () => {
+    const heard = new Heard();
+    heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
+    heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
+    expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
+  });
+});
+
+describe('objects with channels', () => {
+  it('get complete rules when each has its own channel', () => {
+    const heard = new Heard();
+    for (const tag of TAGS) {
+      heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
+      heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
+    }
+    const at = { channel: '/werk/wert/{name}', kind: 'object', name: '{name}' };
+    expect(heard.rules()).toEqual([
+      { ...at, action: 'subscribe' },
+      { ...at, action: 'unsubscribe' },
+      { ...at, action: 'value' },
+    ]);
+  });
+
+  it('share a template from three plain words on', () => {
+    const heard = new Heard();
+    for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
+    heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
+    const report = heard.report();
+    expect(toRules(report).map(({ channel, name }) => [channel, name])).toEqual([
+      ['/news', '{FILL_IN}'],
+      ['/werk/{name}', '{name}'],
+    ]);
+    expect(report).not.toContain('Pump');
+  });
+
+  it('are not mistaken for services', () => {
+    const heard = new Heard();
+    const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
+    for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
+    const report = heard.report();
+    expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
+    expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
+  });
+
+  it('may have an area before their names', () => {
+    const heard = new Heard();
+    for (const area of ['nord1', 'nord2', 'nord3']) {
+      for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
+    }
+    expect(heard.rules()).toEqual([
+      { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
+    ]);
+  });
+});
+
+describe('a channel that rules read', () => {
+  it('is reported and gets no rule', () => {
+    const reply = { channel: '/service/answer', id: '/data/callId' };
+    const heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
+    heard.call(ann, '/service/d2/rpc', '1', { eventName: 'E.Demo', rpcName: 'Test' }, { result: 1 });
+    heard.client(ann, { channel: '/service/own', id: '2', data: { method: 'm', callId: 7 } });
+    heard.upstream(ann, { channel: '/service/answer', data: { callId: 7, result: 1 } });
+    for (const tag of TAGS) {
+      heard.client(ann, { channel: '/meta/subscribe', subscription: [`/d2/object/${tag}`] });
+      heard.upstream(ann, { channel: `/d2/object/${tag}`, data: { value: 1 } });
+      heard.client(ann, { channel: '/service/d2/subscribeObject', data: { objectName: tag } });
+      heard.upstream(ann, { channel: '/service/d2/object', data: { objectName: tag, value: 1 } });
+    }
+    const report = heard.report();
+    expect(toRules(report)).toEqual([]);
+    for (const line of [
+      '# /service/own\n#   published by clients: 1, 1 of them read by a rule',
+      '# /service/answer\n#   delivered by the server: 1, 1 of them read by a rule',
+      '# /d2/object/{name}\n#   subscribed by clients: 4, 4 of them read by a rule',
+    ]) {
+      expect(report).toContain(line);
+    }
+  });
+
+  it('gets rules for its other events', () => {
+    const heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
+    heard.client(ann, { channel: '/meta/subscribe', subscription: '/news' });
+    heard.upstream(ann, { channel: '/news', data: 1 });
+    expect(heard.rules().map(({ action }) => action)).toEqual(['subscribe', 'unsubscribe']);
+  });
+});
+
+describe('every rule', () => {
+  const heardOdd = () => {
+    const heard = new Heard();
+    const odd = ['/a b/c', '/{x}/y', '/x//y', '/ü/ö', '/service/[a]', '/plant/*', '/**', '/%2e', '/ünter/ä.b', '/'];
+    for (const [n, channel] of [...odd, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
+      heard.client(ann, { channel: '/meta/subscribe', subscription: channel });
+      heard.upstream(ann, { channel, data: { objectName: 'x' } });
+      heard.call(ann, channel, `c${n}`, { method: 'x', 'a/b': 'y', '}': 1 }, { error: null, 'b~c': 1 });
+    }
+    return heard;
+  };
+
+  it('is valid after it is filled in', () => {
+    const rules = toRules(filledIn(heardOdd().report()));
+    expect(rules.length).toBeGreaterThan(0);
+    for (const rule of rules) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
+  });
+
+  it('is refused before it is filled in', () => {
+    const open = heardOdd()
+      .rules()
+      .filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
+    expect(open.length).toBeGreaterThan(0);
+    for (const rule of open) {
+      const wrong = cometRuleSchema.safeParse(rule).error?.issues[0]?.path[0];
+      expect(['action', 'kind', 'name']).toContain(wrong);
+    }
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { toYaml } from '../../../src/config/effective.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import { listKeys } from '../../../src/config/schema-walk.ts';
+
+const FILE = `
+upstream:
+  url: 'https://[::1]:8443/smartWeb'
+  connectTimeout: 1500ms
+  responseTimeout: 90
+  tls: { caFile: /run/u/ca, serverName: web, verify: false, certFile: /run/u/c, keyFile: /run/u/k }
+listen: { host: '::', port: 0, tls: { certFile: /run/c, keyFile: /run/k, clientCaFile: /run/ca, clientAuth: require } }
+applications: [other, /]
+monitor:
+  host: 0.0.0.0
+  tls: { certFile: /run/m/c, keyFile: /run/m/k, clientCaFile: /run/m/ca, clientAuth: request }
+  auth: { usersFile: /run/u, tokensFile: /run/t, certificates: [{ name: Prometheus 1, role: metrics }] }
+  hosts: [plant]
+  readyWithUpstream: true
+metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
+sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
+rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
+control: { socket: /run/d2/s.sock }
+state: { file: /run/d2/state }
+jvm:
+  { pid: 7, user: tomcat, http: { kind: jolokia, url: 'https://h/j', username: m, passwordFile: /run/p, serverName: s, caFile: /run/ca } }
+otlp:
+  { endpoint: 'https://h:4318/', headersFile: /run/h, caFile: /run/ca, timeout: 5s, metrics: { interval: 30s }, traces: { enabled: true, sampleRatio: 0.25, slowerThan: 1s } }
+accessLog:
+  { file: /run/a, sample: 0.5, slowerThan: 2s, errorsAlways: false, others: true, users: false, maxBytes: 0, keep: 2 }
+`;
+
+describe('the effective configuration', () => {
+  it('reads back as itself, but for the keys of users', async () => {
+    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
+    const yaml = await toYaml(config);
+    const { config: again } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => yaml });
+    expect(again).toEqual({
+      ...config,
+      sessions: { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] },
+    });
+    expect(yaml).not.toContain('s3cr3t');
+  });
+
+  it('names every key', async () => {
+    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
+    const withEnv = {
+      ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
+      otlp: { ...config.otlp, headersEnv: 'H' },
+    } as Config;
+    const yaml = await toYaml(withEnv);
+    const names = listKeys().map((key) => key.path.at(-1) ?? '');
+    expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
+  });
+});

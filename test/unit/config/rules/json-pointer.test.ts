@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { MAX_POINTER_TOKENS, parsePointer, resolvePointer } from '../../../../src/config/rules/json-pointer.ts';
+
+/** The document and the answers of RFC 6901 §5, without the pointer to the whole. */
+const DOCUMENT = {
+  foo: ['bar', 'baz'],
+  '': 0,
+  'a/b': 1,
+  'c%d': 2,
+  'e^f': 3,
+  'g|h': 4,
+  'i\\j': 5,
+  'k"l': 6,
+  ' ': 7,
+  'm~n': 8,
+};
+
+const find = (value: unknown, text: string) => {
+  const pointer = parsePointer(text);
+  if (pointer === undefined) throw new Error(`no pointer: ${text}`);
+  return resolvePointer(value, pointer);
+};
+
+describe('a JSON pointer', () => {
+  it.each([
+    ['/foo', ['bar', 'baz']],
+    ['/foo/0', 'bar'],
+    ['/', 0],
+    ['/a~1b', 1],
+    ['/c%d', 2],
+    ['/e^f', 3],
+    ['/g|h', 4],
+    ['/i\\j', 5],
+    ['/k"l', 6],
+    ['/ ', 7],
+    ['/m~0n', 8],
+  ])('%s finds what RFC 6901 says', (text, value) => {
+    expect(find(DOCUMENT, text)).toEqual(value);
+  });
+
+  it('unescapes ~1 before ~0', () => {
+    expect(find({ '~1': 'x' }, '/~01')).toBe('x');
+  });
+
+  it.each(['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'])(
+    '%s finds nothing',
+    (text) => {
+      expect(find(DOCUMENT, text)).toBeUndefined();
+    },
+  );
+
+  it('finds only properties of the JSON value', () => {
+    for (const text of ['/constructor', '/__proto__', '/toString', '/constructor/name', '/__proto__/constructor']) {
+      expect(find(JSON.parse('{"a":[]}'), text), text).toBeUndefined();
+      expect(find([], text), text).toBeUndefined();
+      expect(find('text', text), text).toBeUndefined();
+      expect(find(undefined, text), text).toBeUndefined();
+      expect(find(null, text), text).toBeUndefined();
+    }
+    expect(find(JSON.parse('{"__proto__":{"a":1}}'), '/__proto__/a')).toBe(1);
+  });
+
+  it.each(['', 'a', 'a/b', '/~', '/~2', '/a~', '#/a'])('does not accept %j', (text) => {
+    expect(parsePointer(text)).toBeUndefined();
+  });
+
+  it('has at most 32 tokens', () => {
+    expect(parsePointer('/a'.repeat(MAX_POINTER_TOKENS))).toHaveLength(MAX_POINTER_TOKENS);
+    expect(parsePointer('/a'.repeat(MAX_POINTER_TOKENS + 1))).toBeUndefined();
+  });
+});

@@ -1,0 +1,101 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { Config } from '../../../../src/config/config.ts';
+import { AccessLogging } from '../../../../src/export/access-log/access-logging.ts';
+import { useFolder } from '../../../support/export/access-log/folder.ts';
+import { BASE, CANCELLED, FAILED, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+import { testConfig } from '../../../support/wire/test-config.ts';
+
+const at = useFolder();
+const silent = () => undefined;
+const LOGGER = { debug: silent, info: silent, warn: silent, error: silent };
+
+async function started(change: Partial<Config['accessLog']> = {}) {
+  const traffic = new Traffic();
+  const config = { ...testConfig().accessLog, file: at('access.log'), ...change };
+  const { observers } = traffic.recorder;
+  const logging = await AccessLogging.open(config, { clock: traffic.clock, logger: LOGGER, observers });
+  const lines = async (name = 'access.log') => {
+    await logging.close();
+    const text = readFileSync(at(name), 'utf8');
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  return { traffic, logging, config, lines };
+}
+
+describe('the access log', () => {
+  it('has a line for each call, with the time of its end, and none for other requests', async () => {
+    const { traffic, lines } = await started();
+    const epochMs = traffic.clock.epochMs();
+    traffic.send({ line: RPC, user: 'anna' }, { afterMs: 1_500 });
+    traffic.send({ line: 'GET /smartWeb/index.html' });
+    traffic.send({ line: `GET ${BASE}/d2/object/M.Level` });
+    expect(await lines()).toMatchObject([
+      { time: new Date(epochMs + 1_500).toISOString(), kind: 'rpc', duration: 1.5, user: 'anna', requestBytes: 0 },
+      { kind: 'object', name: 'M.Level', user: null },
+    ]);
+  });
+
+  it('has other requests with accessLog.others, without their paths', async () => {
+    const { traffic, lines } = await started({ others: true });
+    traffic.send({ line: 'GET /smartWeb/s3cr3t?x=s3cr3t' });
+    const found = await lines();
+    expect(found).toMatchObject([{ kind: 'other', name: null, method: 'GET', status: 200 }]);
+    expect(JSON.stringify(found)).not.toContain('s3cr3t');
+  });
+
+  it('has only slow calls with slowerThan, and all errors', async () => {
+    const { traffic, lines } = await started({ slowerThanMs: 100 });
+    for (const afterMs of [100, 101]) traffic.send({ line: RPC }, { afterMs });
+    traffic.send({ line: RPC }, { status: 500 });
+    traffic.send({ line: RPC }, { ending: FAILED });
+    traffic.send({ line: RPC }, { ending: CANCELLED });
+    traffic.send({ line: RPC }, { status: 499 });
+    expect((await lines()).map(({ duration, status, outcome }) => [duration, status, outcome])).toEqual([
+      [0.101, 200, 'answered'],
+      [0, 500, 'answered'],
+      [0, null, 'failed'],
+    ]);
+  });
+
+  it('samples errors like other calls without errorsAlways', async () => {
+    const { traffic, lines } = await started({ sample: 0, errorsAlways: false });
+    traffic.send({ line: RPC }, { status: 500 });
+    traffic.send({ line: RPC });
+    expect(await lines()).toEqual([]);
+  });
+
+  it('has the configured share of the calls', async () => {
+    const { traffic, lines } = await started({ sample: 0.25 });
+    for (let i = 0; i < 4_000; i += 1) traffic.send({ line: RPC });
+    // Six standard deviations.
+    expect(Math.abs((await lines()).length - 1_000)).toBeLessThan(165);
+  });
+
+  it('applies another configuration, and can be turned off and on again', async () => {
+    const { traffic, logging, config } = await started();
+    traffic.send({ line: RPC });
+    (await logging.prepare({ ...config, others: true, users: false }))();
+    traffic.send({ line: 'GET /page' });
+    (await logging.prepare({ ...config, file: undefined }))();
+    expect(logging.isOn).toBe(false);
+    expect(traffic.recorder.observers.isWanted).toBe(false);
+    traffic.send({ line: RPC });
+    (await logging.prepare({ ...config, file: at('again.log') }))();
+    traffic.send({ line: RPC });
+    await logging.close();
+    expect(readFileSync(at('access.log'), 'utf8')).toMatch(/^\{.*"rpc".*"user".*\}\n\{(?!.*"user").*"other".*\}\n$/);
+    expect(readFileSync(at('again.log'), 'utf8')).toMatch(/^.*\n$/);
+    expect(logging.counts).toMatchObject({ written: 3, lost: 0 });
+  });
+
+  it('creates no file and observes no call when it is off', async () => {
+    const { traffic, logging } = await started({ file: undefined });
+    expect(logging.isOn).toBe(false);
+    expect(traffic.recorder.observers.isWanted).toBe(false);
+    expect(existsSync(at('access.log'))).toBe(false);
+  });
+});

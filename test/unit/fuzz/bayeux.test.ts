@@ -1,0 +1,125 @@
+import vm from 'node:vm';
+import { expect, it } from 'vitest';
+import type { CometWhen } from '../../../src/config/rules/comet-rules.ts';
+import { CometClassifier } from '../../../src/measure/classify/comet-classifier.ts';
+import { isFailedReply, toReplyId } from '../../../src/measure/classify/comet-reply.ts';
+import { isUnknownClient } from '../../../src/protocol/bayeux/error.ts';
+import type { BayeuxMessage } from '../../../src/protocol/bayeux/message.ts';
+import { Random } from '../../support/fuzz/random.ts';
+import { parseCallbackMessages, parseRequestText, parseResponseText } from '../protocol/bayeux/read-all.ts';
+import { CALLBACK, mutatedText, type WireText } from './bayeux-corpus.ts';
+
+/** FUZZ_CASES=500000 for a long run; FUZZ_SEED to repeat one. */
+const CASES = Number(process.env.FUZZ_CASES ?? 5_000);
+const SEED = Number(process.env.FUZZ_SEED ?? 20_280);
+const FORM = 'application/x-www-form-urlencoded';
+
+const classifier = new CometClassifier({ rules: [], defaultRules: true });
+const browser = vm.createContext({ called: undefined });
+vm.runInContext(`function ${CALLBACK}(...args) { called = JSON.stringify(args); }`, browser);
+
+function read({ kind, text }: WireText): readonly BayeuxMessage[] | undefined {
+  switch (kind) {
+    case 'json':
+      return parseResponseText(text, undefined);
+    case 'form':
+      return parseRequestText(FORM, text);
+    case 'query':
+      return parseCallbackMessages(`/cometd?${Buffer.from(text).toString('latin1')}`);
+    case 'script':
+      return parseResponseText(text, CALLBACK);
+  }
+}
+
+/** The values that a peer would take for messages or arrays of them, each decoded by the platform's own reader. */
+function readAsPeer({ kind, text }: WireText): unknown[] {
+  if (kind === 'json') return [JSON.parse(text)];
+  if (kind === 'script') return [readAsBrowser(text)];
+  // A query has been through UTF-8 before it is read.
+  const values = new URLSearchParams(kind === 'query' ? Buffer.from(text).toString('utf8') : text).getAll('message');
+  return values.length === 0 ? [JSON.parse(text)] : values.map((value) => JSON.parse(value));
+}
+
+function readAsBrowser(text: string): unknown {
+  const argumentsOf = (script: string): string => {
+    browser.called = undefined;
+    vm.runInContext(script, browser);
+    return String(browser.called);
+  };
+  // A server may also answer without the callback.
+  const isCall = text.includes(`${CALLBACK}`) && !/^\s*[[{]/.test(text);
+  return isCall ? (JSON.parse(argumentsOf(text)) as unknown[])[0] : JSON.parse(text);
+}
+
+/** Channels and ids of all messages in `values`, found independently of our reader. */
+function outline(values: readonly unknown[]): string[] {
+  return values
+    .flat()
+    .filter((value): value is { channel: string; id?: unknown } => {
+      return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'channel') === 'string';
+    })
+    .map(({ channel, id }) => JSON.stringify([channel, ['string', 'number'].includes(typeof id) ? `${id}` : null]));
+}
+
+function checkShape(message: BayeuxMessage, about: string): void {
+  const texts = [message.id, message.clientId, message.connectionType, message.error].filter(
+    (text) => text !== undefined,
+  );
+  const lists = [message.subscription ?? [], message.supportedConnectionTypes ?? []].flat();
+  expect(
+    [message.channel, ...texts, ...lists].every((text) => typeof text === 'string'),
+    about,
+  ).toBe(true);
+  expect(['undefined', 'boolean'], about).toContain(typeof message.successful);
+  for (const ms of [message.advice?.intervalMs, message.advice?.timeoutMs, message.advice?.maxIntervalMs]) {
+    expect(ms === undefined || Number.isFinite(ms), about).toBe(true);
+  }
+}
+
+/** Runs every operation on a message; returns its number of meanings. */
+function use(message: BayeuxMessage, about: string): number {
+  isUnknownClient(message.error);
+  let meanings = 0;
+  for (const when of ['subscribe', 'unsubscribe', 'publish', 'delivery'] satisfies CometWhen[]) {
+    for (const channel of [message.channel, ...(message.subscription ?? [])]) {
+      const meaning = classifier.classify(when, channel, message.data);
+      if (meaning === undefined) continue;
+      meanings += 1;
+      expect(meaning.name, about).not.toBe('');
+      expect(classifier.classify(when, channel, message.data), about).toEqual(meaning);
+      expect(['string', 'undefined']).toContain(typeof toReplyId(meaning.reply, message));
+      expect(isFailedReply(meaning.reply, message), about).toBe(message.successful === false);
+    }
+  }
+  return meanings;
+}
+
+it(`the Bayeux reader reads ${CASES} mutated texts as their receivers would, and never throws`, {
+  timeout: 3_600_000,
+}, () => {
+  const random = new Random(SEED);
+  const plain = Object.getOwnPropertyNames(Object.prototype);
+  const seen = { json: 0, form: 0, query: 0, script: 0, refused: 0, meanings: 0 };
+  for (let i = 0; i < CASES; i += 1) {
+    const wire = mutatedText(random);
+    const about = `seed ${SEED}, case ${i}, ${wire.kind}: ${JSON.stringify(wire.text)}`;
+    const messages = read(wire);
+    if (messages === undefined) {
+      seen.refused += 1;
+      continue;
+    }
+    seen[wire.kind] += 1;
+    // Where we read messages, the recipient reads the same ones.
+    const outlined = messages.map(({ channel, id }) => JSON.stringify([channel, id ?? null]));
+    expect(outlined, about).toEqual(outline(readAsPeer(wire)));
+    for (const message of messages) {
+      checkShape(message, about);
+      seen.meanings += use(message, about);
+    }
+  }
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(plain);
+  // The comparison is valid only if texts of all kinds are often read, and often refused.
+  for (const kind of ['json', 'form', 'query', 'script'] as const) expect(seen[kind], kind).toBeGreaterThan(CASES / 20);
+  expect(seen.refused).toBeGreaterThan(CASES / 10);
+  expect(seen.meanings).toBeGreaterThan(CASES / 4);
+});

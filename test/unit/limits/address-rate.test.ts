@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { AddressRate } from '../../../src/limits/address-rate.ts';
+import { ManualClock } from '../../support/measure/record/manual-clock.ts';
+
+it('an address has its number in any minute, and no more', () => {
+  const clock = new ManualClock();
+  const rate = new AddressRate(clock, 3);
+  expect([1, 2, 3, 4].map(() => rate.take('10.0.0.7'))).toEqual([true, true, true, false]);
+  clock.advanceMs(30_000);
+  expect(rate.take('10.0.0.7')).toBe(false);
+  clock.advanceMs(30_000);
+  expect(rate.take('10.0.0.7')).toBe(true);
+  clock.advanceMs(59_999);
+  expect([1, 2, 3].map(() => rate.take('10.0.0.7'))).toEqual([true, true, false]);
+});
+
+it('addresses do not share a number, but the forms of one do, and the /64 of a host', () => {
+  const rate = new AddressRate(new ManualClock(), 1);
+  expect(rate.take('10.0.0.7')).toBe(true);
+  expect(rate.take('::ffff:10.0.0.7')).toBe(false);
+  expect(rate.take('10.0.0.8')).toBe(true);
+  expect(rate.take('2001:db8::1')).toBe(true);
+  expect(rate.take('2001:db8::2')).toBe(false);
+});
+
+it('a full table takes a new address only after another one’s minute', () => {
+  const clock = new ManualClock();
+  const rate = new AddressRate(clock, 2);
+  const addressOf = (i: number) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;
+  let taken = 0;
+  for (let i = 0; i < 10_000; i += 1) if (rate.take(addressOf(i))) taken += 1;
+  expect(taken).toBe(4_096);
+  expect(rate.take(addressOf(0))).toBe(true);
+  clock.advanceMs(60_000);
+  expect(rate.take(addressOf(9_999))).toBe(true);
+});

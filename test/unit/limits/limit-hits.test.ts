@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { NS_PER_S } from '../../../src/base/clock.ts';
+import type { Logger } from '../../../src/base/logger.ts';
+import { LimitHits } from '../../../src/limits/limit-hits.ts';
+
+function started() {
+  const lines: unknown[][] = [];
+  const none = () => undefined;
+  const logger = {
+    debug: none,
+    info: none,
+    error: none,
+    warn: (...line: unknown[]) => void lines.push(line),
+  } as Logger;
+  let seconds = 0;
+  const hits = new LimitHits({ nowNs: () => seconds * NS_PER_S, epochMs: () => 0 }, logger);
+  return { hits, lines, at: (time: number) => (seconds = time) };
+}
+
+it('counts each limit, and knows all of them from the start', () => {
+  const { hits } = started();
+  expect(new Set(hits.counts.values())).toEqual(new Set([0]));
+  hits.hit('limits.fields');
+  hits.hit('limits.fields');
+  hits.hit('timeouts.idle');
+  expect([...hits.counts].filter(([, count]) => count > 0)).toEqual([
+    ['limits.fields', 2],
+    ['timeouts.idle', 1],
+  ]);
+});
+
+it('logs the first hit at once, and then every ten seconds at most, for each limit', () => {
+  const { hits, lines, at } = started();
+  for (let i = 0; i < 100; i += 1) hits.hit('limits.inFlight');
+  hits.hit('limits.fields');
+  expect(lines.map(([details]) => details)).toEqual([
+    { limit: 'limits.inFlight', hits: 1 },
+    { limit: 'limits.fields', hits: 1 },
+  ]);
+  at(9.9);
+  hits.hit('limits.inFlight');
+  expect(lines).toHaveLength(2);
+  at(10);
+  hits.hit('limits.inFlight');
+  expect(lines.slice(2)).toEqual([
+    [{ limit: 'limits.inFlight', hits: 102 }, expect.stringMatching(/^limits\.inFlight: /)],
+  ]);
+});
+
+it('does not log limits that are reached every day', () => {
+  const { hits, lines } = started();
+  hits.hit('timeouts.idle');
+  hits.hit('timeouts.halfClosed');
+  hits.hit('monitor.idleTimeout');
+  expect(lines).toEqual([]);
+});

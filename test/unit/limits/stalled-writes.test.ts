@@ -1,0 +1,123 @@
+import { beforeEach, expect, it } from 'vitest';
+import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
+import { StalledWrites, type StallingConnection } from '../../../src/limits/stalled-writes.ts';
+import { ManualClock } from '../../support/measure/record/manual-clock.ts';
+
+class Connection implements StallingConnection {
+  stalledBytes: number;
+  sentBytes = 0;
+  isReset = false;
+
+  constructor(stalledBytes: number) {
+    this.stalledBytes = stalledBytes;
+  }
+
+  onStalledTooLong(): void {
+    this.isReset = true;
+  }
+}
+
+/** Half of it is for stalled writes: 100 bytes. */
+const MEMORY_BYTES = 200;
+let clock: ManualClock;
+let budget: MemoryBudget;
+let stalled: StalledWrites;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  budget = new MemoryBudget(MEMORY_BYTES);
+  stalled = new StalledWrites(budget, clock);
+});
+
+/** That many connections with 10 bytes each stall, one after another. */
+function stall(count: number, everyMs = 0): Connection[] {
+  return Array.from({ length: count }, () => {
+    const connection = new Connection(10);
+    stalled.look(connection);
+    clock.advanceMs(everyMs);
+    return connection;
+  });
+}
+
+const resets = (connections: readonly Connection[]): number => connections.filter(({ isReset }) => isReset).length;
+
+it('charges a connection while its writes wait', () => {
+  const [connection] = stall(1) as [Connection];
+  connection.stalledBytes = 30;
+  stalled.look(connection);
+  expect([budget.used.stalled, stalled.size]).toEqual([30, 1]);
+  connection.stalledBytes = 0;
+  stalled.look(connection);
+  expect([budget.used.stalled, stalled.size]).toEqual([0, 0]);
+});
+
+it('gives back the bytes of a connection that closes', () => {
+  const [connection] = stall(1) as [Connection];
+  stalled.remove(connection);
+  stalled.remove(connection);
+  expect(budget.used.stalled).toBe(0);
+});
+
+it('resets none up to the share of a kind, however old', () => {
+  const connections = stall(10, 60_000);
+  expect([resets(connections), budget.refusals.stalled]).toEqual([0, 0]);
+});
+
+it('resets the one that has been stalled for longest beyond the share', () => {
+  const connections = stall(10, 600);
+  stall(1);
+  expect(connections.map(({ isReset }) => isReset)).toEqual([true, ...Array(9).fill(false)]);
+  expect([budget.used.stalled, budget.refusals.stalled]).toEqual([100, 1]);
+});
+
+it('resets none that is younger than the minimum age', () => {
+  const connections = stall(11, 400);
+  expect(resets(connections)).toBe(0);
+});
+
+it('lowers the minimum age as the excess grows', () => {
+  // At 2.5 times the bound half of the 5 s are left.
+  const old = stall(12);
+  clock.advanceMs(2_600);
+  stall(12);
+  expect(resets(old)).toBe(0);
+  stall(2);
+  expect(resets(old)).toBeGreaterThan(0);
+});
+
+it('never holds more than four times the share', () => {
+  stall(200);
+  expect(budget.used.stalled).toBeLessThanOrEqual(400);
+});
+
+it('spares a slow reader, who takes bytes again and again', () => {
+  const reader = new Connection(10);
+  const connections: Connection[] = [];
+  for (let i = 0; i < 500; i += 1) {
+    reader.sentBytes += 1;
+    stalled.look(reader);
+    connections.push(...stall(1, 100));
+  }
+  expect(reader.isReset).toBe(false);
+  expect(resets(connections)).toBeGreaterThan(400);
+});
+
+it('sees bytes that were taken without a call', () => {
+  const connections = stall(10, 1_000) as Connection[];
+  const [emptied, moved, oldest] = connections as [Connection, Connection, Connection];
+  emptied.stalledBytes = 0;
+  moved.sentBytes = 1;
+  stall(2);
+  expect([emptied.isReset, moved.isReset, oldest.isReset]).toEqual([false, false, true]);
+});
+
+it('never resets the one that has just stalled', () => {
+  const large = new Connection(1_000);
+  stalled.look(large);
+  expect(large.isReset).toBe(false);
+});
+
+it('leaves the other kinds their half', () => {
+  stall(40);
+  expect([budget.take('bodies', 100), budget.take('requests', 1)]).toEqual([true, false]);
+});

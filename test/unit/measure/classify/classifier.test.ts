@@ -1,0 +1,325 @@
+import { describe, expect, it } from 'vitest';
+import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
+import { CACHED_PATHS, Classifier, type ClassifierConfig } from '../../../../src/measure/classify/classifier.ts';
+
+const REST = { prefix: 'api/rest/v0', rules: [], defaultRules: true };
+const BASE = '/smartWeb/api/rest/v0';
+
+function classifierOf(config: Partial<ClassifierConfig> = {}): Classifier {
+  return new Classifier({ applications: ['smartWeb'], rest: REST, ...config });
+}
+
+/** A request-target as it arrives: UTF-8 bytes, each of them a latin1 character. */
+function onTheWire(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** `kind name` of the call, or undefined. */
+function read(classifier: Classifier, method: string, target: string): string | undefined {
+  const call = classifier.classify(method, target);
+  // Twice, so that the cached call is compared with the first one.
+  expect(classifier.classify(method, target)).toEqual(call);
+  return call && `${call.kind} ${call.name}`;
+}
+
+describe('the built-in rules', () => {
+  const classifier = classifierOf();
+  const cases: [string, string, string | undefined][] = [
+    ['POST', 'd2/rpc/E.SmartWebApiTutorial/TestInOut', 'rpc E.SmartWebApiTutorial.TestInOut'],
+    ['POST', 'd2/rpc/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
+    ['POST', 'd2/rpc/java/E.Demo/TestInOut', 'rpc E.Demo.TestInOut'],
+    ['POST', 'd2/rpc/java/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
+    ['POST', 'd2/rpc/japi/SELF.EVH/Restart', 'rpc SELF.EVH.Restart'],
+    ['POST', 'd2/rpc/japi/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
+    ['GET', 'd2/sba/E.Files/Download?fileName=a.pdf&param=1', 'sba E.Files.Download'],
+    ['POST', 'd2/sba/E.Files/Upload?fileName=a.pdf', 'sba E.Files.Upload'],
+    ['GET', 'd2/archive/H.Level?beginTime=1&endTime=2', 'object H.Level'],
+    ['POST', 'd2/archive/H.Level', 'object H.Level'],
+    ['GET', 'd2/object/M.Level', 'object M.Level'],
+    ['GET', 'd2/auth/login', 'session login'],
+    ['GET', 'd2/auth/logout', 'session logout'],
+    // Servers run HEAD as GET.
+    ['HEAD', 'd2/sba/E.Files/Download?fileName=a.pdf', 'sba E.Files.Download'],
+    ['HEAD', 'd2/archive/H.Level', 'object H.Level'],
+    ['HEAD', 'd2/object/M.Level', 'object M.Level'],
+    ['HEAD', 'd2/auth/login', 'session login'],
+    ['HEAD', 'd2/auth/logout', 'session logout'],
+    ['HEAD', 'd2/rpc/E.Demo/TestInOut', undefined],
+    // A similar path, but another method, a segment less or more, or an interface of the server itself.
+    ['GET', 'd2/rpc/E.Demo/TestInOut', undefined],
+    ['PUT', 'd2/sba/E.Files/Upload', undefined],
+    ['DELETE', 'd2/rpc/E.Demo/TestInOut', undefined],
+    ['POST', 'd2/object/M.Level', undefined],
+    ['post', 'd2/rpc/E.Demo/TestInOut', undefined],
+    ['POST', 'd2/rpc/E.Demo', undefined],
+    ['POST', 'd2/rpc/E.Demo/TestInOut/more', undefined],
+    ['POST', 'd2/rpc/java/interface/E.Demo/I.Valve', undefined],
+    ['POST', 'D2/RPC/E.Demo/TestInOut', undefined],
+    ['GET', 'd2/auth/other', undefined],
+    ['GET', 'admin/d2/sessions', undefined],
+    ['GET', '', undefined],
+  ];
+  for (const [method, path, expected] of cases) {
+    it(`classify ${method} ${path || '(the prefix itself)'} as ${expected ?? 'no call'}`, () => {
+      expect(read(classifier, method, `${BASE}/${path}`)).toBe(expected);
+    });
+  }
+});
+
+describe('the classifier reads', () => {
+  const classifier = classifierOf();
+  const same = 'rpc E.Demo.Test';
+  const cases: [string, string | undefined, string][] = [
+    [`${BASE}/d2/rpc/E.Demo/Test/`, same, 'a trailing slash'],
+    [`${BASE}/d2/rpc/E.Demo/Test?a=/x/../y`, same, 'a query that looks like a path'],
+    [`${BASE}/d2/rpc/E.Demo/Test;jsessionid=SECRET`, same, 'a path parameter at the end'],
+    [`${BASE}/d2/rpc;a=1/E.Demo;jsessionid=SECRET;b=2/Test?x=1`, same, 'path parameters anywhere'],
+    [`/smartWeb;v=1/api/rest/v0/d2/rpc/E.Demo/Test;`, same, 'an empty path parameter'],
+    [`//smartWeb//api/rest/v0/d2///rpc/E.Demo//Test`, same, 'doubled slashes'],
+    [`${BASE}/./d2/rpc/./E.Demo/Test/.`, same, 'single dots'],
+    [`${BASE}/d2/x/../rpc/y/z/../../E.Demo/Test`, same, 'double dots'],
+    [`/other/..${BASE}/d2/rpc/E.Demo/Test`, same, 'dot segments that leave another application'],
+    [`${BASE}/d2/x/..;jsessionid=SECRET/rpc/E.Demo/Test`, same, 'double dots with a parameter'],
+    [`${BASE}/d2/x/%2e%2E/rpc/%2E/E.Demo/Test`, same, 'escaped dots'],
+    [`${BASE}/d2/r%70c/E%2EDemo/%54est`, same, 'unnecessary escapes'],
+    [`/smart%57eb/api/rest/v0/d2/rpc/E.Demo/Test`, same, 'escapes in the application'],
+    [`http://plant.example:8080${BASE}/d2/rpc/E.Demo/Test?x=1`, same, 'absolute-form'],
+    [`HTTPS://plant.example${BASE}/d2/rpc/E.Demo/Test`, same, 'absolute-form in upper case'],
+    [`${BASE}/d2/rpc/E.Demo/..`, undefined, 'double dots at the end'],
+    [`/..${BASE}/d2/rpc/E.Demo/Test`, undefined, 'a path above the root'],
+    [`${BASE}/d2/rpc/%252e%252e/Test`, 'rpc %2e%2e.Test', 'double escapes, decoded once,'],
+    [`${BASE}/d2/rpc/E.Demo%3Bx=1/Test`, 'rpc E.Demo;x=1.Test', 'an escaped semicolon'],
+    [`${BASE}/d2/rpc/E.Demo%2FA/Test`, 'rpc E.Demo/A.Test', 'an escaped slash, which separates no segments,'],
+    [`${BASE}/d2/rpc/E.Demo%3FA/Test`, 'rpc E.Demo?A.Test', 'an escaped question mark, which begins no query,'],
+    [`${BASE}/d2/rpc/E.%C4%8Cerpadlo/Zapni%20v%C5%A1e`, 'rpc E.Čerpadlo.Zapni vše', 'escaped UTF-8'],
+    [onTheWire(`${BASE}/d2/rpc/E.Čerpadlo/Zapni`), 'rpc E.Čerpadlo.Zapni', 'raw UTF-8'],
+    [
+      onTheWire(`${BASE}/d2/rpc/E.Če%72padlo/%F0%9F%9A%B0`),
+      'rpc E.Čerpadlo.🚰',
+      'raw and escaped UTF-8 in one segment',
+    ],
+    [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'an invalid escape, unchanged,'],
+    [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes of invalid UTF-8, unchanged,'],
+    [`${BASE}/d2/rpc/E.\xe8/Te%73t`, 'rpc E.\xe8.Test', 'a segment with invalid UTF-8, unchanged,'],
+    [`${BASE}/d2/rpc/E.%1B%5B31m/%E2%80%AETest`, 'rpc E.\ufffd[31m.\ufffdTest', 'escaped ESC and U+202E'],
+    [`${BASE}/d2/rpc/E.\x9b/Te%0D%0Ast`, 'rpc E.\ufffd.Te\ufffd\ufffdst', 'raw C1 characters and line ends'],
+    [`${BASE}/d2/rpc/E.%F3%A0%81%81/Te%E2%80%8Bst`, 'rpc E.\ufffd.Te\ufffdst', 'tags and zero-width characters'],
+    ['*', undefined, 'the asterisk form'],
+    ['plant.example:443', undefined, 'an authority'],
+    ['', undefined, 'an empty target'],
+    ['http://plant.example', undefined, 'absolute-form without a path'],
+    [`${BASE}d2/rpc/E.Demo/Test`, undefined, 'a longer word in place of the prefix'],
+    ['/smartWebs/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a longer word in place of the application'],
+    ['/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a path outside of all applications'],
+  ];
+  for (const [target, expected, what] of cases) {
+    it(`${what} as ${expected ?? 'no call'}`, () => {
+      expect(read(classifier, 'POST', target)).toBe(expected);
+    });
+  }
+
+  it('removes a session id in the path before it names or caches a call', () => {
+    const call = classifier.classify('POST', `${BASE}/d2/rpc/E.Secret/Test`);
+    const before = classifier.cachedPaths;
+    for (const base of [`/;jsessionid=SECRET${BASE}`, BASE.replace('/api', ';jsessionid=SECRET/api')]) {
+      expect(classifier.classify('POST', `${base}/d2/rpc/E.Secret/Test`)).toEqual(call);
+    }
+    for (let i = 0; i < 50; i += 1) {
+      // The same object: the cache knows the path without the parameter.
+      expect(classifier.classify('POST', `${BASE}/d2/rpc/E.Secret/Test;jsessionid=SECRET${i}`)).toBe(call);
+    }
+    expect(classifier.cachedPaths).toBe(before + 1); // `//smartWeb/...`
+  });
+});
+
+describe('with the applications', () => {
+  function applicationOf(applications: string[], path: string): string | undefined {
+    const call = classifierOf({ applications }).classify('GET', `${path}/api/rest/v0/d2/object/M.A`);
+    return call?.application;
+  }
+
+  const cases: [string[], string, string | undefined][] = [
+    [['north', 'south'], '/north', 'north'],
+    [['north', 'south'], '/south', 'south'],
+    [['north', 'south'], '/east', undefined],
+    [['north', 'south'], '', undefined],
+    [[''], '', ''],
+    [[''], '/north', undefined],
+    [['', 'north'], '', ''],
+    [['', 'north'], '/north', 'north'],
+    [['plant', 'plant/north'], '/plant', 'plant'],
+    [['plant', 'plant/north'], '/plant/north', 'plant/north'],
+    [['plant', 'plant/north'], '/plant//north', 'plant/north'],
+    [['Čistička'], '/%C4%8Cisti%C4%8Dka', 'Čistička'],
+    [['Čistička'], onTheWire('/Čistička'), 'Čistička'],
+    [['%C4%8Cistá'], onTheWire('/Čistá'), '%C4%8Cistá'],
+  ];
+  for (const [applications, path, expected] of cases) {
+    it(`${JSON.stringify(applications)}, ${path || 'the root'} belongs to ${JSON.stringify(expected)}`, () => {
+      expect(applicationOf(applications, path)).toBe(expected);
+    });
+  }
+
+  it('["smartWeb"], the REST interface may have an empty prefix', () => {
+    const rest = { ...REST, prefix: '' };
+    expect(read(classifierOf({ rest }), 'GET', '/smartWeb/d2/object/M.A')).toBe('object M.A');
+    expect(read(classifierOf({ applications: [''], rest }), 'GET', '/d2/object/M.A')).toBe('object M.A');
+  });
+});
+
+describe('configured rules', () => {
+  const own: RestRule[] = [
+    { methods: ['POST'], path: 'd2/rpc/{event}/Ping', kind: 'none', name: '' },
+    { methods: ['POST', 'PUT'], path: 'plant/{area}/write%20value/{point}', kind: 'object', name: '{point}@{area}' },
+    { methods: ['POST'], path: 'v2/logon', kind: 'session', name: 'login' },
+    { methods: ['POST'], path: 'd2/rpc/java/{event}/{method}', kind: 'rpc', name: 'java:{event}.{method}' },
+  ];
+
+  it('precede the built-in rules', () => {
+    const classifier = classifierOf({ rest: { ...REST, rules: own } });
+    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Ping`)).toBeUndefined();
+    expect(read(classifier, 'PUT', `${BASE}/plant/west/write%20value/M.A`)).toBe('object M.A@west');
+    expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
+    expect(read(classifier, 'POST', `${BASE}/d2/rpc/java/E/T`)).toBe('rpc java:E.T');
+    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
+  });
+
+  it('for GET match HEAD as well, and rules for HEAD match only HEAD', () => {
+    const rules: RestRule[] = [
+      { methods: ['HEAD'], path: 'd2/object/Probe', kind: 'none', name: '' },
+      { methods: ['GET'], path: 'plant/{point}', kind: 'object', name: '{point}' },
+      { methods: ['POST'], path: 'plant/{point}', kind: 'rpc', name: '{point}' },
+    ];
+    const classifier = classifierOf({ rest: { ...REST, rules } });
+    expect(read(classifier, 'HEAD', `${BASE}/plant/M.A`)).toBe('object M.A');
+    expect(read(classifier, 'HEAD', `${BASE}/d2/object/Probe`)).toBeUndefined();
+    expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
+  });
+
+  it('are the only rules when the built-in ones are disabled', () => {
+    const classifier = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
+    expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
+    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
+  });
+});
+
+describe('the cache', () => {
+  const hot = `${BASE}/d2/rpc/E.Hot/Call`;
+
+  it('returns the same call for a path with any query', () => {
+    const classifier = classifierOf();
+    expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
+    expect(classifier.cachedPaths).toBe(1);
+  });
+
+  it('distinguishes methods', () => {
+    const classifier = classifierOf({
+      rest: {
+        ...REST,
+        rules: [
+          { methods: ['GET'], path: 'x/{a}', kind: 'object', name: '{a}' },
+          { methods: ['PUT'], path: 'x/{a}', kind: 'rpc', name: 'put.{a}' },
+        ],
+      },
+    });
+    expect(read(classifier, 'GET', `${BASE}/x/1`)).toBe('object 1');
+    expect(read(classifier, 'PUT', `${BASE}/x/1`)).toBe('rpc put.1');
+  });
+
+  it('does not grow during a scan of 100,000 paths that are not calls', () => {
+    const classifier = classifierOf();
+    const call = classifier.classify('POST', hot);
+    for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
+    expect(classifier.cachedPaths).toBe(1);
+    expect(classifier.classify('POST', hot)).toBe(call);
+  });
+
+  it('stays bounded and keeps a used path during a scan of 100,000 calls', () => {
+    const classifier = classifierOf();
+    const call = classifier.classify('POST', hot);
+    for (let i = 0; i < 100_000; i += 1) {
+      classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
+      if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
+    }
+    expect(classifier.cachedPaths).toBeLessThanOrEqual(2 * CACHED_PATHS);
+    expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
+  });
+
+  it('evicts a path that was not used for two generations', () => {
+    const classifier = classifierOf();
+    const call = classifier.classify('POST', hot);
+    for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
+    const again = classifier.classify('POST', hot);
+    expect(again).toEqual(call);
+    expect(again).not.toBe(call);
+  });
+
+  it('does not keep long paths', () => {
+    const classifier = classifierOf();
+    const method = 'm'.repeat(10_000);
+    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E/${method}`)).toBe(`rpc E.${method}`);
+    expect(classifier.cachedPaths).toBe(0);
+  });
+});
+
+describe('the classifier, given arbitrary targets,', () => {
+  // Meaningful pieces in random order: random bytes would rarely resemble a call.
+  const pieces = [
+    ...[
+      '/',
+      '//',
+      '/./',
+      '/../',
+      '/..',
+      ';',
+      ';a=SECRET',
+      '?',
+      '%',
+      '%2',
+      '%2f',
+      '%2e',
+      '%00',
+      '%c4%8c',
+      '%ff',
+      '\xc4',
+      '\xff',
+    ],
+    ...[
+      'smartWeb',
+      '/smartWeb/api/rest/v0/',
+      'd2',
+      'rpc',
+      '/d2/rpc/',
+      'E.A',
+      'java',
+      'interface',
+      'http://a',
+      '*',
+      ' ',
+      '\0',
+      '\\',
+    ],
+  ];
+
+  it('never throws, and returns the same call again', () => {
+    const classifier = classifierOf();
+    let seed = 1;
+    const next = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    let calls = 0;
+    for (let i = 0; i < 30_000; i += 1) {
+      let target = next(2) === 0 ? '' : `${BASE}/d2/rpc/`;
+      for (let left = next(8); left > 0; left -= 1) target += pieces[next(pieces.length)];
+      const call = classifier.classify('POST', target);
+      if (call !== undefined) {
+        calls += 1;
+        expect(call.name).not.toContain('SECRET');
+        expect(classifier.classify('POST', target)).toEqual(call);
+      }
+    }
+    // The test proves nothing unless many targets are calls.
+    expect(calls).toBeGreaterThan(1_000);
+  });
+});

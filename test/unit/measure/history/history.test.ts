@@ -1,0 +1,282 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { History } from '../../../../src/measure/history/history.ts';
+import { available, createSources, type Sources } from './sources.ts';
+
+const MS = 1e6;
+
+const made: Sources[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const { statistics } of made.splice(0)) statistics.destroy();
+});
+
+function sourcesOf(options?: Parameters<typeof createSources>[0]): Sources {
+  const sources = createSources(options);
+  made.push(sources);
+  return sources;
+}
+
+function started(options?: Parameters<typeof createSources>[0]) {
+  const sources = sourcesOf(options);
+  const history = new History(sources, sources.clock);
+  const step = (ms = 5_000) => {
+    sources.clock.advanceMs(ms);
+    history.sample();
+  };
+  return { ...sources, sources, history, step };
+}
+
+describe('the history', () => {
+  it('has no step before the first has ended', () => {
+    const { history } = started();
+    expect(history.seq).toBe(0);
+    expect([...history.points('smartWeb')]).toEqual([]);
+  });
+
+  it('has the counts of each step, and current values at its end', () => {
+    const { history, step, statistics, counts, sessions, sources, clock } = started();
+    statistics.rpc.recordAnswered('E.Demo.Run', 200, 20 * MS);
+    statistics.rpc.recordAnswered('E.Demo.Run', 500, 40 * MS);
+    statistics.rpc.recordFailed('E.Demo.Run');
+    statistics.sba.recordAnswered('E.Demo.Run', 200, 2_000 * MS);
+    statistics.object.recordValue('H.Level');
+    statistics.object.recordValue('H.Level');
+    // Of an object: no call.
+    Object.assign(counts.aborted, { rpc: 2, sba: 1, object: 4 });
+    Object.assign(counts.unanswered, { rpc: 1, sba: 1, object: 4 });
+    counts.comet.holds.now = 7;
+    sessions.size = 3;
+    sources.jvm.state = available({
+      heap: { used: 900 },
+      pools: new Map([['G1 Old Gen', { usedAfterGc: 500 }]]),
+      collectors: new Map([['G1 Young Generation', { count: 1, timeMs: 10 }]]),
+    });
+    step();
+    const [point] = history.points('smartWeb');
+    expect(point).toEqual({
+      ...{ seq: 1, epochMs: clock.epochMs(), seconds: 5 },
+      rpc: {
+        count: 2,
+        errors: 2,
+        p50: expect.closeTo(0.02, 3),
+        p95: expect.closeTo(0.04, 3),
+        p99: expect.closeTo(0.04, 3),
+      },
+      sba: { count: 1, errors: 0, p50: expect.closeTo(2, 1), p95: expect.closeTo(2, 1), p99: expect.closeTo(2, 1) },
+      ...{ values: 2, aborted: 3, unanswered: 2, sessions: 3, holds: 7 },
+      ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null },
+    });
+    step();
+    const [, next] = history.points('smartWeb');
+    expect(next).toMatchObject({
+      rpc: { count: 0, errors: 0, p50: null, p95: null, p99: null },
+      sba: { count: 0, p99: null },
+      ...{ values: 0, aborted: 0, unanswered: 0, sessions: 3, holds: 7, gcPauseMs: 0 },
+    });
+  });
+
+  it('does not count what existed before it', () => {
+    const sources = sourcesOf();
+    sources.statistics.rpc.recordAnswered('E.Demo.Run', 500, 20 * MS);
+    sources.statistics.object.recordValue('H.Level');
+    sources.counts.aborted.rpc = 5;
+    sources.counts.unanswered.sba = 6;
+    const history = new History(sources, sources.clock);
+    sources.clock.advanceMs(5_000);
+    history.sample();
+    const [point] = history.points('smartWeb');
+    expect(point).toMatchObject({ rpc: { count: 0, errors: 0, p50: null }, values: 0, aborted: 0, unanswered: 0 });
+    for (let i = 0; i < 4; i += 1) {
+      sources.clock.advanceMs(5_000);
+      history.sample();
+    }
+    expect(history.lineOf('smartWeb', 'rpc', 0)).toEqual(new Array(12).fill(0));
+  });
+
+  it('keeps 720 steps, each with what was counted in it', () => {
+    const { history, step, statistics } = started();
+    for (let seq = 1; seq <= 1_000; seq += 1) {
+      for (let call = 0; call < seq % 3; call += 1) statistics.rpc.recordAnswered('E.Demo.Run', 200, seq * MS);
+      step();
+    }
+    const points = [...history.points('smartWeb')];
+    expect(points).toHaveLength(720);
+    expect(points.map(({ seq }) => seq)).toEqual(Array.from({ length: 720 }, (_, i) => 281 + i));
+    for (const { seq, rpc } of points) {
+      expect(rpc.count).toBe(seq % 3);
+      if (rpc.p50 !== null) expect(rpc.p50 / (seq / 1_000)).toBeCloseTo(1, 2);
+    }
+  });
+
+  it('gives later steps only, and all steps to a reader of an earlier process', () => {
+    const { history, step } = started();
+    for (let i = 0; i < 10; i += 1) step();
+    const since = (seq: number) => [...history.points('smartWeb', seq)].map((point) => point.seq);
+    expect(since(7)).toEqual([8, 9, 10]);
+    expect(since(10)).toEqual([]);
+    expect(since(11)).toHaveLength(10);
+    expect([...history.points('none')]).toEqual([]);
+  });
+
+  it('skips steps that are overwritten during a slow read', () => {
+    const { history, step, sessions } = started();
+    const toNext = () => {
+      sessions.size = history.seq + 1;
+      step();
+    };
+    for (let i = 0; i < 720; i += 1) toNext();
+    const seen: number[] = [];
+    for (const { seq, sessions: size } of history.points('smartWeb')) {
+      expect(size).toBe(seq);
+      seen.push(seq);
+      if (seq === 3) for (let i = 0; i < 10; i += 1) toNext();
+    }
+    expect(seen.slice(0, 5)).toEqual([1, 2, 3, 11, 12]);
+    expect(seen.at(-1)).toBe(730);
+  });
+
+  it('has the real length of each step', () => {
+    const { history, step } = started();
+    step(5_003);
+    step(65_000);
+    expect([...history.points('smartWeb')].map(({ seconds }) => seconds)).toEqual([5.003, 65]);
+  });
+
+  it('ends no step without elapsed time', () => {
+    const { history } = started();
+    history.sample();
+    expect(history.seq).toBe(0);
+  });
+
+  it('ends a step every 5 s from its start to its stop, by a timer that keeps no process alive', () => {
+    vi.useFakeTimers();
+    const { history, clock } = started();
+    const guarded: string[] = [];
+    const tick = (ms: number) => {
+      clock.advanceMs(ms);
+      vi.advanceTimersByTime(ms);
+    };
+    const timers = vi.spyOn(globalThis, 'setInterval');
+    history.start((work) => {
+      guarded.push('guarded');
+      work();
+    });
+    expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
+    for (let i = 0; i < 11; i += 1) tick(1_000);
+    expect([history.seq, guarded.length]).toEqual([2, 2]);
+    history.stop();
+    for (let i = 0; i < 11; i += 1) tick(1_000);
+    expect(history.seq).toBe(2);
+  });
+
+  it('keeps applications apart', () => {
+    const [first, second] = [sourcesOf(), sourcesOf()];
+    const applications = [
+      ...first.applications,
+      { name: 'other', statistics: second.statistics, sessions: { size: 9 } },
+    ];
+    const history = new History({ ...first, applications }, first.clock);
+    second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
+    first.clock.advanceMs(5_000);
+    history.sample();
+    expect([...history.points('smartWeb')]).toMatchObject([{ rpc: { count: 0 }, sessions: 0 }]);
+    expect([...history.points('other')]).toMatchObject([{ rpc: { count: 1 }, sessions: 9 }]);
+  });
+});
+
+describe('the line of a name', () => {
+  it('has its calls of each of the last 12 x 25 s, oldest first', () => {
+    const { history, step, statistics } = started();
+    const call = (name: string, times: number) => {
+      for (let i = 0; i < times; i += 1) statistics.rpc.recordAnswered(name, 200, MS);
+    };
+    for (let point = 1; point <= 14; point += 1) {
+      call('E.Demo.Run', point);
+      if (point === 14) call('E.Demo.Late', 3);
+      for (let i = 0; i < 5; i += 1) step();
+    }
+    call('E.Demo.New', 5);
+    expect(history.lineOf('smartWeb', 'rpc', 0)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    expect(history.lineOf('smartWeb', 'rpc', 1)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+    expect(history.lineOf('smartWeb', 'rpc', 2)).toEqual(new Array(12).fill(0));
+    expect(history.lineOf('smartWeb', 'sba', 0)).toEqual(new Array(12).fill(0));
+    expect(history.lineOf('none', 'rpc', 0)).toEqual([]);
+  });
+
+  it('belongs to the same row as in the metrics, for thousands of names', () => {
+    const { history, step, statistics } = started({ maxNames: 2_000 });
+    const nameOf = (i: number) => `E.Demo.Method${(i * 7_919) % 2_000}`;
+    for (let i = 0; i < 2_100; i += 1) {
+      for (let calls = 0; calls < 1 + (i % 4); calls += 1) statistics.sba.recordAnswered(`${nameOf(i)}${i}`, 200, MS);
+    }
+    for (let i = 0; i < 5; i += 1) step();
+    const names = [...statistics.sba.metrics().timers].slice(1);
+    expect(names).toHaveLength(2_001);
+    names.forEach(([name, { count }], row) => {
+      expect(history.lineOf('smartWeb', 'sba', row).at(-1), name).toBe(count);
+    });
+  });
+});
+
+describe('its memory', () => {
+  it('is 0.15 MB at rest, and below 0.6 MB with 2,000 names of both kinds', () => {
+    const sources = sourcesOf({ maxNames: 2_000 });
+    const before = process.memoryUsage().arrayBuffers;
+    const history = new History(sources, sources.clock);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150_000);
+    for (let i = 0; i < 2_000; i += 1) {
+      sources.statistics.rpc.recordAnswered(`E.Demo.Method${i}`, 404, MS);
+      sources.statistics.rpc.recordFailed(`E.Demo.Method${i}`);
+    }
+    for (let i = 0; i < 5; i += 1) {
+      sources.clock.advanceMs(5_000);
+      history.sample();
+    }
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(600_000);
+  });
+
+  it('is below 1 MB after an hour with 2,000 RPCs, 2,000 SBAs and 200 marks, beside the statistics that are there without it', () => {
+    const empty = heldBytes();
+    const sources = sourcesOf({ maxNames: 2_000 });
+    for (const kind of ['rpc', 'sba'] as const) {
+      for (let i = 0; i < 2_000; i += 1) sources.statistics[kind].recordAnswered(`E.Demo.Method${i}`, 200, MS);
+    }
+    const without = heldBytes();
+    const history = new History(sources, sources.clock);
+    for (let step = 0; step < 720; step += 1) {
+      const since = { sinceEpochMs: sources.clock.epochMs() };
+      sources.upstream.reachability =
+        step % 2 === 0 ? { kind: 'reachable', ...since } : { kind: 'unreachable', reason: 'ECONNREFUSED', ...since };
+      sources.clock.advanceMs(5_000);
+      history.sample();
+    }
+    const bytes = heldBytes() - without;
+    expect([history.seq, history.marks.length, history.droppedMarks > 0]).toEqual([720, 200, true]);
+    const mb = (value: number) => (value / 1e6).toFixed(2);
+    console.log(`the last hour: ${mb(bytes)} MB beside ${mb(without - empty)} MB of statistics`);
+    expect(bytes).toBeGreaterThan(300_000);
+    expect(bytes).toBeLessThan(1_000_000);
+  });
+});
+
+/** As many in a row that leave the heap as it was. */
+const QUIET_COLLECTIONS = 10;
+const QUIET_BYTES = 10_000;
+
+/** What is left after collections: JavaScript's heap, and buffers outside of it. */
+function heldBytes(): number {
+  setFlagsFromString('--expose-gc');
+  // Code that has not run for some collections would go, a few hundred kilobytes or megabytes of it, at any of the looks.
+  setFlagsFromString('--no-flush-bytecode');
+  const collect = runInNewContext('gc') as () => void;
+  let least = Number.POSITIVE_INFINITY;
+  for (let quiet = 0; quiet < QUIET_COLLECTIONS; quiet += 1) {
+    collect();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    if (heapUsed + arrayBuffers < least - QUIET_BYTES) quiet = 0;
+    least = Math.min(least, heapUsed + arrayBuffers);
+  }
+  return least;
+}

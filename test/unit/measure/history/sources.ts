@@ -1,0 +1,69 @@
+/** What the history reads, for tests to change at will; calls, values and sessions are counted by the real thing. */
+
+import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { UpstreamCondition } from '../../../../src/measure/history/conditions.ts';
+import type { HistorySources } from '../../../../src/measure/history/history.ts';
+import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
+import { ManualClock } from '../../../support/measure/record/manual-clock.ts';
+
+type Changeable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export interface Sources extends Changeable<HistorySources> {
+  readonly clock: ManualClock;
+  readonly statistics: ApplicationStatistics;
+  readonly counts: {
+    aborted: { rpc: number; sba: number; object: number };
+    unanswered: { rpc: number; sba: number; object: number };
+    comet: { holds: { now: number } };
+  };
+  readonly sessions: { size: number };
+  /** What `counters` reads. */
+  readonly counted: Map<string, number>;
+  upstream: { reachability: UpstreamCondition };
+  jvm: { state: JvmState; failures?: number };
+  lifecycle: { state: string };
+  reloads: { lastAppliedEpochMs: number };
+}
+
+export const NO_JVM_YET: JvmState = { kind: 'unavailable', reason: 'The JVM has not been read yet.', sinceEpochMs: 1 };
+
+/** `statistics` is to be destroyed. */
+export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): Sources {
+  const clock = new ManualClock();
+  const limits = { rpc: maxNames, sba: maxNames, object: maxNames };
+  const statistics = createStatistics(
+    { windowMs: 300_000, durationUnit: 'seconds', maxNames: limits, maxNamesPerSession: 10 },
+    clock,
+  );
+  const none = { rpc: 0, sba: 0, object: 0 };
+  const counts = { aborted: { ...none }, unanswered: { ...none }, comet: { holds: { now: 0 } } };
+  const sessions = { size: 0 };
+  const counters = new Map<string, number>();
+  return {
+    ...{ clock, statistics, counts, counted: counters, sessions },
+    applications: names.map((name) => ({ name, statistics, sessions })),
+    own: { read: () => counts },
+    upstream: { reachability: { kind: 'unknown' } },
+    jvm: { state: NO_JVM_YET, failures: 0 },
+    lifecycle: { state: 'starting' },
+    reloads: { lastAppliedEpochMs: clock.epochMs() },
+    counters: () => new Map(counters),
+    isRestored: false,
+  };
+}
+
+export function available(reading: Partial<JvmReading>, sinceEpochMs = 0): JvmState {
+  const whole: JvmReading = {
+    ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'live' },
+    ...reading,
+  };
+  return {
+    ...{ kind: 'available', reading: whole, gauges: undefined as never, ageMs: 0, source: 'hsperfdata' },
+    ...{ memory: whole.memory, sinceEpochMs },
+  };
+}
+
+export function unavailable(reason: string, sinceEpochMs = 0): JvmState {
+  return { kind: 'unavailable', reason, sinceEpochMs };
+}

@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest';
+import type { CallObserver, EndedCall } from '../../../../src/measure/record/call-observer.ts';
+import { CometTraffic, type Message } from '../../../support/measure/record/comet/comet-traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+import { testComet } from '../../../support/wire/test-config.ts';
+
+const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+/** Takes what it is told at once: afterwards it is not valid. */
+class Noting implements CallObserver {
+  readonly calls: Partial<EndedCall>[] = [];
+  readonly wantsBytes: boolean;
+  readonly wantsOthers: boolean;
+
+  constructor({ wantsBytes = false, wantsOthers = false } = {}) {
+    this.wantsBytes = wantsBytes;
+    this.wantsOthers = wantsOthers;
+  }
+
+  callEnded(call: EndedCall): void {
+    const { kind, name, application, isComet, method, status, outcome, errorCode, path, remoteAddress } = call;
+    const { beganNs, endedNs, requestBytes, responseBytes, traceparent, session } = call;
+    this.calls.push({
+      ...{
+        kind,
+        name,
+        application,
+        isComet,
+        method,
+        status,
+        outcome,
+        errorCode,
+        path,
+        remoteAddress,
+        beganNs,
+        endedNs,
+      },
+      ...{
+        requestBytes,
+        responseBytes,
+        traceparent,
+        session: session && { id: session.id, userName: session.userName, isVerified: session.isVerified },
+      },
+    });
+  }
+}
+
+function observed<T extends Traffic>(traffic: T, wants: ConstructorParameters<typeof Noting>[0] = {}) {
+  const observer = new Noting(wants);
+  traffic.recorder.observers.add(observer);
+  return { traffic, observer, calls: observer.calls };
+}
+
+describe('an observer of calls', () => {
+  it('is told all of a call over REST, with the session that it began', () => {
+    const { traffic, calls } = observed(new Traffic());
+    traffic.send({ line: RPC, user: 'anna', fields: { traceparent: TRACEPARENT } }, { afterMs: 25, status: 201 });
+    const [call] = calls;
+    expect(call).toMatchObject({
+      ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST' },
+      ...{ status: 201, outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7' },
+      ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna', isVerified: true } },
+    });
+    expect((call?.endedNs ?? 0) - (call?.beganNs ?? 0)).toBe(25e6);
+  });
+
+  it('is told how calls ended, as they are counted', () => {
+    const { traffic, calls } = observed(new Traffic());
+    traffic.send({ line: RPC }, { ending: FAILED });
+    traffic.send({ line: RPC, path: 'gateway' }, { ending: CANCELLED, status: 200 });
+    traffic.send({ line: RPC }, { status: 503 });
+    expect(calls).toMatchObject([
+      { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED', session: undefined },
+      { outcome: 'aborted', status: 200, errorCode: undefined, path: 'gateway' },
+      { outcome: 'answered', status: 503 },
+    ]);
+  });
+
+  it('is told of every kind, of a logout with the session that it ended', () => {
+    const { traffic, calls } = observed(new Traffic());
+    traffic.send({ line: LOGIN, user: 'anna' });
+    traffic.send({ line: `GET ${BASE}/d2/object/M.Level`, user: 'anna' });
+    traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload`, user: 'anna' });
+    traffic.send({ line: LOGOUT, user: 'anna' });
+    const { id } = calls[0]?.session ?? {};
+    expect(calls.map(({ kind, name, session }) => [kind, name, session?.id])).toEqual([
+      ['session', 'login', id],
+      ['object', 'M.Level', id],
+      ['sba', 'E.Files.Upload', id],
+      ['session', 'logout', id],
+    ]);
+    expect(id).toBeDefined();
+  });
+
+  it('is not told whose a call is that the server did not accept', () => {
+    const { traffic, calls } = observed(new Traffic());
+    traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { status: 401 });
+    expect(calls).toMatchObject([{ status: 401, session: undefined }]);
+  });
+
+  it('is told of what is no call only when it wants that', () => {
+    const { traffic, calls } = observed(new Traffic());
+    const others = new Noting({ wantsOthers: true });
+    traffic.recorder.observers.add(others);
+    traffic.send({ line: 'GET /smartWeb/index.html?token=s3cr3t', path: 'gateway' });
+    traffic.send({ line: RPC });
+    expect(calls.map(({ kind }) => kind)).toEqual(['rpc']);
+    expect(others.calls).toMatchObject([
+      { kind: 'other', name: '', application: undefined, method: 'GET', status: 200, path: 'gateway' },
+      { kind: 'rpc' },
+    ]);
+  });
+
+  it('is told the bytes of bodies where it wants them, of exchanges that began since', () => {
+    const { traffic, calls } = observed(new Traffic());
+    const pass = (exchange: ReturnType<Traffic['begin']>) => {
+      for (const size of [5, 7]) traffic.reporter.requestBytes(exchange, Buffer.alloc(size));
+      traffic.reporter.responseBytes(exchange, Buffer.alloc(100));
+      traffic.end(exchange);
+    };
+    const early = traffic.begin({ line: RPC });
+    traffic.recorder.observers.add(new Noting({ wantsBytes: true }));
+    pass(early);
+    pass(traffic.begin({ line: RPC }));
+    expect(calls).toMatchObject([
+      { requestBytes: undefined, responseBytes: undefined },
+      { requestBytes: 12, responseBytes: 100 },
+    ]);
+  });
+
+  it('that throws is reported, and harms neither the call nor other observers', () => {
+    const traffic = new Traffic();
+    const failures: unknown[] = [];
+    traffic.recorder.observers.onFailure = (cause) => failures.push(cause);
+    const broken = new Error('broken');
+    traffic.recorder.observers.add({
+      ...{ wantsBytes: false, wantsOthers: false },
+      callEnded: () => {
+        throw broken;
+      },
+    });
+    const { calls } = observed(traffic);
+    traffic.send({ line: RPC });
+    expect(failures).toEqual([broken]);
+    expect(calls).toHaveLength(1);
+    expect(traffic.counts()).toMatchObject({ rpc: 1 });
+  });
+
+  it('that was taken away is told nothing, and nothing is made for it', () => {
+    const { traffic, observer, calls } = observed(new Traffic(), { wantsBytes: true, wantsOthers: true });
+    traffic.recorder.observers.remove(observer);
+    const exchange = traffic.begin({ line: RPC });
+    expect(exchange.requestObserver).toBeUndefined();
+    expect(exchange.responseObserver).toBeUndefined();
+    traffic.end(exchange);
+    expect(calls).toEqual([]);
+    expect(traffic.recorder.observers.isWanted).toBe(false);
+  });
+});
+
+describe('of Comet an observer', () => {
+  const CHANNEL = '/service/d2/rpc';
+  const call = (id: string, clientId = 'a'): Message => {
+    return { channel: CHANNEL, id, clientId, data: { eventName: 'E.Demo', rpcName: 'Test' } };
+  };
+  const started = (wants: ConstructorParameters<typeof Noting>[0] = {}) => {
+    const stand = observed(new CometTraffic(), wants);
+    stand.traffic.handshake('a', { user: 'anna', from: '10.0.0.9' });
+    return stand;
+  };
+
+  it('is told of each call of a body, with the client’s address and session', () => {
+    const { traffic, calls } = started();
+    const replies = ['1', '2'].map((id) => ({ channel: CHANNEL, id, data: {} }));
+    traffic.post([call('1'), call('2')], replies, { from: '10.0.0.9' }, { afterMs: 4 });
+    const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
+    const expected = {
+      ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: true, method: undefined, status: 200 },
+      ...{ outcome: 'answered', path: 'relay', remoteAddress: '10.0.0.9', session, requestBytes: undefined },
+    };
+    expect(calls).toMatchObject([expected, expected]);
+    expect((calls[1]?.endedNs ?? 0) - (calls[1]?.beganNs ?? 0)).toBe(4e6);
+  });
+
+  it('is told the traceparent of a body, and none of a WebSocket', () => {
+    const { traffic, calls } = started();
+    const exchange = traffic.begin({
+      line: 'POST /smartWeb/api/cometd',
+      fields: { 'content-type': 'application/json', traceparent: TRACEPARENT },
+    });
+    traffic.reporter.requestBytes(exchange, Buffer.from(JSON.stringify([call('1')])));
+    traffic.reporter.requestEnd(exchange);
+    traffic.endPost(exchange, { messages: [{ channel: CHANNEL, id: '1', data: {} }] });
+    const socket = traffic.webSocket({ from: '10.0.0.10' });
+    socket.client(call('2'));
+    socket.upstream({ channel: CHANNEL, id: '2', data: {} });
+    expect(calls).toMatchObject([
+      { traceparent: TRACEPARENT, path: 'relay' },
+      { traceparent: undefined, path: 'gateway', remoteAddress: '10.0.0.10' },
+    ]);
+  });
+
+  it('is told how calls ended: refused, failed, timed out, acknowledged, left behind', () => {
+    const { traffic, calls } = started();
+    const refused = { channel: CHANNEL, id: '1', successful: false, error: '403:a:denied' };
+    traffic.post([call('1')], [refused]);
+    traffic.endPost(traffic.beginPost([call('2')]), { ending: FAILED });
+    traffic.post([call('3')], []);
+    traffic.clock.advanceMs(testComet.callTimeoutMs);
+    traffic.recorder.sweep();
+    traffic.handshake('b');
+    traffic.post([call('4', 'b')], [{ channel: CHANNEL, id: '4', successful: true }], {}, { afterMs: 7 });
+    traffic.clock.advanceMs(testComet.ackWaitMs);
+    traffic.recorder.sweep();
+    traffic.post([call('5', 'b')], []);
+    traffic.disconnect('b');
+    expect(calls).toMatchObject([
+      { outcome: 'answered', status: 403 },
+      { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED' },
+      { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TIMEOUT' },
+      { outcome: 'answered', status: 200 },
+      { outcome: 'aborted', status: 0, errorCode: undefined },
+    ]);
+    // The acknowledgement was the answer, though it took the time of waiting to know that.
+    expect((calls[3]?.endedNs ?? 0) - (calls[3]?.beganNs ?? 0)).toBe(7e6);
+  });
+
+  it('is told of exchanges and their bytes when it wants others, and what they carry is read all the same', () => {
+    const { traffic, calls } = observed(new CometTraffic(), { wantsBytes: true, wantsOthers: true });
+    traffic.handshake('a');
+    const [exchange] = calls;
+    expect(exchange).toMatchObject({ kind: 'comet', name: '', method: 'POST', status: 200, isComet: false });
+    const answer = [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }];
+    expect(exchange?.responseBytes).toBe(JSON.stringify(answer).length);
+    expect(exchange?.requestBytes).toBeGreaterThan(50);
+    expect(traffic.sessions()).toHaveLength(1);
+  });
+});

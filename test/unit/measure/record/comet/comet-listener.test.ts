@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
+import { CometTraffic } from '../../../../support/measure/record/comet/comet-traffic.ts';
+
+const CALL = { channel: '/service/d2/rpc', id: '7', clientId: 'a', data: { eventName: 'E.Demo', rpcName: 'Test' } };
+const ANSWER = { channel: '/service/d2/rpc', id: '7', data: { result: 1 } };
+
+function traffic(listener?: CometListener): CometTraffic {
+  const made = new CometTraffic({}, listener);
+  made.handshake('a');
+  made.handshake('b');
+  made.post([CALL], [ANSWER]);
+  made.subscribe('b', '/d2/object/H.Demo');
+  made.release(made.hold('b'), [{ channel: '/d2/object/H.Demo', data: { value: 1 } }]);
+  return made;
+}
+
+/** What the statistics say in the end. */
+function numbersOf(made: CometTraffic): unknown {
+  const { statistics } = made.application();
+  return [
+    made.numbers,
+    [...statistics.rpc.metrics().timers].map(([name, { count }]) => [name, count]),
+    [...statistics.object.metrics().meters].map(([name, { count }]) => [name, count]),
+  ];
+}
+
+describe('a listener', () => {
+  it('hears every message of both sides once, in order, and whose it is', () => {
+    const heard: [string, object | undefined][] = [];
+    traffic({
+      onClientMessage: ({ channel }, client) => void heard.push([`> ${channel}`, client]),
+      onUpstreamMessage: ({ channel }, client) => void heard.push([`< ${channel}`, client]),
+      onFailure: () => expect.unreachable(),
+    });
+    const handshake = ['> /meta/handshake', '< /meta/handshake'];
+    expect(heard.map(([what]) => what)).toEqual([
+      ...handshake,
+      ...handshake,
+      '> /service/d2/rpc',
+      '< /service/d2/rpc',
+      '> /meta/subscribe',
+      '< /meta/subscribe',
+      '> /meta/connect',
+      '< /d2/object/H.Demo',
+      '< /meta/connect',
+    ]);
+    const [, a, , b, ...rest] = heard.map(([, client]) => client);
+    expect(a).toBeDefined();
+    expect(b).toBeDefined();
+    expect(a).not.toBe(b);
+    expect(rest).toEqual([a, a, b, b, b, b, b]);
+    expect(rest.map((client) => client === a)).toEqual([true, true, false, false, false, false, false]);
+  });
+
+  it('disturbs nothing when it throws, and is told', () => {
+    let failures = 0;
+    const fail = () => {
+      throw new Error('a mistake');
+    };
+    const made = traffic({ onClientMessage: fail, onUpstreamMessage: fail, onFailure: () => (failures += 1) });
+    expect(failures).toBe(11);
+    expect(numbersOf(made)).toEqual(numbersOf(traffic()));
+  });
+});

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { COMET, CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
+import { testComet } from '../../../../support/wire/test-config.ts';
+
+const LEVEL = '/d2/object/H.Level';
+const FLOW = '/d2/object/H.Pr%C3%ADtok';
+const SERVICE = '/service/d2/object';
+
+function started(): CometTraffic {
+  const traffic = new CometTraffic();
+  traffic.handshake('a');
+  return traffic;
+}
+
+function said(
+  what: 'subscribeObject' | 'unSubscribeObject',
+  id = '9',
+): { asked: Message; channel: string; id: string } {
+  const channel = `/service/d2/${what}`;
+  return { asked: { channel, id, clientId: 'a', data: { objectName: 'H.Level' } }, channel, id };
+}
+
+/** Reasons that there were. */
+function unreadOf({ numbers }: CometTraffic): Record<string, number> {
+  return Object.fromEntries(Object.entries(numbers.unread).filter(([, count]) => count > 0));
+}
+
+describe('monitorings', () => {
+  it('begin and end with what the server has accepted, by channel, several at a time', () => {
+    const traffic = started();
+    traffic.subscribe('a', [LEVEL, FLOW, '/chat']);
+    expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
+    expect(traffic.subscriptionsOf('H.Prítok')).toBe(1);
+    const asked = { channel: '/meta/unsubscribe', id: 'u', clientId: 'a', subscription: FLOW };
+    traffic.post([asked], [{ ...asked, successful: true }]);
+    expect(traffic.gauges()).toMatchObject({ monitored: 1, subscriptions: 1 });
+    expect(traffic.subscriptionsOf('H.Prítok')).toBe(0);
+  });
+
+  it('of two channels whose names are shown alike are two of one object, and end one by one', () => {
+    const traffic = started();
+    const channels = ['/d2/object/H.%1BLevel', '/d2/object/H.%E2%80%AELevel'];
+    traffic.subscribe('a', channels);
+    const counts = [traffic.subscriptionsOf('H.\ufffdLevel')];
+    for (const subscription of channels) {
+      const asked = { channel: '/meta/unsubscribe', id: 'u', clientId: 'a', subscription };
+      traffic.post([asked], [{ ...asked, successful: true }]);
+      counts.push(traffic.subscriptionsOf('H.\ufffdLevel'));
+    }
+    expect(counts).toEqual([2, 1, 0]);
+  });
+
+  it('are one, however often the same client asks for it', () => {
+    const traffic = started();
+    traffic.subscribe('a', LEVEL);
+    traffic.subscribe('a', LEVEL);
+    traffic.handshake('b');
+    traffic.subscribe('b', LEVEL);
+    expect(traffic.subscriptionsOf('H.Level')).toBe(2);
+  });
+
+  it('are none when the server refuses them, by channel or by message', () => {
+    const traffic = started();
+    const asked = { channel: '/meta/subscribe', id: 's', clientId: 'a', subscription: LEVEL };
+    traffic.post([asked], [{ ...asked, successful: false, error: '403::denied' }]);
+    const { asked: byMessage, channel, id } = said('subscribeObject');
+    traffic.post([byMessage], [{ channel, id, successful: false }]);
+    expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+  });
+
+  it('begin and end by message, too, and belong to their session', () => {
+    const traffic = started();
+    const begin = said('subscribeObject');
+    traffic.post([begin.asked], [{ channel: begin.channel, id: begin.id, successful: true }]);
+    expect(traffic.subscriptionsOf('H.Level')).toBe(1);
+    const session = traffic.application().sessions.find(traffic.onlySession().id);
+    expect(session?.statistics.object.metrics().counters.get('object.H.Level.subscriptions')?.count).toBe(1);
+    const end = said('unSubscribeObject');
+    traffic.post([end.asked], [{ channel: end.channel, id: end.id, successful: true }]);
+    expect(traffic.subscriptionsOf('H.Level')).toBe(0);
+  });
+
+  it('beyond the bound are counted as untracked', () => {
+    const traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
+    traffic.handshake('a');
+    traffic.subscribe(
+      'a',
+      [1, 2, 3].map((i) => `/d2/object/O${i}`),
+    );
+    expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
+    expect(traffic.numbers.untracked.subscriptions).toBe(1);
+  });
+});
+
+describe('received values', () => {
+  it('are the deliveries, each of them, with and without compression, and no acknowledgement is one', () => {
+    const traffic = started();
+    const values = [
+      { channel: LEVEL, data: 1 },
+      { channel: LEVEL, data: 0, id: '77' },
+      { channel: SERVICE, data: { objectName: 'H.Level', value: 3 } },
+      { channel: '/chat', data: 'none' },
+    ];
+    traffic.release(traffic.hold('a'), values, { gzip: true });
+    traffic.post(
+      [{ channel: LEVEL, id: '5', clientId: 'a', data: 4 }],
+      [{ channel: LEVEL, id: '5', successful: true }],
+    );
+    expect(traffic.counts()).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
+    expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
+  });
+
+  it('come over callback-polling as well', () => {
+    const traffic = started();
+    const messages = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
+    const exchange = traffic.begin({ line: `GET ${COMET}/connect?jsonp=cb&message=${messages}` });
+    expect(traffic.numbers.holds.now).toBe(1);
+    const reply = JSON.stringify([
+      { channel: '/meta/connect', id: 'c', successful: true },
+      { channel: LEVEL, data: 1 },
+    ]);
+    traffic.endPost(exchange, { body: `/**/cb(${reply});` });
+    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
+    expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
+  });
+
+  it('are not polled for by HEAD', () => {
+    const traffic = started();
+    const messages = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
+    const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${messages}` });
+    expect(traffic.numbers.holds.now).toBe(0);
+    traffic.endPost(exchange, { body: '' });
+    expect(traffic.counts()).toEqual({});
+  });
+
+  it('over WebSocket belong to the session of its client', () => {
+    const traffic = new CometTraffic();
+    const tunnel = traffic.webSocket();
+    tunnel.handshake('a');
+    tunnel.upstream({ channel: LEVEL, data: 1 }, { channel: LEVEL, data: 2 });
+    expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 2, 'object.H.Level.newValues': 2 });
+  });
+});
+
+describe('what is not read', () => {
+  it('has all its reasons at zero before there is any, so that a first one is a step for those who watch', () => {
+    const { unread } = new CometTraffic().numbers;
+    expect(Object.keys(unread)).toEqual(expect.arrayContaining(['body-too-large', 'malformed', 'extension', 'binary']));
+    expect(new Set(Object.values(unread))).toEqual(new Set([0]));
+  });
+
+  it('is counted by its reason, and what follows on the same connection is read', () => {
+    const traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
+    traffic.handshake('a');
+    traffic.release(traffic.hold('a'), [{ channel: LEVEL, data: 'x'.repeat(3_000) }]);
+    traffic.endPost(traffic.hold('a'), { body: 'rubbish' });
+    traffic.endPost(traffic.beginPost('rubbish'), { body: '[]' });
+    const tunnel = traffic.webSocket();
+    tunnel.upstreamBytes(Buffer.from([0x82, 1, 0]));
+    tunnel.upstream({ channel: LEVEL, data: 1 });
+    expect(unreadOf(traffic)).toEqual({ 'body-too-large': 1, 'not-bayeux': 2, binary: 1 });
+    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
+  });
+
+  it('is the whole WebSocket where an unknown extension was agreed', () => {
+    const traffic = new CometTraffic();
+    const tunnel = traffic.webSocket({}, ['x-webkit-deflate-frame']);
+    tunnel.upstream({ channel: LEVEL, data: 1 });
+    tunnel.close();
+    expect(unreadOf(traffic)).toEqual({ extension: 1 });
+    expect(traffic.counts()).toEqual({});
+  });
+
+  it('is everything where comet.enabled is false', () => {
+    const traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
+    const exchange = traffic.beginPost([{ channel: '/meta/handshake', id: '1' }]);
+    expect(exchange).toMatchObject({ requestObserver: undefined, wantsResponse: false });
+    traffic.endPost(exchange, { messages: [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }] });
+    expect(traffic.sessions()).toEqual([]);
+    expect(traffic.recorder.own.read()).toMatchObject({ unclassified: 1, cometExchanges: 0 });
+  });
+});

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../../../../src/base/errors.ts';
+import { CometTraffic } from '../../../support/measure/record/comet/comet-traffic.ts';
+import { BASE, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+import { testComet, testSessions } from '../../../support/wire/test-config.ts';
+
+const METRICS = {
+  ...{ windowMs: 300_000, durationUnit: 'seconds' as const, maxNamesPerSession: 200 },
+  maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+};
+const rest = (path: string, name: string) => ({
+  ...{ prefix: 'api/rest/v0', defaultRules: true },
+  rules: [{ methods: ['POST'], path, kind: 'rpc' as const, name }],
+});
+
+describe('a recorder whose configuration is read again', () => {
+  it('classifies by the new rules, also paths that it remembers; what has been counted stays', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: RPC, user: 'ann' });
+    const running = traffic.begin({ line: RPC, user: 'ann' });
+    traffic.reload({ rest: rest('d2/rpc/{event}/{method}', 'Own.{method}') });
+    traffic.end(running);
+    traffic.send({ line: RPC, user: 'ann' });
+    expect(traffic.counts()).toEqual({ rpc: 3, 'rpc.E.Demo.TestInOut': 2, 'rpc.Own.TestInOut': 1 });
+    expect(traffic.onlySession().counts).toEqual({ rpc: 3, 'rpc.E.Demo.TestInOut': 2, 'rpc.Own.TestInOut': 1 });
+  });
+
+  it('changes nothing where a rule cannot be used', () => {
+    const traffic = new Traffic();
+    expect(() => traffic.reload({ sessions: { ...testSessions, max: 1 }, rest: rest('{a}', '{b}') })).toThrow(
+      ConfigError,
+    );
+    for (const user of ['ann', 'bob']) traffic.send({ line: RPC, user });
+    expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.E.Demo.TestInOut': 2 });
+    expect(traffic.sessions()).toHaveLength(2);
+  });
+
+  it('keeps the names that there are above a lower bound, and takes more below a higher one', () => {
+    const traffic = new Traffic();
+    const call = (name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}` });
+    for (const name of ['A', 'B', 'C']) call(name);
+    traffic.reload({ metrics: { ...METRICS, maxNames: { ...METRICS.maxNames, rpc: 2 } } });
+    for (const name of ['A', 'C', 'D']) call(name);
+    expect(traffic.counts()).toEqual({ rpc: 6, 'rpc.E.A': 2, 'rpc.E.B': 1, 'rpc.E.C': 2, 'rpc.(other)': 1 });
+    traffic.reload({ metrics: { ...METRICS, maxNames: { ...METRICS.maxNames, rpc: 4 } } });
+    call('E');
+    expect(traffic.counts()['rpc.E.E']).toBe(1);
+  });
+
+  it('gives sessions that begin the new bound of names, and those that are there keep theirs', () => {
+    const traffic = new Traffic();
+    const call = (user: string, name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}`, user });
+    call('ann', 'A');
+    traffic.reload({ metrics: { ...METRICS, maxNamesPerSession: 1 } });
+    for (const user of ['ann', 'bob']) for (const name of ['A', 'B']) call(user, name);
+    const countsOf = (user: string) => traffic.counts(traffic.sessions().find(({ userName }) => userName === user)?.id);
+    expect(countsOf('ann')).toEqual({ rpc: 3, 'rpc.E.A': 2, 'rpc.E.B': 1 });
+    expect(countsOf('bob')).toEqual({ rpc: 2, 'rpc.E.A': 1, 'rpc.(other)': 1 });
+  });
+
+  it('ends sessions by the new times, keeps more than the new number, and begins no further one', () => {
+    const traffic = new Traffic();
+    for (const user of ['ann', 'bob', 'cy']) traffic.send({ line: RPC, user });
+    traffic.reload({ sessions: { ...testSessions, max: 2 } });
+    expect(traffic.sessions()).toHaveLength(3);
+    traffic.send({ line: RPC, user: 'dan' });
+    expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann', 'bob', 'cy']);
+    traffic.clock.advanceMs(60_000);
+    traffic.send({ line: RPC, user: 'ann' });
+    traffic.reload({ sessions: { ...testSessions, idleMs: 30_000 } });
+    expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
+  });
+
+  it('names the users of other keys; a session that is there keeps its name', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: RPC, apiKey: 'key-1' });
+    const apiKeys = [
+      { user: 'somebody', key: 'key-1' },
+      { user: 'robot', key: 'key-2' },
+    ];
+    traffic.reload({ sessions: { ...testSessions, apiKeys } });
+    for (const apiKey of ['key-1', 'key-2']) traffic.send({ line: RPC, apiKey });
+    expect(traffic.sessions().map(({ userName, requests }) => [userName, requests])).toEqual([
+      ['historian', 2],
+      ['robot', 1],
+    ]);
+  });
+});
+
+describe('Comet traffic, when the configuration is read again', () => {
+  const OWN = { channel: '/plant/{name}', kind: 'object' as const, action: 'value' as const, name: 'P.{name}' };
+  const value = (channel: string) => ({ channel, data: { v: 1 } });
+
+  it('is read by the new rules on a WebSocket that is open, and monitorings stay', () => {
+    const traffic = new CometTraffic();
+    const tunnel = traffic.webSocket({ cookie: 'a' });
+    tunnel.handshake('c1');
+    tunnel.client({ channel: '/meta/subscribe', id: '2', clientId: 'c1', subscription: '/d2/object/H.Level' });
+    tunnel.upstream({
+      channel: '/meta/subscribe',
+      id: '2',
+      clientId: 'c1',
+      subscription: '/d2/object/H.Level',
+      successful: true,
+    });
+    tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
+    traffic.reload({ comet: { ...testComet, rules: [OWN], defaultRules: false } });
+    tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
+    expect(traffic.counts()).toEqual({
+      ...{ 'object.newValues': 2, 'object.H.Level.newValues': 1, 'object.P.a.newValues': 1 },
+    });
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+  });
+
+  it('has its new bounds and times', () => {
+    const traffic = new CometTraffic();
+    traffic.handshake('c1');
+    traffic.reload({ comet: { ...testComet, maxSubscriptions: 1 } });
+    traffic.subscribe('c1', ['/d2/object/A', '/d2/object/B']);
+    expect(traffic.gauges().subscriptions).toBe(1);
+    expect(traffic.numbers.untracked.subscriptions).toBe(1);
+    traffic.release(traffic.hold('c1'));
+    traffic.reload({ sessions: { ...testSessions, cometGoneMs: 5_000 } });
+    traffic.clock.advanceMs(6_000);
+    traffic.recorder.sweep();
+    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+  });
+
+  it('is found at its new path, and login forms at theirs', () => {
+    const traffic = new CometTraffic();
+    const formLogin = { path: 'login', userField: 'name' };
+    traffic.reload({ comet: { ...testComet, path: 'bayeux' }, sessions: { ...testSessions, formLogin } });
+    traffic.handshake('c1');
+    expect(traffic.numbers.handshakes.accepted).toBe(0);
+    const exchange = traffic.beginPost('name=ann&password=x', {}, '/smartWeb/login');
+    traffic.endPost(exchange, { status: 303, body: '', setCookie: 'k' });
+    expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
+    const handshake = [{ channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['long-polling'] }];
+    const reply = [{ channel: '/meta/handshake', id: '1', clientId: 'c1', successful: true }];
+    traffic.endPost(traffic.beginPost(handshake, {}, '/smartWeb/bayeux'), { messages: reply });
+    expect(traffic.numbers.handshakes.accepted).toBe(1);
+  });
+});

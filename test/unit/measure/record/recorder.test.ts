@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../../../../src/base/errors.ts';
+import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
+import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+
+const NAME = 'rpc.E.Demo.TestInOut';
+
+describe('an answered call', () => {
+  it('counts in the total and under its name, with its duration from the head to the last byte', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: RPC }, { afterMs: 25 });
+    traffic.send({ line: RPC }, { afterMs: 5 });
+    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
+    const timers = traffic.application().statistics.rpc.metrics().timers;
+    for (const name of ['rpc', NAME]) {
+      expect(timers.get(name)?.snapshot()).toMatchObject({
+        count: 2,
+        min: 5_000_000,
+        max: 25_000_000,
+        mean: 15_000_000,
+      });
+    }
+  });
+
+  it('is counted by its kind', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: `GET ${BASE}/d2/sba/E.Files/Download?fileName=a` });
+    traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload` });
+    traffic.send({ line: `GET ${BASE}/d2/object/M.Level` });
+    traffic.send({ line: `POST ${BASE}/d2/archive/M.Level` });
+    traffic.send({ line: `POST ${BASE}/d2/rpc/japi/interface/E.Demo/I.Valve/Open` });
+    expect(traffic.counts()).toEqual({
+      sba: 2,
+      'sba.E.Files.Download': 1,
+      'sba.E.Files.Upload': 1,
+      'object.newValues': 2,
+      'object.M.Level.newValues': 2,
+      rpc: 1,
+      'rpc.E.Demo.I.Valve.Open': 1,
+    });
+  });
+
+  const statuses: [number, Record<string, number>][] = [
+    [200, { rpc: 1, [NAME]: 1 }],
+    [204, { rpc: 1, [NAME]: 1 }],
+    [302, { rpc: 1, [NAME]: 1 }],
+    [399, { rpc: 1, [NAME]: 1 }],
+    [400, { rpc: 1 }],
+    [401, { rpc: 1 }],
+    [404, { rpc: 1 }],
+    [499, { rpc: 1 }],
+    [500, { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 }],
+    [503, { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 }],
+  ];
+  for (const [status, expected] of statuses) {
+    it(`of status ${status} gives ${JSON.stringify(expected)}`, () => {
+      const traffic = new Traffic();
+      traffic.send({ line: RPC }, { status });
+      expect(traffic.counts()).toEqual(expected);
+    });
+  }
+
+  it('of status 404 counts under a name that is there', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: RPC });
+    traffic.send({ line: RPC }, { status: 404 });
+    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
+  });
+
+  it('that read an object is a value only when it succeeded', () => {
+    const traffic = new Traffic();
+    const line = `GET ${BASE}/d2/object/M.Level`;
+    for (const status of [404, 500, 200, 404, 500]) traffic.send({ line }, { status });
+    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.M.Level.newValues': 1 });
+  });
+});
+
+describe('a call that the upstream did not answer', () => {
+  it('is an error, not a duration, and creates no name', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: RPC }, { ending: FAILED });
+    expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
+    traffic.send({ line: RPC });
+    traffic.send({ line: RPC }, { ending: FAILED, afterMs: 1_000 });
+    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
+    expect(traffic.recorder.own.read().unanswered).toEqual({ rpc: 2, sba: 0, object: 0, session: 0 });
+  });
+
+  it('to the end is the same: an error, whatever status it began with', () => {
+    const traffic = new Traffic();
+    traffic.send({ line: `GET ${BASE}/d2/sba/E.Files/Download` }, { ending: FAILED, status: 200 });
+    traffic.send({ line: `GET ${BASE}/d2/object/M.Level` }, { ending: FAILED, status: 200 });
+    expect(traffic.counts()).toEqual({ 'sba.errors': 1 });
+  });
+});
+
+it('a call whose client left is neither answered nor an error', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: RPC }, { ending: CANCELLED });
+  traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
+  traffic.send({ line: `GET ${BASE}/d2/object/M.Level` }, { ending: CANCELLED, status: 200 });
+  traffic.send({ line: 'GET /page' }, { ending: CANCELLED });
+  expect(traffic.counts()).toEqual({});
+  expect(traffic.recorder.own.read().aborted).toEqual({ rpc: 2, sba: 0, object: 1, session: 0 });
+});
+
+it('what is no call counts in the sidecar’s own metrics only, with its data path and ending', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: 'GET /smartWeb/index.html', user: 'anna' });
+  traffic.send({ line: `GET ${BASE}/admin/metrics/d2`, user: 'anna' });
+  traffic.send({ line: 'GET /other/api/rest/v0/d2/object/M.Level', user: 'anna', path: 'gateway' });
+  traffic.send({ line: 'GET /smartWeb/socket', path: 'gateway' }, { ending: CANCELLED, status: 101 });
+  traffic.send({ line: RPC, path: 'gateway' }, { ending: FAILED });
+  traffic.send({ line: RPC });
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1 });
+  expect(traffic.sessions()).toEqual([]);
+  const { comet: _, added: __, ...numbers } = traffic.recorder.own.read();
+  expect(numbers).toEqual({
+    exchanges: {
+      relay: { completed: 3, failed: 0, cancelled: 0, denied: 0 },
+      gateway: { completed: 1, failed: 1, cancelled: 1, denied: 0 },
+    },
+    upgrades: 1,
+    aborted: { rpc: 0, sba: 0, object: 0, session: 0 },
+    unanswered: { rpc: 1, sba: 0, object: 0, session: 0 },
+    unclassified: 4,
+    cometExchanges: 0,
+    sessionsUntracked: 0,
+    claimsRefused: { cookie: 0, address: 0 },
+  });
+});
+
+describe('names', () => {
+  it('a scan of 100,000 unknown ones creates none, and does not hide', () => {
+    const traffic = new Traffic();
+    for (let i = 0; i < 100_000; i += 1) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Scan/M${i}` }, { status: 404 });
+    expect(traffic.counts()).toEqual({ rpc: 100_000 });
+  });
+
+  it('5,000 real ones stop at the cap, and the total counts all', () => {
+    const traffic = new Traffic();
+    for (let i = 0; i < 5_000; i += 1) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Real/M${i}`, user: 'anna' });
+    const { rpc, ...names } = traffic.counts();
+    expect(rpc).toBe(5_000);
+    expect(Object.keys(names)).toHaveLength(2_001);
+    expect(names['rpc.(other)']).toBe(3_000);
+    const { rpc: ofSession, ...namesOfSession } = traffic.onlySession().counts;
+    expect(ofSession).toBe(5_000);
+    expect(Object.keys(namesOfSession)).toHaveLength(201);
+    expect(namesOfSession['rpc.(other)']).toBe(4_800);
+  });
+});
+
+it('applications are counted apart', () => {
+  const traffic = new Traffic({ applications: ['smartWeb', 'plant', ''] });
+  for (const application of ['', '/plant', '/plant']) {
+    traffic.send({ line: `GET ${application}/api/rest/v0/d2/object/M.A`, user: 'anna' });
+  }
+  const values = (name: string): number | undefined =>
+    traffic.application(name).statistics.object.metrics().meters.get('object.newValues')?.count;
+  expect([values('smartWeb'), values('plant'), values('')]).toEqual([0, 2, 1]);
+  expect(['smartWeb', 'plant', ''].map((name) => traffic.sessions(name).map(({ requests }) => requests))).toEqual([
+    [],
+    [2],
+    [1],
+  ]);
+});
+
+it('HEAD counts as GET: a read of an object is a value, a logout ends the session', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: `HEAD ${BASE}/d2/object/M.Level`, user: 'anna' });
+  traffic.send({ line: `HEAD ${BASE}/d2/sba/E.Files/Download`, user: 'anna', path: 'gateway' });
+  expect(traffic.counts()).toEqual({
+    ...{ sba: 1, 'sba.E.Files.Download': 1 },
+    ...{ 'object.newValues': 1, 'object.M.Level.newValues': 1 },
+  });
+  expect(traffic.onlySession().requests).toBe(2);
+  traffic.send({ line: LOGOUT.replace('GET', 'HEAD'), user: 'anna' });
+  expect(traffic.sessions()).toEqual([]);
+});
+
+it('login and logout are in no statistics of calls', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: LOGIN, user: 'anna' });
+  expect(traffic.onlySession().counts).toEqual({});
+  traffic.send({ line: LOGIN, user: 'anna' }, { status: 500 });
+  traffic.send({ line: LOGOUT, user: 'anna' });
+  expect(traffic.counts()).toEqual({});
+});
+
+it('a rule that cannot be used is refused when the recorder is made', () => {
+  const rules: RestRule[] = [{ methods: ['GET'], path: 'a/{b}', kind: 'rpc', name: '{c}' }];
+  expect(() => new Traffic({ rest: { prefix: 'api/rest/v0', rules, defaultRules: true } })).toThrow(ConfigError);
+});
+
+it('ignores a second ending of an exchange', () => {
+  const traffic = new Traffic();
+  const exchange = traffic.begin({ line: RPC, user: 'anna' });
+  traffic.end(exchange);
+  traffic.recorder.onEnd(exchange, CANCELLED);
+  expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
+});
+
+it('the time that the relay adds is in buckets of its own direction', () => {
+  const { recorder } = new Traffic();
+  for (const us of [20, 60, 2_000_000]) recorder.onAdded('request', us * 1_000);
+  recorder.onAdded('response', 700_000);
+  const { request, response } = recorder.own.read().added;
+  expect(request?.bounds).toEqual([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
+  expect(request?.cumulative()).toEqual([1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]);
+  expect(response?.cumulative()).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+  expect(response?.sumSeconds).toBeCloseTo(0.0007, 12);
+});

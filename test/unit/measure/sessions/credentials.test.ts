@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type CredentialFields,
+  Credentials,
+  isLasting,
+  MAX_USER_NAME_CHARS,
+} from '../../../../src/measure/sessions/credentials.ts';
+
+function fieldsOf(fields: Record<string, string>): CredentialFields {
+  return { field: (name) => fields[name] };
+}
+
+function basic(userAndPassword: string | Buffer): Record<string, string> {
+  return { authorization: `Basic ${Buffer.from(userAndPassword).toString('base64')}` };
+}
+
+const COOKIE = 'JSESSIONID';
+
+const credentials = new Credentials(
+  [
+    { user: 'historian', key: 'key-1' },
+    { user: 'čerpadlo', key: 'kľúč' },
+  ],
+  COOKIE,
+);
+
+function userNameOf(fields: Record<string, string>): string | null | undefined {
+  return credentials.identify(fieldsOf(fields))?.userName;
+}
+
+describe('the user name', () => {
+  const cases: [string, Record<string, string>, string | null | undefined][] = [
+    ['of Basic', basic('anna:pass'), 'anna'],
+    ['of Basic with colons in the password', basic('anna:p:a:s:s'), 'anna'],
+    ['of Basic without a password', basic('anna:'), 'anna'],
+    ['of an empty user', basic(':pass'), ''],
+    ['of Basic in UTF-8', basic('Žofia:pass'), 'Žofia'],
+    ['of Basic in latin1', basic(Buffer.from('Jos\xe9:pass', 'latin1')), 'José'],
+    ['of Basic with latin1 in the password only', basic(Buffer.from('Jose:p\xe9', 'latin1')), 'Jose'],
+    ['of a scheme in any case', { authorization: 'bAsIc YW5uYTpwYXNz' }, 'anna'],
+    ['of more blanks than one', { authorization: 'Basic   YW5uYTpwYXNz' }, 'anna'],
+    ['of base64 without padding', { authorization: 'Basic YW5uYTpwYXM' }, 'anna'],
+    ['with control characters', basic('an\r\n\x1b[31mna\x7f\x85:pass'), 'an���[31mna��'],
+    ['with marks that hide or turn text', basic('an\u202ena\u200b\u2028:pass'), 'an�na��'],
+    ['of a key in the configuration', { 'x-api-key': 'key-1' }, 'historian'],
+    ['of a key in UTF-8', { 'x-api-key': Buffer.from('kľúč').toString('latin1') }, 'čerpadlo'],
+    ['of an unknown key', { 'x-api-key': 'key-2' }, null],
+    ['of both: Basic wins', { ...basic('anna:pass'), 'x-api-key': 'key-1' }, 'anna'],
+    ['of a key beside another scheme', { authorization: 'Bearer abc', 'x-api-key': 'key-1' }, 'historian'],
+  ];
+  for (const [what, fields, expected] of cases) {
+    it(`${what} is ${JSON.stringify(expected)}`, () => {
+      expect(userNameOf(fields)).toBe(expected);
+    });
+  }
+
+  it(`has at most ${MAX_USER_NAME_CHARS} characters, none cut in two`, () => {
+    expect(userNameOf(basic(`${'a'.repeat(5_000)}:pass`))).toBe('a'.repeat(MAX_USER_NAME_CHARS));
+    const odd = `${'a'.repeat(MAX_USER_NAME_CHARS - 1)}🚰`;
+    expect(userNameOf(basic(`${odd}:pass`))).toBe('a'.repeat(MAX_USER_NAME_CHARS - 1));
+  });
+});
+
+describe('nobody', () => {
+  const cases: [string, Record<string, string>][] = [
+    ['no field', {}],
+    ['an empty key', { 'x-api-key': '' }],
+    ['an empty Authorization', { authorization: '' }],
+    ['a scheme alone', { authorization: 'Basic' }],
+    ['a scheme and a blank', { authorization: 'Basic ' }],
+    ['another scheme', { authorization: 'Bearer YW5uYTpwYXNz' }],
+    ['a scheme that goes on', { authorization: 'Basically YW5uYTpwYXNz' }],
+    ['no base64', { authorization: 'Basic anna:pass' }],
+    ['base64 with a blank', { authorization: 'Basic YW5u YTpwYXNz' }],
+    ['base64 of nothing', { authorization: 'Basic ====' }],
+    ['no colon', basic('annapass')],
+    ['Basic that cannot be read, even beside a key', { authorization: 'Basic !', 'x-api-key': 'key-1' }],
+    ['a megabyte of base64', { authorization: `Basic ${'A'.repeat(1_000_000)}` }],
+  ];
+  for (const [what, fields] of cases) {
+    it(`is named by ${what}`, () => {
+      expect(credentials.identify(fieldsOf(fields))).toBeUndefined();
+    });
+  }
+
+  it('has a token without credentials', () => {
+    for (const fields of [{}, { 'x-api-key': '' }, { authorization: 'Bearer abc' }, { authorization: 'Basic' }]) {
+      expect(credentials.tokenOf(fieldsOf(fields))).toBeUndefined();
+    }
+  });
+});
+
+describe('tokens and keys', () => {
+  function tokenOf(fields: Record<string, string>, of = credentials): string | undefined {
+    return of.tokenOf(fieldsOf(fields));
+  }
+  function keyOf(fields: Record<string, string>): string | undefined {
+    return credentials.identify(fieldsOf(fields))?.key;
+  }
+
+  it('the token is that of the whole credential, the key that of the user', () => {
+    expect(tokenOf(basic('anna:pass'))).toBe(tokenOf(basic('anna:pass')));
+    expect(tokenOf(basic('anna:pass'))).not.toBe(tokenOf(basic('anna:other')));
+    expect(keyOf(basic('anna:pass'))).toBe(keyOf(basic('anna:other')));
+    expect(keyOf(basic('anna:pass'))).not.toBe(keyOf(basic('anne:pass')));
+  });
+
+  it('users with the same first 256 characters stay distinct', () => {
+    const long = 'a'.repeat(MAX_USER_NAME_CHARS);
+    expect(keyOf(basic(`${long}1:pass`))).not.toBe(keyOf(basic(`${long}2:pass`)));
+    expect(keyOf(basic('a\x01:pass'))).not.toBe(keyOf(basic('a\x02:pass')));
+  });
+
+  it('a user is not the key of the same text', () => {
+    expect(keyOf(basic('key-1:pass'))).not.toBe(keyOf({ 'x-api-key': 'key-1' }));
+  });
+
+  const cookies: [string, string | undefined][] = [
+    ['JSESSIONID=one', 'one'],
+    ['lang=sk; JSESSIONID=one', 'one'],
+    ['JSESSIONID=one; JSESSIONID=two', 'one'],
+    ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
+    ['XJSESSIONID=one; jsessionid=two', undefined],
+    ['JSESSIONIDX=one', undefined],
+    ['lang=JSESSIONID=one', undefined],
+    ['JSESSIONID=', undefined],
+    ['', undefined],
+  ];
+  for (const [cookie, value] of cookies) {
+    it(`in "${cookie}" the login’s cookie is ${value ?? 'missing'}`, () => {
+      const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
+      expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
+      expect(tokenOf({ cookie })).toBe(token);
+    });
+  }
+
+  it('a response’s cookie is found among others, and an emptied one is none', () => {
+    const set = credentials.setCookieTokenOf(['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly']);
+    expect(set).toBe(credentials.cookieTokenOf(fieldsOf({ cookie: 'JSESSIONID=two' })));
+    expect(set).toBeDefined();
+    expect(credentials.setCookieTokenOf(['JSESSIONID=; Max-Age=0'])).toBeUndefined();
+    expect(credentials.setCookieTokenOf(['lang=sk; JSESSIONID=two'])).toBeUndefined();
+  });
+
+  it('a cookie counts only without another credential', () => {
+    const cookie = 'JSESSIONID=one';
+    expect(tokenOf({ cookie, ...basic('anna:pass') })).toBe(tokenOf(basic('anna:pass')));
+    expect(tokenOf({ cookie, 'x-api-key': 'key-1' })).toBe(tokenOf({ 'x-api-key': 'key-1' }));
+  });
+
+  it('are hashes that another process computes differently', () => {
+    const token = tokenOf(basic('anna:pass'));
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(tokenOf({ 'x-api-key': 'key-1' })).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+    expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
+  });
+
+  it('are the same in a process that adopts the key of the previous one', () => {
+    const next = new Credentials([{ user: 'historian', key: 'key-1' }], COOKIE);
+    next.adopt(credentials.secret);
+    const key = fieldsOf({ 'x-api-key': 'key-1' });
+    expect(next.tokenOf(key)).toBe(credentials.tokenOf(key));
+    expect(next.identify(key)).toEqual({ key: next.tokenOf(key), userName: 'historian' });
+  });
+
+  it('survive a restart unless they include a password', () => {
+    const lasting = (fields: Record<string, string>) => isLasting(tokenOf(fields) ?? '');
+    expect(lasting(basic('anna:pass'))).toBe(false);
+    expect(lasting({ 'x-api-key': 'key-1' })).toBe(true);
+    expect(lasting({ cookie: 'JSESSIONID=one' })).toBe(true);
+    expect(isLasting(credentials.clientTokenOf('client-1'))).toBe(true);
+  });
+});
+
+describe('the certificate of a connection', () => {
+  const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
+  const none = fieldsOf({});
+
+  it('names who sends a request that names nobody', () => {
+    expect(credentials.identify(none, holder)?.userName).toBe('ann');
+    expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
+    expect(credentials.identify(none)).toBeUndefined();
+    expect(credentials.tokenOf(none)).toBeUndefined();
+  });
+
+  it('is distinguished by its whole subject', () => {
+    const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
+    expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
+    expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
+    expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['Basic', basic('anna:pass'), 'anna'],
+    ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
+  ])('comes after %s', (_what, fields, userName) => {
+    expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
+    expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
+  });
+
+  it('is used only without a login cookie, which alone names nobody', () => {
+    const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
+    expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
+    expect(credentials.identify(fields, holder)?.userName).toBe('ann');
+  });
+
+  it('does not replace unreadable Basic', () => {
+    expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
+  });
+
+  it('is shown without invisible characters', () => {
+    expect(credentials.identify(none, { ...holder, certificateUser: 'a\u202en\nn' })?.userName).toBe('a�n�n');
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { Meter, type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../../src/metrics/meter.ts';
+import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { readFixture } from './read-fixture.ts';
+
+type Step =
+  | { op: 'mark'; t_ns: number; n: number }
+  | { op: 'marks'; from_ns: number; to_ns: number; every_ns: number; n: number }
+  | ({ op: 'read'; t_ns: number } & Record<keyof MeterSnapshot, number | 'Infinity'>);
+
+interface Vectors {
+  reads: number;
+  scenarios: { name: string; created_at_ns: number; steps: Step[] }[];
+}
+
+interface EwmaVectors {
+  series: { ticks: number; m1: number; m5: number; m15: number }[];
+}
+
+const vectors = JSON.parse(readFixture('meter-vectors.json')) as Vectors;
+const ewma = JSON.parse(readFixture('ewma-vectors.json')) as EwmaVectors;
+
+/** Plays one scenario; answers what the meter read at each `read`, beside what the library read. */
+function play(scenario: Vectors['scenarios'][number]): { read: MeterSnapshot[]; expected: object[] } {
+  const clock = new NsClock();
+  clock.ns = scenario.created_at_ns;
+  const meter = new Meter(clock);
+  const read: MeterSnapshot[] = [];
+  const expected: object[] = [];
+  for (const step of scenario.steps) {
+    if (step.op === 'marks') {
+      for (clock.ns = step.from_ns; clock.ns <= step.to_ns; clock.ns += step.every_ns) meter.mark(step.n);
+      continue;
+    }
+    clock.ns = step.t_ns;
+    if (step.op === 'mark') meter.mark(step.n);
+    else {
+      const { op: _op, t_ns: _t, mean, ...rest } = step;
+      read.push(meter.snapshot());
+      expected.push({ ...rest, mean: Number(mean) });
+    }
+  }
+  return { read, expected };
+}
+
+describe('Meter', () => {
+  for (const scenario of vectors.scenarios) {
+    it(`reads what the library reads, digit for digit: ${scenario.name}`, () => {
+      const { read, expected } = play(scenario);
+      expect(expected.length).toBeGreaterThan(0);
+      expect(read).toEqual(expected);
+    });
+  }
+
+  it('has been compared at every read of the vectors', () => {
+    expect(vectors.scenarios.flatMap((scenario) => play(scenario).read)).toHaveLength(vectors.reads);
+  });
+
+  it('averages as the library does, tick by tick', () => {
+    for (const { ticks, m1, m5, m15 } of ewma.series) {
+      const clock = new NsClock();
+      const meter = new Meter(clock);
+      meter.mark(3);
+      clock.ns = ticks * 5e9 + 1;
+      expect(meter.snapshot(), `${ticks} ticks`).toMatchObject({ m1, m5, m15 });
+    }
+    expect(ewma.series.length).toBeGreaterThan(10);
+  });
+
+  it('reads the same after a long idle time, whether it was read in between or not', () => {
+    const clock = new NsClock();
+    const silent = new Meter(clock);
+    const watched = new Meter(clock);
+    silent.mark(1_000);
+    watched.mark(1_000);
+    for (let tick = 0; tick < 2_000; tick += 1) {
+      clock.advanceS(5);
+      watched.snapshot();
+    }
+    clock.advanceS(1);
+    expect(silent.snapshot()).toEqual(watched.snapshot());
+  });
+
+  it('catches up with ten idle years in bounded time', () => {
+    const clock = new NsClock();
+    const meter = new Meter(clock);
+    meter.mark(1e9);
+    clock.advanceS(10 * 365 * 86_400);
+    const beganAt = performance.now();
+    const { m1, m15 } = meter.snapshot();
+    // 63 million ticks would take a second and more; the bound is 140,000.
+    expect(performance.now() - beganAt).toBeLessThan(200);
+    expect(m1).toBe(2.964393875e-314);
+    expect(m15).toBe(4.44659081257e-313);
+  });
+
+  it('reads as if it had existed since the given moment', () => {
+    const clock = new NsClock();
+    clock.advanceS(3);
+    const eager = new Meter(clock);
+    const createdNs = clock.nowNs();
+    clock.advanceS(42.5);
+    expect(eager.snapshot()).toEqual(UNMARKED_SNAPSHOT);
+    const late = new Meter(clock, createdNs);
+    for (const meter of [eager, late]) meter.mark(7);
+    for (const seconds of [1, 2, 30, 600]) {
+      clock.advanceS(seconds);
+      expect(late.snapshot()).toEqual(eager.snapshot());
+    }
+    expect(late.snapshot().m1).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,136 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { NS_PER_S, NS_PER_US } from '../../../src/base/clock.ts';
+import { HistogramPool } from '../../../src/metrics/histogram-pool.ts';
+import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
+import type { Timer, TimerSnapshot } from '../../../src/metrics/timer.ts';
+import { WindowTimer } from '../../../src/metrics/window-timer.ts';
+import { Random } from '../../support/fuzz/random.ts';
+import { NsClock } from '../../support/metrics/ns-clock.ts';
+
+const HOUR_NS = 3_600 * NS_PER_S;
+const PERCENTILES = { p50: 0.5, p75: 0.75, p95: 0.95, p98: 0.98, p99: 0.99, p999: 0.999 } as const;
+
+const histograms = new HistogramPool();
+afterAll(() => histograms.destroy());
+
+const KINDS = [
+  {
+    kind: 'WindowTimer',
+    error: 0.01,
+    create: (clock: NsClock): Timer => new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms }),
+  },
+  { kind: 'LifetimeTimer', error: 0.1, create: (clock: NsClock): Timer => new LifetimeTimer(clock) },
+];
+
+/** Durations in whole microseconds from 1 µs to 1 h. */
+const DISTRIBUTIONS: Record<string, (random: Random) => number> = {
+  'evenly over all magnitudes': (random) => Math.floor(3_600_000_000 ** random.next()),
+  'up to 400 µs': (random) => 1 + random.below(400),
+  exponential: (random) => 1 + Math.floor(-20_000 * Math.log(1 - random.next())),
+  'fast with a slow tail': (random) =>
+    random.chance(0.97) ? 800 + random.below(300) : 2_000_000 + random.below(9_000_000),
+  'almost an hour': (random) => 3_600_000_000 - random.below(1_000_000),
+};
+
+/** What the contract defines, computed from all values: rank ceil(p * n), population form. */
+function expectNear(snapshot: TimerSnapshot, values: readonly number[], error: number): void {
+  const sorted = Float64Array.from(values).sort();
+  const n = sorted.length;
+  for (const [key, p] of Object.entries(PERCENTILES)) {
+    // Rounded first: 0.95 * 60 must be 57, not the 57.00000000000001 that some products give.
+    const exact = sorted[Math.ceil(Number((p * n).toFixed(6))) - 1] as number;
+    const read = snapshot[key as keyof typeof PERCENTILES];
+    expect(Math.abs(read - exact), `${key} of ${n}: ${read} for ${exact}`).toBeLessThanOrEqual(exact * error);
+  }
+  const mean = sorted.reduce((sum, value) => sum + value, 0) / n;
+  const variance = sorted.reduce((sum, value) => sum + (value - mean) ** 2, 0) / n;
+  expect(snapshot.count).toBe(n);
+  expect(snapshot.min).toBe(sorted[0]);
+  expect(snapshot.max).toBe(sorted[n - 1]);
+  expect(Math.abs(snapshot.mean - mean)).toBeLessThanOrEqual(mean * 1e-9);
+  expect(Math.abs(snapshot.stddev - Math.sqrt(variance))).toBeLessThanOrEqual(mean * 1e-9);
+}
+
+describe.each(KINDS)('$kind', ({ create, error }) => {
+  for (const [name, draw] of Object.entries(DISTRIBUTIONS)) {
+    it(`keeps percentiles within ${error * 100} % of a sorted list: ${name}`, () => {
+      for (const [seed, n] of [1, 2, 3, 10, 20, 60, 999, 1_000, 5_000].entries()) {
+        const random = new Random(seed + 1);
+        const clock = new NsClock();
+        const timer = create(clock);
+        const values = Array.from({ length: n }, () => draw(random) * NS_PER_US);
+        for (const value of values) {
+          timer.update(value);
+          clock.ns += Math.floor((299 * NS_PER_S) / n);
+        }
+        expectNear(timer.snapshot(), values, error);
+      }
+    });
+  }
+
+  it('reads zeros when it is new', () => {
+    const { rates, ...durations } = create(new NsClock()).snapshot();
+    expect(rates).toEqual({ count: 0, m1: 0, m5: 0, m15: 0, mean: 0 });
+    expect(new Set(Object.values(durations))).toEqual(new Set([0]));
+  });
+
+  it('counts a duration above one hour as one hour', () => {
+    const timer = create(new NsClock());
+    timer.update(50 * HOUR_NS);
+    expect(timer.snapshot()).toMatchObject({
+      count: 1,
+      min: HOUR_NS,
+      max: HOUR_NS,
+      mean: HOUR_NS,
+      p50: HOUR_NS,
+      p999: HOUR_NS,
+    });
+  });
+
+  it('ignores a negative duration and one that is no number', () => {
+    const timer = create(new NsClock());
+    timer.update(-1);
+    timer.update(Number.NaN);
+    expect(timer.snapshot().count).toBe(0);
+  });
+
+  it('shows a duration below half a microsecond exactly', () => {
+    const timer = create(new NsClock());
+    timer.update(1);
+    expect(timer.snapshot()).toMatchObject({ count: 1, min: 1, max: 1, mean: 1, p50: 1, stddev: 0 });
+  });
+
+  it('finds no spread among equal durations', () => {
+    const timer = create(new NsClock());
+    for (let i = 0; i < 1_000; i += 1) timer.update(42_000_000);
+    expect(timer.snapshot()).toMatchObject({ mean: 42_000_000, stddev: 0, p50: 42_000_000 });
+  });
+
+  it('takes a percentile at a recorded value, never between two', () => {
+    const timer = create(new NsClock());
+    for (const us of [10, 1_000]) for (let i = 0; i < 10; i += 1) timer.update(us * NS_PER_US);
+    const { p50, p95 } = timer.snapshot();
+    expect(p50).toBe(10_000);
+    expect(Math.abs(p95 - 1_000_000)).toBeLessThanOrEqual(1_000_000 * error);
+  });
+
+  it('has the rates of a meter that is marked with each duration', () => {
+    const clock = new NsClock();
+    const timer = create(clock);
+    for (let i = 0; i < 10; i += 1) timer.update(1_000_000);
+    clock.advanceS(10.5);
+    // 10 events in the first interval of 5 s, none in the second.
+    expect(timer.snapshot().rates).toMatchObject({ count: 10, m1: 1.8400888292586468, mean: (10 / 10.5e9) * 1e9 });
+  });
+});
+
+describe('LifetimeTimer', () => {
+  it('never forgets', () => {
+    const clock = new NsClock();
+    const timer = new LifetimeTimer(clock);
+    timer.update(5_000_000);
+    clock.advanceS(86_400);
+    timer.update(1_000_000);
+    expect(timer.snapshot()).toMatchObject({ count: 2, min: 1_000_000, max: 5_000_000, p999: 5_000_000 });
+  });
+});

@@ -1,0 +1,310 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { AccessControl } from '../../../../src/monitor/access/access-control.ts';
+import { AccessList } from '../../../../src/monitor/access/access-list.ts';
+import { isPassword, type PasswordHash } from '../../../../src/monitor/access/password-hash.ts';
+import { basic, CHEAP, Folder, StillClock, tokenLine, userLine } from '../../../support/monitor/access/access-files.ts';
+
+const HERE = '192.0.2.1';
+const { line: PROMETHEUS, token: TOKEN } = tokenLine('prometheus', 'metrics');
+const ANN = basic('ann', 'annannann');
+const KNOWN_ANN = { kind: 'known', reader: { name: 'ann', role: 'sessions' } };
+
+let annLine: string;
+let bobLine: string;
+beforeAll(async () => {
+  annLine = await userLine('ann', 'sessions', 'annannann');
+  bobLine = await userLine('bob', 'metrics', 'bobbobbob');
+});
+
+let folder: Folder;
+let clock: StillClock;
+let list: AccessList;
+let control: AccessControl;
+/** What passwords were compared with, right ones and decoys. */
+let verified: PasswordHash[];
+beforeEach(async () => {
+  folder = new Folder();
+  clock = new StillClock();
+  list = await AccessList.open({
+    usersFile: folder.write('users', `${annLine}\n${bobLine}\n`),
+    tokensFile: folder.write('tokens', PROMETHEUS),
+  });
+  verified = [];
+  control = new AccessControl(list, clock, (password, expected) => {
+    verified.push(expected);
+    return isPassword(password, expected);
+  });
+});
+afterEach(() => folder.remove());
+
+const check = (authorization: string | undefined, address = HERE) => control.check({ authorization, address });
+
+async function readAgain(): Promise<void> {
+  (await list.prepareChanged())?.();
+}
+
+/** Wrong tokens cost nothing to find wrong, and count as wrong passwords do. */
+async function fail(times: number, address = HERE): Promise<void> {
+  for (let count = 0; count < times; count++) await check(`Bearer wrong${count}`, address);
+}
+
+describe('a credential', () => {
+  it('identifies its reader and the role', async () => {
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(await check(basic('bob', 'bobbobbob'))).toEqual({
+      kind: 'known',
+      reader: { name: 'bob', role: 'metrics' },
+    });
+    expect(await check(`Bearer ${TOKEN}`)).toEqual({
+      kind: 'known',
+      reader: { name: 'prometheus', role: 'metrics' },
+    });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0, unchecked: 0, forgotten: 0 });
+  });
+
+  it('counts as missing, not as wrong, if it is unreadable', async () => {
+    for (let count = 0; count < 20; count++) expect(await check(undefined)).toEqual({ kind: 'missing' });
+    expect(await check('Digest x')).toEqual({ kind: 'missing' });
+    expect(control.counts).toEqual({ wrong: 0, limited: 0, unchecked: 0, forgotten: 0 });
+  });
+
+  it.each([
+    ['a wrong password', basic('ann', 'annannanm')],
+    ['the password of another', basic('ann', 'bobbobbob')],
+    ['an unknown user', basic('eve', 'annannann')],
+    ['a user called like a part of every object', basic('constructor', 'annannann')],
+    ['the name of a token as user', basic('prometheus', TOKEN)],
+    ['a wrong token', `Bearer ${TOKEN.slice(0, -1)}`],
+    ['a password as token', 'Bearer annannann'],
+    ['a hash as password', basic('ann', annLineHash())],
+  ])('is wrong with %s, also after the right one', async (_what, field) => {
+    expect(await check(field)).toEqual({ kind: 'wrong' });
+    await check(ANN);
+    expect(await check(field)).toEqual({ kind: 'wrong' });
+    expect(control.counts.wrong).toBe(2);
+  });
+
+  function annLineHash(): string {
+    return 'scrypt$16384$8$1$AAAA$AAAA';
+  }
+
+  it('is not verified again after it was right', async () => {
+    for (let count = 0; count < 100; count++) expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(verified).toHaveLength(1);
+  });
+
+  it('costs the same work for an unknown user as for a known one', async () => {
+    await check(ANN);
+    verified = [];
+    for (const name of ['ann', 'bob', 'eve', '']) await check(basic(name, 'wrong'));
+    expect(verified.map(({ N, r, p, hash }) => [N, r, p, hash.length])).toEqual(Array(4).fill([16_384, 8, 1, 32]));
+  });
+
+  it('costs for an unknown user always the work of the same known user if costs differ', async () => {
+    const dear = { ...CHEAP, p: 2 };
+    folder.write('users', `${annLine}\n${await userLine('cy', 'metrics', 'cycycycycy', dear)}\n`);
+    await readAgain();
+    verified = [];
+    const names = Array.from({ length: 40 }, (_, index) => `eve${index}`);
+    const quick = new AccessControl(list, clock, (_password, expected) => {
+      verified.push(expected);
+      return Promise.resolve(false);
+    });
+    for (const name of [...names, ...names]) await quick.check({ authorization: basic(name, 'x'), address: HERE });
+    const costs = verified.map(({ p }) => p);
+    expect(new Set(costs)).toEqual(new Set([1, 2]));
+    expect(costs.slice(40)).toEqual(costs.slice(0, 40));
+  });
+});
+
+describe('an address with too many wrong credentials', () => {
+  it('gets a retry time with its next wrong one', async () => {
+    await fail(10);
+    expect(await check('Bearer wrong')).toEqual({ kind: 'over-limit', retryAfterS: 6 });
+    expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'over-limit', retryAfterS: 6 });
+    expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
+    expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
+    clock.pass(6);
+    expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
+  });
+
+  it('locks out no right token, no password that was right before, and no new right password', async () => {
+    await check(ANN);
+    await fail(200);
+    expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(await check(basic('bob', 'bobbobbob'))).toMatchObject({ kind: 'known' });
+  });
+
+  it('locks nobody out by a flood: known passwords are admitted at once, others from elsewhere in turn', async () => {
+    await check(ANN);
+    await fail(10);
+    verified = [];
+    const flood = Array.from({ length: 200 }, (_, index) => check(basic('ann', `wrong${index}`)));
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(verified.length, 'before the flood is through').toBeLessThan(4);
+    expect(await check(basic('bob', 'bobbobbob'), '192.0.2.2')).toMatchObject({ kind: 'known' });
+    const verdicts = await Promise.all(flood);
+    expect(verdicts.every(({ kind }) => kind === 'over-limit')).toBe(true);
+    // All but the one that was verified and the four that waited were refused unseen.
+    expect(control.counts.wrong).toBe(10 + 5);
+    expect(control.counts.limited).toBe(200);
+    expect(control.counts.unchecked).toBe(195);
+  });
+});
+
+/** Verifications end only when a test says so. */
+class HeldControl {
+  readonly control: AccessControl;
+  readonly begun: string[] = [];
+  readonly #ends: (() => void)[] = [];
+
+  constructor() {
+    this.control = new AccessControl(list, clock, (password, expected) => {
+      this.begun.push(password);
+      const isRight = password === 'annannann' && expected === list.users.get('ann')?.password;
+      return new Promise((resolve) => this.#ends.push(() => resolve(isRight)));
+    });
+  }
+
+  async endNext(): Promise<void> {
+    this.#ends.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async endAll(): Promise<void> {
+    while (this.#ends.length > 0) await this.endNext();
+  }
+}
+
+describe('a flood of wrong passwords from many addresses', () => {
+  const flood = (control: AccessControl, addresses: number, each: number) =>
+    Array.from({ length: addresses * each }, (_, index) =>
+      control.check({ authorization: basic('ann', `wrong${index}`), address: `10.0.0.${index % addresses}` }),
+    );
+
+  it('delays a right password by three verifications, and gives no 429 for four wrong ones', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const strangers = flood(held, 135, 4);
+    const verdict = held.check({ authorization: ANN, address: '192.0.2.7' });
+    await stand.endAll();
+    expect(await verdict).toEqual(KNOWN_ANN);
+    expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
+    const kinds = new Set((await Promise.all(strangers)).map(({ kind }) => kind));
+    expect(kinds).toEqual(new Set(['wrong', 'busy']));
+    expect(held.counts.unchecked).toBe(540 - 130 + 1);
+    expect(held.counts.limited).toBe(held.counts.unchecked);
+  });
+
+  it('waits behind a later right password after its first failure', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const strangers = flood(held, 12, 4);
+    // All of them fail once.
+    while (begun.length < 14) await stand.endNext();
+    const rights = ['192.0.2.7', '192.0.2.8', '192.0.2.9'].map((address) =>
+      held.check({ authorization: basic('ann', `right from ${address}`), address }),
+    );
+    await stand.endAll();
+    const positions = begun.flatMap((password, index) => (password.startsWith('right') ? [index] : []));
+    expect(positions).toEqual([14, 15, 16]);
+    await Promise.all([...strangers, ...rights]);
+  });
+
+  it('never delays a token or a password that was right before', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const first = held.check({ authorization: ANN, address: HERE });
+    await stand.endAll();
+    await first;
+    const strangers = flood(held, 135, 4);
+    expect(await held.check({ authorization: ANN, address: '10.0.0.1' })).toEqual(KNOWN_ANN);
+    expect(await held.check({ authorization: `Bearer ${TOKEN}`, address: '10.0.0.1' })).toMatchObject({
+      kind: 'known',
+    });
+    expect(begun.length).toBe(1 + 2);
+    await stand.endAll();
+    await Promise.all(strangers);
+  });
+
+  it('is told to retry in a second if it is evicted, with 429 only for an address over its limit', async () => {
+    const stand = new HeldControl();
+    const { control: held } = stand;
+    for (let count = 0; count < 10; count++) await held.check({ authorization: 'Bearer wrong', address: '10.0.1.1' });
+    const from = (address: string) =>
+      Array.from({ length: 7 }, (_, index) => held.check({ authorization: basic('ann', `${index}`), address }));
+    const [limited, others] = [from('10.0.1.1'), from('10.0.1.2')];
+    await stand.endAll();
+    expect((await Promise.all(limited)).map(({ kind }) => kind)).toEqual(Array(7).fill('over-limit'));
+    const verdicts = await Promise.all(others);
+    expect(verdicts).toContainEqual({ kind: 'busy', retryAfterS: 1 });
+    expect(verdicts.filter(({ kind }) => kind === 'over-limit')).toEqual([]);
+  });
+});
+
+describe('simultaneous requests with the same password', () => {
+  it('are verified once, and count as one failure, for known and unknown users alike', async () => {
+    for (const name of ['ann', 'eve']) {
+      const stand = new HeldControl();
+      const { control: held, begun } = stand;
+      const same = Array.from({ length: 12 }, () => held.check({ authorization: basic(name, 'slip'), address: HERE }));
+      await stand.endAll();
+      expect((await Promise.all(same)).map(({ kind }) => kind)).toEqual(Array(12).fill('wrong'));
+      expect([begun.length, held.counts.wrong]).toEqual([1, 12]);
+      const next = held.check({ authorization: basic(name, 'other'), address: HERE });
+      await stand.endAll();
+      expect(await next).toEqual({ kind: 'wrong' });
+    }
+  });
+
+  it('are not verified again for another address if the password was right meanwhile', async () => {
+    const stand = new HeldControl();
+    const { control: held, begun } = stand;
+    const addresses = Array.from({ length: 6 }, (_, index) => `192.0.2.${index}`);
+    const verdicts = addresses.map((address) => held.check({ authorization: ANN, address }));
+    await stand.endAll();
+    expect(await Promise.all(verdicts)).toEqual(addresses.map(() => KNOWN_ANN));
+    expect(begun).toHaveLength(2);
+  });
+});
+
+describe('a list that was read again', () => {
+  it('refuses removed readers, admits new ones, and keeps the cached verifications of the others', async () => {
+    await check(ANN);
+    await check(basic('bob', 'bobbobbob'));
+    folder.write('users', `${annLine}\n${await userLine('bob', 'metrics', 'other password')}\n`);
+    folder.write('tokens', tokenLine('grafana', 'metrics').line);
+    await readAgain();
+    verified = [];
+    expect(await check(ANN)).toEqual(KNOWN_ANN);
+    expect(verified).toEqual([]);
+    expect(await check(basic('bob', 'bobbobbob'))).toEqual({ kind: 'wrong' });
+    expect(await check(basic('bob', 'other password'))).toMatchObject({ kind: 'known' });
+    expect(await check(`Bearer ${TOKEN}`)).toEqual({ kind: 'wrong' });
+  });
+
+  it('applies a changed role at once', async () => {
+    await check(ANN);
+    folder.write('users', annLine.replace(':sessions:', ':metrics:'));
+    await readAgain();
+    expect(await check(ANN)).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
+  });
+
+  it('refuses a reader who was removed while the password was verified', async () => {
+    folder.write('users', bobLine);
+    const takeOver = await list.prepareChanged();
+    const verdict = check(ANN);
+    takeOver?.();
+    expect(await verdict).toEqual({ kind: 'wrong' });
+  });
+});
+
+describe('without users', () => {
+  it('verifies no password', async () => {
+    const tokensOnly = await AccessList.open({ usersFile: undefined, tokensFile: folder.write('tokens', PROMETHEUS) });
+    const only = new AccessControl(tokensOnly, clock);
+    expect(only.schemes).toEqual({ hasUsers: false, hasTokens: true });
+    expect(await only.check({ authorization: ANN, address: HERE })).toEqual({ kind: 'wrong' });
+  });
+});

@@ -1,0 +1,221 @@
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ConfigError, type SidecarError, StartError } from '../../../../src/base/errors.ts';
+import { putAccessLine } from '../../../../src/monitor/access/access-file.ts';
+import { MAX_ENTRIES } from '../../../../src/monitor/access/access-lines.ts';
+import { AccessList } from '../../../../src/monitor/access/access-list.ts';
+import { Folder, tokenLine, userLine } from '../../../support/monitor/access/access-files.ts';
+import { giveToOther } from '../../../support/other-user.ts';
+
+const SECRET = 's3cr3t';
+
+let folder: Folder;
+let ann: string;
+let bob: string;
+beforeEach(async () => {
+  folder = new Folder();
+  ann = await userLine('ann', 'sessions', 'annannann');
+  bob = await userLine('bob', 'metrics', 'bobbobbob');
+});
+afterEach(() => folder.remove());
+
+function users(text: string, mode?: number): Promise<AccessList> {
+  return AccessList.open({ usersFile: folder.write('users', text, mode), tokensFile: undefined });
+}
+
+async function failure(make: () => unknown): Promise<SidecarError> {
+  try {
+    await make();
+  } catch (error) {
+    return error as SidecarError;
+  }
+  throw new Error('expected a failure');
+}
+
+describe('the access list', () => {
+  it('has the readers of both files, past comments, empty lines, CRLF and a byte order mark', async () => {
+    const { line } = tokenLine('prometheus', 'metrics');
+    const list = await AccessList.open({
+      usersFile: folder.write('users', `\ufeff# people\r\n\r\n${ann}\r\n  ${bob}  \r\n`),
+      tokensFile: folder.write('tokens', line),
+    });
+    expect(list.readers).toEqual([
+      { name: 'ann', role: 'sessions', kind: 'password' },
+      { name: 'bob', role: 'metrics', kind: 'password' },
+      { name: 'prometheus', role: 'metrics', kind: 'token' },
+    ]);
+  });
+
+  it.each([
+    ['no colon', SECRET, 'name:role:hash, with a name of 1 to 64'.slice(0, 14)],
+    ['a bad name', `a b:metrics:${SECRET}`, 'name:role:hash, with a name of 1 to 64'],
+    ['a bad role', `ann:${SECRET}:x`, 'name:role:hash, with metrics or sessions as role'],
+    ['a password in clear', `ann:metrics:${SECRET}`, 'name:role:hash, with scrypt$N$r$p$salt$hash'],
+    ['a part too many', `ann:metrics:scrypt$:${SECRET}`, 'name:role:hash, with scrypt$N$r$p$salt$hash'],
+  ])('refuses a line with %s by number and expectation, without its text', async (_what, line, expected) => {
+    const error = await failure(() => users(`# first\n${line}\n`));
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error.message).toContain(`monitor.auth.usersFile: ${folder.path}/users:2: expected ${expected}`);
+    expect(error.message + String(error.stack)).not.toContain(SECRET);
+  });
+
+  it('reports up to five wrong lines, each with the key', async () => {
+    const error = await failure(() => users(`${'x\n'.repeat(7)}${ann}\n${ann}\n`));
+    const lines = error.message.split('\n');
+    expect(lines).toHaveLength(6);
+    expect(lines.every((line) => line.startsWith('monitor.auth.usersFile: '))).toBe(true);
+    expect(lines.at(-1)).toContain('3 more lines');
+    expect((await failure(() => users(`${ann}\n${ann}`))).message).toContain(
+      'users:2: expected another name than in line 1',
+    );
+  });
+
+  it('refuses lines of the other kind of file, too many entries, and an empty list', async () => {
+    const { line } = tokenLine('prometheus', 'metrics');
+    expect((await failure(() => users(line))).message).toContain('users:1: expected');
+    const many = Array.from({ length: MAX_ENTRIES + 2 }, (_, index) => line.replace('prometheus', `p${index}`)).join(
+      '\n',
+    );
+    const tokensFile = folder.write('tokens', many);
+    const error = await failure(() => AccessList.open({ usersFile: undefined, tokensFile }));
+    expect(error.message).toBe(`monitor.auth.tokensFile: ${tokensFile}:1001: expected at most 1000 entries`);
+    expect(await failure(() => users('# nobody yet\n'))).toBeInstanceOf(ConfigError);
+  });
+
+  it.each([0o604, 0o644, 0o602, 0o601])('refuses a file of mode %o as a failure to start', async (mode) => {
+    const file = folder.write('users', ann);
+    chmodSync(file, mode);
+    const error = await failure(() => AccessList.open({ usersFile: file, tokensFile: undefined }));
+    expect(error).toBeInstanceOf(StartError);
+    expect(error).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+    expect(error.message).toContain(
+      `monitor.auth.usersFile: ${file} is open to every user of this machine (mode 0${mode.toString(8)})`,
+    );
+  });
+
+  it('accepts a file that its group may read, as Kubernetes mounts it', async () => {
+    expect((await users(ann, 0o440)).readers).toHaveLength(1);
+  });
+
+  it('refuses a file that is absent, a folder, or too large as a failure to start', async () => {
+    const open = (usersFile: string) => failure(() => AccessList.open({ usersFile, tokensFile: undefined }));
+    mkdirSync(path.join(folder.path, 'f'));
+    expect((await open(path.join(folder.path, 'none'))).message).toContain('ENOENT');
+    expect((await open(path.join(folder.path, 'f'))).message).toContain('it is a folder, expected a regular file');
+    expect((await open(folder.write('large', `#${'x'.repeat(1024 * 1024)}`))).message).toContain(
+      'is larger than 1048576 bytes',
+    );
+    expect(await open(path.join(folder.path, 'none'))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+  });
+
+  it('reads the files again, and keeps the old list when they are invalid, missing or open to others', async () => {
+    const list = await users(ann);
+    const before = list.users.get('ann');
+    expect(await list.prepareChanged()).toBeUndefined();
+    folder.write('users', `${ann}\n${bob}\n`);
+    const takeOver = await list.prepareChanged();
+    expect(list.readers, 'before it is taken over').toHaveLength(1);
+    takeOver?.();
+    expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
+    expect(list.users.get('ann'), 'who has not changed is the same object').toBe(before);
+    for (const spoil of [
+      () => folder.write('users', `${ann}\nbob:${SECRET}`),
+      () => folder.write('users', ''),
+      () => folder.write('users', ann, 0o644),
+      () => rmSync(path.join(folder.path, 'users')),
+    ]) {
+      spoil();
+      const error = await failure(() => list.prepareChanged());
+      expect(error.message).not.toContain(SECRET);
+      expect(error.code).toMatch(/^D2S_ERR_(CONFIG|ACCESS_FILE)$/);
+      expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
+    }
+  });
+
+  it('switches to other files, and drops the entries of the old ones', async () => {
+    const list = await users(ann);
+    folder.write('users', `${ann}\n${bob}\n`);
+    const late = await list.prepareChanged();
+    const others = { usersFile: folder.write('others', bob), tokensFile: undefined, certificates: [] };
+    (await list.prepare(others))();
+    late?.();
+    expect(list.readers.map(({ name }) => name)).toEqual(['bob']);
+    folder.write('others', `${bob}\n${ann}\n`);
+    (await list.prepareChanged())?.();
+    expect(list.readers.map(({ name }) => name)).toEqual(['bob', 'ann']);
+  });
+});
+
+describe('putting a line into a file', () => {
+  const put = (file: string, line: string) => putAccessLine(file, line, () => undefined);
+
+  it('creates a private file, appends, replaces by name, and keeps all other lines', async () => {
+    const file = path.join(folder.path, 'new');
+    expect(await put(file, ann)).toBe('added');
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+    folder.write('new', `# ann: is in charge\n${ann}\n\n# last`);
+    expect(await put(file, bob)).toBe('added');
+    expect(await put(file, 'ann:metrics:other')).toBe('replaced');
+    expect(readFileSync(file, 'utf8')).toBe(`# ann: is in charge\nann:metrics:other\n\n# last\n${bob}\n`);
+    expect(readdirSync(folder.path)).toEqual(['new']);
+  });
+
+  /** One that this user may give files to. */
+  const otherGroup = () => (process.getuid?.() === 0 ? 4_711 : (process.getgroups?.().at(-1) ?? 0));
+
+  it('gives a new file the group of its folder, and lets that group read it', async () => {
+    chownSync(folder.path, process.getuid?.() ?? 0, otherGroup());
+    const file = path.join(folder.path, 'new');
+    await put(file, ann);
+    expect(statSync(file)).toMatchObject({ uid: process.getuid?.(), gid: otherGroup() });
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+  });
+
+  it.each([0o600, 0o640, 0o440])('keeps owner, group and mode %o of an existing file', async (mode) => {
+    const file = folder.write('users', `${ann}\n`, 0o600);
+    const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
+    chownSync(file, owner, otherGroup());
+    chmodSync(file, mode);
+    await put(file, bob);
+    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
+    expect(statSync(file)).toMatchObject({ uid: owner, gid: otherGroup() });
+    expect(statSync(file).mode & 0o777).toBe(mode);
+  });
+
+  it('replaces the file that a link leads to, not the link', async () => {
+    const file = folder.write('users', `${ann}\n`);
+    const link = path.join(folder.path, 'link');
+    symlinkSync(file, link);
+    await put(link, bob);
+    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
+    expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
+  });
+
+  it('follows no link of another user', async () => {
+    const file = folder.write('users', `${ann}\n`);
+    const link = path.join(folder.path, 'link');
+    symlinkSync(file, link);
+    giveToOther(link);
+    expect(await failure(() => put(link, bob))).toMatchObject({
+      code: 'D2S_ERR_ACCESS_FILE',
+      message: expect.stringMatching(/link cannot be read: .*link is a symbolic link of uid \d+, expected one of root/),
+    });
+    vi.restoreAllMocks();
+    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n`);
+  });
+
+  it('does not change a file that is open to everybody, invalid, or not replaceable', async () => {
+    const file = folder.write('users', `${ann}\n`);
+    chmodSync(file, 0o644);
+    expect((await failure(() => put(file, bob))).message).toContain('is open to every user');
+    chmodSync(file, 0o600);
+    const refuse = () => {
+      throw new ConfigError('no');
+    };
+    expect((await failure(() => putAccessLine(file, bob, refuse))).message).toBe('no');
+    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n`);
+    const nowhere = path.join(folder.path, 'none', 'users');
+    expect(await failure(() => put(nowhere, bob))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+  });
+});

@@ -1,0 +1,172 @@
+import { chmodSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConfigError, StartError } from '../../../../src/base/errors.ts';
+import type { Logger } from '../../../../src/base/logger.ts';
+import { AccessClosed } from '../../../../src/monitor/access/access-closed.ts';
+import { MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
+import { Folder, StillClock, tokenLine } from '../../../support/monitor/access/access-files.ts';
+
+let folder: Folder;
+let lines: [level: string, details: unknown, message: unknown][];
+let timers: { ms: number; run: () => void }[];
+let stopped: number;
+beforeEach(() => {
+  folder = new Folder();
+  lines = [];
+  timers = [];
+  stopped = 0;
+});
+afterEach(() => folder.remove());
+
+const note = (level: string) => (details: unknown, message: unknown) => void lines.push([level, details, message]);
+const logger = {
+  debug: note('debug'),
+  info: note('info'),
+  warn: note('warn'),
+  error: note('error'),
+} as unknown as Logger;
+const every = (ms: number, run: () => void) => {
+  timers.push({ ms, run });
+  return () => {
+    stopped += 1;
+  };
+};
+
+const FIRST = tokenLine('prometheus', 'metrics');
+const SECOND = tokenLine('grafana', 'sessions');
+
+const open = (auth: Parameters<typeof MonitorAccess.open>[0]) =>
+  MonitorAccess.open(auth, { logger, clock: new StillClock(), every });
+const files = (tokensFile: string) => ({ usersFile: undefined, tokensFile });
+const kindOf = async ({ current }: MonitorAccess, token: string) => {
+  if (current instanceof AccessClosed) return 'closed';
+  return (await current?.check({ authorization: `Bearer ${token}`, address: '192.0.2.1' }))?.kind ?? 'open';
+};
+
+describe('files of users and tokens', () => {
+  it('are checked every two seconds between watch and close', async () => {
+    const access = await open(files(folder.write('tokens', FIRST.line)));
+    expect(timers).toEqual([]);
+    access.watch();
+    expect(timers.map(({ ms }) => ms)).toEqual([2_000]);
+    access.close();
+    expect(stopped).toBe(1);
+  });
+
+  it('take effect when they change, with one log line that names no reader', async () => {
+    const access = await open(files(folder.write('tokens', FIRST.line)));
+    await access.poll();
+    expect([lines, access.numbers.replaced]).toEqual([[], 0]);
+    folder.write('tokens', SECOND.line);
+    await access.poll();
+    expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
+    expect(access.numbers).toEqual({ replaced: 1, unusable: 0 });
+    expect(lines.map(([level, details]) => [level, details])).toEqual([['info', { section: 'monitor.auth' }]]);
+    expect(JSON.stringify(lines)).not.toMatch(/grafana|prometheus|sha256/);
+  });
+
+  it('are reported once, at the second check, while they stay invalid, and the old list stays in use', async () => {
+    const access = await open(files(folder.write('tokens', FIRST.line)));
+    folder.write('tokens', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
+    for (let look = 0; look < 4; look += 1) {
+      await access.poll();
+      expect(lines).toHaveLength(look === 0 ? 0 : 1);
+    }
+    expect(lines[0]?.[0]).toBe('error');
+    expect(JSON.stringify(lines)).toContain('tokens:2: expected');
+    expect(JSON.stringify(lines)).not.toContain('s3cr3t');
+    expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+    folder.write('tokens', SECOND.line);
+    await access.poll();
+    expect(await kindOf(access, SECOND.token)).toBe('known');
+  });
+});
+
+describe('files of users and tokens that are unusable at the start', () => {
+  const detailOf = ({ current }: MonitorAccess) => (current instanceof AccessClosed ? current.detail : undefined);
+
+  it.each([
+    ['are not there', 'none', 'D2S_ERR_ACCESS_FILE', 'ENOENT'],
+    ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
+    ['have a line that is none', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+    ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+  ])('and %s let nobody in, which is told once and without a secret', async (_what, name, code, reason) => {
+    folder.write('open', FIRST.line, 0o644);
+    chmodSync(`${folder.path}/open`, 0o644);
+    folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
+    folder.write('empty', '');
+    const access = await open(files(`${folder.path}/${name}`));
+    for (let look = 0; look < 4; look += 1) await access.poll();
+    expect(lines.map(([level]) => level)).toEqual(['error']);
+    expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
+    expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
+    expect(detailOf(access)).toContain(`cannot be used (${reason}), so that nobody can be let in`);
+    expect(detailOf(access)).toMatch(/^monitor\.auth/);
+    expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
+    expect(detailOf(access)).not.toContain(folder.path);
+  });
+
+  it('are used as soon as they are valid, and until then the answer has the newest reason', async () => {
+    const file = `${folder.path}/tokens`;
+    const access = await open(files(file));
+    expect(await kindOf(access, FIRST.token)).toBe('closed');
+    folder.write('tokens', 's3cr3t');
+    await access.poll();
+    expect(detailOf(access)).toContain('(D2S_ERR_CONFIG)');
+    folder.write('tokens', FIRST.line);
+    await access.poll();
+    expect([await kindOf(access, FIRST.token), await kindOf(access, 'no')]).toEqual(['known', 'wrong']);
+    expect(lines.at(-1)?.[2]).toBe(
+      'files of users and tokens can be used now: the monitoring port lets in who is in them',
+    );
+    expect(access.numbers).toEqual({ replaced: 1, unusable: 1 });
+    // From then on they are files like any others: the old ones hold.
+    folder.write('tokens', 's3cr3t');
+    await access.poll();
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+  });
+
+  it('do not matter after a reload that names others, or none', async () => {
+    const access = await open(files(`${folder.path}/none`));
+    (await access.prepare(files(folder.write('tokens', FIRST.line))))();
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+    const other = await open(files(`${folder.path}/none`));
+    (await other.prepare('none'))();
+    expect(await kindOf(other, 'no')).toBe('open');
+  });
+});
+
+describe('another monitor.auth', () => {
+  it('admits other readers only after it is applied, and keeps the counters', async () => {
+    const access = await open(files(folder.write('tokens', FIRST.line)));
+    expect(await kindOf(access, 'no')).toBe('wrong');
+    const takeOver = await access.prepare(files(folder.write('others', SECOND.line)));
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+    takeOver();
+    expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
+    expect(access.counts?.wrong).toBe(2);
+  });
+
+  it('opens the port to everybody and closes it again, and keeps the counters', async () => {
+    const access = await open('none');
+    expect([access.current, access.counts]).toEqual([undefined, undefined]);
+    await access.poll();
+    const tokens = files(folder.write('tokens', FIRST.line));
+    (await access.prepare(tokens))();
+    expect(await kindOf(access, 'no')).toBe('wrong');
+    (await access.prepare(undefined))();
+    expect([await kindOf(access, 'no'), access.counts?.wrong]).toEqual(['open', 1]);
+    await access.poll();
+    (await access.prepare(files(folder.write('others', SECOND.line))))();
+    expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
+    expect(access.counts?.wrong).toBe(2);
+  });
+
+  it('that is unusable changes nothing', async () => {
+    const access = await open(files(folder.write('tokens', FIRST.line)));
+    await expect(access.prepare(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);
+    await expect(access.prepare(files(`${folder.path}/none`))).rejects.toBeInstanceOf(StartError);
+    expect(await kindOf(access, FIRST.token)).toBe('known');
+  });
+});

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import type { Gauge } from '../../../../src/metrics/gauge.ts';
+import { emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
+import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
+import { toJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
+import { timerFields } from '../../../../src/monitor/dropwizard/metric-fields.ts';
+import { MetricsRenderer, type RenderOptions } from '../../../../src/monitor/dropwizard/render.ts';
+import { readFixture } from '../../metrics/read-fixture.ts';
+import { metricsOfSample, reduced } from './sample-document.ts';
+
+const COMPACT = { pretty: false, durationUnit: 'seconds' } as const;
+
+/** Gauges of the samples that the sidecar does not have: other types, and numbers beyond those of JavaScript. */
+const FOREIGN_GAUGES: Readonly<Record<string, readonly string[]>> = {
+  'registry-edge-cases': [
+    'gauge.bigDecimal',
+    'gauge.bigDecimalExp',
+    'gauge.bool',
+    'gauge.emptySet',
+    'gauge.intArray',
+    'gauge.list',
+    'gauge.longMax',
+    'gauge.map',
+  ],
+  'registry-demo-seconds-seconds': ['object.H.Pump.value'],
+  'registry-demo-seconds-milliseconds': ['object.H.Pump.value'],
+  'registry-demo-4.2.28': ['object.H.Pump.value'],
+};
+
+const SAMPLES = [
+  ['registry-empty', 'seconds'],
+  ['registry-demo-seconds-seconds', 'seconds'],
+  ['registry-demo-seconds-milliseconds', 'milliseconds'],
+  ['registry-edge-cases', 'milliseconds'],
+  ['registry-jvm-g1', 'seconds'],
+] as const;
+
+function textOf(set: MetricSet, options: RenderOptions = COMPACT): string {
+  return unionText([set], options);
+}
+
+function unionText(sets: readonly MetricSet[], options: RenderOptions = COMPACT): string {
+  return [...new MetricsRenderer().render(sets, options)].join('');
+}
+
+function gaugeText(gauge: Gauge): string {
+  const text = textOf({ ...emptyMetricSet, gauges: new Map([['g', gauge]]) });
+  return /"g":(\{.*?\})\}/.exec(text)?.[1] ?? text;
+}
+
+function timerOf(snapshot: TimerSnapshot): MetricSet['timers'] extends ReadonlyMap<string, infer T> ? T : never {
+  return { count: snapshot.count, snapshot: () => snapshot };
+}
+
+const SNAPSHOT: TimerSnapshot = {
+  count: 1,
+  max: 1,
+  mean: 1,
+  min: 1,
+  p50: 1,
+  p75: 1,
+  p95: 1,
+  p98: 1,
+  p99: 1,
+  p999: 1,
+  stddev: 0,
+  rates: { count: 1, m1: 0, m5: 0, m15: 0, mean: 0 },
+};
+
+describe('renderMetrics', () => {
+  for (const [sample, durationUnit] of SAMPLES) {
+    for (const pretty of [false, true]) {
+      const file = `${sample}.${pretty ? 'pretty' : 'compact'}.json`;
+      it(`writes ${file} byte for byte`, () => {
+        // A stream writes the astral character as escapes, where this file's writer did not.
+        const expected = reduced(readFixture(file), pretty, FOREIGN_GAUGES[sample]).replace('😀', '\\uD83D\\uDE00');
+        expect(textOf(metricsOfSample(expected), { pretty, durationUnit })).toBe(expected);
+      });
+    }
+  }
+
+  it('writes the same bytes as release 4.2.28 of the library', () => {
+    const sample = readFixture('registry-demo-4.2.28.pretty.json');
+    expect(sample).toContain('"version" : "4.0.0"');
+    const expected = reduced(sample, true, FOREIGN_GAUGES['registry-demo-4.2.28']);
+    const durationUnit = sample.includes('"milliseconds"') ? 'milliseconds' : 'seconds';
+    expect(textOf(metricsOfSample(expected), { pretty: true, durationUnit })).toBe(expected);
+  });
+
+  it('writes the error of a gauge that throws, and all other metrics', () => {
+    const broken: Gauge = {
+      type: 'integer',
+      read: () => {
+        throw new TypeError('no device');
+      },
+    };
+    const good: Gauge = { type: 'integer', read: () => 3 };
+    const gauges = new Map([
+      ['b', broken],
+      ['a', good],
+      ['c', good],
+    ]);
+    expect(textOf({ ...emptyMetricSet, gauges })).toContain(
+      '"gauges":{"a":{"value":3},"b":{"error":"TypeError: no device"},"c":{"value":3}}',
+    );
+  });
+
+  it('writes gauges by their type, not by their value', () => {
+    expect(gaugeText({ type: 'double', read: () => 5 })).toBe('{"value":5.0}');
+    expect(gaugeText({ type: 'integer', read: () => 5 })).toBe('{"value":5}');
+    expect(gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
+    expect(gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
+    expect(gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
+  });
+
+  it('sorts any number of names by their UTF-16 code units', () => {
+    const names = Array.from({ length: 7_345 }, (_, i) => `n${(i * 7_919) % 7_345}`);
+    names.push('', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__');
+    const counters = new Map(names.map((name) => [name, { count: 1 }]));
+    const text = textOf({ ...emptyMetricSet, counters });
+    const written = [...text.matchAll(/("(?:[^"\\]|\\.)*"):\{"count"/g)].map((match) => JSON.parse(match[1] as string));
+    expect(written).toEqual([...names].sort());
+  });
+
+  it('reads one metric for each piece', () => {
+    let reads = 0;
+    const counted = {
+      count: 1,
+      snapshot: () => {
+        reads += 1;
+        return SNAPSHOT;
+      },
+    };
+    const timers = new Map(Array.from({ length: 2_000 }, (_, i) => [`rpc.E.Demo.Method${i}`, counted]));
+    let before = 0;
+    for (const piece of new MetricsRenderer().render([{ ...emptyMetricSet, timers }], COMPACT)) {
+      expect(reads - before).toBeLessThanOrEqual(1);
+      expect(piece.length).toBeLessThan(500);
+      before = reads;
+    }
+    expect(reads).toBe(2_000);
+  });
+
+  it('writes several sets like one set that has all of their metrics', () => {
+    const setOf = (prefix: string, from: number, to: number): MetricSet => ({
+      ...emptyMetricSet,
+      counters: new Map(Array.from({ length: to - from }, (_, i) => [`${prefix}${from + i}`, { count: from + i }])),
+      timers: new Map([[`${prefix}timer`, timerOf(SNAPSHOT)]]),
+    });
+    const sets = [setOf('b', 0, 700), setOf('a', 0, 3), setOf('b', 700, 1_500), emptyMetricSet];
+    const all = sets.slice(0, 3);
+    const timers = new Map(all.flatMap((set) => [...set.timers]));
+    const counters = new Map(all.flatMap((set) => [...set.counters]));
+    for (const pretty of [false, true]) {
+      const options = { ...COMPACT, pretty };
+      // The timer of b is in two of them, and is another in each.
+      const merged = { ...emptyMetricSet, counters, timers };
+      const apart = sets.map((set, i) => (i === 2 ? { ...set, timers: new Map() } : set));
+      expect(unionText(apart, options)).toBe(textOf(merged, options));
+    }
+  });
+
+  it('writes a metric of several sets once, and refuses two metrics of one name', () => {
+    const shared = { count: 1 };
+    const one = { ...emptyMetricSet, counters: new Map([['c', shared]]) };
+    const same = {
+      ...emptyMetricSet,
+      counters: new Map([
+        ['b', { count: 2 }],
+        ['c', shared],
+      ]),
+    };
+    expect(unionText([one, same])).toContain('"counters":{"b":{"count":2},"c":{"count":1}}');
+    const other = { ...emptyMetricSet, counters: new Map([['c', { count: 1 }]]) };
+    expect(() => unionText([one, other])).toThrow('two metrics are called c');
+  });
+
+  it('leaves a name that is added meanwhile to the next document', () => {
+    const counters = new Map(Array.from({ length: 600 }, (_, i) => [`c${i}`, { count: i }]));
+    const renderer = new MetricsRenderer();
+    let text = '';
+    for (const piece of renderer.render([{ ...emptyMetricSet, counters }], COMPACT)) {
+      text += piece;
+      if (piece.includes('"c300"')) counters.set('c3000', { count: 3_000 }).set('a', { count: 0 });
+    }
+    const written = (document: string) => Object.keys((JSON.parse(document) as { counters: object }).counters);
+    expect(written(text)).toHaveLength(600);
+    const next = [...renderer.render([{ ...emptyMetricSet, counters }], COMPACT)].join('');
+    expect(written(next)).toEqual([...counters.keys()].sort());
+  });
+});
+
+describe('timerFields', () => {
+  interface Scaling {
+    scaling: { rows: { nanos: number; seconds: number; milliseconds: number }[] };
+  }
+
+  it('scales durations by the library’s multiplication, to the last digit', () => {
+    const { rows } = (JSON.parse(readFixture('timer-vectors.json')) as Scaling).scaling;
+    for (const row of rows) {
+      for (const unit of ['seconds', 'milliseconds'] as const) {
+        const { keys, values } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
+        expect(values[keys.indexOf('p95')]).toBe(toJavaDouble(row[unit]));
+        expect(values[keys.indexOf('duration_units')]).toBe(`"${unit}"`);
+      }
+    }
+    expect(rows.length).toBeGreaterThan(10);
+  });
+});

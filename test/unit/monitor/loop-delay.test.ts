@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { LoopDelay } from '../../../src/monitor/loop-delay.ts';
+import { readProcess } from '../../../src/monitor/process-reading.ts';
+import { NsClock } from '../../support/metrics/ns-clock.ts';
+
+describe('LoopDelay', () => {
+  it('counts how much later than its interval a timer ran', () => {
+    const clock = new NsClock();
+    const delay = new LoopDelay(clock);
+    delay.start();
+    for (const ms of [20, 19, 23, 320]) {
+      clock.ns += ms * 1e6;
+      delay.look();
+    }
+    delay.stop();
+    // Bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1 s.
+    expect(delay.durations.cumulative()).toEqual([2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
+    expect(delay.durations.sumSeconds).toBeCloseTo(0.303, 9);
+  });
+
+  it('measures between start and stop', async () => {
+    const delay = new LoopDelay({ nowNs: () => performance.now() * 1e6, epochMs: () => 0 });
+    delay.start();
+    await expect.poll(() => delay.durations.cumulative().at(-1)).toBeGreaterThan(2);
+    delay.stop();
+  });
+});
+
+describe('readProcess', () => {
+  it('reports what this process uses', async () => {
+    const first = await readProcess();
+    const second = await readProcess();
+    expect(second.cpuSeconds).toBeGreaterThanOrEqual(first.cpuSeconds);
+    expect(first.residentBytes).toBeGreaterThan(first.heapUsedBytes);
+    expect(first.startTimeSeconds * 1000).toBeLessThanOrEqual(performance.timeOrigin + 1);
+    expect(first.openFds).toBeGreaterThan(2);
+    expect(first.maxFds).toBeGreaterThanOrEqual(first.openFds ?? 0);
+  });
+});

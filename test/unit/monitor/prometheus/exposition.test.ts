@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import {
+  counter,
+  gauge,
+  histogram,
+  info,
+  summary,
+  type Table,
+  toTable,
+} from '../../../../src/base/metric-description.ts';
+import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buckets.ts';
+import {
+  type ExpositionFormat,
+  renderTables,
+  toLabelValue,
+  toNumber,
+} from '../../../../src/monitor/prometheus/exposition.ts';
+
+function textOf(tables: readonly Table[], format: ExpositionFormat = 'text'): string {
+  return [...renderTables(tables, format)].join('');
+}
+
+function smallTables(): readonly Table[] {
+  const buckets = new DurationBuckets(toBounds([0.0025, 1, 60]));
+  buckets.add(2e6);
+  buckets.add(3e9);
+  const both = { count: 2, sum: 0.5 };
+  return [
+    counter('a_total', 'Things.', () => 3),
+    gauge('b_bytes', 'Bytes.', () => 1.5),
+    gauge('absent', 'Nothing.', () => undefined),
+    counter('c_total', 'By kind.', () => ({ x: 1, y: 0 }), 'kind'),
+    gauge('d', 'By map.', () => new Map([['m', 2]]), 'of'),
+    histogram('e_seconds', 'Durations.', () => ({ n: buckets }), 'name'),
+    histogram('f_seconds', 'Without labels.', () => new DurationBuckets(toBounds([1]))),
+    summary('g_seconds', 'Sums.', () => ({ both, half: { count: 7 }, none: undefined }), 'gc'),
+    info('h_info', 'About.', () => ({ '1': { '2': 1 } }), 'v', 'w'),
+  ].map((description) => toTable(description, {}));
+}
+
+const SAMPLES = {
+  e: `e_seconds_bucket{name="n",le="0.0025"} 1
+e_seconds_bucket{name="n",le="1.0"} 1
+e_seconds_bucket{name="n",le="60.0"} 2
+e_seconds_bucket{name="n",le="+Inf"} 2
+e_seconds_sum{name="n"} 3.002
+e_seconds_count{name="n"} 2
+`,
+  f: `f_seconds_bucket{le="1.0"} 0
+f_seconds_bucket{le="+Inf"} 0
+f_seconds_sum 0
+f_seconds_count 0
+`,
+  g: `g_seconds_sum{gc="both"} 0.5
+g_seconds_count{gc="both"} 2
+g_seconds_count{gc="half"} 7
+`,
+};
+
+describe('renderTables', () => {
+  it('writes text 0.0.4', () => {
+    expect(textOf(smallTables())).toBe(`# HELP a_total Things.
+# TYPE a_total counter
+a_total 3
+# HELP b_bytes Bytes.
+# TYPE b_bytes gauge
+b_bytes 1.5
+# HELP c_total By kind.
+# TYPE c_total counter
+c_total{kind="x"} 1
+c_total{kind="y"} 0
+# HELP d By map.
+# TYPE d gauge
+d{of="m"} 2
+# HELP e_seconds Durations.
+# TYPE e_seconds histogram
+${SAMPLES.e}# HELP f_seconds Without labels.
+# TYPE f_seconds histogram
+${SAMPLES.f}# HELP g_seconds Sums.
+# TYPE g_seconds summary
+${SAMPLES.g}# HELP h_info About.
+# TYPE h_info gauge
+h_info{v="1",w="2"} 1
+`);
+  });
+
+  it('writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
+    expect(textOf(smallTables(), 'openmetrics')).toBe(`# HELP a Things.
+# TYPE a counter
+a_total 3
+# HELP b_bytes Bytes.
+# TYPE b_bytes gauge
+b_bytes 1.5
+# HELP c By kind.
+# TYPE c counter
+c_total{kind="x"} 1
+c_total{kind="y"} 0
+# HELP d By map.
+# TYPE d gauge
+d{of="m"} 2
+# HELP e_seconds Durations.
+# TYPE e_seconds histogram
+${SAMPLES.e}# HELP f_seconds Without labels.
+# TYPE f_seconds histogram
+${SAMPLES.f}# HELP g_seconds Sums.
+# TYPE g_seconds summary
+${SAMPLES.g}# HELP h About.
+# TYPE h info
+h_info{v="1",w="2"} 1
+# EOF
+`);
+  });
+
+  it('writes an empty text, or only the end mark, without tables', () => {
+    expect(textOf([])).toBe('');
+    expect(textOf([], 'openmetrics')).toBe('# EOF\n');
+  });
+
+  it('reads at most eight numbers for each piece', () => {
+    let taken = 0;
+    const numbers = function* () {
+      for (let i = 0; i < 10_000; i += 1) {
+        taken += 1;
+        yield [`name ${i}`, i] as const;
+      }
+    };
+    const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
+    let before = 0;
+    for (const piece of renderTables([large], 'text')) {
+      expect(taken - before).toBeLessThanOrEqual(8);
+      expect(piece.length).toBeLessThan(300);
+      before = taken;
+    }
+    expect(taken).toBe(10_000);
+  });
+
+  it('reads one histogram for each piece', () => {
+    const durations = new DurationBuckets(toBounds([1]));
+    const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
+    const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
+    expect([...renderTables([table], 'text')]).toHaveLength(20);
+  });
+});
+
+describe('toLabelValue', () => {
+  it.each([
+    ['E.Demo.TestInOut', 'E.Demo.TestInOut'],
+    ['a"b', 'a\\"b'],
+    ['a\\b', 'a\\\\b'],
+    ['a\nb\r', 'a\\nb\r'],
+    ['\\n', '\\\\n'],
+    ['Größe/1 €, {x="y"} 😀', 'Größe/1 €, {x=\\"y\\"} 😀'],
+    ['\ud83dx', '\\\\ud83dx'],
+    ['x\ude00\ud83d\ude00', 'x\\\\ude00😀'],
+  ])('%j', (text, escaped) => {
+    expect(toLabelValue(text)).toBe(escaped);
+  });
+});
+
+describe('toNumber', () => {
+  it.each([
+    [0, '0'],
+    [1e21, '1e+21'],
+    [2.5e-7, '2.5e-7'],
+    [Number.NaN, 'NaN'],
+    [Number.POSITIVE_INFINITY, '+Inf'],
+    [Number.NEGATIVE_INFINITY, '-Inf'],
+  ])('%f', (value, text) => expect(toNumber(value)).toBe(text));
+});

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { NS_PER_US } from '../../../src/base/clock.ts';
+import { Turns } from '../../../src/monitor/turns.ts';
+import { NsClock } from '../../support/metrics/ns-clock.ts';
+
+const STEP_NS = 10 * NS_PER_US;
+
+/** Turns of a loop that turns when it is told to, with time that passes only with work. */
+class Loop {
+  readonly clock = new NsClock();
+  readonly turns = new Turns(this.clock, (run) => this.#due.push(run));
+  #due: (() => void)[] = [];
+
+  /** Runs what is due in the next turn; how long that took. */
+  turn(): number {
+    const beganNs = this.clock.ns;
+    const due = this.#due;
+    this.#due = [];
+    for (const run of due) run();
+    return this.clock.ns - beganNs;
+  }
+
+  get isIdle(): boolean {
+    return this.#due.length === 0;
+  }
+
+  /** Work of so many steps; the name is noted with each. */
+  enter(steps: number, name = '', notes: string[] = []): void {
+    let left = steps;
+    const work = (): void => {
+      do {
+        if (left === 0) return;
+        left -= 1;
+        notes.push(name);
+        this.clock.ns += STEP_NS;
+      } while (!this.turns.isDue);
+      this.turns.enter(work);
+    };
+    this.turns.enter(work);
+  }
+}
+
+describe('Turns', () => {
+  it('does no work in the turn in which it is entered', () => {
+    const loop = new Loop();
+    loop.enter(1);
+    expect(loop.clock.ns).toBe(0);
+    loop.turn();
+    expect(loop.clock.ns).toBe(STEP_NS);
+  });
+
+  it('gives work a tenth of a millisecond of each turn until it is done', () => {
+    const loop = new Loop();
+    loop.enter(25);
+    expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
+  });
+
+  it('gives work as much time as everything else took in the turn, at most a millisecond', () => {
+    const loop = new Loop();
+    loop.enter(400);
+    const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
+      loop.clock.ns += othersSteps * STEP_NS;
+      return loop.turn() / STEP_NS;
+    });
+    expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
+  });
+
+  it('shares one turn among all work, in order', () => {
+    const loop = new Loop();
+    const notes: string[] = [];
+    for (const name of ['a', 'b', 'c']) loop.enter(20, name, notes);
+    for (let turn = 0; turn < 6; turn += 1) expect(loop.turn()).toBe(10 * STEP_NS);
+    expect(notes.join('')).toBe(['a', 'b', 'c', 'a', 'b', 'c'].map((name) => name.repeat(10)).join(''));
+  });
+
+  it('gives the rest of a turn to the next', () => {
+    const loop = new Loop();
+    const notes: string[] = [];
+    loop.enter(4, 'a', notes);
+    loop.enter(20, 'b', notes);
+    expect(loop.turn()).toBe(10 * STEP_NS);
+    expect(notes.join('')).toBe('aaaabbbbbb');
+  });
+
+  it('is idle when nothing is left', () => {
+    const loop = new Loop();
+    loop.enter(3);
+    loop.turn();
+    expect(loop.isIdle).toBe(true);
+  });
+
+  it('calls work once that entered twice, and not at all after it left', () => {
+    const loop = new Loop();
+    let calls = 0;
+    const work = (): void => {
+      calls += 1;
+    };
+    loop.turns.enter(work);
+    loop.turns.enter(work);
+    loop.turn();
+    expect(calls).toBe(1);
+    loop.turns.enter(work);
+    loop.turns.leave(work);
+    loop.turn();
+    expect(calls).toBe(1);
+    expect(loop.isIdle).toBe(true);
+  });
+
+  it('uses the next turn of the event loop by default', async () => {
+    const order: string[] = [];
+    await new Promise<void>((resolve) => {
+      new Turns(new NsClock()).enter(() => {
+        order.push('work');
+        resolve();
+      });
+      queueMicrotask(() => order.push('microtask'));
+      process.nextTick(() => order.push('tick'));
+    });
+    expect(order).toHaveLength(3);
+    expect(order.at(-1)).toBe('work');
+  });
+});

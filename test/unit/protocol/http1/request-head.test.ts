@@ -1,0 +1,135 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import {
+  type Http1RequestHead,
+  isOddPrefix,
+  isOtherProtocol,
+  parseRequestHead,
+} from '../../../../src/protocol/http1/request-head.ts';
+import { GatewayRequestHead } from '../../../../src/proxy/gateway/fields.ts';
+
+function parsed(text: string): Http1RequestHead {
+  const head = parseRequestHead(text);
+  if (typeof head === 'string') throw new Error(`irregular: ${head}`);
+  return head;
+}
+
+it('gives all lines of a field in order, on both data paths', () => {
+  const lines = ['Host: a', 'Cookie: lang=sk', 'COOKIE:\tJSESSIONID=1 ', 'X-Cookie: no', 'cookie: x'];
+  const head = parseRequestHead(`GET / HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
+  const rawHeaders = ['Host', 'a', 'Cookie', 'lang=sk', 'COOKIE', 'JSESSIONID=1', 'X-Cookie', 'no', 'cookie', 'x'];
+  const heads = [head, new GatewayRequestHead({ method: 'GET', url: '/', rawHeaders } as unknown as IncomingMessage)];
+  for (const each of heads) {
+    if (typeof each === 'string') throw new Error(each);
+    expect(each.fields('cookie')).toEqual(['lang=sk', 'JSESSIONID=1', 'x']);
+    expect(each.field('cookie')).toBe('lang=sk');
+    expect(each.fields('none')).toEqual([]);
+  }
+});
+
+describe('parseRequestHead', () => {
+  it('reads method, target, fields and framing of a regular head', () => {
+    const head = parsed('POST /a/b?x=1 HTTP/1.1\r\nHost: h:80\r\nContent-Length: 12\r\nX-API-Key: \t k \r\n\r\n');
+    expect(head.method).toBe('POST');
+    expect(head.target).toBe('/a/b?x=1');
+    expect(head.framing).toEqual({ kind: 'length', bytes: 12 });
+    expect(head.host).toBe('h:80');
+    expect(head.field('x-api-key')).toBe('k');
+    expect(head.field('x-api')).toBeUndefined();
+    expect(head.isLast).toBe(false);
+  });
+
+  it.each([
+    ['no framing field', '', { kind: 'none' }],
+    ['a length of zero', 'Content-Length: 0\r\n', { kind: 'none' }],
+    ['a length with leading zeros', 'Content-Length: 007\r\n', { kind: 'length', bytes: 7 }],
+    ['chunked in any letter case', 'transfer-ENCODING: Chunked\r\n', { kind: 'chunked' }],
+  ])('finds the framing of %s', (_what, field, framing) => {
+    expect(parsed(`POST / HTTP/1.1\r\nHost: a\r\n${field}\r\n`).framing).toEqual(framing);
+  });
+
+  it.each([
+    ['two lengths', 'Content-Length: 3\r\nContent-Length: 3\r\n', 'framing'],
+    ['a list of lengths', 'Content-Length: 3, 3\r\n', 'framing'],
+    ['a signed length', 'Content-Length: +3\r\n', 'framing'],
+    ['an empty length', 'Content-Length:\r\n', 'framing'],
+    ['a length beyond any body', 'Content-Length: 9999999999999999\r\n', 'framing'],
+    ['length and chunked', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n', 'framing'],
+    ['a coding before chunked', 'Transfer-Encoding: gzip, chunked\r\n', 'framing'],
+    ['chunked twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n', 'framing'],
+    ['a coding that only looks like chunked', 'Transfer-Encoding: xchunked\r\n', 'framing'],
+    ['a second host', 'Host: b\r\n', 'host'],
+    ['an upgrade', 'Connection: Upgrade\r\nUpgrade: websocket\r\n', 'upgrade'],
+    ['a folded line', 'X: a\r\n b\r\n', 'fields'],
+    ['a blank before a colon', 'X : a\r\n', 'fields'],
+    ['a bare line feed', 'X: a\nY: b\r\n', 'fields'],
+    ['a bare carriage return', 'X: a\rb\r\n', 'fields'],
+    ['a NUL', 'X: a\0\r\n', 'fields'],
+    ['a name that is no token', 'X(: a\r\n', 'fields'],
+    ['no name', ': a\r\n', 'fields'],
+  ])('leaves %s to the gateway', (_what, field, irregularity) => {
+    expect(parseRequestHead(`POST / HTTP/1.1\r\nHost: a\r\n${field}\r\n`)).toBe(irregularity);
+  });
+
+  it.each([
+    ['HTTP/1.0', 'GET / HTTP/1.0'],
+    ['HTTP/2', 'PRI * HTTP/2.0'],
+    ['CONNECT', 'CONNECT a:443 HTTP/1.1'],
+    ['an unknown method', 'FOO / HTTP/1.1'],
+    ['a method in lower case', 'get / HTTP/1.1'],
+    ['an absolute target', 'GET http://a/ HTTP/1.1'],
+    ['an asterisk without OPTIONS', 'GET * HTTP/1.1'],
+    ['a fragment', 'GET /a#b HTTP/1.1'],
+    ['a control character in the target', 'GET /a\x01 HTTP/1.1'],
+    ['two blanks', 'GET  / HTTP/1.1'],
+    ['a blank at the end', 'GET / HTTP/1.1 '],
+    ['a protocol in lower case', 'GET / http/1.1'],
+  ])('leaves %s to the gateway', (_what, startLine) => {
+    expect(parseRequestHead(`${startLine}\r\nHost: a\r\n\r\n`)).toBe('start-line');
+  });
+
+  it('leaves a head without Host to the gateway', () => {
+    expect(parseRequestHead('GET / HTTP/1.1\r\n\r\n')).toBe('host');
+  });
+
+  it('sees that the client asks to close, among other options', () => {
+    expect(parsed('GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n').isLast).toBe(true);
+  });
+
+  it('sees forwarding fields that the client sent', () => {
+    const head = parsed('GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\nx-forwarded-HOST: b\r\n\r\n');
+    expect([head.hasForwardedProto, head.hasForwardedHost]).toEqual([true, true]);
+  });
+});
+
+describe('isOddPrefix', () => {
+  it.each(['\r\nGET', 'get', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
+    'sees that %j begins no regular head',
+    (text) => {
+      expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(true);
+    },
+  );
+
+  it.each(['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''])('waits for more of %j', (text) => {
+    expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(false);
+  });
+});
+
+describe('isOtherProtocol', () => {
+  it.each(['GET /a RTSP/1.0\r\n', 'OPTIONS * RTSP/1.1\r\nHost: a\r\n\r\n', 'SOURCE /a ICE/1.0\n', 'GET /a RTSP/'])(
+    'knows %j',
+    (text) => {
+      expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(true);
+    },
+  );
+
+  it.each([
+    'GET / HTTP/1.0\r\n\r\n',
+    'GET /a\r\nX: RTSP/1.0\r\n\r\n',
+    'GET /RTSP/1.0 HTTP/1.1\r\nX: a RTSP/1.0\r\n\r\n',
+    'GET /a HTTP/2.0\r\n',
+    '',
+  ])('leaves %j to the gateway', (text) => {
+    expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(false);
+  });
+});

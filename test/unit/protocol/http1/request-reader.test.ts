@@ -1,0 +1,115 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Http1RequestHead } from '../../../../src/protocol/http1/request-head.ts';
+import { RequestReader } from '../../../../src/protocol/http1/request-reader.ts';
+
+const MAX_HEAD_BYTES = 131_072;
+
+/** Time that looking for the end of a head takes when it comes byte by byte, from `from` to `to` bytes of it. */
+function lookingMs(from: number, to: number): number {
+  const reader = new RequestReader(MAX_HEAD_BYTES);
+  const head = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(MAX_HEAD_BYTES)}`;
+  reader.append(Buffer.from(head.slice(0, from), 'latin1'));
+  expect(reader.peek()).toBeUndefined();
+  let spentMs = 0;
+  for (let at = from; at < to; at += 1) {
+    reader.append(Buffer.from(head[at] ?? '', 'latin1'));
+    const beganMs = performance.now();
+    reader.peek();
+    spentMs += performance.now() - beganMs;
+  }
+  return spentMs;
+}
+
+it('looks at each byte of a head once, however slowly it comes', () => {
+  lookingMs(1_000, 2_000);
+  const early = lookingMs(1_000, 3_000);
+  const late = lookingMs(100_000, 102_000);
+  // Looked at from its beginning each time, it would be a hundred times as much.
+  expect(late).toBeLessThan(early * 10 + 1);
+});
+
+it('finds the end of a head at whatever byte it was cut before', () => {
+  const head = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+  for (let cut = 1; cut < head.length; cut += 1) {
+    const reader = new RequestReader(1_000);
+    reader.append(Buffer.from(head.slice(0, cut), 'latin1'));
+    expect(reader.peek()).toBeUndefined();
+    reader.append(Buffer.from(head.slice(cut), 'latin1'));
+    expect(reader.peek()).toMatchObject({ method: 'GET', target: '/a' });
+  }
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** Counts bytes that are copied in memory from now on. */
+function countCopied(): () => number {
+  const copies = vi.spyOn(Buffer.prototype, 'copy');
+  const concats = vi.spyOn(Buffer, 'concat');
+  const sum = (bytes: readonly number[]) => bytes.reduce((all, one) => all + one, 0);
+  return () =>
+    sum(copies.mock.results.map(({ value }) => value as number)) +
+    sum(concats.mock.results.map(({ value }) => (value as Buffer).length));
+}
+
+it('copies what waits twice at most, and the packet itself, however it comes', () => {
+  const reader = new RequestReader(MAX_HEAD_BYTES);
+  const head = Buffer.from(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(65_500)}\r\n\r\n`, 'latin1');
+  const copied = countCopied();
+  for (let at = 0; at < head.length; at += 1) reader.append(head.subarray(at, at + 1));
+  // All that there was with each packet would be 2.1 GB.
+  expect(copied()).toBeLessThan(3 * head.length);
+  expect(reader.unread.equals(head)).toBe(true);
+  expect(reader.keptBytes).toBeLessThan(2 * head.length);
+});
+
+it('parses a waiting request once, whatever follows it', () => {
+  const reader = new RequestReader(MAX_HEAD_BYTES);
+  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+  reader.append(Buffer.from(get, 'latin1'));
+  const texts = vi.spyOn(Buffer.prototype, 'toString');
+  for (const byte of Buffer.from(get.repeat(30), 'latin1')) {
+    reader.append(Buffer.from([byte]));
+    expect(reader.isNextIrregular()).toBe(false);
+  }
+  expect(texts.mock.calls.filter(([encoding]) => encoding === 'latin1')).toHaveLength(1);
+});
+
+it.each(['/b HTTP/1.0', 'http://a/b HTTP/1.1'])(
+  'knows of each request whether it is not for it, also behind others: %s',
+  (odd) => {
+    const reader = new RequestReader(1_000);
+    const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+    for (const byte of Buffer.from(`${get}${get}GET ${odd}\r\nHost: a\r\n\r\n`, 'latin1'))
+      reader.append(Buffer.from([byte]));
+    for (let i = 0; i < 2; i += 1) {
+      expect(reader.isNextIrregular()).toBe(false);
+      const head = reader.peek();
+      expect(head).toMatchObject({ target: '/a' });
+      expect(reader.begin(head as Http1RequestHead)?.toString('latin1')).toBe(get);
+    }
+    expect(reader.isNextIrregular()).toBe(true);
+  },
+);
+
+it('keeps requests whole that wait, are begun and are added to in turns, cut at every byte', () => {
+  const body = 'POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc';
+  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+  const all = (get + body).repeat(6);
+  for (let size = 1; size < all.length; size += 1) {
+    const reader = new RequestReader(1_000);
+    let passed = '';
+    for (let at = 0; at < all.length; at += size) {
+      const bytes = Buffer.from(all.slice(at, at + size), 'latin1');
+      if (reader.isDone) reader.append(bytes);
+      else passed += reader.continue(bytes)?.toString('latin1') ?? '';
+      // Every other time what has come waits.
+      if ((at / size) % 2 === 0 && at + size < all.length) continue;
+      for (let head = reader.peek(); reader.isDone && typeof head === 'object'; head = reader.peek()) {
+        passed += reader.begin(head)?.toString('latin1') ?? '';
+      }
+    }
+    expect(passed).toBe(all);
+  }
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { parseResponseHead } from '../../../../src/protocol/http1/response-head.ts';
+import { type ResponseProgress, ResponseReader } from '../../../../src/protocol/http1/response-reader.ts';
+
+const MAX_HEAD_BYTES = 1024;
+
+interface Followed {
+  readonly passed: string;
+  readonly last: ResponseProgress;
+  readonly status: number | undefined;
+}
+
+/** Reads `text` in two pieces through memory that is overwritten after each read, as the relay's is. */
+function follow(method: string, text: string, split: number): Followed {
+  const reader = new ResponseReader(MAX_HEAD_BYTES);
+  reader.begin(method);
+  const memory = Buffer.alloc(4096);
+  let passed = '';
+  let last: ResponseProgress = 'more';
+  for (const piece of [text.slice(0, split), text.slice(split)]) {
+    if (last !== 'more' || piece === '') continue;
+    memory.fill('#');
+    memory.write(piece, 'latin1');
+    last = reader.read(memory, piece.length);
+    passed += reader.bytes.toString('latin1', 0, reader.end);
+  }
+  return { passed, last, status: reader.head?.status };
+}
+
+describe('ResponseReader', () => {
+  it.each([
+    ['a length', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
+    [
+      'chunks with extension and trailer',
+      'GET',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n',
+      200,
+    ],
+    ['a HEAD response with a length', 'HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', 200],
+    ['204', 'GET', 'HTTP/1.1 204 No Content\r\n\r\n', 204],
+    ['304 with a length', 'GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', 304],
+    [
+      'interim responses before',
+      'GET',
+      'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx',
+      200,
+    ],
+    ['no reason phrase', 'GET', 'HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', 404],
+  ])('finds the end of %s wherever it is cut', (_what, method, text, status) => {
+    for (let split = 0; split <= text.length; split += 1) {
+      expect(follow(method, text, split)).toEqual({ passed: text, last: 'complete', status });
+    }
+  });
+
+  it('leaves what follows a complete response unread', () => {
+    const first = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx';
+    expect(follow('GET', `${first}HTTP/1.1 200 OK\r\n\r\n`, 0)).toEqual({
+      passed: first,
+      last: 'complete',
+      status: 200,
+    });
+  });
+
+  it('reads until the connection closes when nothing else ends the body', () => {
+    const reader = new ResponseReader(MAX_HEAD_BYTES);
+    reader.begin('GET');
+    const bytes = Buffer.from('HTTP/1.1 200 OK\r\n\r\nabc');
+    expect(reader.read(bytes, bytes.length)).toBe('more');
+    expect(reader.endsWithConnection).toBe(true);
+  });
+
+  it.each([
+    ['what is not HTTP', 'SSH-2.0-x\r\n\r\n'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx'],
+    ['length and chunked', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a folded line', 'HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n'],
+    ['an upgrade that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
+    ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+    ['HTTP/2', 'HTTP/2.0 200 OK\r\n\r\n'],
+  ])('passes nothing of %s', (_what, text) => {
+    expect(follow('GET', text, 0)).toEqual({ passed: '', last: 'malformed', status: undefined });
+  });
+
+  it('stops at a broken chunk and passes no byte of that read', () => {
+    const reader = new ResponseReader(MAX_HEAD_BYTES);
+    reader.begin('GET');
+    const head = Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n');
+    expect(reader.read(head, head.length)).toBe('more');
+    const broken = Buffer.from('zz\r\n');
+    expect(reader.read(broken, broken.length)).toBe('malformed');
+    expect(reader.end).toBe(0);
+  });
+
+  it('refuses a head beyond the limit, whether its end has come or not', () => {
+    const text = `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(MAX_HEAD_BYTES)}\r\n\r\n`;
+    expect(follow('GET', text, 0).last).toBe('too-large');
+    expect(follow('GET', text.slice(0, -4), 0).last).toBe('too-large');
+  });
+});
+
+describe('parseResponseHead', () => {
+  it.each([
+    ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', true],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n', false],
+    ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
+    ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n', true],
+    ['HTTP/1.1 200 OK\r\n\r\n', false],
+  ])('tells from %j whether the connection goes on', (text, isPersistent) => {
+    const bytes = Buffer.from(`before${text}behind`, 'latin1');
+    expect(parseResponseHead(bytes, 6, 6 + text.length, 'GET')?.isPersistent).toBe(isPersistent);
+  });
+});

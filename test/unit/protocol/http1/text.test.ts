@@ -1,0 +1,38 @@
+import v8 from 'node:v8';
+import vm from 'node:vm';
+import { expect, it } from 'vitest';
+import { detached } from '../../../../src/protocol/http1/text.ts';
+
+const HEADS = 64;
+const HEAD_BYTES = 256 * 1024;
+const MIB = 1024 * 1024;
+
+v8.setFlagsFromString('--expose-gc');
+const collectGarbage = vm.runInNewContext('gc') as () => void;
+
+/** Bytes of the heap that stay in use because of what `keep` keeps of each of 64 heads of 256 KiB. */
+function bytesHeldBy(keep: (path: string) => string): number {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const kept: string[] = [];
+  for (let i = 0; i < HEADS; i += 1) {
+    const head = Buffer.alloc(HEAD_BYTES, `GET /a/path/of/some/length/${i} HTTP/1.1\r\n`).toString('latin1');
+    kept.push(keep(head.slice(4, 30)));
+  }
+  collectGarbage();
+  const held = process.memoryUsage().heapUsed - before;
+  expect(new Set(kept.map((text) => text.slice(0, 5)))).toEqual(new Set(['/a/pa']));
+  return held;
+}
+
+it('a detached text does not keep the head it was cut from, as a slice does', () => {
+  expect(bytesHeldBy((path) => path)).toBeGreaterThan((HEADS * HEAD_BYTES) / 2);
+  expect(bytesHeldBy(detached)).toBeLessThan(2 * MIB);
+  expect(bytesHeldBy((path) => detached(`${path}.${path}`))).toBeLessThan(2 * MIB);
+});
+
+it('a detached text is the same text', () => {
+  for (const text of ['', 'a', 'plain ASCII text', '\0\x7f\x80\xff', 'Čerpadlo 🚰', '\ud83d alone']) {
+    expect(detached(text)).toBe(text);
+  }
+});

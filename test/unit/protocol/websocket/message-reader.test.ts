@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest';
+import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
+import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
+import { WebSocketMessageReader } from '../../../../src/protocol/websocket/message-reader.ts';
+import {
+  clientText,
+  compressed,
+  deflated,
+  frame,
+  Listener,
+  MASK,
+  text,
+  told,
+  WITHOUT_TAKEOVER,
+} from '../../../support/protocol/websocket/frames.ts';
+
+const PING = frame({ opcode: 0x9, payload: 'are you there' });
+const MALFORMED = [{ unread: 'malformed' }];
+
+describe('messages', () => {
+  it('are read in both directions, each with its masking', () => {
+    expect(told(text('Hello'))).toEqual([{ text: 'Hello' }]);
+    expect(told(clientText('Hello'), { from: 'client' })).toEqual([{ text: 'Hello' }]);
+  });
+
+  it('are those of the examples of RFC 6455 §5.7', () => {
+    const unmasked = Buffer.from('810548656c6c6f', 'hex');
+    const masked = Buffer.from('818537fa213d7f9f4d5158', 'hex');
+    const fragmented = Buffer.from('010348656c80026c6f', 'hex');
+    expect(told(Buffer.concat([unmasked, fragmented]))).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
+    expect(told(masked, { from: 'client' })).toEqual([{ text: 'Hello' }]);
+  });
+
+  it('have lengths of 7, 16 and 64 bits, also where fewer would do', () => {
+    for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 70_000]) {
+      const content = 'x'.repeat(length);
+      expect(told(text(content))).toEqual([{ text: content }]);
+      expect(told(text(content, { lengthBytes: 8 }))).toEqual([{ text: content }]);
+      expect(told(clientText(content), { from: 'client' })).toEqual([{ text: content }]);
+    }
+  });
+
+  it('may come in any pieces, down to single bytes, and several at a time', () => {
+    const bytes = Buffer.concat([
+      clientText('first'),
+      clientText(''),
+      text('zwei: äöü €', { fin: false, mask: MASK }),
+      frame({ opcode: 0x9, payload: 'ping', mask: MASK }),
+      frame({ opcode: 0, payload: ' 😀', mask: [0, 0, 0, 0] }),
+      clientText('y'.repeat(300)),
+      frame({ opcode: OPCODE.close, mask: MASK }),
+    ]);
+    const all = ['first', '', 'zwei: äöü € 😀', 'y'.repeat(300)].map((content) => ({ text: content }));
+    for (let size = 1; size <= bytes.length; size += 1) {
+      const listener = new Listener({ from: 'client' }).pushPieces(bytes, () => size);
+      expect(listener.told, `pieces of ${size}`).toEqual([...all, { event: 'close' }]);
+    }
+  });
+
+  it('may be cut within a character by fragments', () => {
+    const [head, tail] = [Buffer.from('€').subarray(0, 1), Buffer.from('€').subarray(1)];
+    const bytes = Buffer.concat([text(head, { fin: false }), frame({ opcode: 0, payload: tail })]);
+    expect(told(bytes)).toEqual([{ text: '€' }]);
+  });
+
+  it('may have empty fragments, and control frames between them', () => {
+    const bytes = Buffer.concat([
+      text('', { fin: false }),
+      PING,
+      frame({ opcode: 0, fin: false }),
+      frame({ opcode: 0, payload: 'a', fin: false }),
+      frame({ opcode: 0xa }),
+      frame({ opcode: 0, payload: 'b', fin: false }),
+      frame({ opcode: 0 }),
+    ]);
+    expect(told(bytes)).toEqual([{ text: 'ab' }]);
+  });
+
+  it('of binary data are counted when they have passed, whatever their size', () => {
+    const listener = new Listener({ maxMessageBytes: 10 });
+    listener.push(frame({ opcode: OPCODE.binary, payload: 'x'.repeat(100), fin: false }));
+    expect(listener.told).toEqual([]);
+    expect(listener.reader.heldBytes).toBe(0);
+    listener.push(frame({ opcode: 0, payload: 'y' }), text('after'));
+    expect(listener.told).toEqual([{ event: 'binary' }, { text: 'after' }]);
+  });
+
+  it('of text that is no UTF-8 are lost alone', () => {
+    for (const wrong of ['ff', 'c0af', 'eda080', 'f4908080', 'e282']) {
+      const bytes = Buffer.concat([text(Buffer.from(wrong, 'hex')), text('after')]);
+      expect(told(bytes), wrong).toEqual([{ unread: 'text' }, { text: 'after' }]);
+    }
+  });
+
+  it('keep a byte order mark', () => {
+    expect(told(text('\ufeffx'))).toEqual([{ text: '\ufeffx' }]);
+  });
+
+  it('end with the close frame', () => {
+    const bytes = Buffer.concat([frame({ opcode: OPCODE.close, payload: '\u0003\u00e8bye' }), text('after')]);
+    expect(told(bytes)).toEqual([{ event: 'close' }]);
+  });
+});
+
+describe('a message that is too large', () => {
+  const options = { maxMessageBytes: 10 };
+
+  it('is reported as soon as its frame begins, and lost alone', () => {
+    const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
+    expect(listener.told).toEqual([{ unread: 'too-large' }]);
+    listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
+    expect(listener.told).toEqual([{ unread: 'too-large' }, { text: '0123456789' }]);
+  });
+
+  it('counts all its fragments together', () => {
+    const bytes = [
+      text('x'.repeat(6), { fin: false }),
+      frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }),
+      frame({ opcode: 0, payload: 'z'.repeat(6) }),
+      text('after'),
+    ];
+    expect(told(Buffer.concat(bytes), options)).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
+  });
+
+  it('holds nothing', () => {
+    const listener = new Listener(options).push(text('xxx', { fin: false }));
+    expect(listener.reader.heldBytes).toBeGreaterThan(0);
+    listener.push(frame({ opcode: 0, payload: 'y'.repeat(100_000) }).subarray(0, 50_000));
+    expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
+  });
+});
+
+describe('a direction is unread for good after', () => {
+  const broken: Readonly<Record<string, Buffer>> = {
+    RSV1: text('x', { rsv: 4 }),
+    RSV2: text('x', { rsv: 2 }),
+    RSV3: frame({ opcode: 0x9, rsv: 1 }),
+    'a reserved opcode': frame({ opcode: 0x3 }),
+    'a reserved control opcode': frame({ opcode: 0xb }),
+    'a continuation of nothing': frame({ opcode: 0 }),
+    'a message within a fragmented one': Buffer.concat([text('', { fin: false }), text('x')]),
+    'a continuation past the last fragment': Buffer.concat([
+      text('', { fin: false }),
+      frame({ opcode: 0, fin: false }),
+      PING,
+      text('x'),
+    ]),
+    'a masked frame of the upstream': clientText('x'),
+    'a fragmented control frame': frame({ opcode: 0x9, fin: false }),
+    'a long control frame': frame({ opcode: 0x9, payload: 'x'.repeat(126) }),
+    'a close frame of one byte': frame({ opcode: OPCODE.close, payload: 'x' }),
+    'a length of 2^53': text('x', { announced: 2n ** 53n }),
+    'a length of 2^64 - 1': text('x', { announced: 2n ** 64n - 1n }),
+  };
+
+  for (const [name, bytes] of Object.entries(broken)) {
+    it(name, () => {
+      const listener = new Listener().push(bytes, text('after'));
+      expect(listener.told).toEqual(MALFORMED);
+      expect(listener.reader.isUnread).toBe(true);
+    });
+  }
+
+  it('an unmasked frame of the client', () => {
+    expect(told(text('x'), { from: 'client' })).toEqual(MALFORMED);
+  });
+
+  it('RSV1 on a continuation or a control frame, where messages may be compressed', () => {
+    const options = { deflate: WITHOUT_TAKEOVER };
+    const first = text('', { rsv: 4, fin: false });
+    expect(told(Buffer.concat([first, frame({ opcode: 0, rsv: 4 })]), options)).toEqual(MALFORMED);
+    expect(told(frame({ opcode: 0x9, rsv: 4 }), options)).toEqual(MALFORMED);
+  });
+});
+
+it('reads a length of 2^53 - 1 as too large, not as broken', () => {
+  expect(told(text('x', { announced: 2n ** 53n - 1n }))).toEqual([{ unread: 'too-large' }]);
+});
+
+describe('memory', () => {
+  it('is held for the bytes that have come, not for the announced ones', () => {
+    const listener = new Listener().push(text('x', { announced: 900_000n }));
+    expect(listener.reader.heldBytes).toBeLessThan(1_000);
+    expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
+  });
+
+  it('is given back with the message that was held', () => {
+    const bytes = text('x'.repeat(5_000));
+    const listener = new Listener().push(bytes.subarray(0, 4_000));
+    expect(listener.budget.usedBytes).toBe(5_000);
+    listener.push(bytes.subarray(4_000));
+    expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
+  });
+
+  it('never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
+    const maxMessageBytes = 200_000;
+    const listener = new Listener({ maxMessageBytes });
+    const fragment = frame({ opcode: 0, payload: 'x', fin: false });
+    listener.push(text('x', { fin: false }));
+    let most = 0;
+    for (let i = 2; i < maxMessageBytes; i += 1) {
+      listener.reader.push(fragment);
+      most = Math.max(most, listener.reader.heldBytes);
+    }
+    listener.push(frame({ opcode: 0, payload: 'x' }));
+    expect(listener.texts.map((content) => content.length)).toEqual([maxMessageBytes]);
+    expect(most).toBeLessThanOrEqual(maxMessageBytes);
+  });
+
+  it('that is refused loses that message, and the next is read again', () => {
+    const budget = new MemoryBudget(1_000);
+    const listener = new Listener({ budget });
+    const large = text('x'.repeat(2_000));
+    listener.push(large.subarray(0, 500));
+    expect(listener.told).toEqual([{ unread: 'budget' }]);
+    listener.push(large.subarray(500), text('after'));
+    expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
+    expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
+  });
+
+  it('is given back by close', () => {
+    const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
+    listener.reader.close();
+    listener.push(text('x'.repeat(5_000)).subarray(4_000));
+    expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
+  });
+});
+
+describe('close', () => {
+  it('from a handler ends the reading within the bytes being pushed', () => {
+    const budget = new MemoryBudget();
+    const texts: string[] = [];
+    const options = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000, budget } as const;
+    const reader = new WebSocketMessageReader(
+      { ...options, deflate: { contextTakeover: true, windowBits: 15 } },
+      {
+        onText: (content) => {
+          texts.push(content);
+          reader.close();
+        },
+        onUnread: (reason) => texts.push(reason),
+      },
+    );
+    reader.push(Buffer.concat([compressed(deflated('one')), text('two')]));
+    reader.push(text('three'));
+    expect([texts, budget.usedBytes, reader.isUnread]).toEqual([['one'], 0, false]);
+  });
+
+  it('gives the memory back also after a handler threw', () => {
+    const budget = new MemoryBudget();
+    const reader = new WebSocketMessageReader(
+      {
+        from: 'upstream',
+        maxMessageBytes: 1_000,
+        maxInflatedBytes: 1_000,
+        budget,
+        deflate: undefined,
+      },
+      {
+        onText: () => {
+          throw new Error('cannot');
+        },
+        onUnread: () => undefined,
+      },
+    );
+    const bytes = text('x'.repeat(100));
+    reader.push(bytes.subarray(0, 50));
+    expect(budget.usedBytes).toBe(100);
+    expect(() => reader.push(bytes.subarray(50))).toThrow('cannot');
+    reader.close();
+    expect(budget.usedBytes).toBe(0);
+  });
+});

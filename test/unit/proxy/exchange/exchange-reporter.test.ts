@@ -1,0 +1,168 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  type BodyObserver,
+  COMPLETED,
+  type Exchange,
+  type ExchangeObserver,
+  type ResponseHeadView,
+  type TunnelObserver,
+} from '../../../../src/proxy/exchange/exchange.ts';
+import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
+
+const REQUEST = { method: 'POST', target: '/cometd', field: () => undefined, fields: () => [] };
+const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
+const HEAD: ResponseHeadView = { status: 200, field: () => undefined, fields: () => [] };
+const BYTES = Buffer.from('payload');
+
+/** What was told, e.g. `request onBytes payload`. */
+let told: string[];
+/** Told calls that throw. */
+let failing: Set<string>;
+let logged: unknown[][];
+
+beforeEach(() => {
+  told = [];
+  failing = new Set();
+  logged = [];
+});
+
+function tell(what: string, bytes = ''): void {
+  told.push(bytes === '' ? what : `${what} ${bytes}`);
+  if (failing.has(what)) throw new RangeError('a secret of the request');
+}
+
+function reader(direction: string): BodyObserver {
+  return {
+    onBytes: (bytes) => tell(`${direction} onBytes`, bytes.toString('latin1')),
+    onEnd: () => tell(`${direction} onEnd`),
+  };
+}
+
+const TUNNEL: TunnelObserver = {
+  onClientBytes: (bytes) => tell('onClientBytes', bytes.toString('latin1')),
+  onUpstreamBytes: (bytes) => tell('onUpstreamBytes', bytes.toString('latin1')),
+  onClosed: () => tell('onClosed'),
+};
+
+const ALL: ExchangeObserver = {
+  onBegin: (exchange) => {
+    exchange.requestObserver = reader('request');
+    exchange.wantsResponse = true;
+    tell('onBegin');
+  },
+  onResponse: (exchange) => {
+    exchange.responseObserver = reader('response');
+    exchange.tunnelObserver = TUNNEL;
+    tell('onResponse');
+  },
+  onEnd: () => tell('onEnd'),
+};
+
+function createReporter(observer: ExchangeObserver): ExchangeReporter {
+  const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined };
+  const error = (...line: unknown[]) => {
+    logged.push(line);
+  };
+  return new ExchangeReporter({ nowNs: () => 1, epochMs: () => 1 }, observer, { ...logger, error });
+}
+
+/** Everything that a data path can report, as often as it could happen. */
+function playAll(reporter: ExchangeReporter): Exchange {
+  const exchange = reporter.begin(REQUEST, CLIENT, 'relay');
+  reporter.requestBytes(exchange, BYTES);
+  reporter.requestBytes(exchange, BYTES);
+  reporter.requestEnd(exchange);
+  reporter.response(exchange, HEAD);
+  reporter.responseBytes(exchange, BYTES);
+  reporter.responseBytes(exchange, BYTES);
+  reporter.responseEnd(exchange);
+  const tunnel = reporter.tunnelOf(exchange);
+  reporter.end(exchange, COMPLETED);
+  reporter.requestBytes(exchange, BYTES);
+  reporter.responseBytes(exchange, BYTES);
+  reporter.end(exchange, COMPLETED);
+  tunnel?.onClientBytes(BYTES);
+  tunnel?.onUpstreamBytes(BYTES);
+  tunnel?.onClientBytes(BYTES);
+  tunnel?.onClosed();
+  tunnel?.onClosed();
+  tunnel?.onClientBytes(BYTES);
+  return exchange;
+}
+
+const WHOLE = [
+  'onBegin',
+  'request onBytes payload',
+  'request onBytes payload',
+  'request onEnd',
+  'onResponse',
+  'response onBytes payload',
+  'response onBytes payload',
+  'response onEnd',
+  'onEnd',
+  'onClientBytes payload',
+  'onUpstreamBytes payload',
+  'onClientBytes payload',
+  'onClosed',
+];
+
+describe('ExchangeReporter', () => {
+  it('reports an exchange until its ending, and its tunnel until it is closed', () => {
+    playAll(createReporter(ALL));
+    expect(told).toEqual(WHOLE);
+  });
+
+  it('does not report a response that is not wanted', () => {
+    const onBegin = () => tell('onBegin');
+    playAll(createReporter({ ...ALL, onBegin }));
+    expect(told).toEqual(['onBegin', 'onEnd']);
+  });
+
+  it('works without an onResponse', () => {
+    const { onBegin, onEnd } = ALL;
+    const reporter = createReporter({ onBegin, onEnd });
+    playAll(reporter);
+    expect(told).toEqual([...WHOLE.slice(0, 4), 'onEnd']);
+    expect(reporter.observerErrors).toBe(0);
+  });
+
+  it.each([
+    ['onBegin', ['onBegin', 'onEnd']],
+    ['request onBytes', ['onBegin', 'request onBytes payload', 'onEnd']],
+    ['request onEnd', [...WHOLE.slice(0, 4), 'onEnd']],
+    ['onResponse', [...WHOLE.slice(0, 5), 'onEnd']],
+    ['response onBytes', [...WHOLE.slice(0, 6), 'onEnd']],
+    ['response onEnd', [...WHOLE.slice(0, 8), 'onEnd']],
+    ['onEnd', WHOLE],
+    ['onClientBytes', [...WHOLE.slice(0, 10), 'onClosed']],
+    ['onUpstreamBytes', [...WHOLE.slice(0, 11), 'onClosed']],
+    ['onClosed', WHOLE],
+  ])('ends the observation, and nothing else, when %s throws', (what, expected) => {
+    failing.add(what);
+    const reporter = createReporter(ALL);
+    const exchange = playAll(reporter);
+    expect(told).toEqual(expected);
+    expect(exchange.hasEnded).toBe(true);
+    expect(reporter.open).toBe(0);
+    expect(reporter.observerErrors).toBe(1);
+  });
+
+  it('counts every failure and logs the first one, by its name alone', () => {
+    failing.add('request onBytes').add('onEnd').add('onClientBytes').add('onClosed');
+    const reporter = createReporter(ALL);
+    playAll(reporter);
+    playAll(reporter);
+    // Unobserved from the first one on, the exchange has no tunnel to be observed.
+    expect(reporter.observerErrors).toBe(4);
+    expect(logged).toEqual([[{ error: 'RangeError' }, expect.any(String)]]);
+    expect(JSON.stringify(logged)).not.toContain('secret');
+  });
+
+  it('reports the end of a tunnel once when the observer throws at bytes and at the end', () => {
+    failing.add('onUpstreamBytes').add('onClosed');
+    const reporter = createReporter(ALL);
+    playAll(reporter);
+    expect(told.slice(-3)).toEqual(['onClientBytes payload', 'onUpstreamBytes payload', 'onClosed']);
+    expect(reporter.observerErrors).toBe(2);
+  });
+});

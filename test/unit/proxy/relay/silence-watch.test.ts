@@ -1,0 +1,123 @@
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Clock, NS_PER_MS } from '../../../../src/base/clock.ts';
+import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
+import { ClientLink } from '../../../../src/proxy/relay/client-link.ts';
+import type { RelayServices } from '../../../../src/proxy/relay/relay-services.ts';
+import { SilenceWatch } from '../../../../src/proxy/relay/silence-watch.ts';
+import { WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
+
+/** A socket's timer as Node keeps it: set anew by whoever reads or writes. */
+class FakeSocket extends EventEmitter {
+  timeoutMs = 0;
+  readonly timersSet: number[] = [];
+
+  setTimeout(timeoutMs: number): void {
+    this.timeoutMs = timeoutMs;
+    this.timersSet.push(timeoutMs);
+  }
+
+  write(): boolean {
+    return true;
+  }
+}
+
+const clock: Clock = { nowNs: () => Date.now() * NS_PER_MS, epochMs: () => Date.now() };
+
+function setUp(idleTimeoutMs: number) {
+  const options = { idleTimeoutMs, halfClosedTimeoutMs: 70_000 };
+  const reporter = { added: { response: new AddedTime(clock, () => undefined) } };
+  const parts = { options, reporter, writes: new WriteBatch(), silence: new SilenceWatch() };
+  const services = parts as unknown as RelayServices;
+  const listener = {
+    isHeld: false,
+    onClientBytes: () => undefined,
+    onClientDrain: () => undefined,
+    checkStalled: () => undefined,
+    onClientClosed: () => undefined,
+  };
+  const connect = () => {
+    const socket = new FakeSocket();
+    const link = new ClientLink(socket as unknown as Socket, undefined, listener as never, services);
+    return { socket, link };
+  };
+  return { connect, options };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a connection', () => {
+  it('has no timer while something moves on it', () => {
+    const { socket, link } = setUp(60_000).connect();
+    for (let i = 0; i < 100; i += 1) {
+      vi.advanceTimersByTime(2_500);
+      if (i % 2 === 0) socket.emit('data', Buffer.from('x'));
+      else link.writeSoon('x');
+    }
+    expect(socket.timersSet).toEqual([]);
+  });
+
+  it.each([
+    ['from its beginning', 0, 60_000, 5_000],
+    ['from then on', 12_345, 60_000, 5_000],
+    ['in a short time', 777, 150, 38],
+  ])(
+    'that is silent %s ends when it has been so for long enough, and hardly later',
+    (_, lastMoveMs, idleMs, lateMs) => {
+      const { socket } = setUp(idleMs).connect();
+      const beganMs = Date.now();
+      while (Date.now() < beganMs + lastMoveMs) {
+        vi.advanceTimersByTime(1);
+        socket.emit('data', Buffer.from('x'));
+      }
+      const silentSinceMs = Date.now();
+      while (socket.timeoutMs === 0) vi.advanceTimersByTime(1);
+      const endsAfterMs = Date.now() + socket.timeoutMs - silentSinceMs;
+      expect(endsAfterMs).toBeGreaterThanOrEqual(idleMs);
+      expect(endsAfterMs).toBeLessThanOrEqual(idleMs + lateMs);
+    },
+  );
+
+  it('loses its timer when something moves on it again', () => {
+    const { socket, link } = setUp(60_000).connect();
+    vi.advanceTimersByTime(20_000);
+    expect(socket.timersSet).toEqual([55_000]);
+    link.write(Buffer.from('x'));
+    vi.advanceTimersByTime(5_000);
+    expect(socket.timersSet).toEqual([55_000, 0]);
+    socket.emit('drain');
+    vi.advanceTimersByTime(5_000);
+    expect(socket.timersSet).toEqual([55_000, 0]);
+  });
+
+  it('whose client has closed its side keeps the half-closed timeout', () => {
+    const { socket, link } = setUp(60_000).connect();
+    link.limitHalfClosed();
+    vi.advanceTimersByTime(30_000);
+    link.writeSoon('x');
+    vi.advanceTimersByTime(30_000);
+    expect(socket.timersSet).toEqual([70_000]);
+  });
+
+  it('can be silent for ever without a limit, and gets the limit of a reload', () => {
+    const { connect, options } = setUp(0);
+    const { socket } = connect();
+    vi.advanceTimersByTime(3_600_000);
+    expect(socket.timeoutMs).toBe(0);
+    options.idleTimeoutMs = 60_000;
+    vi.advanceTimersByTime(5_000);
+    expect(socket.timeoutMs).toBe(55_000);
+  });
+
+  it.each(['closed', 'given away'])('that was %s is not looked at', (how) => {
+    const { socket, link } = setUp(60_000).connect();
+    if (how === 'closed') socket.emit('close');
+    else link.detach();
+    socket.timersSet.length = 0;
+    vi.advanceTimersByTime(60_000);
+    expect(socket.timersSet).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

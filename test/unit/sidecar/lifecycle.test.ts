@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../src/base/clock.ts';
+import { Lifecycle, type Stoppable, type StopTimes, type Underway } from '../../../src/sidecar/lifecycle.ts';
+import { NotingLogger } from '../../support/cli/control/stand.ts';
+
+const TIMES: StopTimes = { delayMs: 5_000, windowMs: 10_000, deadlineMs: 25_000 };
+const NS_PER_S = 1e9;
+
+/** A sidecar that notes what it is told, and when, in seconds since the start; what is under way is the test's to say. */
+class Plant implements Stoppable {
+  readonly told: string[] = [];
+  readonly clock: Clock & { nowNs: () => number };
+  readonly log = new NotingLogger();
+  readonly lifecycle: Lifecycle;
+  now: Underway = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
+  quietMs: number | undefined;
+  /** WebSockets whose peers do not answer. */
+  areStubborn = false;
+  readonly #paused: (() => void)[] = [];
+  #nowNs = 0;
+
+  constructor(times: Partial<StopTimes> = {}) {
+    this.clock = { nowNs: () => this.#nowNs, epochMs: () => 0 };
+    this.lifecycle = new Lifecycle(this, {
+      times: () => ({ ...TIMES, ...times }),
+      clock: this.clock,
+      logger: this.log.logger,
+      pause: () => new Promise((resolve) => this.#paused.push(resolve)),
+    });
+  }
+
+  get seconds(): number {
+    return this.#nowNs / NS_PER_S;
+  }
+
+  underway(): Underway {
+    return this.now;
+  }
+
+  announceEnd(): void {
+    this.#note('announce');
+  }
+
+  letWebSocketsGo(overMs: number): void {
+    this.#note(`let go over ${overMs / 1_000}`);
+    if (overMs === 0 && !this.areStubborn) this.now = { ...this.now, webSockets: 0 };
+  }
+
+  async stopListening(): Promise<void> {
+    this.#note('refuse');
+  }
+
+  closeIdle(quietMs: number): void {
+    this.quietMs = quietMs;
+  }
+
+  async end(): Promise<void> {
+    this.#note('end');
+  }
+
+  /** Lets time pass, a second at a time, and gives the life its turns in each. */
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      this.#nowNs += NS_PER_S;
+      await this.settle();
+    }
+  }
+
+  /** Lets it look often enough for whatever it does at one moment. */
+  async settle(): Promise<void> {
+    for (let look = 0; look < 5; look += 1) {
+      for (const wake of this.#paused.splice(0)) wake();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** What is told again and again is noted once. */
+  #note(what: string): void {
+    const line = `${this.seconds}: ${what}`;
+    if (!this.told.some((told) => told.endsWith(`: ${what}`))) this.told.push(line);
+  }
+}
+
+async function started(times?: Partial<StopTimes>, now: Partial<Underway> = {}): Promise<Plant> {
+  const plant = new Plant(times);
+  plant.now = { ...plant.now, ...now };
+  plant.lifecycle.started();
+  await plant.settle();
+  return plant;
+}
+
+describe('a life', () => {
+  it('serves until it is drained or stopped', async () => {
+    const plant = new Plant();
+    expect(plant.lifecycle.state).toBe('starting');
+    plant.lifecycle.started();
+    await plant.pass(2);
+    expect([plant.lifecycle.state, plant.lifecycle.leftMs, plant.told]).toEqual(['serving', undefined, []]);
+  });
+
+  it('is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
+    const plant = await started({}, { webSockets: 3, connections: 2, exchanges: 2 });
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    expect(plant.lifecycle.state).toBe('draining');
+    await plant.pass(4);
+    expect(plant.told).toEqual(['0: announce']);
+    await plant.pass(11);
+    expect(plant.told).toEqual(['0: announce', '5: let go over 10', '15: refuse', '15: let go over 0']);
+    expect(plant.lifecycle.state).toBe('stopping');
+    await plant.pass(2);
+    plant.now = { ...plant.now, connections: 0 };
+    await plant.settle();
+    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(plant.told.at(-1)).toBe('17: end');
+    expect(plant.log.lines).toEqual(['info asked to stop', 'info draining', 'info stopping', 'info stopped']);
+  });
+
+  it('skips the window if nothing is held, but not the delay', async () => {
+    const plant = await started();
+    plant.lifecycle.stop('SIGTERM');
+    await plant.pass(5);
+    await plant.settle();
+    await plant.lifecycle.ended;
+    expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
+  });
+
+  it('closes a WebSocket that opens after the listener has closed', async () => {
+    const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    expect(plant.lifecycle.state).toBe('stopping');
+    plant.now = { ...plant.now, connections: 0, webSockets: 1 };
+    await plant.settle();
+    expect(await plant.lifecycle.ended).toBe('stopped');
+  });
+
+  it('ends at its deadline with anything still open', async () => {
+    const plant = await started({}, { connections: 1, exchanges: 1 });
+    plant.lifecycle.stop('SIGTERM');
+    await plant.pass(24);
+    expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['stopping', 1_000]);
+    await plant.pass(1);
+    await plant.settle();
+    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(plant.told.at(-1)).toBe('25: end');
+  });
+
+  it('leaves time for closing if the window is longer than the deadline', async () => {
+    const plant = await started({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
+    plant.lifecycle.stop('SIGTERM');
+    await plant.pass(10);
+    await plant.settle();
+    await plant.lifecycle.ended;
+    expect(plant.told).toContain('9: refuse');
+  });
+
+  it('cuts only held polls before its deadline', async () => {
+    const plant = await started({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
+    plant.lifecycle.stop('SIGTERM');
+    await plant.pass(8);
+    expect(plant.lifecycle.state).toBe('stopping');
+    plant.now = { ...plant.now, exchanges: 2, connections: 2 };
+    await plant.settle();
+    await plant.lifecycle.ended;
+    expect(plant.told.at(-1)).toBe('8: end');
+  });
+
+  it('does not count a poll over a WebSocket as a held connection', async () => {
+    const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
+    plant.areStubborn = true;
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    expect(plant.lifecycle.state).toBe('stopping');
+    plant.now = { ...plant.now, webSockets: 0, heldPolls: 0 };
+    await plant.settle();
+    expect(plant.lifecycle.state).toBe('stopping');
+    plant.now = { ...plant.now, connections: 0 };
+    await plant.settle();
+    expect(await plant.lifecycle.ended).toBe('stopped');
+  });
+
+  it('drains without ending, and then stops without further delay', async () => {
+    const plant = await started({}, { webSockets: 1 });
+    plant.lifecycle.drain();
+    await plant.pass(30);
+    expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['draining', undefined]);
+    expect(plant.told).toEqual(['0: announce', '5: let go over 10']);
+    plant.lifecycle.drain();
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    await plant.lifecycle.ended;
+    expect(plant.told.slice(2)).toEqual(['30: refuse', '30: let go over 0', '30: end']);
+  });
+
+  it('waits for the rest of the delay when it is stopped while it drains', async () => {
+    const plant = await started();
+    plant.lifecycle.drain();
+    await plant.pass(3);
+    plant.lifecycle.stop('SIGTERM');
+    await plant.pass(1);
+    expect(plant.lifecycle.state).toBe('draining');
+    await plant.pass(1);
+    await plant.settle();
+    await plant.lifecycle.ended;
+    expect(plant.told.at(-1)).toBe('5: end');
+  });
+
+  it('skips delay and window when hurried, and lets exchanges end', async () => {
+    const plant = await started({}, { webSockets: 1, exchanges: 1, connections: 1 });
+    plant.lifecycle.stop('SIGINT', true);
+    await plant.settle();
+    expect(plant.told).toEqual(['0: announce', '0: let go over 10', '0: refuse', '0: let go over 0']);
+    expect([plant.lifecycle.state, plant.quietMs]).toEqual(['stopping', 0]);
+    plant.now = { ...plant.now, connections: 0 };
+    await plant.settle();
+    expect(await plant.lifecycle.ended).toBe('stopped');
+  });
+
+  it('closes idle connections only when they have been quiet for a second, and only while it stops', async () => {
+    const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
+    plant.lifecycle.drain();
+    await plant.pass(1);
+    expect(plant.quietMs).toBeUndefined();
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    expect(plant.quietMs).toBe(1_000);
+    plant.now = { ...plant.now, connections: 0 };
+    await plant.settle();
+    await plant.lifecycle.ended;
+  });
+
+  it('ends at once at the second request, in any state', async () => {
+    const plant = await started({}, { connections: 1 });
+    plant.lifecycle.stop('SIGTERM');
+    plant.lifecycle.stop('SIGTERM');
+    expect(await plant.lifecycle.ended).toBe('stopped at once');
+    expect(plant.log.lines.at(-1)).toBe('info stopped at once');
+    expect(plant.told).not.toContain('0: end');
+  });
+
+  it('reports a failure to end', async () => {
+    const plant = await started({ delayMs: 0 });
+    plant.end = () => Promise.reject(new Error('no'));
+    plant.lifecycle.stop('SIGTERM');
+    await plant.settle();
+    await expect(plant.lifecycle.ended).rejects.toThrow('no');
+  });
+});

@@ -1,0 +1,251 @@
+/** What /metrics says of what was counted. Names, types and labels: docs/prometheus.md is generated from them. */
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CometMetrics } from '../../../src/measure/record/comet/comet-metrics.ts';
+import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';
+import { Reloads } from '../../../src/sidecar/reload.ts';
+import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { AVAILABLE, createPlant, MS, piecesOf } from '../../support/monitor/prometheus/plant.ts';
+import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
+
+const HANDSHAKES = { failed: 9, timedOut: 2, refused: 3, unverified: 1 };
+const SRC = path.resolve(import.meta.dirname, '../../../src');
+const FAMILIES = Object.values(METRICS).flat();
+
+describe('/metrics', () => {
+  it('shows durations and outcomes of calls by name', async () => {
+    const { statistics, text } = await createPlant();
+    for (const ms of [0.5, 3, 70_000]) statistics.rpc.recordAnswered('E.Demo.Run', 200, ms * MS);
+    statistics.rpc.recordAnswered('E.Demo.Run', 404, MS);
+    statistics.rpc.recordAnswered('E.Demo.None', 404, MS);
+    statistics.sba.recordFailed(undefined);
+    const samples = samplesOf(text());
+    const of = 'application="smartWeb",kind="rpc",name="E.Demo.Run"';
+    const bucket = (le: string) => samples.get(`d2_call_duration_seconds_bucket{${of},le="${le}"}`);
+    expect(['0.001', '0.0025', '0.005', '60.0', '+Inf'].map(bucket)).toEqual([2, 2, 3, 3, 4]);
+    expect(samples.get(`d2_call_duration_seconds_sum{${of}}`)).toBeCloseTo(70.0045, 9);
+    expect(samples.get(`d2_call_duration_seconds_count{${of}}`)).toBe(4);
+    expect(samples.get(`d2_calls_total{${of},outcome="ok"}`)).toBe(3);
+    expect(samples.get(`d2_calls_total{${of},outcome="client_error"}`)).toBe(1);
+    expect(samples.get(`d2_calls_total{${of},outcome="error"}`)).toBe(0);
+    const unnamed = (kind: string) => `application="smartWeb",kind="${kind}",name=""`;
+    expect(samples.get(`d2_calls_total{${unnamed('rpc')},outcome="client_error"}`)).toBe(1);
+    expect(samples.get(`d2_calls_total{${unnamed('sba')},outcome="error"}`)).toBe(1);
+  });
+
+  it('shows objects and sessions', async () => {
+    const { statistics, created, text } = await createPlant();
+    statistics.object.subscribe('H.Level');
+    statistics.object.recordValue('H.Level');
+    statistics.object.recordRead('H.Temp', 200);
+    created.update(20 * MS);
+    const samples = samplesOf(text());
+    const of = (name: string) => `{application="smartWeb",name="${name}"}`;
+    expect(samples.get('d2_objects_monitored{application="smartWeb"}')).toBe(1);
+    expect(samples.get(`d2_object_subscriptions${of('H.Level')}`)).toBe(1);
+    expect(samples.get(`d2_object_subscriptions${of('H.Temp')}`)).toBe(0);
+    expect(samples.get(`d2_object_values_total${of('H.Temp')}`)).toBe(1);
+    expect(samples.get('d2_sessions{application="smartWeb",connection_type="REST"}')).toBe(0);
+    expect(samples.get('d2_sessions_created_total{application="smartWeb"}')).toBe(1);
+    expect(samples.get('d2_session_creation_duration_seconds_sum{application="smartWeb"}')).toBe(0.02);
+  });
+
+  it('counts calls whose name no longer fits', async () => {
+    const { statistics, text } = await createPlant({ maxNames: 1 });
+    for (const name of ['a', 'b', 'c', 'b']) statistics.sba.recordAnswered(name, 200, MS);
+    const samples = samplesOf(text());
+    expect(samples.get('d2_sidecar_names{application="smartWeb",kind="sba"}')).toBe(2);
+    expect(samples.get('d2_sidecar_names_folded_total{application="smartWeb",kind="sba"}')).toBe(3);
+    expect(samples.get('d2_calls_total{application="smartWeb",kind="sba",name="(other)",outcome="ok"}')).toBe(3);
+  });
+
+  it('shows Comet holds: how many now, how they ended, how long they were', async () => {
+    const comet = new CometMetrics(new NsClock());
+    for (const ending of ['delivery', 'empty', undefined] as const) {
+      comet.holdBegan();
+      if (ending !== undefined) comet.holdEnded(ending, (ending === 'empty' ? 30_000 : 500) * MS, 0);
+    }
+    const samples = await shown({ comet: comet.read() });
+    expect(samples.get('d2_comet_holds')).toBe(1);
+    expect(samples.get('d2_comet_holds_ended_total{ending="delivery"}')).toBe(1);
+    expect(samples.get('d2_comet_hold_duration_seconds_sum')).toBeCloseTo(30.5, 9);
+    expect(samples.get('d2_comet_hold_duration_seconds_count')).toBe(2);
+  });
+
+  it('shows the JVM under the names of the Java library, without the values that are missing', async () => {
+    const samples = samplesOf((await createPlant()).text());
+    const told = [...samples].filter(([name]) => name.startsWith('jvm_'));
+    expect(Object.fromEntries(told)).toEqual({
+      jvm_classes_currently_loaded: 880,
+      jvm_classes_loaded_total: 900,
+      jvm_classes_unloaded_total: 20,
+      'jvm_memory_used_bytes{area="heap"}': 20,
+      'jvm_memory_used_bytes{area="nonheap"}': 2,
+      'jvm_memory_committed_bytes{area="heap"}': 30,
+      'jvm_memory_committed_bytes{area="nonheap"}': 3,
+      'jvm_memory_max_bytes{area="heap"}': 40,
+      'jvm_memory_max_bytes{area="nonheap"}': -1,
+      'jvm_memory_init_bytes{area="heap"}': 10,
+      'jvm_memory_init_bytes{area="nonheap"}': 1,
+      'jvm_memory_pool_used_bytes{pool="G1 Eden Space"}': 5,
+      'jvm_memory_pool_used_bytes{pool="CodeHeap \'non-nmethods\'"}': 7,
+      'jvm_memory_pool_committed_bytes{pool="G1 Eden Space"}': 6,
+      'jvm_memory_pool_max_bytes{pool="G1 Eden Space"}': -1,
+      'jvm_memory_pool_init_bytes{pool="G1 Eden Space"}': 4,
+      'jvm_memory_pool_collection_used_bytes{pool="G1 Eden Space"}': 0,
+      'jvm_gc_collection_seconds_sum{gc="G1 Young Generation"}': 0.25,
+      'jvm_gc_collection_seconds_count{gc="G1 Young Generation"}': 3,
+    });
+    expect(samples.get('d2_sidecar_jvm_source_up')).toBe(1);
+    expect(samples.get('d2_sidecar_jvm_reading_age_seconds')).toBe(1.5);
+  });
+
+  it('shows of an unreadable JVM only that its source is down', async () => {
+    const jvm = { ...AVAILABLE, state: { kind: 'unavailable', reason: 'gone', sinceEpochMs: 0 } } as const;
+    const text = (await createPlant({ jvm })).text();
+    const samples = samplesOf(text);
+    expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
+    expect(text).not.toMatch(/(^| )jvm_/m);
+    expect([...samples.keys()].filter((name) => /reading_age|source_info/.test(name))).toEqual([]);
+  });
+
+  it('shows nothing of a JVM, credentials or TLS that are not configured', async () => {
+    const jvm = { state: { kind: 'unavailable', reason: 'none', sinceEpochMs: 0 } } as const;
+    const text = (await createPlant({ jvm })).text();
+    expect(text).not.toMatch(/^[^#].*(?:jvm|credentials|passwords|_tls_|section="(?!monitor\.auth))/m);
+  });
+
+  it('shows TLS by listener and section, and counts each failed handshake under one reason', async () => {
+    const files = { replaced: 2, unusable: 1 };
+    const listen = { numbers: { ...files, notAfterEpochMs: 1_803_888_000_000, ...HANDSHAKES } };
+    const upstream = { numbers: { ...files, notAfterEpochMs: undefined, failed: 4 } };
+    const sections = { 'listen.tls': listen, 'monitor.tls': undefined, 'upstream.tls': upstream };
+    const samples = await shown({
+      ...{ handshakes: { listen, monitor: undefined }, upstreamTls: upstream },
+      ...{ certificates: sections, files: sections },
+    });
+    expect(Object.fromEntries([...samples].filter(([name]) => /_tls_|_files_/.test(name)))).toEqual({
+      'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="timeout"}': 2,
+      'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="certificate"}': 3,
+      'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="other"}': 4,
+      'd2_sidecar_tls_unverified_clients_total{listener="listen"}': 1,
+      d2_sidecar_upstream_tls_failures_total: 4,
+      'd2_sidecar_tls_certificate_expiry_timestamp_seconds{section="listen.tls"}': 1_803_888_000,
+      'd2_sidecar_files_replaced_total{section="listen.tls"}': 2,
+      'd2_sidecar_files_replaced_total{section="upstream.tls"}': 2,
+      'd2_sidecar_files_unusable_total{section="listen.tls"}': 1,
+      'd2_sidecar_files_unusable_total{section="upstream.tls"}': 1,
+    });
+  });
+
+  it('shows reloads: results, the last one, and the keys that wait for a restart', async () => {
+    const reloads = new Reloads({ nowNs: () => 0, epochMs: () => 1_772_352_000_500 });
+    reloads.note({ kind: 'applied', changed: [], waiting: ['a', 'b'] });
+    reloads.note({ kind: 'refused', code: undefined, problems: [] });
+    const samples = await shown({ reloads });
+    expect(Object.fromEntries([...samples].filter(([name]) => name.includes('_config_')))).toEqual({
+      'd2_sidecar_config_reloads_total{result="applied"}': 1,
+      'd2_sidecar_config_reloads_total{result="refused"}': 1,
+      d2_sidecar_config_last_reload_successful: 0,
+      d2_sidecar_config_last_reload_success_timestamp_seconds: 1_772_352_000.5,
+      d2_sidecar_config_keys_waiting_for_restart: 2,
+    });
+  });
+
+  it('shows the monitoring port: connections, credentials, dropped marks', async () => {
+    const samples = await shown({
+      ...{ history: { droppedMarks: 3 }, monitor: { size: 4, overflows: 7 } },
+      access: { wrong: 1, limited: 2, unchecked: 5, forgotten: 6 },
+    });
+    const told = [...samples].filter(([name]) => /_monitor_|_marks_/.test(name));
+    expect(Object.fromEntries(told)).toEqual({
+      d2_sidecar_history_marks_dropped_total: 3,
+      d2_sidecar_monitor_connections: 4,
+      d2_sidecar_monitor_overflows_total: 7,
+      d2_sidecar_monitor_wrong_credentials_total: 1,
+      d2_sidecar_monitor_limited_requests_total: 2,
+      d2_sidecar_monitor_unverified_passwords_total: 5,
+      d2_sidecar_monitor_forgotten_addresses_total: 6,
+    });
+  });
+
+  it('never shows a counter that has fallen', async () => {
+    const { statistics, clock, text } = await createPlant({ maxNames: 3 });
+    let before = new Map<string, number>();
+    for (let round = 0; round < 40; round += 1) {
+      for (const name of ['a', 'b', undefined, `n${round}`]) {
+        statistics.rpc.recordAnswered(name, 200 + ((round * 97) % 400), round * 7 * MS);
+      }
+      statistics.rpc.recordFailed('a');
+      statistics.object.recordValue(`o${round % 5}`);
+      // Past the window each time, which forgets percentiles.
+      clock.advanceS(400);
+      const written = text();
+      const counters = new Set(
+        [...written.matchAll(/^# TYPE (\S+) (?:counter|histogram|summary)$/gm)].map(([, n]) => n),
+      );
+      const now = new Map(
+        [...samplesOf(written)].filter(([name]) =>
+          counters.has(/^\w+/.exec(name)?.[0].replace(/_(bucket|sum|count)$/, '')),
+        ),
+      );
+      for (const [name, value] of before) expect([name, (now.get(name) ?? -1) >= value]).toEqual([name, true]);
+      before = now;
+    }
+    expect(before.get('d2_calls_total{application="smartWeb",kind="rpc",name="a",outcome="error"}')).toBeGreaterThan(
+      40,
+    );
+  });
+});
+
+describe('a document of /metrics', () => {
+  it('has every list that a room exports', () => {
+    const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const lists = files.flatMap((file) =>
+      Array.from(
+        read(file).matchAll(/^export const (\w+_METRICS): readonly MetricDescription</gm),
+        ([, name = '']) => name,
+      ),
+    );
+    expect(lists.length).toBeGreaterThan(20);
+    const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
+    expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
+  });
+
+  it('has each family once, with a help that needs no escaping', () => {
+    const names = FAMILIES.map(({ name }) => name);
+    expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+    expect(FAMILIES.filter(({ help }) => !/^[A-Z][^"\\\n]*\.$/.test(help))).toEqual([]);
+  });
+
+  it('ends the names of counters in _total, of infos in _info, and no others', () => {
+    const endings = { counter: '_total', info: '_info' } as Readonly<Record<string, string>>;
+    expect(FAMILIES.filter(({ name, type }) => /_(?:total|info)$/.exec(name)?.[0] !== endings[type])).toEqual([]);
+  });
+
+  it('is written whole and in small pieces in both formats, with as many names as there may be', async () => {
+    const { statistics, monitored } = await createPlant();
+    for (let i = 0; i < 2_100; i += 1) statistics.rpc.recordAnswered(`E.Demo.Method${i}`, 200, i * MS);
+    for (let i = 0; i < 10_100; i += 1) statistics.object.recordValue(`H.Plant.Object${i}`);
+    for (const format of ['text', 'openmetrics'] as const) {
+      const pieces = piecesOf(monitored, format);
+      expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(5_000);
+      const text = pieces.join('');
+      const lines = (prefix: string) => text.split('\n').filter((line) => line.startsWith(prefix)).length;
+      // 2,000 names, (other), and what has no name, of two kinds.
+      expect(lines('d2_call_duration_seconds_count{')).toBe(2_000 + 1 + 2);
+      expect(lines('d2_call_duration_seconds_bucket{')).toBe(16 * 2_003);
+      expect(lines('d2_object_values_total{')).toBe(10_001);
+      expect(text.endsWith('\n')).toBe(true);
+    }
+  });
+});
+
+async function shown(sources: Partial<MetricSources>): Promise<Map<string, number>> {
+  return samplesOf((await createPlant({ sources })).text());
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(SRC, file), 'utf8');
+}

@@ -1,0 +1,192 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ConfigError, StartError } from '../../../src/base/errors.ts';
+import type { Logger } from '../../../src/base/logger.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import { type Reloadable, Reloader, Reloads } from '../../../src/sidecar/reload.ts';
+
+let epochMs: number;
+let lines: unknown[][];
+let file: object;
+/** What happened, in order. */
+let told: string[];
+let held: Config | undefined;
+/** What is in the way of the next preparation. */
+let obstacle: unknown;
+/** Holds the next preparation until it is called. */
+let gate: Promise<void> | undefined;
+let target: Reloadable;
+
+const clock = { nowNs: () => 0, epochMs: () => epochMs };
+const note =
+  (level: string) =>
+  (...args: unknown[]) =>
+    void lines.push([level, ...args]);
+const logger = {
+  debug: note('debug'),
+  info: note('info'),
+  warn: note('warn'),
+  error: note('error'),
+} as unknown as Logger;
+
+beforeEach(() => {
+  epochMs = 1_000;
+  lines = [];
+  file = {};
+  told = [];
+  held = undefined;
+  obstacle = undefined;
+  gate = undefined;
+  target = {
+    reloads: new Reloads(clock),
+    async prepareReload(config) {
+      told.push('prepare');
+      await gate;
+      if (obstacle !== undefined) throw obstacle;
+      return () => {
+        told.push('take over');
+        held = config;
+      };
+    },
+  };
+});
+
+const load = () => {
+  told.push('load');
+  const written = { upstream: { url: 'http://127.0.0.1:8080/smartWeb' }, ...file };
+  return loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => JSON.stringify(written) });
+};
+
+async function open(): Promise<{ reloader: Reloader; applied: Config[] }> {
+  const applied: Config[] = [];
+  const { parsed } = await load();
+  told = [];
+  const parts = { running: parsed, load, target, logger, onApplied: (config: Config) => void applied.push(config) };
+  return { reloader: new Reloader(parts), applied };
+}
+
+function opened(): { promise: Promise<void>; open: () => void } {
+  let release: () => void = () => {};
+  const promise = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { promise, open: release };
+}
+
+describe('a reload', () => {
+  it('reads and prepares everything, then takes over, logs the keys, counts, and records the time', async () => {
+    const { reloader, applied } = await open();
+    file = { limits: { connections: 7 }, log: { level: 'warn' } };
+    epochMs = 5_000;
+    const outcome = await reloader.reload('SIGHUP');
+    expect(outcome).toEqual({ kind: 'applied', changed: ['limits.connections', 'log.level'], waiting: [] });
+    expect(told).toEqual(['load', 'prepare', 'take over']);
+    expect(held?.limits.connections).toBe(7);
+    expect(applied).toEqual([held]);
+    const told1 = { reason: 'SIGHUP', changed: ['limits.connections', 'log.level'] };
+    expect(lines).toEqual([['info', told1, 'the configuration was reloaded']]);
+    const { results, lastAppliedEpochMs, isLastApplied, waiting } = target.reloads;
+    expect([results, lastAppliedEpochMs, isLastApplied, waiting]).toEqual([{ applied: 1, refused: 0 }, 5_000, true, 0]);
+  });
+
+  it('warns in one line of the keys that need a restart, each time until then', async () => {
+    const { reloader } = await open();
+    file = { listen: { port: 1 }, jvm: { source: 'none' } };
+    for (let round = 0; round < 2; round += 1) {
+      lines = [];
+      await reloader.reload('SIGHUP');
+      expect(lines.filter(([level]) => level === 'warn')).toEqual([
+        [
+          'warn',
+          { keys: ['listen.port', 'jvm.source'] },
+          'needs a restart: listen.port, jvm.source; the rest is in force',
+        ],
+      ]);
+      expect(target.reloads.waiting).toBe(2);
+    }
+    expect(held?.listen.port).toBe(8081);
+  });
+
+  it('that cannot be used changes nothing, reports the problems of a start, and counts', async () => {
+    const { reloader, applied } = await open();
+    file = { limits: { connections: 0 }, log: { level: 'loud' } };
+    epochMs = 5_000;
+    const atStart = await load().catch((error: unknown) => error as ConfigError);
+    told = [];
+    const outcome = await reloader.reload('reload');
+    const problems = (atStart as ConfigError).message.split('\n');
+    expect(problems).toHaveLength(2);
+    expect(outcome).toEqual({ kind: 'refused', code: 'D2S_ERR_CONFIG', problems });
+    expect(told).toEqual(['load']);
+    expect(lines).toEqual([
+      [
+        'error',
+        { reason: 'reload', code: 'D2S_ERR_CONFIG', problems },
+        'the configuration was not reloaded: everything stays as it was',
+      ],
+    ]);
+    const { results, lastAppliedEpochMs, isLastApplied } = target.reloads;
+    expect([results, lastAppliedEpochMs, isLastApplied, applied]).toEqual([
+      { applied: 0, refused: 1 },
+      1_000,
+      false,
+      [],
+    ]);
+  });
+
+  it('with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
+    const { reloader } = await open();
+    file = { limits: { connections: 7 } };
+    obstacle = new StartError('D2S_ERR_TLS_FILE', 'listen.tls.certFile: /c cannot be read: ENOENT');
+    expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'refused', code: 'D2S_ERR_TLS_FILE' });
+    expect([told, held]).toEqual([['load', 'prepare'], undefined]);
+    obstacle = undefined;
+    expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'applied', changed: ['limits.connections'] });
+  });
+
+  it('survives a bug without logging its message', async () => {
+    const { reloader } = await open();
+    obstacle = new TypeError('s3cr3t');
+    const outcome = await reloader.reload('SIGHUP');
+    expect(outcome).toEqual({
+      kind: 'refused',
+      code: undefined,
+      problems: ['an unexpected error: TypeError'],
+    });
+    expect(JSON.stringify(lines)).not.toContain('s3cr3t');
+  });
+
+  it('is shared by all requests during another one, and reads later changes', async () => {
+    const { reloader } = await open();
+    const first = opened();
+    gate = first.promise;
+    file = { limits: { connections: 7 } };
+    const running = reloader.reload('SIGHUP');
+    while (!told.includes('prepare')) await new Promise(setImmediate);
+    file = { limits: { connections: 8 } };
+    const waiting = [reloader.reload('SIGHUP'), reloader.reload('reload'), reloader.reload('SIGHUP')];
+    first.open();
+    expect(await running).toMatchObject({ changed: ['limits.connections'] });
+    expect(new Set(await Promise.all(waiting)).size, 'one outcome').toBe(1);
+    expect(told).toEqual(['load', 'prepare', 'take over', 'load', 'prepare', 'take over']);
+    expect(held?.limits.connections).toBe(8);
+    await reloader.reload('SIGHUP');
+    expect(target.reloads.results.applied).toBe(3);
+  });
+
+  it('may fail without blocking the next one', async () => {
+    const { reloader } = await open();
+    const first = opened();
+    gate = first.promise;
+    obstacle = new ConfigError('a: wrong');
+    const running = reloader.reload('SIGHUP');
+    while (!told.includes('prepare')) await new Promise(setImmediate);
+    const next = reloader.reload('SIGHUP');
+    first.open();
+    expect((await running).kind).toBe('refused');
+    obstacle = undefined;
+    // The one behind it has been prepared with the obstacle, or without: it has an outcome in any case.
+    expect(['applied', 'refused']).toContain((await next).kind);
+    expect((await reloader.reload('SIGHUP')).kind).toBe('applied');
+  });
+});

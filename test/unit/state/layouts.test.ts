@@ -1,0 +1,133 @@
+/**
+ * A file of each released layout, as its version wrote it. Write the one of a new layout once, when it is made:
+ * `D2_WRITE_FIXTURE=1 npx vitest run test/unit/state/layouts.test.ts`.
+ */
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LAYOUT } from '../../../src/state/state-file.ts';
+import { BASE, CANCELLED, FAILED, RPC } from '../../support/measure/record/traffic.ts';
+import { type Life, StateFolder } from '../../support/state/restart.ts';
+
+const fixture = (name: string) => new URL(`../../fixtures/state/${name}`, import.meta.url);
+const CURRENT = fixture(`layout-${LAYOUT}.state`);
+const SOON_AFTER = Date.UTC(2026, 2, 1, 8, 1);
+
+let folder: StateFolder;
+
+beforeEach(() => {
+  folder = new StateFolder();
+});
+
+afterEach(() => folder.remove());
+
+function live({ traffic }: Life): void {
+  traffic.send({ line: RPC, user: 'ann' }, { afterMs: 12 });
+  traffic.send({ line: RPC, user: 'ann' }, { ending: FAILED });
+  traffic.send({ line: RPC, user: 'ann' }, { ending: CANCELLED });
+  traffic.send({ line: `GET ${BASE}/d2/sba/E.Demo/Read`, apiKey: 'key-1' }, { afterMs: 3 });
+  traffic.send({ line: `GET ${BASE}/d2/object/H.Pump`, user: 'ann' });
+  traffic.login('bob', {}, { setCookie: 'one' });
+  traffic.handshake('client1', { cookie: 'one' });
+  traffic.subscribe('client1', ['/d2/object/H.Boiler', '/d2/object/H.Pump'], { cookie: 'one' });
+  traffic.send({ line: RPC, user: 'cyril', fields: { cookie: 'JSESSIONID=two' } });
+  traffic.handshake('client2', { cookie: 'three', user: 'dora' });
+  traffic.clock.advanceMs(20_000);
+  traffic.release(traffic.hold('client1', { cookie: 'one' }), [{ channel: '/d2/object/H.Boiler', data: { value: 1 } }]);
+}
+
+it.runIf(process.env.D2_WRITE_FIXTURE === '1')('the file of this layout is written', async () => {
+  const life = await folder.start();
+  live(life);
+  await life.keeper.save();
+  copyFileSync(folder.file, CURRENT);
+});
+
+/** Expects what `live` has counted. */
+async function expectTakenUp(): Promise<Life> {
+  const life = await folder.start(SOON_AFTER);
+  const { keeper, traffic } = life;
+  expect(keeper.restored).toBe('restored');
+  expect(traffic.counts()).toEqual({
+    ...{ rpc: 2, 'rpc.E.Demo.TestInOut': 2, 'rpc.errors': 1, 'rpc.E.Demo.TestInOut.errors': 1 },
+    ...{ sba: 1, 'sba.E.Demo.Read': 1 },
+    ...{ 'object.newValues': 2, 'object.H.Pump.newValues': 1, 'object.H.Boiler.newValues': 1 },
+  });
+  expect(traffic.sessions().map(({ userName, requests, verified }) => [userName, requests, verified])).toEqual([
+    ['ann', 4, undefined],
+    [null, 1, undefined],
+    ['bob', 0, undefined],
+    ['cyril', 1, false],
+    ['dora', 0, false],
+  ]);
+  expect(traffic.gauges()).toEqual({ active: 5, monitored: 2, subscriptions: 2 });
+  return life;
+}
+
+describe(`a file of layout ${LAYOUT}`, () => {
+  it('is taken up by this version', async () => {
+    copyFileSync(CURRENT, folder.file);
+    const { traffic } = await expectTakenUp();
+    expect(traffic.application().statistics.rpc.metrics().timers.get('rpc')?.snapshot()).toMatchObject({ max: 12e6 });
+    expect(traffic.numbers.holds.ended).toEqual({ delivery: 1, empty: 0, broken: 0 });
+    traffic.send({ line: RPC, apiKey: 'key-1' });
+    expect(traffic.sessions()).toHaveLength(5);
+  });
+
+  /** The file with each record, or each object in it, changed by `change`. */
+  function writeChanged(change: (record: Record<string, unknown>) => void, more: readonly object[] = []): void {
+    const [header, ...lines] = readFileSync(CURRENT, 'utf8').split('\n').slice(0, -1);
+    const records = lines.map((line) => {
+      const record = JSON.parse(line) as Record<string, unknown>;
+      change(record);
+      return JSON.stringify(record);
+    });
+    const text = `${[header, ...records, ...more.map((one) => JSON.stringify(one))].join('\n')}\n`;
+    writeFileSync(folder.file, `${text}${createHash('sha256').update(text).digest('hex')}`, { mode: 0o600 });
+  }
+
+  it('of an older version, without fields that came later, is taken up: these have their defaults', async () => {
+    writeChanged((record) => {
+      delete record.timer;
+      delete record.errorRates;
+      delete record.outcomes;
+      delete record.unnamed;
+      if (record.record === 'recorder') {
+        delete record.comet;
+        delete (record.own as Record<string, unknown>).aborted;
+      }
+      if (record.record !== 'session') return;
+      delete record.remoteAddress;
+      for (const one of (record.statistics ?? []) as Record<string, unknown>[]) delete one.timer;
+    });
+    const { keeper, traffic } = await folder.start(SOON_AFTER);
+    expect(keeper.restored).toBe('restored');
+    expect(traffic.counts()).toMatchObject({ rpc: 2, 'rpc.E.Demo.TestInOut': 2, sba: 1, 'object.newValues': 2 });
+    expect(traffic.sessions().map(({ userName, remoteAddress }) => [userName, remoteAddress])).toContainEqual([
+      'ann',
+      '',
+    ]);
+    expect(traffic.recorder.own.read()).toMatchObject({ aborted: { rpc: 0 }, unanswered: { rpc: 1 } });
+    expect(traffic.numbers.holds.ended).toEqual({ delivery: 0, empty: 0, broken: 0 });
+  });
+
+  it('of a newer version, with fields and records that this one does not know, is taken up without them', async () => {
+    writeChanged(
+      (record) => {
+        record.colour = { of: ['the', 'plant'] };
+        if (record.record === 'recorder') (record.own as Record<string, unknown>).overtaken = 7;
+      },
+      [{ record: 'forecast', at: 12 }],
+    );
+    await expectTakenUp();
+  });
+});
+
+it('a file of the binary layout of 0.1.0 is kept aside, and counting starts anew', async () => {
+  copyFileSync(fixture('format-2.state'), folder.file);
+  const { keeper, log, traffic } = await folder.start(SOON_AFTER);
+  expect(keeper.restored).toBe('older');
+  expect(log[0]?.[1].why).toBe('it has an older layout, and this sidecar reads and writes layout 3');
+  expect(existsSync(`${folder.file}.refused-older`)).toBe(true);
+  expect(traffic.counts()).toEqual({});
+});

@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Random } from '../../support/fuzz/random.ts';
+import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/record/comet/comet-traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
+import { type Life, StateFolder } from '../../support/state/restart.ts';
+import { testComet, testSessions } from '../../support/wire/test-config.ts';
+import { shownOf } from './recorded.ts';
+
+let folder: StateFolder;
+
+beforeEach(() => {
+  folder = new StateFolder();
+});
+
+afterEach(() => folder.remove());
+
+const USERS = 6;
+
+/** Traffic of all kinds, for about 20 minutes. */
+function live({ traffic }: Life, seed: number, talk = comet): void {
+  const random = new Random(seed);
+  const pick = (n: number) => random.below(n);
+  const names = ['TestIn', 'TestOut', 'Údaj', '\ud83d\ude00'];
+  for (let i = 0; i < 400; i += 1) {
+    traffic.clock.advanceMs(pick(6_000));
+    const user = `user${pick(USERS)}`;
+    const name = encodeURIComponent(names[pick(4)] ?? '');
+    const afterMs = random.chance(0.1) ? pick(30_000) : pick(200);
+    const status = [200, 200, 200, 404, 500][pick(5)] ?? 200;
+    const kind = pick(8);
+    if (kind < 3) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user }, { afterMs, status });
+    else if (kind === 3) traffic.send({ line: `POST ${BASE}/d2/sba/Demo/${name}`, apiKey: 'key-1' }, { afterMs });
+    else if (kind === 4)
+      traffic.send({ line: `GET ${BASE}/d2/object/H.${name}`, user, ...beside(pick(3)) }, { afterMs });
+    else if (kind === 5) traffic.send({ line: RPC, user }, { ending: random.chance(0.5) ? FAILED : CANCELLED });
+    else talk(traffic, `client${pick(8)}`, pick(4));
+  }
+}
+
+/** Nothing, or what makes a claim of a credential. */
+function beside(which: number) {
+  return which === 0 ? {} : { fields: { cookie: `JSESSIONID=login-${which}` } };
+}
+
+function comet(traffic: CometTraffic, clientId: string, what: number): void {
+  const sender = { cookie: `cookie-${clientId.at(-1)}` };
+  if (what === 0) traffic.handshake(clientId, sender);
+  else if (what === 1) traffic.subscribe(clientId, ['/d2/object/H.A', `/d2/object/H.${clientId}`], sender);
+  else if (what === 2) traffic.release(traffic.hold(clientId, sender), [{ channel: '/d2/object/H.A', data: { v: 1 } }]);
+  else traffic.disconnect(clientId, sender);
+}
+
+/** Sessions that begin have ids of their own, and how late a connect is does not outlive a restart: so no more of Comet. */
+function none(): void {}
+
+describe('restored state', () => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('shows the same numbers as before the restart (seed %d)', async (seed) => {
+    const first = await folder.start();
+    live(first, seed);
+    const second = await folder.restart(first);
+    expect(second.keeper.restored).toBe('restored');
+    expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
+  });
+
+  it.each([1, 2, 3])('continues as if there had been no restart (seed %d)', async (seed) => {
+    const first = await folder.start();
+    live(first, seed);
+    const second = await folder.restart(first);
+    for (const { traffic } of [first, second]) {
+      // Passwords are known again with the next accepted call.
+      for (let i = 0; i < USERS; i += 1) traffic.send({ line: RPC, user: `user${i}` });
+    }
+    live(first, seed + 100, none);
+    live(second, seed + 100, none);
+    expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
+  });
+
+  it('reflects the time without a sidecar: averages have decayed, windows are empty, counts stay', async () => {
+    const first = await folder.start();
+    live(first, 1);
+    const second = await folder.restart(first, 10 * 60_000);
+    first.traffic.clock.advanceMs(10 * 60_000);
+    const timers = (traffic: CometTraffic) => traffic.application().statistics.rpc.metrics().timers.get('rpc');
+    const [before, after] = [timers(first.traffic)?.snapshot(), timers(second.traffic)?.snapshot()];
+    expect(after).toEqual(before);
+    expect(after).toMatchObject({ max: 0, p99: 0 });
+    expect(after?.count).toBeGreaterThan(100);
+  });
+
+  it('counts no downtime when the wall clock has gone backwards', async () => {
+    const first = await folder.start();
+    live(first, 1);
+    const second = await folder.restart(first, -24 * 3_600_000);
+    const rpc = ({ traffic }: Life) => traffic.application().statistics.rpc.metrics().timers.get('rpc')?.snapshot();
+    expect(rpc(second)).toEqual(rpc(first));
+    expect(second.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
+  });
+
+  it('keeps names above a lowered limit, and admits no more', async () => {
+    const first = await folder.start();
+    for (const name of ['A', 'B', 'C']) first.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user: 'ann' });
+    const metrics = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
+    const second = await folder.restart(first, 0, { metrics: { ...metrics, maxNames: { rpc: 2, sba: 2, object: 2 } } });
+    second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/D`, user: 'ann' });
+    second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/C`, user: 'ann' });
+    expect(second.traffic.counts()).toEqual({
+      ...{ rpc: 5, 'rpc.E.Demo.A': 1, 'rpc.E.Demo.B': 1, 'rpc.E.Demo.C': 2, 'rpc.(other)': 1 },
+    });
+  });
+});
+
+describe('sessions after a restart', () => {
+  it('of a password are found again by their user, with the next accepted call', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    const second = await folder.restart(first, 60_000);
+    const id = first.traffic.onlySession().id;
+    second.traffic.send({ line: RPC, user: 'ann', password: 'wrong' }, { status: 401 });
+    expect(second.traffic.onlySession()).toMatchObject({ id, requests: 1 });
+    second.traffic.send({ line: RPC, user: 'ann' });
+    expect(second.traffic.onlySession()).toMatchObject({
+      id,
+      requests: 2,
+      counts: { rpc: 2, 'rpc.E.Demo.TestInOut': 2 },
+    });
+    second.traffic.send({ line: LOGOUT, user: 'ann' });
+    expect(second.traffic.sessions()).toEqual([]);
+  });
+
+  it('that are unverified stay so, go on with the same user and login, and keep their share of its bound', async () => {
+    const fields = { cookie: 'JSESSIONID=one' };
+    const first = await folder.start();
+    for (let i = 0; i < 7; i += 1) first.traffic.send({ line: RPC, apiKey: `key ${i}`, fields });
+    first.traffic.send({ line: RPC, user: 'ann', fields });
+    const second = await folder.restart(first, 60_000);
+    const { traffic } = second;
+    expect(traffic.sessions()).toEqual(first.traffic.sessions());
+    const { id } = traffic.sessions().at(-1) ?? {};
+    traffic.send({ line: RPC, user: 'bob', fields });
+    expect(traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 1, address: 0 });
+    traffic.send({ line: RPC, user: 'ann', fields });
+    expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 2, verified: false });
+    traffic.send({ line: RPC, user: 'ann' });
+    expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 3 });
+    expect(traffic.sessions().at(-1)?.verified).toBeUndefined();
+    const third = await folder.restart(second, 60_000);
+    third.traffic.send({ line: RPC, user: 'ann' });
+    expect(third.traffic.sessions().at(-1)).toMatchObject({ id, requests: 4 });
+    expect(third.traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 1, address: 0 });
+  });
+
+  it('of a second password beside the first are not kept', async () => {
+    const authorization = ['Basic YW5uOmE=', 'Basic Ym9iOmI='];
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, fields: { authorization } });
+    first.traffic.send({ line: RPC, user: 'cyril' });
+    expect(first.traffic.sessions()).toHaveLength(2);
+    const second = await folder.restart(first);
+    expect(second.keeper.restored).toBe('restored');
+    expect(second.traffic.onlySession().userName).toBe('cyril');
+  });
+
+  it('of Comet keep an unverified name, until a form login proves one', async () => {
+    const first = await folder.start();
+    first.traffic.handshake('client1', { cookie: 'one', user: 'ann' });
+    const { traffic } = await folder.restart(first, 60_000);
+    expect(traffic.onlySession()).toMatchObject({ userName: 'ann', verified: false });
+    traffic.login('bob', { cookie: 'one' });
+    expect(traffic.onlySession()).toMatchObject({ userName: 'bob' });
+    expect(traffic.onlySession().verified).toBeUndefined();
+  });
+
+  it('keep the number of calls that failed before it', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
+    const { traffic } = await folder.restart(first, 60_000);
+    const errors = () =>
+      [...traffic.recorder.applications.values()].flatMap(({ sessions }) =>
+        sessions.sessions().map((session) => session.errors),
+      );
+    expect(errors()).toEqual([1]);
+    traffic.send({ line: RPC, user: 'ann' });
+    traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
+    expect(errors()).toEqual([2]);
+  });
+
+  it('of an application key are found again at once', async () => {
+    const first = await folder.start(undefined, {
+      sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
+    });
+    first.traffic.send({ line: RPC, apiKey: 'key-1' });
+    const second = await folder.restart(first);
+    second.traffic.send({ line: RPC, apiKey: 'key-1' }, { status: 500 });
+    expect(second.traffic.onlySession()).toMatchObject({ userName: 'historian', requests: 2 });
+  });
+
+  it('end by the usual rules, for which the downtime counts', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    first.traffic.handshake('client1', { cookie: 'one' });
+    first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+    const hold = first.traffic.hold('client1', { cookie: 'one' });
+    const users = ({ traffic }: Life) => traffic.sessions().map(({ connectionType }) => connectionType);
+    const soon = await folder.restart(first, GONE_MS - 1);
+    expect(users(soon)).toEqual(['REST', 'COMET_LONG_POLLING']);
+    expect(soon.traffic.gauges()).toEqual({ active: 2, monitored: 1, subscriptions: 1 });
+    const later = await folder.start(first.traffic.clock.epochMs() + GONE_MS);
+    expect(users(later)).toEqual(['REST']);
+    expect(later.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
+    expect(users(await folder.start(first.traffic.clock.epochMs() + IDLE_MS))).toEqual([]);
+    first.traffic.release(hold);
+  });
+
+  it('with a running call count as active until the save', async () => {
+    const first = await folder.start();
+    first.traffic.send({ line: RPC, user: 'ann' });
+    first.traffic.begin({ line: RPC, user: 'ann' });
+    first.traffic.clock.advanceMs(IDLE_MS * 2);
+    const second = await folder.restart(first, IDLE_MS - 1);
+    expect(second.traffic.sessions()).toHaveLength(1);
+  });
+
+  it('of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
+    const sender = { cookie: 'one' };
+    const first = await folder.start();
+    first.traffic.login('ann', {}, { setCookie: 'one' });
+    first.traffic.handshake('client1', sender);
+    first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B'], sender);
+    const second = await folder.restart(first, 20_000);
+    const { id } = first.traffic.onlySession();
+    const { traffic } = second;
+    traffic.release(traffic.hold('client1', sender), [{ channel: '/d2/object/H.A', data: {} }]);
+    expect(traffic.onlySession()).toMatchObject({ id, userName: 'ann', counts: { 'object.H.A.newValues': 1 } });
+    expect(traffic.numbers).toMatchObject({ adopted: 0, connectGaps: 0, handshakes: { accepted: 1 } });
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 2, subscriptions: 2 });
+    traffic.disconnect('client1', sender);
+    expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+    traffic.clock.advanceMs(GONE_MS);
+    expect(traffic.sessions()).toEqual([]);
+  });
+
+  it('whose objects were folded into (other) do not fold them again', async () => {
+    const metrics = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 1 } as const;
+    const change = { metrics: { ...metrics, maxNames: { rpc: 1, sba: 1, object: 1 } } };
+    const first = await folder.start(undefined, change);
+    first.traffic.handshake('client1');
+    first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
+    const second = await folder.restart(first, 0, change);
+    const { object } = second.traffic.application().statistics;
+    expect(object.foldedCount).toBe(1);
+    expect(second.traffic.subscriptionsOf('(other)')).toBe(1);
+    second.traffic.disconnect('client1');
+    expect(second.traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+  });
+
+  it('of Comet are restored without their clients when Comet is disabled', async () => {
+    const first = await folder.start();
+    first.traffic.handshake('client1', { cookie: 'one' });
+    first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+    const second = await folder.restart(first, 0, { comet: { ...testComet, enabled: false } });
+    expect(second.keeper.restored).toBe('restored');
+    expect(second.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
+  });
+});
+
+describe('the state file', () => {
+  it('never includes credentials, cookies, client ids or hashes of passwords', async () => {
+    const first = await folder.start();
+    const { traffic, keeper } = first;
+    traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
+    traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });
+    traffic.login('bob', {}, { setCookie: 'c00kie-of-bob' });
+    traffic.handshake('cl1ent-of-bob', { cookie: 'c00kie-of-bob' });
+    traffic.subscribe('cl1ent-of-bob', '/d2/object/H.A', { cookie: 'c00kie-of-bob' });
+    await keeper.save();
+    const text = readFileSync(folder.file, 'utf8');
+    const secrets = ['Pa55word', 'k3y-of-the-historian', 'c00kie-of-bob', 'cl1ent-of-bob', 'geheim'];
+    const basic = Buffer.from('ann:Pa55word').toString('base64');
+    expect([...secrets, basic].filter((secret) => text.includes(secret))).toEqual([]);
+    // The users are, as the documentation says.
+    expect(text.includes('ann')).toBe(true);
+    expect(passwordHash(text, basic)).toBeUndefined();
+  });
+});
+
+/** As `Credentials` would hash it with the key that is in the file; undefined if that hash is not in it. */
+function passwordHash(text: string, basic: string): string | undefined {
+  const [, secret = ''] = /"secret":"([^"]*)"/.exec(text) ?? [];
+  expect(secret).toHaveLength(24);
+  const digest = createHash('sha256').update(`${secret}basic:Basic ${basic}`).digest();
+  return [digest.toString('hex'), digest.toString('base64')].find((hashed) => text.includes(hashed));
+}

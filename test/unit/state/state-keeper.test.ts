@@ -1,0 +1,202 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Clock, NS_PER_MS } from '../../../src/base/clock.ts';
+import { BASE, RPC } from '../../support/measure/record/traffic.ts';
+import { StateFolder } from '../../support/state/restart.ts';
+
+let folder: StateFolder;
+
+beforeEach(() => {
+  folder = new StateFolder();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  folder.remove();
+});
+
+describe('a save', () => {
+  it('leaves one file, which only its user may read, and nothing beside it', async () => {
+    const { keeper } = await folder.start();
+    await keeper.save();
+    await keeper.save();
+    expect(readdirSync(folder.path)).toEqual(['state']);
+    expect(statSync(folder.file).mode & 0o777).toBe(0o600);
+    expect(keeper).toMatchObject({ saves: 2, failures: 0, conflicts: 0 });
+    expect(keeper.last).toMatchObject({ bytes: statSync(folder.file).size });
+  });
+
+  it('replaces what a crash has left, and never writes through a link', async () => {
+    const { keeper } = await folder.start();
+    const elsewhere = path.join(folder.path, 'elsewhere');
+    writeFileSync(elsewhere, 'precious');
+    symlinkSync(elsewhere, `${folder.file}.saving`);
+    await keeper.save();
+    expect(statSync(elsewhere).size).toBe('precious'.length);
+    expect(readdirSync(folder.path).sort()).toEqual(['elsewhere', 'state']);
+  });
+
+  it('that fails is counted, logged once, and leaves the old file; the next one that succeeds is logged', async () => {
+    const { keeper, log, traffic } = await folder.start();
+    await keeper.save();
+    const before = statSync(folder.file).ino;
+    // A folder cannot be removed as the file that a crash has left.
+    mkdirSync(`${folder.file}.saving`);
+    await keeper.save();
+    await keeper.save();
+    expect(keeper).toMatchObject({ saves: 1, failures: 2 });
+    expect(statSync(folder.file).ino).toBe(before);
+    expect(log).toEqual([
+      ['warn', expect.objectContaining({ code: 'D2S_ERR_STATE_FILE', file: folder.file }), expect.any(String)],
+    ]);
+    traffic.clock.advanceMs(300_000);
+    await keeper.save();
+    expect(log).toHaveLength(2);
+    rmSync(`${folder.file}.saving`, { recursive: true });
+    await keeper.save();
+    expect(log.at(-1)).toEqual(['info', { file: folder.file }, 'the state is saved again']);
+  });
+
+  it.runIf(process.getuid?.() !== 0)('into a folder without write permission is logged at the start', async () => {
+    chmodSync(folder.path, 0o500);
+    const { log } = await folder.start();
+    chmodSync(folder.path, 0o700);
+    expect(log).toEqual([
+      ['warn', expect.objectContaining({ reason: expect.stringContaining('EACCES') }), expect.any(String)],
+    ]);
+  });
+
+  it('into a missing folder is logged at the start, and works once the folder exists', async () => {
+    const file = path.join(folder.path, 'later', 'state');
+    const { log, keeper } = await folder.start(undefined, {}, file);
+    expect(String(log[0]?.[1].reason)).toContain('does not exist');
+    await keeper.save();
+    expect(keeper.failures).toBe(1);
+    mkdirSync(path.dirname(file));
+    await keeper.save();
+    expect(keeper.saves).toBe(1);
+  });
+
+  it('runs after each interval, and once more at the stop', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { keeper, traffic } = await folder.start();
+    keeper.start();
+    vi.advanceTimersByTime(9_999);
+    expect(existsSync(folder.file)).toBe(false);
+    vi.advanceTimersByTime(1);
+    await vi.waitUntil(() => keeper.saves === 1);
+    traffic.send({ line: RPC });
+    await keeper.stop();
+    expect(keeper.saves).toBe(2);
+    expect(vi.getTimerCount()).toBe(0);
+    const next = await folder.start();
+    expect(next.traffic.counts()).toMatchObject({ rpc: 1 });
+  });
+});
+
+describe('two sidecars with one file', () => {
+  it('notice each other, and the one that started later keeps the file', async () => {
+    const older = await folder.start();
+    await older.keeper.save();
+    const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
+    newer.traffic.send({ line: RPC });
+    await newer.keeper.save();
+    expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 0 });
+    await older.keeper.save();
+    expect(older.keeper).toMatchObject({ saves: 1, conflicts: 1, failures: 0 });
+    expect(older.log).toEqual([
+      ['warn', expect.objectContaining({ file: folder.file }), expect.stringContaining('another sidecar')],
+    ]);
+    expect((await folder.start()).traffic.counts()).toMatchObject({ rpc: 1 });
+  });
+
+  it('go back to the older one after the later one has gone', async () => {
+    const older = await folder.start();
+    await older.keeper.save();
+    const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
+    await newer.keeper.save();
+    for (let i = 0; i < 3; i += 1) await older.keeper.save();
+    expect(older.keeper.saves).toBe(1);
+    await older.keeper.save();
+    expect(older.keeper.saves).toBe(2);
+  });
+
+  it("keep the later one's data: it replaces what the older one saves", async () => {
+    const older = await folder.start();
+    const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
+    await older.keeper.save();
+    await newer.keeper.save();
+    expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 1 });
+  });
+});
+
+/** Advances by 1 ms at each reading, so that each slice has a few records only. */
+class RunningClock implements Clock {
+  #ns = 0;
+
+  nowNs(): number {
+    this.#ns += NS_PER_MS;
+    return this.#ns;
+  }
+
+  epochMs(): number {
+    return 1_772_352_000_000 + this.#ns / NS_PER_MS;
+  }
+}
+
+describe('a save in slices', () => {
+  it('during traffic has totals that are the sums of their names, and counts nothing that did not happen', async () => {
+    const life = await folder.start();
+    const { traffic } = life;
+    const names = Array.from({ length: 300 }, (_, i) => `${BASE}/d2/rpc/E.Demo/N${i}`);
+    for (const name of names) traffic.send({ line: `POST ${name}`, user: 'ann' });
+    const save = traffic.state.save.bind(traffic.state);
+    let steps = 0;
+    traffic.state.save = function* () {
+      for (const step of save()) {
+        steps += 1;
+        // Between two steps the traffic goes on.
+        if (steps % 3 === 0) traffic.send({ line: `POST ${names[steps % names.length]}`, user: 'ann' });
+        yield step;
+      }
+    };
+    await life.keeper.save();
+    const { counts: truth } = { counts: traffic.counts() };
+    expect(steps).toBeGreaterThan(300);
+    expect(truth.rpc).toBeGreaterThan(400);
+    const restored = (await folder.start()).traffic.counts();
+    const { rpc = 0, ...named } = Object.fromEntries(
+      Object.entries(restored).filter(([name]) => name.startsWith('rpc')),
+    );
+    expect(Object.values(named).reduce((sum, count) => sum + count, 0)).toBe(rpc);
+    expect(Object.entries(restored).filter(([name, count]) => count > (truth[name] ?? 0))).toEqual([]);
+    expect(rpc).toBeGreaterThanOrEqual(300);
+  });
+
+  it('lets the event loop turn between slices', async () => {
+    const { writeInSlices } = await import('../../../src/state/sliced-write.ts');
+    let turns = 0;
+    let isDone = false;
+    const turn = () => {
+      turns += 1;
+      if (!isDone) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const chunks: Buffer[] = [];
+    const file = {
+      write: (bytes: Buffer, at: number, length: number) => {
+        // A disk that takes little at a time.
+        const bytesWritten = Math.min(length, 1_000);
+        chunks.push(Buffer.from(bytes.subarray(at, at + bytesWritten)));
+        return Promise.resolve({ bytesWritten });
+      },
+    };
+    const records = Array.from({ length: 400 }, () => ({ text: 'x'.repeat(100) }));
+    const { bytes, longestSliceNs } = await writeInSlices(file as never, records, { clock: new RunningClock() });
+    isDone = true;
+    expect(turns).toBeGreaterThan(90);
+    expect(longestSliceNs).toBeLessThanOrEqual(4 * NS_PER_MS);
+    expect(Buffer.concat(chunks)).toHaveLength(bytes);
+  });
+});
