@@ -73,7 +73,7 @@ describe('the Dockerfile', () => {
       });
       const without = await run(process.execPath, [script], { env: { PATH: folder } });
       expect(without.stderr).toBe(
-        "container: not found: buildah, dpkg, unshare, mount, setpriv, chroot (of Debian's buildah, dpkg, util-linux, mount and coreutils)\n",
+        'container: not found: buildah, dpkg, unshare, mount, setpriv, chroot (Debian packages: buildah, dpkg, util-linux, mount and coreutils)\n',
       );
       expect(without.code).toBe(1);
     },

@@ -2,6 +2,7 @@
  * What becomes of the reading when the JVM ends, is killed, stands still or is replaced: real JVMs, found by their port, and
  * refreshes one at a time on a clock that the test moves. Needs a JDK; D2S_REQUIRE_JAVA=1 makes its absence a failure.
  */
+
 import { existsSync, readdirSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,8 +10,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Clock, NS_PER_MS } from '../../../src/base/clock.ts';
+import type { Clock } from '../../../src/base/clock.ts';
 import { JvmMonitor, type JvmState } from '../../../src/jvm/jvm-monitor.ts';
+import { ManualClock } from '../../support/clock.ts';
 import type { SourceName } from './truth/exceptions.ts';
 import { ATTACH_TIMEOUT_MS, openSource, READ_TIMEOUT_MS, type Where } from './truth/sources.ts';
 import { compileTruth, installedJvms, isCompilerInstalled, startTruth, type Truth } from './truth/truth.ts';
@@ -28,22 +30,6 @@ const WARM_UP = 300;
 const MOST_ROUNDS = 4;
 /** A leak of 1 KB at each refresh would be 1 MB. */
 const MAX_GROWTH_BYTES = 512 * 1024;
-
-class TestClock implements Clock {
-  #ms = 1_000;
-
-  nowNs(): number {
-    return this.#ms * NS_PER_MS;
-  }
-
-  epochMs(): number {
-    return 1_700_000_000_000 + this.#ms;
-  }
-
-  passMs(ms: number): void {
-    this.#ms += ms;
-  }
-}
 
 /** What is in use when nothing is under way: also without the deadlines of the last readings, which hold what they would end. */
 async function settledHeapBytes(): Promise<number> {
@@ -75,7 +61,7 @@ function monitorOf(name: SourceName, where: Where, clock: Clock): JvmMonitor {
 
 describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by its port', (jvm) => {
   let compiled: Awaited<ReturnType<typeof compileTruth>>;
-  let clock: TestClock;
+  let clock: ManualClock;
   let truth: Truth;
   let monitor: JvmMonitor;
   /** Looks for no other server of this machine, as the one by port does when nobody listens there. */
@@ -88,7 +74,7 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
   afterAll(() => compiled.remove());
 
   beforeEach(async () => {
-    clock = new TestClock();
+    clock = new ManualClock();
     truth = await start();
     monitor = monitorOf('hsperfdata', { upstreamHost: '127.0.0.1', upstreamPort: truth.port }, clock);
     byPid = monitorOf('hsperfdata', { pid: truth.pid }, clock);
@@ -107,14 +93,14 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
   /** Refreshes as a sidecar would, until its last good reading is older than it may be. */
   async function refreshUntilStale(): Promise<JvmState> {
     for (let passedMs = 0; passedMs <= STALE_AFTER_MS; passedMs += 5_000) {
-      clock.passMs(5_000);
+      clock.advanceMs(5_000);
       await Promise.all([monitor.refresh(), byPid.refresh()]);
     }
     return byPid.state;
   }
 
   async function isBackWithinOneRefresh(): Promise<void> {
-    clock.passMs(5_000);
+    clock.advanceMs(5_000);
     await monitor.refresh();
     expect(monitor.state).toMatchObject({ kind: 'available', ageMs: 0 });
   }
@@ -152,7 +138,7 @@ describe.runIf(isInstalled).each(installedJvms())('a JVM of JDK $major, found by
 
   it('is distinguished from a JVM that replaced it between two refreshes', async () => {
     await truth.loadClasses(500);
-    clock.passMs(5_000);
+    clock.advanceMs(5_000);
     await monitor.refresh();
     const before = gaugeOf(monitor.state, 'loaded');
     await truth.kill('SIGKILL');
@@ -170,7 +156,7 @@ describe.runIf(isInstalled)('a monitor that runs for long', () => {
       const compiled = await compileTruth();
       const jvm = installedJvms().at(-1)!;
       const truth = await startTruth({ jvm, collector: 'serial', classPath: compiled.classPath });
-      const monitor = monitorOf(name, { pid: truth.pid }, new TestClock());
+      const monitor = monitorOf(name, { pid: truth.pid }, new ManualClock());
       const refresh = async (times: number) => {
         for (let i = 0; i < times; i += 1) await monitor.refresh();
       };

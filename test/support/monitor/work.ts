@@ -1,4 +1,5 @@
 /** Full tables whose reading takes time on a clock of its own: as much as was measured for the real ones, whatever the machine does. */
+
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
@@ -8,7 +9,7 @@ import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.
 import type { ObservedObjectReading } from '../../../src/metrics/object-statistics.ts';
 import type { TimerReading } from '../../../src/metrics/timer.ts';
 import type { MonitoredApplication } from '../../../src/monitor/monitored.ts';
-import { NsClock } from '../metrics/ns-clock.ts';
+import { ManualClock } from '../clock.ts';
 
 /** What reading one of each takes, its share of sorting and writing included. */
 const COST = {
@@ -24,9 +25,9 @@ const DURATIONS = { max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99
 
 /** A map that takes time to look through. */
 class CostlyMap<Value> extends Map<string, Value> {
-  readonly #clock: NsClock;
+  readonly #clock: ManualClock;
 
-  constructor(entries: Iterable<readonly [string, Value]>, clock: NsClock) {
+  constructor(entries: Iterable<readonly [string, Value]>, clock: ManualClock) {
     super(entries);
     this.#clock = clock;
   }
@@ -52,7 +53,7 @@ class CostlyMap<Value> extends Map<string, Value> {
 }
 
 export interface Work {
-  readonly clock: NsClock;
+  readonly clock: ManualClock;
   readonly application: MonitoredApplication;
 }
 
@@ -65,7 +66,7 @@ export function createWork({
   readonly objects: number;
   readonly sessions: number;
 }): Work {
-  const clock = new NsClock();
+  const clock = new ManualClock();
   const map = <Value>(count: number, toName: (i: number) => string, value: Value) =>
     new CostlyMap(
       Array.from({ length: count }, (_, i) => [toName((i * 7_919) % count), value] as const),
@@ -128,7 +129,7 @@ interface Metrics {
   readonly object: ObservedObjectReading;
 }
 
-function metricsOf(clock: NsClock): Metrics {
+function metricsOf(clock: ManualClock): Metrics {
   const spend = <Value>(ns: number, value: Value): Value => {
     clock.ns += ns;
     return value;
@@ -156,7 +157,7 @@ function metricsOf(clock: NsClock): Metrics {
   };
 }
 
-function* entriesOf(count: number, clock: NsClock): Generator<SessionEntry> {
+function* entriesOf(count: number, clock: ManualClock): Generator<SessionEntry> {
   for (let i = 0; i < count; i += 1) {
     clock.ns += COST.session;
     yield {
@@ -172,7 +173,7 @@ function* entriesOf(count: number, clock: NsClock): Generator<SessionEntry> {
 }
 
 /** The most that the clock went on between two turns of the event loop while `act` was under way. */
-export async function longestTurn(clock: NsClock, act: () => Promise<void>): Promise<number> {
+export async function longestTurn(clock: ManualClock, act: () => Promise<void>): Promise<number> {
   let beganNs = clock.ns;
   let longestNs = 0;
   let isOver = false;

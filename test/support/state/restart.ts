@@ -1,12 +1,13 @@
 /** A sidecar's memory that ends and is taken up by another process, whose monotonic clock began elsewhere. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
 import type { StateKeeper } from '../../../src/state/state-keeper.ts';
 import { takeUp } from '../../../src/state/take-up.ts';
+import { ManualClock } from '../clock.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
-import { ManualClock } from '../measure/record/manual-clock.ts';
 
 export interface Life {
   readonly traffic: CometTraffic;
@@ -29,7 +30,7 @@ export class StateFolder {
   /** A start at `epochMs` with what the file holds. */
   async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file): Promise<Life> {
     this.#lives += 1;
-    const clock = new ManualClock(epochMs, 7_000_000 * this.#lives);
+    const clock = new ManualClock({ startEpochMs: epochMs, startNs: 7_000_000 * this.#lives });
     const log: LogCall[] = [];
     const keep = (level: string) => (details: unknown, message?: string) =>
       void log.push([level, details as Record<string, unknown>, message ?? '']);

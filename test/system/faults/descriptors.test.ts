@@ -1,4 +1,5 @@
 /** A real process that has few file descriptors, or none. */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DescriptorWatch } from '../../../src/proxy/listener/descriptor-watch.ts';
 import { connectionsFor } from '../../../src/proxy/listener/open-files.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 import { exitOf, type LogLine, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { type LoggedLine, recordingLogger } from './fault-stand.ts';
@@ -202,8 +203,8 @@ function setLimit(pid: number, openFiles: number): void {
 }
 
 describe('the descriptor watch', () => {
-  function watchOf(open: () => number): { watch: DescriptorWatch; clock: NsClock; logged: LoggedLine[] } {
-    const clock = new NsClock();
+  function watchOf(open: () => number): { watch: DescriptorWatch; clock: ManualClock; logged: LoggedLine[] } {
+    const clock = new ManualClock();
     const logged: LoggedLine[] = [];
     return { watch: new DescriptorWatch(clock, recordingLogger(logged), open), clock, logged };
   }

@@ -7,14 +7,14 @@ import {
   UPSTREAM_FAILURE_CODES,
   UpstreamFailure,
 } from '../../../src/proxy/exchange/upstream-failure.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { type LoggedLine, recordingLogger } from './fault-stand.ts';
 
 const withCode = (code: string, message = 'secret of a request') => Object.assign(new Error(message), { code });
 
 describe('a failure of the upstream', () => {
   it('is counted by code, and every code is there from the start', () => {
-    const record = new FailureRecord(new NsClock(), recordingLogger([]));
+    const record = new FailureRecord(new ManualClock(), recordingLogger([]));
     expect([...record.counts]).toEqual(UPSTREAM_FAILURE_CODES.map((code) => [code, 0]));
     record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'relay');
     record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'gateway');
@@ -22,7 +22,7 @@ describe('a failure of the upstream', () => {
   });
 
   it('is logged at once, and then at most every ten seconds, with how many it stands for', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const logged: LoggedLine[] = [];
     const record = new FailureRecord(clock, recordingLogger(logged));
     const refused = toUpstreamFailure(withCode('ECONNREFUSED'), 'connect');
@@ -36,7 +36,7 @@ describe('a failure of the upstream', () => {
 
   it('is logged for each code separately', () => {
     const logged: LoggedLine[] = [];
-    const record = new FailureRecord(new NsClock(), recordingLogger(logged));
+    const record = new FailureRecord(new ManualClock(), recordingLogger(logged));
     record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'), 'relay');
     record.record(toUpstreamFailure(withCode('ECONNRESET'), 'response'), 'gateway');
     expect(logged.map(({ details }) => details)).toEqual([
@@ -47,7 +47,7 @@ describe('a failure of the upstream', () => {
 
   it('is not logged where another log line says more', () => {
     const logged: LoggedLine[] = [];
-    const record = new FailureRecord(new NsClock(), recordingLogger(logged));
+    const record = new FailureRecord(new ManualClock(), recordingLogger(logged));
     const codes = ['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS'] as const;
     for (const code of codes) record.record(new UpstreamFailure(code), 'relay');
     expect([codes.map((code) => record.counts.get(code)), logged]).toEqual([[1, 1], []]);

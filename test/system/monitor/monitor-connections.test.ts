@@ -7,11 +7,11 @@ import { createLogger } from '../../../src/base/logger.ts';
 import { LimitHits } from '../../../src/limits/limit-hits.ts';
 import { MonitorConnections } from '../../../src/monitor/monitor-connections.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
-import { StillClock } from '../../support/monitor/access/access-files.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 /** A server whose requests are all accepted, and answered when the test says so. */
 class Stand {
-  readonly hits = new LimitHits(new StillClock(), createLogger('silent'));
+  readonly hits = new LimitHits(new ManualClock(), createLogger('silent'));
   readonly connections: MonitorConnections;
   /** Requests that have come, begun or not. */
   arrived = 0;

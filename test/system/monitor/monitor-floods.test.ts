@@ -1,4 +1,5 @@
 /** Strangers who hold connections to the monitoring port or send it passwords, from one address or many, and a reader beside them. */
+
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -12,7 +13,8 @@ import { AccessList } from '../../../src/monitor/access/access-list.ts';
 import { Guard } from '../../../src/monitor/guard.ts';
 import { HostCheck } from '../../../src/monitor/host-check.ts';
 import { Monitor } from '../../../src/monitor/monitor.ts';
-import { basic, Folder, StillClock, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { createPlant } from '../../support/monitor/prometheus/plant.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../tls/secure-stand.ts';
@@ -196,7 +198,7 @@ describe('540 wrong passwords of 135 addresses', () => {
     const list = await AccessList.open({ usersFile: `${folder.path}/users`, tokensFile: undefined });
     const begun: string[] = [];
     const ends: (() => void)[] = [];
-    const access = new AccessControl(list, new StillClock(), (password) => {
+    const access = new AccessControl(list, new ManualClock(), (password) => {
       begun.push(password);
       return new Promise((resolve) => ends.push(() => resolve(password === 'annannann')));
     });

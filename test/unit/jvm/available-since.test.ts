@@ -3,7 +3,7 @@ import { createLogger } from '../../../src/base/logger.ts';
 import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../../src/jvm/jvm-source.ts';
-import { ManualClock } from '../../support/measure/record/manual-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const READING: JvmReading = {
   ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'live' },

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { AddressRate } from '../../../src/limits/address-rate.ts';
-import { ManualClock } from '../../support/measure/record/manual-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 it('an address has its number in any minute, and no more', () => {
   const clock = new ManualClock();

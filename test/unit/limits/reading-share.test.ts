@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { type Reading, ReadingShare } from '../../../src/limits/reading-share.ts';
-import { ManualClock } from '../../support/measure/record/manual-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const KB = 1_024;
 

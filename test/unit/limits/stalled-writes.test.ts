@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { StalledWrites, type StallingConnection } from '../../../src/limits/stalled-writes.ts';
-import { ManualClock } from '../../support/measure/record/manual-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 class Connection implements StallingConnection {
   stalledBytes: number;

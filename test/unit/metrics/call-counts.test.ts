@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
 import { createStatistics, SessionStatistics } from '../../../src/metrics/statistics.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const MS = 1e6;
 const OPTIONS = {
@@ -20,7 +20,7 @@ const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => [
 
 describe('the counts of calls', () => {
   it('hold each call once, by its outcome, and agree with meter and timer', () => {
-    const { rpc } = createStatistics(OPTIONS, new NsClock());
+    const { rpc } = createStatistics(OPTIONS, new ManualClock());
     for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
     rpc.recordFailed('E.A');
     rpc.recordRefused('E.A', 2 * MS);
@@ -30,7 +30,7 @@ describe('the counts of calls', () => {
   });
 
   it('add up to the totals, whether calls have a name, had one refused, or none', () => {
-    const { rpc } = createStatistics(OPTIONS, new NsClock());
+    const { rpc } = createStatistics(OPTIONS, new ManualClock());
     rpc.recordAnswered('a', 200, MS);
     rpc.recordAnswered('b', 500, MS);
     rpc.recordAnswered('too many', 200, MS);
@@ -48,14 +48,14 @@ describe('the counts of calls', () => {
   });
 
   it('give an empty name no series of its own', () => {
-    const { rpc } = createStatistics(OPTIONS, new NsClock());
+    const { rpc } = createStatistics(OPTIONS, new ManualClock());
     rpc.recordAnswered(undefined, 200, MS);
     rpc.recordAnswered('', 200, MS);
     expect([...rpc.countsByName].map(([name, counts]) => [name, counts.ok])).toEqual([['', 2]]);
   });
 
   it('forget nothing when the window has passed', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const statistics = createStatistics(OPTIONS, clock);
     statistics.rpc.recordAnswered('a', 200, MS);
     const created = statistics.createTimer();
@@ -67,7 +67,7 @@ describe('the counts of calls', () => {
   });
 
   it('are not kept for sessions', () => {
-    const { rpc } = new SessionStatistics(new NsClock(), OPTIONS.maxNamesPerSession);
+    const { rpc } = new SessionStatistics(new ManualClock(), OPTIONS.maxNamesPerSession);
     rpc.recordAnswered('a', 200, MS);
     expect(rpc.countsByName.size).toBe(0);
   });

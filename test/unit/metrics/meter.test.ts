@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Meter, type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../../src/metrics/meter.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { readFixture } from './read-fixture.ts';
 
 type Step =
@@ -22,7 +22,7 @@ const ewma = JSON.parse(readFixture('ewma-vectors.json')) as EwmaVectors;
 
 /** Plays one scenario; answers what the meter read at each `read`, beside what the library read. */
 function play(scenario: Vectors['scenarios'][number]): { read: MeterSnapshot[]; expected: object[] } {
-  const clock = new NsClock();
+  const clock = new ManualClock();
   clock.ns = scenario.created_at_ns;
   const meter = new Meter(clock);
   const read: MeterSnapshot[] = [];
@@ -58,7 +58,7 @@ describe('Meter', () => {
 
   it('averages as the library does, tick by tick', () => {
     for (const { ticks, m1, m5, m15 } of ewma.series) {
-      const clock = new NsClock();
+      const clock = new ManualClock();
       const meter = new Meter(clock);
       meter.mark(3);
       clock.ns = ticks * 5e9 + 1;
@@ -68,7 +68,7 @@ describe('Meter', () => {
   });
 
   it('reads the same after a long idle time, whether it was read in between or not', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const silent = new Meter(clock);
     const watched = new Meter(clock);
     silent.mark(1_000);
@@ -82,7 +82,7 @@ describe('Meter', () => {
   });
 
   it('catches up with ten idle years in bounded time', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const meter = new Meter(clock);
     meter.mark(1e9);
     clock.advanceS(10 * 365 * 86_400);
@@ -95,7 +95,7 @@ describe('Meter', () => {
   });
 
   it('reads as if it had existed since the given moment', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     clock.advanceS(3);
     const eager = new Meter(clock);
     const createdNs = clock.nowNs();

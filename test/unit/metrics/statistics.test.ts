@@ -9,7 +9,7 @@ import {
   SessionStatistics,
   type Statistics,
 } from '../../../src/metrics/statistics.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const OPTIONS = {
   windowMs: 300_000,
@@ -20,9 +20,9 @@ const OPTIONS = {
 
 const MS = NS_PER_MS;
 const opened: ApplicationStatistics[] = [];
-let clock: NsClock;
+let clock: ManualClock;
 beforeEach(() => {
-  clock = new NsClock();
+  clock = new ManualClock();
 });
 afterAll(() => {
   for (const statistics of opened) statistics.destroy();

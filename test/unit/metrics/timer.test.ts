@@ -4,8 +4,8 @@ import { HistogramPool } from '../../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
 import type { Timer, TimerSnapshot } from '../../../src/metrics/timer.ts';
 import { WindowTimer } from '../../../src/metrics/window-timer.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
 
 const HOUR_NS = 3_600 * NS_PER_S;
 const PERCENTILES = { p50: 0.5, p75: 0.75, p95: 0.95, p98: 0.98, p99: 0.99, p999: 0.999 } as const;
@@ -17,9 +17,9 @@ const KINDS = [
   {
     kind: 'WindowTimer',
     error: 0.01,
-    create: (clock: NsClock): Timer => new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms }),
+    create: (clock: ManualClock): Timer => new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms }),
   },
-  { kind: 'LifetimeTimer', error: 0.1, create: (clock: NsClock): Timer => new LifetimeTimer(clock) },
+  { kind: 'LifetimeTimer', error: 0.1, create: (clock: ManualClock): Timer => new LifetimeTimer(clock) },
 ];
 
 /** Durations in whole microseconds from 1 µs to 1 h. */
@@ -56,7 +56,7 @@ describe.each(KINDS)('$kind', ({ create, error }) => {
     it(`keeps percentiles within ${error * 100} % of a sorted list: ${name}`, () => {
       for (const [seed, n] of [1, 2, 3, 10, 20, 60, 999, 1_000, 5_000].entries()) {
         const random = new Random(seed + 1);
-        const clock = new NsClock();
+        const clock = new ManualClock();
         const timer = create(clock);
         const values = Array.from({ length: n }, () => draw(random) * NS_PER_US);
         for (const value of values) {
@@ -69,13 +69,13 @@ describe.each(KINDS)('$kind', ({ create, error }) => {
   }
 
   it('reads zeros when it is new', () => {
-    const { rates, ...durations } = create(new NsClock()).snapshot();
+    const { rates, ...durations } = create(new ManualClock()).snapshot();
     expect(rates).toEqual({ count: 0, m1: 0, m5: 0, m15: 0, mean: 0 });
     expect(new Set(Object.values(durations))).toEqual(new Set([0]));
   });
 
   it('counts a duration above one hour as one hour', () => {
-    const timer = create(new NsClock());
+    const timer = create(new ManualClock());
     timer.update(50 * HOUR_NS);
     expect(timer.snapshot()).toMatchObject({
       count: 1,
@@ -88,26 +88,26 @@ describe.each(KINDS)('$kind', ({ create, error }) => {
   });
 
   it('ignores a negative duration and one that is no number', () => {
-    const timer = create(new NsClock());
+    const timer = create(new ManualClock());
     timer.update(-1);
     timer.update(Number.NaN);
     expect(timer.snapshot().count).toBe(0);
   });
 
   it('shows a duration below half a microsecond exactly', () => {
-    const timer = create(new NsClock());
+    const timer = create(new ManualClock());
     timer.update(1);
     expect(timer.snapshot()).toMatchObject({ count: 1, min: 1, max: 1, mean: 1, p50: 1, stddev: 0 });
   });
 
   it('finds no spread among equal durations', () => {
-    const timer = create(new NsClock());
+    const timer = create(new ManualClock());
     for (let i = 0; i < 1_000; i += 1) timer.update(42_000_000);
     expect(timer.snapshot()).toMatchObject({ mean: 42_000_000, stddev: 0, p50: 42_000_000 });
   });
 
   it('takes a percentile at a recorded value, never between two', () => {
-    const timer = create(new NsClock());
+    const timer = create(new ManualClock());
     for (const us of [10, 1_000]) for (let i = 0; i < 10; i += 1) timer.update(us * NS_PER_US);
     const { p50, p95 } = timer.snapshot();
     expect(p50).toBe(10_000);
@@ -115,7 +115,7 @@ describe.each(KINDS)('$kind', ({ create, error }) => {
   });
 
   it('has the rates of a meter that is marked with each duration', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const timer = create(clock);
     for (let i = 0; i < 10; i += 1) timer.update(1_000_000);
     clock.advanceS(10.5);
@@ -126,7 +126,7 @@ describe.each(KINDS)('$kind', ({ create, error }) => {
 
 describe('LifetimeTimer', () => {
   it('never forgets', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const timer = new LifetimeTimer(clock);
     timer.update(5_000_000);
     clock.advanceS(86_400);

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../../src/base/clock.ts';
 import { HistogramPool } from '../../../src/metrics/histogram-pool.ts';
 import { WindowTimer } from '../../../src/metrics/window-timer.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
 
 const WINDOW_S = 300;
 const pools: HistogramPool[] = [];
@@ -11,8 +11,8 @@ afterAll(() => {
   for (const pool of pools) pool.destroy();
 });
 
-function createTimer(): { clock: NsClock; timer: WindowTimer; histograms: HistogramPool } {
-  const clock = new NsClock();
+function createTimer(): { clock: ManualClock; timer: WindowTimer; histograms: HistogramPool } {
+  const clock = new ManualClock();
   const histograms = new HistogramPool();
   pools.push(histograms);
   return { clock, histograms, timer: new WindowTimer({ clock, windowNs: WINDOW_S * NS_PER_S, histograms }) };

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { LoopDelay } from '../../../src/monitor/loop-delay.ts';
 import { readProcess } from '../../../src/monitor/process-reading.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 describe('LoopDelay', () => {
   it('counts how much later than its interval a timer ran', () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     const delay = new LoopDelay(clock);
     delay.start();
     for (const ms of [20, 19, 23, 320]) {

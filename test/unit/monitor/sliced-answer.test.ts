@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { NS_PER_US, systemClock } from '../../../src/base/clock.ts';
 import { SlicedAnswer } from '../../../src/monitor/sliced-answer.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const MAX_CHUNK = 33_000;
 
@@ -64,7 +64,7 @@ describe('SlicedAnswer', () => {
   });
 
   it('stops after each piece once the time of a turn is over', async () => {
-    const clock = new NsClock();
+    const clock = new ManualClock();
     let isTurning = true;
     const perTurn = [0];
     const mark = (): void => {
@@ -125,7 +125,7 @@ describe('SlicedAnswer', () => {
   });
 
   it('shares the turn with another answer', async () => {
-    const turns = new Turns(new NsClock());
+    const turns = new Turns(new ManualClock());
     const [one, other] = [new Source(), new Source()];
     const answers = [new SlicedAnswer(one, turns), new SlicedAnswer(other, turns)];
     for (const answer of answers) answer.resume();

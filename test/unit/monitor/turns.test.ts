@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const STEP_NS = 10 * NS_PER_US;
 
 /** Turns of a loop that turns when it is told to, with time that passes only with work. */
 class Loop {
-  readonly clock = new NsClock();
+  readonly clock = new ManualClock();
   readonly turns = new Turns(this.clock, (run) => this.#due.push(run));
   #due: (() => void)[] = [];
 
@@ -109,7 +109,7 @@ describe('Turns', () => {
   it('uses the next turn of the event loop by default', async () => {
     const order: string[] = [];
     await new Promise<void>((resolve) => {
-      new Turns(new NsClock()).enter(() => {
+      new Turns(new ManualClock()).enter(() => {
         order.push('work');
         resolve();
       });

@@ -1,11 +1,12 @@
 /** What /metrics says of what was counted. Names, types and labels: docs/prometheus.md is generated from them. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CometMetrics } from '../../../src/measure/record/comet/comet-metrics.ts';
 import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';
 import { Reloads } from '../../../src/sidecar/reload.ts';
-import { NsClock } from '../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { AVAILABLE, createPlant, MS, piecesOf } from '../../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 
@@ -61,7 +62,7 @@ describe('/metrics', () => {
   });
 
   it('shows Comet holds: how many now, how they ended, how long they were', async () => {
-    const comet = new CometMetrics(new NsClock());
+    const comet = new CometMetrics(new ManualClock());
     for (const ending of ['delivery', 'empty', undefined] as const) {
       comet.holdBegan();
       if (ending !== undefined) comet.holdEnded(ending, (ending === 'empty' ? 30_000 : 500) * MS, 0);

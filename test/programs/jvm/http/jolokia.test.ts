@@ -2,12 +2,14 @@
  * Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's
  * `libjolokia-core-java` is installed.
  */
+
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA, parseJolokia } from '../../../../src/jvm/http/jolokia.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { startScripted } from '../../../support/jvm/http/scripted-server.ts';
-import { failureOf, gaugesOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { deviations } from '../../../support/jvm/truth/comparison.ts';
 import { isJolokiaInstalled, type JolokiaServer, startJolokia } from './jolokia/jolokia-server.ts';
 
@@ -97,7 +99,7 @@ describe('JOLOKIA', () => {
   it('asks with one POST of fixed reads, without an Origin, below the path of the configuration', async () => {
     const server = await startScripted((_, response) => response.end(RECORDED));
     try {
-      const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new StillClock() });
+      const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new ManualClock() });
       expect((await source.read(soon())).classes.loaded).toBe(1904);
       const [seen] = server.requests;
       expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 1]);
@@ -125,7 +127,7 @@ describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JV
   });
 
   it('reads every gauge with the value of the JVM’s own MXBeans', async () => {
-    const source = new HttpSource(JOLOKIA, { url: `${jolokia.origin}/jolokia`, clock: new StillClock() });
+    const source = new HttpSource(JOLOKIA, { url: `${jolokia.origin}/jolokia`, clock: new ManualClock() });
     await source.read(soon());
     await source.read(soon());
     const before = await jolokia.beans();

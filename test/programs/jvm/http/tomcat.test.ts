@@ -2,11 +2,13 @@
  * Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. Needs Debian's
  * `tomcat10` and `tomcat10-admin`; D2S_REQUIRE_TOMCAT=1 makes their absence a failure.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
-import { credentialsOf, failureOf, gaugesOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { credentialsOf, failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { type Deviation, deviations } from '../../../support/jvm/truth/comparison.ts';
 import { isManagerInstalled, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
@@ -21,7 +23,7 @@ function optionsFor(tomcat: ManagerTomcat, user: string, password = `word of ${u
   return {
     url: `${tomcat.origin}/manager`,
     credentials: credentialsOf(user, password),
-    clock: new StillClock(),
+    clock: new ManualClock(),
   };
 }
 
@@ -64,7 +66,7 @@ describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wi
   // What follows has nothing to do with the collector: one of them is enough.
   if (collector !== 'Serial') return;
   it('does not lock out a user whose password is wrong in the sidecar for five minutes', async () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const wrong = new HttpSource(TOMCAT_JMXPROXY, { ...optionsFor(tomcat, 'jmx', 'mistyped'), clock });
     for (let poll = 0; poll < 60; poll += 1) {
       expect((await failureOf(wrong.read(soon()))).code).toBe('D2S_ERR_JVM_ACCESS');

@@ -1,27 +1,9 @@
 /** What the tests of the sources over HTTP share: making one, and looking at what it says. */
 import { inspect } from 'node:util';
-import type { Clock } from '../../../../src/base/clock.ts';
 import { toJvmGauges, toMetricSet } from '../../../../src/jvm/gauges.ts';
 import type { Credentials } from '../../../../src/jvm/http/credentials.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
-
-/** A clock that stands until it is moved. */
-export class StillClock implements Clock {
-  #nowMs = 1_800_000_000_000;
-
-  nowNs(): number {
-    return (this.#nowMs - 1_800_000_000_000) * 1_000_000;
-  }
-
-  epochMs(): number {
-    return this.#nowMs;
-  }
-
-  advanceS(seconds: number): void {
-    this.#nowMs += seconds * 1000;
-  }
-}
 
 export function credentialsOf(username: string, password: string): () => Promise<Credentials> {
   return async () => ({ username, password });

@@ -13,8 +13,8 @@ import {
 } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
+import { ManualClock } from '../../clock.ts';
 import { testComet, testSessions } from '../../wire/test-config.ts';
-import { ManualClock } from './manual-clock.ts';
 
 export const BASE = '/smartWeb/api/rest/v0';
 export const LOGIN = `GET ${BASE}/d2/auth/login`;

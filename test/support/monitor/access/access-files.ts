@@ -39,20 +39,3 @@ export class Folder {
 export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`, 'utf8').toString('base64')}`;
 }
-
-/** A clock that stands still until it is moved. */
-export class StillClock {
-  ns = 0;
-
-  nowNs(): number {
-    return this.ns;
-  }
-
-  epochMs(): number {
-    return this.ns / 1e6;
-  }
-
-  pass(seconds: number): void {
-    this.ns += seconds * 1e9;
-  }
-}

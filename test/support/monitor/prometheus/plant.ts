@@ -1,4 +1,5 @@
 /** A sidecar that opens nothing, and what its monitoring server sees: tests record on its statistics, and read them. */
+
 import { createLogger } from '../../../../src/base/logger.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import type { ApplicationStatistics } from '../../../../src/metrics/statistics.ts';
@@ -8,7 +9,7 @@ import type { ProcessReading } from '../../../../src/monitor/process-reading.ts'
 import { type ExpositionFormat, renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
 import { type MetricSources, toTables } from '../../../../src/sidecar/metrics.ts';
 import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
-import { NsClock } from '../../metrics/ns-clock.ts';
+import { ManualClock } from '../../clock.ts';
 import { testConfig } from '../../wire/test-config.ts';
 
 export const MS = 1e6;
@@ -50,7 +51,7 @@ export interface Plant {
   readonly sidecar: Sidecar;
   readonly statistics: ApplicationStatistics;
   readonly created: Timer;
-  readonly clock: NsClock;
+  readonly clock: ManualClock;
   text(format?: ExpositionFormat): string;
 }
 
@@ -67,7 +68,7 @@ export async function createPlant({
   maxNames = 2_000,
   ...replaced
 }: PlantOptions = {}): Promise<Plant> {
-  const clock = new NsClock();
+  const clock = new ManualClock();
   const config = testConfig();
   const names = { rpc: maxNames, sba: maxNames, object: 10_000 };
   const sidecar = await Sidecar.create(

@@ -90,7 +90,8 @@ it('leaves neither a listener nor a timer after a reading', async () => {
   expect((await overlay.apply(EMPTY, jvm.target, outer.signal)).memory).toBe('live');
   expect(await overlay.isAlive(jvm.target, outer.signal)).toBe(true);
   expect(getEventListeners(outer.signal, 'abort')).toEqual([]);
-  expect(timers()).toBe(before);
+  // Not toBe: a timer of vitest may have ended meanwhile.
+  expect(timers()).toBeLessThanOrEqual(before);
 });
 
 it('leaves no listener after a question', async () => {

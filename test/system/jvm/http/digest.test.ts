@@ -1,9 +1,11 @@
 /** Digest: the examples of RFC 7616 §3.9.1, and a server that takes it by the letter. */
+
 import { afterEach, describe, expect, it } from 'vitest';
 import { answerChallenge, selectChallenge } from '../../../../src/jvm/http/digest.ts';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
-import { credentialsOf, failureOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { type DigestServer, type DigestServerOptions, startDigestServer } from './digest-server.ts';
 
 const EXAMPLE = [
@@ -85,7 +87,7 @@ describe('a source that logs in by Digest', () => {
 
   async function start(options: Partial<DigestServerOptions> = {}, password = user.password) {
     server = await startDigestServer({ ...user, answer: ANSWER, ...options });
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const source = new HttpSource(WILDFLY, {
       url: server.origin,
       credentials: credentialsOf('monitor', password),

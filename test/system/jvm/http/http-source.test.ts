@@ -17,8 +17,9 @@ import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { type Script, type ScriptedServer, startScripted } from '../../../support/jvm/http/scripted-server.ts';
-import { credentialsOf, failureOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 
 const FIXTURES = new URL('../../../fixtures/jvm/http/', import.meta.url);
 const fixture = (file: string) => readFileSync(new URL(file, FIXTURES), 'utf8');
@@ -71,7 +72,7 @@ async function start(script: Script): Promise<ScriptedServer> {
 }
 
 function optionsFor(origin: string, options: Partial<HttpSourceOptions> = {}): HttpSourceOptions {
-  return { url: origin, clock: new StillClock(), credentials: credentialsOf('monitor', PLANTED), ...options };
+  return { url: origin, clock: new ManualClock(), credentials: credentialsOf('monitor', PLANTED), ...options };
 }
 
 function collectGarbage(): void {
@@ -205,7 +206,7 @@ describe('a login that is refused', () => {
 
   it('is retried after 60 s, then 120, 240, 480, and finally every 15 minutes', async () => {
     const { origin, requests } = await start(refuse);
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const source = new HttpSource(TOMCAT_STATUS, optionsFor(origin, { clock }));
     const triedAtS: number[] = [];
     for (let second = 0; second <= 3600; second += 20) {
@@ -219,7 +220,7 @@ describe('a login that is refused', () => {
 
   it('reports when it is retried, with the same message until then', async () => {
     const { origin } = await start(refuse);
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const source = new HttpSource(TOMCAT_STATUS, optionsFor(origin, { clock }));
     const { message } = await failureOf(source.read(soon()));
     const until = new Date(clock.epochMs() + 60_000).toISOString();

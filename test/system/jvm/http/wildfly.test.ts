@@ -1,9 +1,11 @@
 /** WildFly's management API. The answer was written after its documented model: there is no WildFly to run these against. */
+
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { parseWildFly, WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
-import { credentialsOf, failureOf, gaugesOf, StillClock, soon } from '../../../support/jvm/http/sources.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { credentialsOf, failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { startDigestServer } from './digest-server.ts';
 
 const DOCUMENTED = readFileSync(new URL('../../../fixtures/jvm/http/wildfly/composite.json', import.meta.url), 'utf8');
@@ -58,7 +60,7 @@ describe('WILDFLY', () => {
     const server = await startDigestServer({ username: 'monitor', password: 'word', answer: DOCUMENTED });
     try {
       const credentials = credentialsOf('monitor', 'word');
-      const source = new HttpSource(WILDFLY, { url: server.origin, credentials, clock: new StillClock() });
+      const source = new HttpSource(WILDFLY, { url: server.origin, credentials, clock: new ManualClock() });
       expect((await source.read(soon())).classes.loaded).toBe(17312);
       const [, { method, url, headers, body }] = server.requests as [unknown, (typeof server.requests)[number]];
       expect([method, url, headers['content-type'], headers.origin]).toEqual([

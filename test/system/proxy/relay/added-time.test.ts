@@ -1,4 +1,5 @@
 /** `d2_sidecar_added_seconds`: from which moment to which. Time stands still here but where a test lets it pass. */
+
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,14 +7,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
 import type { Direction } from '../../../../src/proxy/exchange/added-time.ts';
 import type { Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
-import { NsClock } from '../../../support/metrics/ns-clock.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { ObservedPlane } from '../../../support/wire/observed-plane.ts';
 
 const LARGE = 'x'.repeat(20_000);
 /** What passes between the head's reading and its writing, on the way to the upstream, there, and on the way back. */
 const [BEFORE_NS, UPSTREAM_NS, BEHIND_NS] = [5_000_000, 30_000_000, 7_000_000];
 
-let clock: NsClock;
+let clock: ManualClock;
 let added: [direction: Direction, addedNs: number][];
 let upstream: http.Server;
 let plane: ObservedPlane;
@@ -41,7 +42,7 @@ async function start(dataPath: Config['dataPath'], observer = OBSERVER): Promise
 }
 
 beforeEach(async () => {
-  clock = new NsClock();
+  clock = new ManualClock();
   clock.ns = 1_000;
   added = [];
   upstream = http.createServer((request, response) => {

@@ -3,7 +3,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { describe, expect, it } from 'vitest';
 import { CallSpans, type CallSpansParts } from '../../../../src/export/otlp/call-spans.ts';
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
-import { ManualClock } from '../../../support/measure/record/manual-clock.ts';
+import { ManualClock } from '../../../support/clock.ts';
 
 const MS = 1e6;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

@@ -6,8 +6,8 @@ import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../../../src/measure/se
 import { LifetimeTimer } from '../../../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet } from '../../../../src/metrics/metric-set.ts';
 import { SessionStatistics } from '../../../../src/metrics/statistics.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { Random } from '../../../support/fuzz/random.ts';
-import { ManualClock } from '../../../support/measure/record/manual-clock.ts';
 
 const IDLE_MS = 30 * 60_000;
 const GONE_MS = 5 * 60_000;

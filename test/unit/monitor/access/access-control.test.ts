@@ -2,7 +2,8 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccessControl } from '../../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../../src/monitor/access/access-list.ts';
 import { isPassword, type PasswordHash } from '../../../../src/monitor/access/password-hash.ts';
-import { basic, CHEAP, Folder, StillClock, tokenLine, userLine } from '../../../support/monitor/access/access-files.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { basic, CHEAP, Folder, tokenLine, userLine } from '../../../support/monitor/access/access-files.ts';
 
 const HERE = '192.0.2.1';
 const { line: PROMETHEUS, token: TOKEN } = tokenLine('prometheus', 'metrics');
@@ -17,14 +18,14 @@ beforeAll(async () => {
 });
 
 let folder: Folder;
-let clock: StillClock;
+let clock: ManualClock;
 let list: AccessList;
 let control: AccessControl;
 /** What passwords were compared with, right ones and decoys. */
 let verified: PasswordHash[];
 beforeEach(async () => {
   folder = new Folder();
-  clock = new StillClock();
+  clock = new ManualClock();
   list = await AccessList.open({
     usersFile: folder.write('users', `${annLine}\n${bobLine}\n`),
     tokensFile: folder.write('tokens', PROMETHEUS),
@@ -124,7 +125,7 @@ describe('an address with too many wrong credentials', () => {
     expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'over-limit', retryAfterS: 6 });
     expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
     expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
-    clock.pass(6);
+    clock.advanceS(6);
     expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
   });
 

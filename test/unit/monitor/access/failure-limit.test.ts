@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { FailureLimit } from '../../../../src/monitor/access/failure-limit.ts';
-import { StillClock } from '../../../support/monitor/access/access-files.ts';
+import { ManualClock } from '../../../support/clock.ts';
 
 describe('the limit on failures', () => {
   it('allows an address ten failures, then one every six seconds', () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const limit = new FailureLimit(clock);
     for (let count = 0; count < 10; count++) {
       expect(limit.retryAfterS('a')).toBe(0);
@@ -12,20 +12,20 @@ describe('the limit on failures', () => {
     }
     expect(limit.retryAfterS('a')).toBe(6);
     expect(limit.retryAfterS('b')).toBe(0);
-    clock.pass(5.5);
+    clock.advanceS(5.5);
     expect(limit.retryAfterS('a')).toBe(1);
-    clock.pass(0.5);
+    clock.advanceS(0.5);
     expect(limit.retryAfterS('a')).toBe(0);
     limit.add('a');
     expect(limit.retryAfterS('a')).toBe(6);
   });
 
   it('does not lengthen the wait for further failures', () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const limit = new FailureLimit(clock);
     for (let count = 0; count < 1_000; count++) limit.add('a');
     expect(limit.retryAfterS('a')).toBe(6);
-    clock.pass(60);
+    clock.advanceS(60);
     for (let count = 0; count < 10; count++) {
       expect(limit.retryAfterS('a')).toBe(0);
       limit.add('a');
@@ -33,24 +33,24 @@ describe('the limit on failures', () => {
   });
 
   it('remembers an address for ten minutes after its last failure, longer than the refill takes', () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const limit = new FailureLimit(clock);
     expect(limit.failuresOf('a')).toBe(0);
     for (let count = 0; count < 3; count++) limit.add('a');
-    clock.pass(590);
+    clock.advanceS(590);
     expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([3, 0]);
     for (let count = 0; count < 20; count++) limit.add('a');
     expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([10, 6]);
-    clock.pass(599);
+    clock.advanceS(599);
     expect(limit.failuresOf('a')).toBe(10);
-    clock.pass(1);
+    clock.advanceS(1);
     expect(limit.failuresOf('a')).toBe(0);
     limit.add('a');
     expect(limit.failuresOf('a')).toBe(1);
   });
 
   it('remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
-    const limit = new FailureLimit(new StillClock());
+    const limit = new FailureLimit(new ManualClock());
     for (let count = 0; count < 10; count++) {
       limit.add('first');
       limit.add('second');

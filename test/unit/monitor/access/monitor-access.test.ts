@@ -4,7 +4,8 @@ import { ConfigError, StartError } from '../../../../src/base/errors.ts';
 import type { Logger } from '../../../../src/base/logger.ts';
 import { AccessClosed } from '../../../../src/monitor/access/access-closed.ts';
 import { MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
-import { Folder, StillClock, tokenLine } from '../../../support/monitor/access/access-files.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { Folder, tokenLine } from '../../../support/monitor/access/access-files.ts';
 
 let folder: Folder;
 let lines: [level: string, details: unknown, message: unknown][];
@@ -36,7 +37,7 @@ const FIRST = tokenLine('prometheus', 'metrics');
 const SECOND = tokenLine('grafana', 'sessions');
 
 const open = (auth: Parameters<typeof MonitorAccess.open>[0]) =>
-  MonitorAccess.open(auth, { logger, clock: new StillClock(), every });
+  MonitorAccess.open(auth, { logger, clock: new ManualClock(), every });
 const files = (tokensFile: string) => ({ usersFile: undefined, tokensFile });
 const kindOf = async ({ current }: MonitorAccess, token: string) => {
   if (current instanceof AccessClosed) return 'closed';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { DirectionRate, FrameRate } from '../../../../src/protocol/websocket/frame-rate.ts';
-import { ManualClock } from '../../../support/measure/record/manual-clock.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { compressed, deflated, Listener, text, WITH_TAKEOVER } from '../../../support/protocol/websocket/frames.ts';
 
 it('limits no direction below the total, and above it only the fastest', () => {

@@ -8,8 +8,8 @@ import {
   type Exchange,
   type TunnelObserver,
 } from '../../../../../src/proxy/exchange/exchange.ts';
+import type { ManualClock } from '../../../clock.ts';
 import { testComet, testSessions } from '../../../wire/test-config.ts';
-import type { ManualClock } from '../manual-clock.ts';
 import { Traffic } from '../traffic.ts';
 
 export const COMET = '/smartWeb/api/cometd';
