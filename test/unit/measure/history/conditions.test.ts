@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
-import { available, createSources, type Sources, unavailable } from './sources.ts';
+import { available, createSources, type Sources, unavailable } from '../../../support/measure/history/sources.ts';
 
 const made: Sources[] = [];
 afterEach(() => {

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
-import { available, createSources, type Sources } from './sources.ts';
+import { available, createSources, type Sources } from '../../../support/measure/history/sources.ts';
 
 const MS = 1e6;
 

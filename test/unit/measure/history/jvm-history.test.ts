@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import { JvmHistory } from '../../../../src/measure/history/jvm-history.ts';
-import { available, unavailable } from './sources.ts';
+import { available, unavailable } from '../../../support/measure/history/sources.ts';
 
 const NOTHING = { heapUsed: null, heapAfterGc: null, gcPauseMs: null };
 

@@ -5,7 +5,7 @@ import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import type { UpstreamCondition } from '../../../../src/measure/history/conditions.ts';
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
-import { ManualClock } from '../../../support/clock.ts';
+import { ManualClock } from '../../clock.ts';
 
 type Changeable<T> = { -readonly [Key in keyof T]: T[Key] };
 

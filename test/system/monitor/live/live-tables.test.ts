@@ -7,9 +7,9 @@ import { HostCheck } from '../../../../src/monitor/host-check.ts';
 import { renderLive } from '../../../../src/monitor/live/live-document.ts';
 import { Monitor } from '../../../../src/monitor/monitor.ts';
 import type { LiveSession, Monitored, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
+import { available, createSources } from '../../../support/measure/history/sources.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
 import { createWork, longestTurn } from '../../../support/monitor/work.ts';
-import { available, createSources } from '../../measure/history/sources.ts';
 
 const RPCS = 2_000;
 const OBJECTS = 10_000;
