@@ -50,9 +50,9 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^rm(?: \w[\w.-]*)+$/, RUN],
 
   [/^npm ci$/, elsewhere(['.ci/run', '\nnpm ci\n'], ['Dockerfile', 'RUN npm ci'])],
-  [/^npm test$/, elsewhere(['package.json', '"test": "npm run build --silent && vitest run --project unit'])],
+  [/^npm test$/, elsewhere(['.ci/run', '\nnpm test '])],
   [/^npm run test:(?:unit|watch)$/, { kind: 'check', why: 'npm test runs these', fault: faultOfScript }],
-  [/^npm run test:all$/, elsewhere(['.ci/run', '\nnpm run test:all '])],
+  [/^npm run test:all$/, { kind: 'check', why: '.ci/run runs them project by project', fault: faultOfScript }],
   [/^npm run test:steady$/, { kind: 'check', why: LONG, fault: faultOfScript }],
   [/^\.ci\/run$/, { kind: 'check', why: 'it runs these tests', fault: ([file = '']) => faultOfFile(file) }],
   [/^npm run build$/, elsewhere(['package.json', '"test:all": "npm run build --silent && vitest run"'])],
