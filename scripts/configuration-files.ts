@@ -92,7 +92,7 @@ function defaultOf(schema: z.core.$ZodType): unknown {
   return z.toJSONSchema(schema, { io: 'input' }).default;
 }
 
-/** One table for the keys outside sections, and one for each section. */
+/** One table for the keys outside sections, and one for each section. A key with `*` takes a restart. */
 function toTables(): string {
   const keys = listKeys();
   const top = keys.filter(({ path }) => path.length === 1);
@@ -123,9 +123,10 @@ function toTable(keys: readonly Key[]): string {
     const byDefault = toShape(schema) === undefined ? defaultOf(schema) : undefined;
     const shown =
       byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
-    return `| \`${path.join('.')}\` | ${shown} | ${reload} | ${toDocument(metaOf(schema).description ?? '')} |`;
+    const mark = reload === 'restart' ? '*' : '';
+    return `| \`${path.join('.')}\`${mark} | ${shown} | ${toDocument(metaOf(schema).description ?? '')} |`;
   });
-  return ['| Key | Default | Reload | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return ['| Key | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 /** Links in descriptions are relative to docs/; those to configuration.md become local. */

@@ -55,13 +55,15 @@ spec:
   ];
 }
 
+/** The type is left out where the name says it: `_total` is a counter, `_info` an info, and the rest are gauges. */
 function metricsTable(): Generated {
   const rows = Object.values(METRICS)
     .flat()
     .map(({ name, type, labels, help }) => {
-      const names = labels.map((label) => `\`${label}\``).join(', ');
-      return `| \`${name}\` | ${type} | ${names} | ${help} |`;
+      const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
+      const said = type === 'histogram' || type === 'summary' ? `*${type}* ${help}` : help;
+      return `| \`${name}${names}\` | ${said} |`;
     });
-  const text = ['| Metric | Type | Labels | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  const text = ['| Metric | Meaning |', '| --- | --- |', ...rows].join('\n');
   return { file: 'docs/prometheus.md', marker: 'metrics', text };
 }

@@ -117,13 +117,13 @@ export type WatchedSections = Readonly<Record<string, { readonly numbers: FileWa
 export const FILE_METRICS: readonly MetricDescription<WatchedSections>[] = [
   counter(
     'd2_sidecar_files_replaced_total',
-    'Times that changed files of certificates, users or tokens were taken over.',
+    'Changed files of certificates, users or tokens that were loaded.',
     (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.replaced] as const),
     'section',
   ),
   counter(
     'd2_sidecar_files_unusable_total',
-    'Times that files of certificates, users or tokens could not be used: changed ones, so that the old ones hold, or those of the start.',
+    'Files of certificates, users or tokens that could not be used; after the start the old ones hold.',
     (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.unusable] as const),
     'section',
   ),

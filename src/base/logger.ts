@@ -46,7 +46,7 @@ export function standardError(): LogOutput {
 export const LOG_METRICS: readonly MetricDescription<Partial<LeveledLogger>>[] = [
   counter(
     'd2_sidecar_log_lines_lost_total',
-    'Log lines that could not be written, since nobody read them or the disk was full.',
+    'Log lines that could not be written: no reader, or a full disk.',
     ({ lostLines }) => lostLines,
   ),
 ];

@@ -30,7 +30,7 @@ function versionIn(url: URL): string | undefined {
 export const VERSION_METRICS: readonly MetricDescription<string>[] = [
   info(
     'd2_sidecar_build_info',
-    'Version of the sidecar, the source that it was made of, and the Node that it runs on.',
+    'Version and commit of the sidecar, and its Node.js.',
     (version) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
     'version',
     'build',

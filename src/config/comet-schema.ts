@@ -20,7 +20,7 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
     .prefault([])
     .meta({
       description:
-        'Rules of your own that say what happens on a channel, tried before the built-in ones; the first match counts. [comet.md](comet.md#rules) explains them, and `d2-sidecar learn` prints some to fill in.',
+        'Your [rules](comet.md#rules) for channels, tried before the built-in ones. `d2-sidecar learn` prints some to fill in.',
       examples: [[{ channel: '/service/plant/call', kind: 'rpc', name: '{/event}.{/method}' }]],
     }),
   defaultRules: yesOrNo(true, 'Whether the built-in rules follow yours.'),
@@ -34,22 +34,18 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
       '/ext/authentication/username',
       '/ext/authentication/login',
     ])
-    .describe('Where a handshake says the name of its user: JSON Pointers into the message. The first text counts.'),
+    .describe("JSON Pointers to the user's name in a handshake. The first text counts."),
   ackWait: duration(
     '30s',
-    'How long after a plain acknowledgement the answer of a call may come; then the acknowledgement was the answer.',
+    'Wait for an answer after a plain acknowledgement; then the acknowledgement was the answer.',
   ),
-  callTimeout: duration('10m', 'A call without an answer for this long has failed, as far as statistics go.'),
+  callTimeout: duration('10m', 'A call without an answer for this long counts as failed.'),
   maxBodyBytes: wholeNumber(
     BYTES,
     1_048_576,
-    'Largest body or WebSocket message that is read, in bytes as they are sent. A larger one passes unread.',
+    'Largest body or WebSocket message that is read, in bytes as sent. A larger one passes unread.',
   ),
   maxInflatedBytes: wholeNumber(BYTES, 1_048_576, 'The same, in bytes without its compression.'),
   maxSubscriptions: wholeNumber(COUNTS, 10_000, 'Most monitorings of one client that are counted.'),
-  maxPendingCalls: wholeNumber(
-    COUNTS,
-    1_000,
-    'Most calls of one client that may wait for their answers at a time and are counted.',
-  ),
+  maxPendingCalls: wholeNumber(COUNTS, 1_000, 'Most pending calls of one client that are counted.'),
 });

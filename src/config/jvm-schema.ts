@@ -52,24 +52,19 @@ export const jvm = section('restart', 'Where the condition of the JVM is read: s
   source: oneOf(
     ['auto', 'hsperfdata', 'http', 'none'],
     'auto',
-    '`auto` reads `jvm.http` where it is set, else the counters file of the JVM (`hsperfdata`) with its attach socket over it; `hsperfdata`, `http` or `none`.',
+    "`auto` reads `jvm.http` if set, else the JVM's counters file and attach socket (`hsperfdata`); or `hsperfdata`, `http`, `none`.",
   ),
   interval: duration('5s', 'Time between two readings.', { minMs: 1_000 }),
   timeout: duration('2s', 'Longest time that one reading may take.'),
   staleAfter: duration('15s', 'Age from which the last reading is no longer shown.'),
   // Off: no process gets a signal unasked.
-  attach: yesOrNo(false, 'Whether the JVM may be asked, by a signal, to open its attach socket where there is none.'),
+  attach: yesOrNo(false, 'Whether a signal may make the JVM open its attach socket.'),
   pid: z
     .int({ error: 'a process id' })
     .min(1, { error: 'a process id' })
     .optional()
-    .meta({ description: 'Process id of the JVM, where more than one could be meant.', examples: [4711] }),
-  user: optionalText(
-    'a user name',
-    NOT_EMPTY,
-    'tomcat',
-    'Name of the user that the JVM runs as, where more than one could be meant.',
-  ),
+    .meta({ description: 'Process id of the JVM, if several match.', examples: [4711] }),
+  user: optionalText('a user name', NOT_EMPTY, 'tomcat', "Name of the JVM's user, if several match."),
   http,
 }).meta({ hide: 'value' });
 

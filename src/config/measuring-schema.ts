@@ -28,19 +28,19 @@ const maxNamesByKind = z
   .prefault({});
 
 export const metrics = section('live', 'What is counted, and for how long.', {
-  window: duration('5m', 'Sliding window that percentiles, min, max and mean describe. At least 1 s.', {
+  window: duration('5m', 'Sliding window of percentiles, min, max and mean. At least 1 s.', {
     minMs: 1_000,
   }).meta({ reload: 'restart' }),
   durationUnit: oneOf(
     ['seconds', 'milliseconds'],
     'seconds',
-    'Unit of durations in the metrics answers: `seconds` or `milliseconds`.',
+    '`seconds` or `milliseconds` in the metrics answers.',
   ).meta({ reload: 'restart' }),
   maxNames: z
     .union([intWithin(NAMES, MAX_NAMES_FORM), maxNamesByKind], { error: MAX_NAMES_FORM })
     .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
     .prefault({})
-    .describe('Most names of each kind, or one number for all three. Further names are counted as `(other)`.'),
+    .describe('Most names of each kind, or one number for all. Further names count as `(other)`.'),
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Most names in the statistics of one session.'),
 });
 
@@ -65,7 +65,7 @@ export const sessions = section('live', 'Who is connected.', {
     .prefault([])
     .meta({
       description:
-        'Users known by the application key that their programs send as `X-API-Key`: a list of `user` and `key`. Write keys in quotes. They are never shown. `D2_SIDECAR_SESSIONS_API_KEYS` keeps them out of a file that others read.',
+        'Users known by the key that their programs send as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown. `D2_SIDECAR_SESSIONS_API_KEYS` keeps them out of the file.',
       examples: [[{ user: 'reports', key: '0123456789' }]],
       hide: 'all',
     }),
@@ -78,12 +78,10 @@ export const sessions = section('live', 'Who is connected.', {
     path: text('a path such as j_security_check', /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
       .overwrite(trimSlashes)
       .prefault('j_security_check')
-      .describe(
-        'End of the path, below the application, that a login form is posted to. Only there a body is read for it.',
-      ),
+      .describe('End of the path, below the application, that a login form is posted to.'),
     userField: text('the name of a field', NOT_EMPTY)
       .prefault('j_username')
-      .describe('Field of the form with the name of the user; nothing else of the form is kept.'),
+      .describe("Field of the form with the user's name; nothing else is kept."),
   }),
   cometGone: duration('5m', 'A Comet session without any connection for this long has ended.'),
 }).meta({ hide: 'names' });
@@ -97,8 +95,7 @@ export const rest = section('live', 'How requests of the REST interface are clas
     .array(restRuleSchema, { error: 'a list of rules' })
     .prefault([])
     .meta({
-      description:
-        'Rules of your own that make calls out of requests, tried before the built-in ones; the first match counts. See [Rules](configuration.md#rules).',
+      description: 'Your [rules](configuration.md#rules) that classify requests, tried before the built-in ones.',
       examples: [[{ methods: ['POST'], path: 'd2/batch/{event}/{method}', kind: 'rpc', name: '{event}.{method}' }]],
     }),
   defaultRules: yesOrNo(true, 'Whether the built-in rules follow yours.'),
@@ -107,7 +104,7 @@ export const rest = section('live', 'How requests of the REST interface are clas
     .prefault([])
     .meta({
       description:
-        'Paths, and all below them, that clients get only from loopback; others get 403. For what trusts loopback in the application server: [tomcat.md](tomcat.md#what-trusts-loopback).',
+        'Paths, and all below them, for clients on loopback only; others get 403: [what trusts loopback](tomcat.md#what-trusts-loopback).',
       examples: [['/manager', '/host-manager']],
     }),
 });

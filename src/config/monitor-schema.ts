@@ -41,7 +41,7 @@ const accessFiles = z.strictObject(
       .optional()
       .meta({
         description:
-          'Clients known by their certificate: a list of `name`, which is the common name of its subject, and `role`. Needs `monitor.tls.clientAuth`.',
+          'Clients known by certificate: a list of `name` (common name of its subject) and `role`. Needs `monitor.tls.clientAuth`.',
         examples: [[{ name: 'prometheus', role: 'metrics' }]],
       }),
   },
@@ -50,9 +50,11 @@ const accessFiles = z.strictObject(
 
 export const monitor = section('live', 'The read-only monitoring server.', {
   // Not `localhost`, which may mean `::1` first.
-  host: host('127.0.0.1', 'Address of the monitoring port. Other than loopback, `monitor.auth` has to be set.').meta({
-    reload: 'restart',
-  }),
+  host: host('127.0.0.1', 'Address of the monitoring port. Other addresses than loopback require `monitor.auth`.').meta(
+    {
+      reload: 'restart',
+    },
+  ),
   port: port(9280, 'The monitoring port; 0 takes a free one.').meta({ reload: 'restart' }),
   tls: listenerTls('monitor'),
   auth: z
@@ -60,7 +62,7 @@ export const monitor = section('live', 'The read-only monitoring server.', {
     .optional()
     .meta({
       description:
-        'Who may read: `none` lets everybody who reaches the port, a group of files and certificates lets those in them. Required where `monitor.host` is not loopback.',
+        'Who may read: `none` is everybody; else a group of files and certificates. Required if `monitor.host` is not loopback.',
       examples: ['none'],
       hide: 'all',
     }),
@@ -70,33 +72,28 @@ export const monitor = section('live', 'The read-only monitoring server.', {
     })
     .prefault([])
     .meta({
-      description:
-        'Host names that requests to the monitoring port may have, besides addresses, `localhost` and `monitor.host`.',
+      description: 'Host names that requests may ask for, besides addresses, `localhost` and `monitor.host`.',
       examples: [['d2-sidecar.plant.example']],
     }),
   readyWithUpstream: yesOrNo(
     false,
-    'Whether `/readyz` is 503 while the application server cannot be reached. With one replica, a slow start is then an outage.',
+    'Whether `/readyz` is 503 while the application server cannot be reached. With one replica, a slow start is an outage.',
   ),
-  maxConnections: wholeNumber(
-    { min: 1, max: CONNECTIONS },
-    1_000,
-    'Most connections to the monitoring port at a time; see [limits.md](limits.md).',
-  ),
+  maxConnections: wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Most connections at a time.'),
   // A browser opens six connections, Prometheus one or two; the rest is for a proxy, which has one address.
   maxConnectionsPerAddress: wholeNumber(
     { min: 0, max: CONNECTIONS },
     100,
-    'Most connections of one address, or of one /64 of IPv6, to the monitoring port at a time; 0 is no limit. [limits.md](limits.md#behind-a-proxy) says when to raise it.',
+    'Most connections of one address (IPv6: /64) at a time; 0: no limit. Raise it [behind a proxy](limits.md#behind-a-proxy).',
   ),
   // A request there is one small head; a client that needs longer occupies a connection for nothing.
-  headTimeout: duration('10s', 'How long a request to the monitoring port may take to arrive. Then it gets 408.'),
+  headTimeout: duration('10s', 'Longest time for a request to arrive; then 408.'),
   // Longer than the time between two scrapes, which is rarely more than a minute.
-  idleTimeout: duration('75s', 'How long a connection to the monitoring port may be silent.'),
+  idleTimeout: duration('75s', 'How long a connection may be silent.'),
   maxAnswerBytes: wholeNumber(
     { min: 1_024, max: 1_073_741_824 },
     67_108_864,
-    'Largest answer of the monitoring port, in bytes. A larger one gets 507, or is broken off.',
+    'Largest answer in bytes. A larger one gets 507, or is broken off.',
   ),
 }).meta({ hide: 'value' });
 

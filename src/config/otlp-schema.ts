@@ -20,7 +20,7 @@ export const otlp = section(
       .optional()
       .meta({
         description:
-          'The receiver of OTLP over HTTP, without `/v1/metrics` and `/v1/traces`, which are appended. Absent: nothing is sent.',
+          'The receiver, without `/v1/metrics` and `/v1/traces`, which are appended. Absent: nothing is sent.',
         examples: ['http://127.0.0.1:4318'],
       }),
     headersFile: optionalText(
@@ -28,7 +28,7 @@ export const otlp = section(
       // Refuses a header line in the place of the file's path, because messages would show it.
       /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
       '/etc/d2-sidecar/otlp-headers',
-      'File with fields to send along, a line `Name: value` for each, such as `Authorization`.',
+      'File of fields to send, a line `Name: value` for each, such as `Authorization`.',
     ).meta({ hide: 'value' }),
     headersEnv: optionalText(
       'the name of an environment variable',
@@ -37,11 +37,9 @@ export const otlp = section(
       'Environment variable with such lines, instead of a file.',
     ).meta({ hide: 'value' }),
     caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
-    timeout: duration(
-      '10s',
-      'Longest time that one request to it may take, retries included. Not longer than `otlp.metrics.interval`.',
-      { minMs: 100 },
-    ),
+    timeout: duration('10s', 'Longest time for one request, retries included. At most `otlp.metrics.interval`.', {
+      minMs: 100,
+    }),
     metrics: section('restart', 'Metrics that are pushed.', {
       enabled: yesOrNo(true, 'Whether metrics are pushed: all that `/metrics` shows.'),
       // The default of OpenTelemetry's own readers.
@@ -53,7 +51,7 @@ export const otlp = section(
       // The sampling decision of a caller is followed; sampling of its own has to be configured.
       sampleRatio: share(
         0,
-        'Share of the calls without a `traceparent` that get a span, 0 to 1. With one, its sampled flag decides.',
+        'Share (0 to 1) of calls without a `traceparent` that get a span. With one, its sampled flag decides.',
       ),
       slowerThan: duration(0, 'Only calls that took longer get a span. 0: all of them.', { zero: 'all of them' }),
     }),

@@ -46,18 +46,15 @@ export const configSchema = z
           .optional()
           .meta({
             description:
-              'The application server, `http://host[:port][/application]` or `https://...`; port 80 or 443 if none is given. Required, here or as `--upstream`. The path names the application whose calls are counted.',
+              '`http://host[:port][/application]` or `https://...`; default ports 80 and 443. Required, here or as `--upstream`. The path names the application whose calls are counted.',
             examples: ['http://127.0.0.1:8080/smartWeb'],
             reload: 'restart',
           }),
-        connectTimeout: duration(
-          '5s',
-          'How long the application server may take to accept a connection. Then the client gets 504.',
-        ),
+        connectTimeout: duration('5s', 'Longest wait for a connection to the application server; then 504.'),
         // No limit: a long poll is silent for as long as the server holds it.
         responseTimeout: duration(
           0,
-          'From the end of a request to the first byte of its response. 0 is no limit, so that the server may hold long polls.',
+          'From the end of a request to the first byte of its response. 0: no limit, since servers hold long polls.',
           { zero: 'no limit' },
         ),
         tls: upstreamTls,
@@ -69,19 +66,19 @@ export const configSchema = z
         .prefault([])
         .meta({
           description:
-            'Context paths whose requests are classified, besides the one in `upstream.url`; `/` is the root context. With no path in the URL and an empty list, the root context is the only one.',
+            'Context paths of further applications whose requests are classified; `/` is the root context, and the only one without any here and in `upstream.url`.',
           examples: [['smartWeb', 'smartWebTest']],
           reload: 'restart',
         }),
       dataPath: oneOf(
         ['auto', 'gateway'],
         'auto',
-        '`auto` relays what can be relayed; `gateway` sends everything through the slower but complete gateway.',
+        '`gateway` sends everything through the slower but complete gateway.',
       ),
       forwarded: oneOf(
         ['append', 'replace', 'off'],
         'append',
-        'What happens to `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`: `append`, `replace` or `off`. Use `replace` where clients reach the sidecar directly, since they can send any value.',
+        'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly, since they can send any value.',
       ),
       monitor,
       metrics,
@@ -103,46 +100,43 @@ export const configSchema = z
         connectionsPerAddress: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most connections of one address, or of one /64 of IPv6, at a time. 0 is no limit: behind a reverse proxy all clients share its address.',
+          'Most connections of one address (IPv6: /64) at a time. 0: no limit; behind a reverse proxy all clients share its address.',
         ),
         // Off: a held long poll is a request in flight, and only the operator knows how many there are.
         inFlight: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most requests with the application server at a time, held long polls among them; further ones get 503. 0 is no limit.',
+          'Most requests with the application server at a time, held long polls included; further ones get 503. 0: no limit.',
         ),
         // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
         memoryBytes: wholeNumber(
           { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
           67_108_864,
-          'Most memory for data that clients make the sidecar keep, in bytes: bodies that are read, windows of compressed WebSockets, unfinished heads, pipelined requests. [limits.md](limits.md#memory) says what happens beyond it.',
+          '[Memory](limits.md#memory) for data that clients make the sidecar keep, in bytes.',
         ),
       }),
       timeouts: section('live', 'How long clients may take.', {
-        head: duration(
-          '60s',
-          'From the first byte of the head of a request to its end. A TLS handshake may take as long.',
-        ),
-        idle: duration('5m', 'How long the connection of a client may be silent between two exchanges.'),
-        halfClosed: duration('5m', 'How long a client that has closed its sending side may still wait for its answer.'),
+        head: duration('60s', 'Longest time for the head of a request, and for a TLS handshake.'),
+        idle: duration('5m', "How long a client's connection may be silent between two exchanges."),
+        halfClosed: duration('5m', 'How long a client that has closed its sending side may wait for its answer.'),
       }),
       stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {
         // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
         delay: duration(
           '2s',
-          'From readiness off to the first connection that is closed: how long others take to send no more clients here. 0: none.',
+          'Time between readiness off and the first closed connection, for load balancers to notice. 0: none.',
           { zero: 'none' },
         ),
         // Together with the delay, less than the 10 s that `docker stop` waits.
         window: duration(
           '5s',
-          'Time after the delay over which WebSockets are closed one by one, and in which held long polls may end. 0: all at once.',
+          'Time after the delay over which WebSockets are closed one by one and held polls may end. 0: all at once.',
           { zero: 'all at once' },
         ),
         // Less than the 30 s that Kubernetes grants after SIGTERM.
         deadline: duration(
           '25s',
-          'From SIGTERM to the end, delay and window included: what still runs then is cut. 0: cut them at once. Keep it below `terminationGracePeriodSeconds`. Not shorter than `stop.delay` and `stop.window` where these are written.',
+          'From SIGTERM to the end; what still runs then is cut. 0: cut them at once. At least `stop.delay` plus `stop.window` where these are set, and below `terminationGracePeriodSeconds`.',
           { zero: 'cut them at once' },
         ),
       }),
@@ -151,23 +145,23 @@ export const configSchema = z
           'the path of a file such as /var/lib/d2-sidecar/state',
           /[^/]$/,
           '/var/lib/d2-sidecar/state',
-          'File that keeps counters and sessions over restarts. Absent: every start counts from zero. Each sidecar needs a file of its own.',
+          'File that keeps counters and sessions over restarts, one for each sidecar. Absent: every start counts from zero.',
         ),
-        interval: duration('10s', 'How much a crash may lose: how old the file may become.', { minMs: 100 }),
+        interval: duration('10s', 'How much a crash may lose.', { minMs: 100 }),
       }),
       control: section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
         socket: optionalText(
           'a path',
           NOT_EMPTY,
           '/run/d2-sidecar/control.sock',
-          'Path of the control socket: see [Control socket](configuration.md#control-socket). Absent: one of its own in a private folder of the temporary directory.',
+          'Path of the [control socket](configuration.md#control-socket). Absent: one in a private folder of the temporary directory.',
         ),
       }),
       log: section('live', 'Logs are JSON lines on standard output.', {
         level: oneOf(
           ['debug', 'info', 'warn', 'error', 'silent'],
           'info',
-          'Least level that is logged: `debug`, `info`, `warn`, `error` or `silent`.',
+          'Least level: `debug`, `info`, `warn`, `error` or `silent`.',
         ),
       }),
       accessLog: section(
@@ -178,23 +172,23 @@ export const configSchema = z
             'the path of a file, a FIFO or a device such as /var/log/d2-sidecar/access.log; not standard output, which has the program’s own log',
             /^(?!-$|\/dev\/stdout$).*[^/]$/,
             '/var/log/d2-sidecar/access.log',
-            'File, FIFO or device that gets a line of JSON for each call. Absent: none is written. Not standard output, which has the program’s own log.',
+            'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
           ),
-          sample: share(1, 'Share of the calls that get a line, 0 to 1, taken at random.'),
+          sample: share(1, 'Random share of the calls that get a line, 0 to 1.'),
           slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
           errorsAlways: yesOrNo(
             true,
-            'Whether calls of status 500 and above, and those without an answer, get a line whatever `sample` and `slowerThan` say.',
+            'Whether failed calls (status 500 and above, or no answer) get a line in any case.',
           ),
-          others: yesOrNo(false, 'Whether everything else that is proxied gets a line as well, without its path.'),
-          users: yesOrNo(true, 'Whether lines hold the names of users and the addresses of clients.'),
+          others: yesOrNo(false, 'Whether other requests get a line, too, without their path.'),
+          users: yesOrNo(true, 'Whether lines hold users and addresses.'),
           // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
           maxBytes: wholeNumber(
             { min: 0, max: 1_099_511_627_776 },
             104_857_600,
-            'Size in bytes from which the file is renamed to `file.1`, and so on. 0: never, where logrotate does it.',
+            'Size in bytes from which the file is renamed to `file.1`, and so on. 0: never (logrotate).',
           ),
-          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept, besides the one that is written.'),
+          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept.'),
         },
       ),
     },

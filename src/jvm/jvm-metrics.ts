@@ -63,12 +63,12 @@ export const JVM_METRICS: readonly MetricDescription<JvmReading>[] = [
 export const JVM_SOURCE_METRICS: readonly MetricDescription<
   Pick<JvmMonitor, 'state' | 'reads' | 'failures' | 'boundsHit'>
 >[] = [
-  gauge('d2_sidecar_jvm_source_up', 'Whether there is a reading of the JVM that is not too old.', ({ state }) =>
+  gauge('d2_sidecar_jvm_source_up', 'Whether there is a fresh reading of the JVM.', ({ state }) =>
     Number(state.kind === 'available'),
   ),
   info(
     'd2_sidecar_jvm_source_info',
-    'What the JVM is read by, and whether memory in use is live or as of the last collection (after-gc).',
+    "Source of the JVM's numbers, and whether memory in use is live or as of the last collection (after-gc).",
     ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.memory]: 1 } } : undefined),
     'source',
     'memory',
@@ -76,11 +76,11 @@ export const JVM_SOURCE_METRICS: readonly MetricDescription<
   gauge('d2_sidecar_jvm_reading_age_seconds', 'Age of the last reading.', ({ state }) =>
     state.kind === 'available' ? state.ageMs / MS_PER_S : undefined,
   ),
-  counter('d2_sidecar_jvm_reads_total', 'Readings tried.', ({ reads }) => reads),
-  counter('d2_sidecar_jvm_read_failures_total', 'Readings that failed.', ({ failures }) => failures),
+  counter('d2_sidecar_jvm_reads_total', 'Attempted readings of the JVM.', ({ reads }) => reads),
+  counter('d2_sidecar_jvm_read_failures_total', 'Failed readings of the JVM.', ({ failures }) => failures),
   counter(
     'd2_sidecar_jvm_bounds_hit_total',
-    'How often the search for the JVM had more to look at than it looks at, by bound.',
+    'Searches for the JVM that reached a bound, by bound.',
     ({ boundsHit }) => boundsHit,
     'bound',
   ),

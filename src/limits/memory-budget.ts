@@ -97,13 +97,13 @@ export class MemoryBudget {
 export const MEMORY_METRICS: readonly MetricDescription<MemoryBudget>[] = [
   gauge(
     'd2_sidecar_kept_bytes',
-    'Bytes kept because of what clients send, by kind; together at most limits.memoryBytes.',
+    'Bytes kept because of what clients send, by kind; bounded by limits.memoryBytes.',
     ({ used }) => used,
     'kind',
   ),
   counter(
     'd2_sidecar_kept_bytes_refusals_total',
-    'How often something was not kept since limits.memoryBytes left no room for it, by kind.',
+    'Refusals to keep something for limits.memoryBytes, by kind.',
     ({ refusals }) => refusals,
     'kind',
   ),

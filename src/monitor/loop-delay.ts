@@ -48,7 +48,7 @@ export class LoopDelay {
 export const LOOP_METRICS: readonly MetricDescription<LoopDelay>[] = [
   histogram(
     'd2_sidecar_loop_delay_seconds',
-    'How late the event loop ran what was due; looked at 50 times a second.',
+    'How late the event loop ran a timer of 20 ms.',
     ({ durations }) => durations,
   ),
 ];

@@ -76,7 +76,7 @@ function readMaxFds(): number | undefined {
 export const PROCESS_METRICS: readonly MetricDescription<ProcessReading>[] = [
   counter(
     'd2_sidecar_loop_active_seconds_total',
-    'Time in which the event loop had something to do.',
+    'Busy time of the event loop.',
     ({ loopActiveSeconds }) => loopActiveSeconds,
   ),
   counter('process_cpu_seconds_total', 'Processor time, user and system.', ({ cpuSeconds }) => cpuSeconds),

@@ -248,12 +248,10 @@ class Moment {
 }
 
 export const LIFECYCLE_METRICS: readonly MetricDescription<Pick<Lifecycle, 'state' | 'leftMs'>>[] = [
-  gauge('d2_sidecar_draining', 'Whether it lets its clients go, and is not ready any more.', ({ state }) =>
-    Number(state !== 'serving'),
-  ),
+  gauge('d2_sidecar_draining', 'Whether it drains, and is not ready.', ({ state }) => Number(state !== 'serving')),
   gauge(
     'd2_sidecar_stop_left_seconds',
-    'Until the deadline of the stop that was asked for.',
+    'Time to the deadline of a stop; absent otherwise.',
     ({ leftMs }) => leftMs && leftMs / MS_PER_S,
   ),
 ];

@@ -147,7 +147,7 @@ function toRefusal(error: unknown): ReloadOutcome {
 export const RELOAD_METRICS: readonly MetricDescription<Reloads>[] = [
   counter(
     'd2_sidecar_config_reloads_total',
-    'Reloads of the configuration: applied, or refused, after which everything is as before.',
+    'Reloads of the configuration: applied or refused.',
     ({ results }) => results,
     'result',
   ),
@@ -158,12 +158,12 @@ export const RELOAD_METRICS: readonly MetricDescription<Reloads>[] = [
   ),
   gauge(
     'd2_sidecar_config_last_reload_success_timestamp_seconds',
-    'When the configuration that holds was read, in seconds since 1970.',
+    'When the configuration in force was read, in seconds since 1970.',
     ({ lastAppliedEpochMs }) => lastAppliedEpochMs / MS_PER_S,
   ),
   gauge(
     'd2_sidecar_config_keys_waiting_for_restart',
-    'Keys that had other values at the last reload and wait for a restart.',
+    'Changed keys that wait for a restart.',
     ({ waiting }) => waiting,
   ),
 ];

@@ -163,19 +163,15 @@ export class StateKeeper {
 export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
   info(
     'd2_sidecar_state_start_info',
-    'What became of the state file at the start: restored, absent, or why it was refused.',
+    'The state file at the start: restored, absent, or why it was refused.',
     ({ restored }) => ({ [restored]: 1 }),
     'result',
   ),
-  counter('d2_sidecar_state_saves_total', 'Times that the state was saved.', ({ saves }) => saves),
-  counter(
-    'd2_sidecar_state_save_failures_total',
-    'Times that the state could not be saved.',
-    ({ failures }) => failures,
-  ),
+  counter('d2_sidecar_state_saves_total', 'Saves of the state.', ({ saves }) => saves),
+  counter('d2_sidecar_state_save_failures_total', 'Failed saves of the state.', ({ failures }) => failures),
   counter(
     'd2_sidecar_state_conflicts_total',
-    'Times that another sidecar was found to save to the same state.file.',
+    'Times that another sidecar saved to the same state.file.',
     ({ conflicts }) => conflicts,
   ),
   gauge(
@@ -185,12 +181,12 @@ export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
   ),
   gauge(
     'd2_sidecar_state_last_save_seconds',
-    'How long the last save took; the traffic went on meanwhile.',
+    'How long the last save took, to the renaming of its file.',
     ({ last }) => last && last.durationNs / NS_PER_S,
   ),
   gauge(
     'd2_sidecar_state_last_save_slice_seconds',
-    'The longest that the last save kept the event loop at once.',
+    'Longest time that the last save held the event loop.',
     ({ last }) => last && last.longestSliceNs / NS_PER_S,
   ),
   gauge('d2_sidecar_state_file_bytes', 'Size of the state file.', ({ last }) => last?.bytes),

@@ -75,20 +75,20 @@ export class AccessLogging {
 
 /** Read only while the access log is on. */
 export const ACCESS_LOG_METRICS: readonly MetricDescription<Pick<AccessLogging, 'counts' | 'waitingBytes'>>[] = [
-  counter('d2_sidecar_access_log_lines_total', 'Lines that the access log has got.', ({ counts }) => counts.written),
+  counter('d2_sidecar_access_log_lines_total', 'Lines written to the access log.', ({ counts }) => counts.written),
   counter(
     'd2_sidecar_access_log_lost_lines_total',
-    'Lines of the access log that were lost: its file could not be written, or its reader was too slow.',
+    'Lost lines: unwritable file, or slow reader.',
     ({ counts }) => counts.lost,
   ),
   counter(
     'd2_sidecar_access_log_failures_total',
-    'Times that the file of the access log could not be opened, written or set aside.',
+    'Failures to open, write or rename the access log.',
     ({ counts }) => counts.failures,
   ),
   counter(
     'd2_sidecar_access_log_rotations_total',
-    'Times that the file of the access log was set aside for its size.',
+    'Rotations of the access log by size.',
     ({ counts }) => counts.rotations,
   ),
   gauge(

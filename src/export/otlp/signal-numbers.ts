@@ -130,14 +130,14 @@ export const OTLP_METRICS: readonly MetricDescription<OtlpNumbers>[] = [
   ),
   counter(
     'd2_sidecar_otlp_items_total',
-    'Data points and spans: accepted or rejected by the receiver, lost with a failure, dropped from a full queue.',
+    'Data points and spans: accepted or rejected by the receiver, lost with a failure, dropped for a full queue.',
     ({ signals }) => readEach(signals, ({ items }) => items),
     'signal',
     'outcome',
   ),
   gauge(
     'd2_sidecar_otlp_longest_serialization_seconds',
-    'The longest that writing one request to the OTLP receiver kept the event loop.',
+    'Longest time that writing one request held the event loop.',
     ({ signals }) => readEach(signals, ({ longestSerializationNs }) => longestSerializationNs / NS_PER_S),
     'signal',
   ),

@@ -97,13 +97,13 @@ export class OwnMetrics {
 export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   counter(
     'd2_calls_aborted_total',
-    'Calls whose client left before the answer was complete; neither a duration nor an error.',
+    'REST calls whose client left early; neither a duration nor an error.',
     ({ aborted }) => aborted,
     'kind',
   ),
   counter(
     'd2_calls_unanswered_total',
-    'Calls that the upstream did not answer, or not to the end.',
+    'REST calls that the upstream did not answer, or not to the end.',
     ({ unanswered }) => unanswered,
     'kind',
   ),
@@ -116,7 +116,7 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   ),
   counter(
     'd2_sidecar_unclassified_exchanges_total',
-    'Exchanges that were no call of any kind, nor of Comet.',
+    'Exchanges that were neither a call nor Comet.',
     ({ unclassified }) => unclassified,
   ),
   counter(
@@ -128,18 +128,18 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   // docs/prometheus.md says at which moments the time is measured.
   histogram(
     'd2_sidecar_added_seconds',
-    'Time added by the relay: from the head of a request, or the last byte of a response, having been read until it has been written on; of one in 17.',
+    'Time added by the relay to a request, or to a response; of one in 17.',
     ({ added }) => added,
     'direction',
   ),
   counter(
     'd2_sidecar_sessions_untracked_total',
-    'Calls that would have begun a session when there were sessions.max already.',
+    'Calls that began no session, since sessions.max was reached.',
     ({ sessionsUntracked }) => sessionsUntracked,
   ),
   counter(
     'd2_sidecar_unverified_sessions_refused_total',
-    'Accepted calls with an unproven credential beside a login that got no session: 8 of the cookie, or 32 of the address within a minute, were there.',
+    'Accepted calls with an unproven credential beside a login that got no session: the cookie has 8, or the address 32 within a minute.',
     ({ claimsRefused }) => claimsRefused,
     'limit',
   ),

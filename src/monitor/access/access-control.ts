@@ -195,17 +195,17 @@ export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [
   ),
   counter(
     'd2_sidecar_monitor_limited_requests_total',
-    'Requests on the monitoring port that were told to come later.',
+    'Requests on the monitoring port answered with 429.',
     ({ limited }) => limited,
   ),
   counter(
     'd2_sidecar_monitor_unverified_passwords_total',
-    'Requests on the monitoring port whose password was not verified, since too many were waiting for it.',
+    'Requests on the monitoring port whose password was not verified: the queue was full.',
     ({ unchecked }) => unchecked,
   ),
   counter(
     'd2_sidecar_monitor_forgotten_addresses_total',
-    'Addresses with wrong credentials that were forgotten to make room for others.',
+    'Addresses with wrong credentials evicted by others.',
     ({ forgotten }) => forgotten,
   ),
 ];

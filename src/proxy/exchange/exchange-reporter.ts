@@ -225,12 +225,12 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
   gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
   gauge(
     'd2_sidecar_requests_in_flight',
-    'Requests that are with the upstream now, held long polls among them.',
+    'Requests with the upstream now, held long polls included; no open WebSockets.',
     ({ inFlight }) => inFlight,
   ),
   counter(
     'd2_sidecar_observer_errors_total',
-    'Failures in measuring; the traffic was not touched.',
+    'Failures in measuring; traffic passed.',
     ({ observerErrors }) => observerErrors,
   ),
 ];

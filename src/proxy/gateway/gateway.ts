@@ -390,13 +390,13 @@ export const GATEWAY_METRICS: readonly MetricDescription<Gateway>[] = [
   ),
   counter(
     'd2_sidecar_websockets_let_go_total',
-    'WebSockets that were ended for a stop: closed with 1001 and answered, or cut.',
+    'WebSockets ended by a stop: closed with 1001 and answered, or cut.',
     ({ tunnelsLetGo }) => tunnelsLetGo,
     'ending',
   ),
   counter(
     'd2_sidecar_gateway_overflows_total',
-    'Connections refused further requests, since too many of theirs were waiting.',
+    'Connections refused further requests for too many waiting ones.',
     ({ overflowedConnections }) => overflowedConnections,
   ),
 ];

@@ -282,7 +282,7 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   gauge('d2_sidecar_connections', 'Client connections open now.', ({ openConnections }) => openConnections),
   gauge(
     'd2_sidecar_client_addresses',
-    'Addresses that client connections are open from now.',
+    'Addresses with client connections now.',
     ({ clientAddresses }) => clientAddresses,
   ),
   counter(
@@ -292,18 +292,18 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   ),
   counter(
     'd2_sidecar_connections_handed_over_total',
-    'Client connections handed over from the relay to the gateway, by what was irregular.',
+    'Client connections handed over from the relay to the gateway, by reason.',
     ({ handedOver }) => handedOver,
     'reason',
   ),
   counter(
     'd2_sidecar_connections_refused_total',
-    'Client connections closed at once, since limits.connections were open.',
+    'Client connections closed at once for limits.connections.',
     ({ refusedConnections }) => refusedConnections,
   ),
   counter(
     'd2_sidecar_descriptor_shortages_total',
-    'Looks, one each second, that found no file descriptor left: clients were turned away.',
+    'Checks, one each second, that found no free file descriptor; clients are turned away.',
     ({ descriptorShortages }) => descriptorShortages,
   ),
 ];

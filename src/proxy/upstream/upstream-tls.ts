@@ -117,7 +117,7 @@ function filesOf({ certFile, keyFile, caFile }: UpstreamTlsConfig): TlsFiles {
 export const UPSTREAM_TLS_METRICS: readonly MetricDescription<Pick<UpstreamTls, 'numbers'>>[] = [
   counter(
     'd2_sidecar_upstream_tls_failures_total',
-    'Connections to the upstream on which TLS could not be set up.',
+    'Connections to the upstream whose TLS failed.',
     ({ numbers }) => numbers.failed,
   ),
 ];

@@ -201,7 +201,7 @@ function dialSecure(socket: net.Socket, listener: UpstreamListener): net.Socket 
 export const UPSTREAM_METRICS: readonly MetricDescription<Pick<Upstream, 'reachability'>>[] = [
   gauge(
     'd2_upstream_reachable',
-    'Whether the upstream took the last connection that was tried.',
+    'Whether the last connection attempt succeeded; absent before the first.',
     ({ reachability: { kind } }) => (kind === 'unknown' ? undefined : Number(kind === 'reachable')),
   ),
 ];

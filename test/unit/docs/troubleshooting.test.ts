@@ -11,7 +11,9 @@ const lettersIn = (text: string) => text.match(/\p{L}/gu)?.length ?? 0;
 
 const PAGE = readDocument('docs/troubleshooting.md');
 const FAMILIES = new Set(
-  [...readDocument('docs/prometheus.md').text.matchAll(/^\| `(\w+)` +\| \w+ +\|/gm)].map(([, name]) => name),
+  [
+    ...readDocument('docs/prometheus.md').text.matchAll(/^\| `((?:d2|jvm|process|nodejs)_\w+)(?:\{[\w,]+\})?` +\|/gm),
+  ].map(([, name]) => name),
 );
 /** Texts in the source, each as its fixed parts: the program fills in the gaps. */
 const SAID: readonly (readonly string[])[] = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })

@@ -142,19 +142,15 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   gauge('d2_comet_holds', 'Connects that the server holds now.', ({ holds }) => holds.now),
   counter(
     'd2_comet_holds_ended_total',
-    'Held connects by what ended them: delivery, empty (nothing to tell), broken.',
+    'Held connects by ending: delivery, empty, broken.',
     ({ holds }) => holds.ended,
     'ending',
   ),
-  summary(
-    'd2_comet_hold_duration_seconds',
-    'For how long connects were held; in no duration of calls.',
-    ({ holds }) => {
-      const { count, mean } = holds.duration.snapshot();
-      // The timer covers its whole life, so this is the sum of all durations, up to rounding.
-      return { count, sum: (mean * count) / NS_PER_S };
-    },
-  ),
+  summary('d2_comet_hold_duration_seconds', 'How long connects were held.', ({ holds }) => {
+    const { count, mean } = holds.duration.snapshot();
+    // The timer covers its whole life, so this is the sum of all durations, up to rounding.
+    return { count, sum: (mean * count) / NS_PER_S };
+  }),
   counter(
     'd2_comet_handshakes_total',
     'Handshakes by outcome.',
@@ -163,44 +159,39 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_handshake_storms_total',
-    'Times that very many handshakes came at once.',
+    'Times that 50 handshakes came within 10 s.',
     ({ handshakes }) => handshakes.storms,
   ),
   counter(
     'd2_comet_unknown_clients_total',
-    'Answers by which the server did not know the client any more.',
+    'Answers 402: the server does not know the client, which has to shake hands again.',
     ({ unknownClients }) => unknownClients,
   ),
   counter(
     'd2_comet_fallbacks_total',
-    'Clients that went on by long-polling where WebSocket had been possible.',
+    'Clients that fell back to long-polling although WebSocket was possible.',
     ({ fallbacks }) => fallbacks,
   ),
   counter(
     'd2_comet_connect_gaps_total',
-    'Connects that came later than the server had advised.',
+    'Connects a second or more later than the server advised.',
     ({ connectGaps }) => connectGaps,
   ),
   counter(
     'd2_comet_adopted_clients_total',
-    'Clients that had been there before the sidecar.',
+    'Clients from before the start; shown as sessions, not counted as created.',
     ({ adopted }) => adopted,
   ),
   counter(
     'd2_comet_unanswered_calls_total',
-    'Calls without an answer, by what became of them.',
+    'Comet calls without an answer: timed_out (an error) or abandoned by the client (no error).',
     ({ unanswered }) => ({ timed_out: unanswered.timedOut, abandoned: unanswered.abandoned }),
     'reason',
   ),
-  counter(
-    'd2_sidecar_comet_unread_total',
-    'Comet traffic that was passed on unread, by reason.',
-    ({ unread }) => unread,
-    'reason',
-  ),
+  counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', ({ unread }) => unread, 'reason'),
   counter(
     'd2_sidecar_comet_untracked_total',
-    'What a full table had no place for, by table.',
+    'Entries that did not fit, by full table.',
     ({ untracked }) => untracked,
     'table',
   ),
