@@ -33,7 +33,7 @@ function textOf(...folders: readonly string[]): string {
   return folders
     .flatMap((folder) =>
       readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true }).flatMap((entry) =>
-        entry.isFile() && /\.(?:tsx?|mjs|service|yaml|sh|tpl)$/.test(entry.name)
+        entry.isFile() && !isOfDocuments(entry) && /\.(?:tsx?|mjs|service|yaml|sh|tpl)$/.test(entry.name)
           ? [readFileSync(path.join(entry.parentPath ?? entry.path, entry.name), 'utf8')]
           : [],
       ),
@@ -41,15 +41,13 @@ function textOf(...folders: readonly string[]): string {
     .join('\n');
 }
 
+/** The tests of documents contain made-up names: test/unit/docs, test/programs/docs. */
+function isOfDocuments({ parentPath }: { readonly parentPath: string }): boolean {
+  return path.basename(parentPath) === 'docs';
+}
+
 const source = textOf('src');
-// Without these tests, which contain made-up names.
-const tests = textOf(
-  'scripts',
-  'config',
-  ...readdirSync(path.join(ROOT, 'test'), { withFileTypes: true }).flatMap((entry) =>
-    entry.isDirectory() && entry.name !== 'docs' ? [`test/${entry.name}`] : [],
-  ),
-);
+const tests = textOf('scripts', 'config', 'test');
 /** Field names in the schemas of Kubernetes: `subPath`. */
 const kubernetes = readKubernetesFields();
 

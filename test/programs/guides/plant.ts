@@ -4,7 +4,7 @@ import path from 'node:path';
 import { ROOT } from '../../support/docs/documents.ts';
 import type { Machine } from '../../support/guides/machine.ts';
 
-const APPLICATION = path.join(ROOT, 'test/system/tomcat');
+const APPLICATION = path.join(ROOT, 'test/support/tomcat');
 const NODEJS_PACKAGE = path.join(ROOT, 'test/programs/install/nodejs-package.sh');
 const WEBAPP = '/var/lib/tomcat10/webapps/smartWeb/WEB-INF';
 const REST = 'smartWeb/api/rest/v0';
