@@ -73,7 +73,7 @@ export const configSchema = z
       dataPath: oneOf(
         ['auto', 'gateway'],
         'auto',
-        '`gateway` sends everything through the slower but complete gateway.',
+        '`auto` relays what it can; `gateway` sends everything through the slower but complete gateway.',
       ),
       forwarded: oneOf(
         ['append', 'replace', 'off'],

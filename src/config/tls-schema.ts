@@ -10,14 +10,14 @@ export function listenerTls(listener: 'listen' | 'monitor') {
     {
       certFile: pemFile(
         `${folder}/tls.crt`,
-        'PEM file with the certificate, followed by those that lead to its authority. With it the port speaks TLS.',
+        'PEM file: the certificate, then intermediate ones. With it the port speaks TLS.',
       ),
-      keyFile: pemFile(`${folder}/tls.key`, 'PEM file with the private key of the certificate, without a passphrase.'),
-      clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file with the authorities that sign the certificates of clients.'),
+      keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key, without a passphrase.'),
+      clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities for certificates of clients.'),
       clientAuth: oneOf(
         ['none', 'request', 'require'],
         'none',
-        'Whether clients are asked for a certificate: `none`, `request`, or `require`, which refuses those without.',
+        'Whether clients need a certificate: `none`, `request` or `require`.',
       ).meta({ reload: 'restart' }),
     },
   ).meta({ hide: 'value' });
@@ -32,20 +32,17 @@ export const upstreamTls = section(
       'a host name',
       /^[A-Za-z0-9._-]+$/,
       'smartweb.plant.example',
-      'The name that the certificate there must hold, if it is not that of `upstream.url`.',
+      'Name in the certificate there, if not that of `upstream.url`.',
     ),
     verify: yesOrNo(
       true,
-      'Whether the certificate there is verified. Without it, anybody on the network path can read and change everything.',
+      'Whether the certificate there is verified. Without, anybody on the network path can read and change everything.',
     ),
     certFile: pemFile(
       '/etc/d2-sidecar/upstream/tls.crt',
-      'PEM file with a certificate of the sidecar, for an application server that asks for one.',
+      'PEM file with a certificate of the sidecar, if the application server asks for one.',
     ),
-    keyFile: pemFile(
-      '/etc/d2-sidecar/upstream/tls.key',
-      'PEM file with the private key of that certificate, without a passphrase.',
-    ),
+    keyFile: pemFile('/etc/d2-sidecar/upstream/tls.key', 'PEM file of its private key, without a passphrase.'),
   },
 ).meta({ hide: 'value' });
 
