@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
-import { createFieldsReader, type FieldsReader, readKeyFile } from './fields.ts';
+import { createFieldsReader, type FieldsReader, readKeyFile } from './header-fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
 export interface ReceiverOptions {

@@ -55,6 +55,7 @@ export interface RecorderParts {
 
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
 interface CallNote {
+  readonly kind: 'call';
   readonly call: Call;
   readonly application: RecordedApplication;
   readonly token: string | undefined;
@@ -64,12 +65,12 @@ interface CallNote {
 
 type CountedCall = (Call & { readonly kind: 'object' }) | (Call & TimedCall);
 
-/** Distinct from undefined, which remains when `onBegin` has failed: then the exchange is not observed at all. */
-const NO_CALL = Symbol('no call');
+/** What the recorder keeps about a running exchange. None remains when `onBegin` has failed: nothing is recorded then. */
+type Note = CallNote | { readonly kind: 'comet'; readonly reading: ExchangeReading } | { readonly kind: 'other' };
 
-type Note = CallNote | ExchangeReading | typeof NO_CALL;
+const OTHER_NOTE: Note = { kind: 'other' };
 
-export class Recorder implements ExchangeObserver {
+export class Recorder implements ExchangeObserver<Note> {
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
@@ -113,13 +114,14 @@ export class Recorder implements ExchangeObserver {
     };
   }
 
-  onBegin(exchange: Exchange): void {
+  onBegin(exchange: Exchange<Note>): void {
     const { request } = exchange;
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
       // A request with the Comet endpoint is no call itself, e.g. a held `/meta/connect`. Its messages may be calls.
-      exchange.note = this.#comet?.begin(exchange) ?? NO_CALL;
+      const reading = this.#comet?.begin(exchange);
+      exchange.note = reading === undefined ? OTHER_NOTE : { kind: 'comet', reading };
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
@@ -130,31 +132,31 @@ export class Recorder implements ExchangeObserver {
         : (application.sessions.recognise(token, exchange.beganNs) ??
           this.#recogniseClaim(application, exchange, exchange.beganNs));
     session?.callBegan(exchange.beganNs);
-    exchange.note = { call, application, token, session } satisfies CallNote;
+    exchange.note = { kind: 'call', call, application, token, session };
     if (this.observers.areBytesWanted) countBytes(exchange);
   }
 
-  onResponse(exchange: Exchange, response: ResponseHeadView): void {
-    const note = exchange.note as Note | undefined;
-    if (note === undefined || note === NO_CALL || !('onResponse' in note)) return;
-    note.onResponse(exchange, response);
+  onResponse(exchange: Exchange<Note>, response: ResponseHeadView): void {
+    const { note } = exchange;
+    if (note?.kind !== 'comet') return;
+    note.reading.onResponse(exchange, response);
     if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
   }
 
-  onEnd(exchange: Exchange, ending: Ending): void {
-    const note = exchange.note as Note | undefined;
+  onEnd(exchange: Exchange<Note>, ending: Ending): void {
+    const { note } = exchange;
     if (note === undefined) return;
     exchange.note = undefined;
     this.own.exchangeEnded(exchange.path, ending.kind, exchange.status);
-    if (note === NO_CALL) {
+    if (note.kind === 'other') {
       this.own.exchangeUnclassified();
       if (ending.kind === 'completed') this.outside.add(exchange.request.target);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }
-    if ('onEnd' in note) {
+    if (note.kind === 'comet') {
       this.own.exchangeOfComet();
-      note.onEnd(exchange, ending);
+      note.reading.onEnd(exchange, ending);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OF_COMET, exchange, ending, undefined));
       return;
     }

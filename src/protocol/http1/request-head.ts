@@ -5,7 +5,7 @@
  */
 import http from 'node:http';
 import { CR, LF, TARGET } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
+import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
 /**

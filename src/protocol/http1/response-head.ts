@@ -1,5 +1,5 @@
 import { CR, FIELD_VALUE, LF, SPACE } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './fields.ts';
+import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
 export interface ResponseHead {

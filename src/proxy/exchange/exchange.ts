@@ -100,21 +100,22 @@ export interface TunnelObserver {
  * and end, `onResponse`, the response's bytes and end, `onEnd`. A response may be early: then bytes of the request also
  * come after `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
  */
-export interface ExchangeObserver {
+export interface ExchangeObserver<Note = unknown> {
   /** The place to set `requestObserver` and `wantsResponse`. They are not looked at again if unset here. */
-  onBegin(exchange: Exchange): void;
-  onEnd(exchange: Exchange, ending: Ending): void;
+  onBegin(exchange: Exchange<Note>): void;
+  onEnd(exchange: Exchange<Note>, ending: Ending): void;
   /**
    * The final response's head, or a 101, has come. Called only if the exchange's `wantsResponse` is set, and never for
    * an answer of the sidecar itself. The place to set `responseObserver` (any status but 101) or `tunnelObserver`
    * (101). They are not looked at again if unset here. If this throws, what it set is dropped and told nothing.
    */
-  onResponse?(exchange: Exchange, response: ResponseHeadView): void;
+  onResponse?(exchange: Exchange<Note>, response: ResponseHeadView): void;
   /** How long the sidecar kept a request or response before writing it on. A sample, from the relay only. */
   onAdded?(direction: Direction, addedNs: number): void;
 }
 
-export class Exchange {
+/** `Note`: what its observer keeps about it. */
+export class Exchange<Note = unknown> {
   readonly request: RequestHead;
   readonly client: ClientConnection;
   readonly path: DataPath;
@@ -124,8 +125,8 @@ export class Exchange {
   status = 0;
   /** Monotonic moment of the ending; 0 before. */
   endedNs = 0;
-  /** The observer's own data on this exchange; the data plane never looks at it. */
-  note: object | symbol | undefined = undefined;
+  /** The observer sets it; the data plane never looks at it. */
+  note: Note | undefined = undefined;
   /** Reads the request's body; undefined costs nothing. When an observer fails, this and the three below are unset. */
   requestObserver: BodyObserver | undefined = undefined;
   /** Asks for `onResponse`. */

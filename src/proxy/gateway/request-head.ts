@@ -5,7 +5,7 @@ import {
   type ForwardedMode,
   forwardedFields,
 } from '../../protocol/http1/forwarded.ts';
-import { isChunked, listOf, toGroups, valuesOf } from './fields.ts';
+import { isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
 
 export interface RequestHeadContext {
   readonly forwarded: ForwardedMode;

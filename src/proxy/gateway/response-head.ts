@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } from './fields.ts';
+import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } from './raw-fields.ts';
 
 export interface ResponseHeadContext {
   readonly isHead: boolean;

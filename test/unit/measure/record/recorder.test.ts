@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
 import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
+import type { ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 
 const NAME = 'rpc.E.Demo.TestInOut';
@@ -197,7 +198,8 @@ it('ignores a second ending of an exchange', () => {
   const traffic = new Traffic();
   const exchange = traffic.begin({ line: RPC, user: 'anna' });
   traffic.end(exchange);
-  traffic.recorder.onEnd(exchange, CANCELLED);
+  const observer: ExchangeObserver = traffic.recorder;
+  observer.onEnd(exchange, CANCELLED);
   expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
 });
 

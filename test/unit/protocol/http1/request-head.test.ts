@@ -6,7 +6,7 @@ import {
   isOtherProtocol,
   parseRequestHead,
 } from '../../../../src/protocol/http1/request-head.ts';
-import { GatewayRequestHead } from '../../../../src/proxy/gateway/fields.ts';
+import { GatewayRequestHead } from '../../../../src/proxy/gateway/raw-fields.ts';
 
 function parsed(text: string): Http1RequestHead {
   const head = parseRequestHead(text);
