@@ -126,7 +126,7 @@ it('every test that sets NODE_OPTIONS for a process keeps the recorder that is l
   const keeping = setting.filter((file) =>
     readFileSync(path.join(root, file), 'utf8').includes('process.env.NODE_OPTIONS'),
   );
-  expect(setting).toContain('monitor/answers/setup.ts');
+  expect(setting).toContain('support/monitor/answers/setup.ts');
   expect(keeping).toEqual(setting);
 });
 
