@@ -6,12 +6,16 @@ import { description } from './rolldown.config.js';
  * Three projects, by folder. `unit`: no process, no socket, no waiting. `system`: our program, real sockets, and peers
  * from npm. `programs`: Tomcat, JVMs, nginx, Chromium, Prometheus, and Debian's tools.
  */
-const PROJECTS = ['unit', 'system', 'programs'];
+const PROJECTS = ['unit', 'system', 'programs'] as const;
 
 /** Every answer of a monitoring port is compared with its OpenAPI document, whatever the test is about. */
-const CHECKED_ANSWERS = {
-  setupFiles: ['test/support/monitor/answers/setup.ts'],
-  globalSetup: ['test/support/monitor/answers/global-setup.ts'],
+const setupFiles = ['test/support/monitor/answers/setup.ts'];
+const answers = 'test/support/monitor/answers/global-setup.ts';
+
+const SETUPS = {
+  unit: {},
+  system: { setupFiles, globalSetup: [answers] },
+  programs: { setupFiles, globalSetup: [answers, 'test/support/programs.ts'] },
 };
 
 export default defineConfig({
@@ -23,7 +27,7 @@ export default defineConfig({
         include: [`test/${name}/**/*.test.ts`],
         testTimeout: 20_000,
         hookTimeout: 60_000,
-        ...(name === 'unit' ? {} : CHECKED_ANSWERS),
+        ...SETUPS[name],
       },
     })),
     // Tests open real sockets and start real processes; two at a time keep timing-sensitive ones steady on small machines.

@@ -1,13 +1,14 @@
 /**
  * The dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query must
- * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1
- * makes its absence a failure.
+ * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
 import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
+import { isAvailable } from '../support/programs.ts';
 import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
@@ -21,15 +22,7 @@ const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate
 /** Rules that need a day of data; test/programs/prometheus/rules/week.yml provides it. */
 const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
 
-const isInstalled = isPrometheusInstalled();
-if (!isInstalled) console.warn('SKIPPED: the dashboard on a real Prometheus; it needs the Debian package prometheus');
-
-it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
-  'this machine has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands',
-  () => {
-    expect(isInstalled).toBe(true);
-  },
-);
+const isInstalled = isAvailable('Prometheus', isPrometheusInstalled());
 
 /** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
 function selectorsOf(expr: string): string[] {

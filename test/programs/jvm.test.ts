@@ -1,20 +1,16 @@
 /**
  * The built sidecar on a real JVM: `metrics/jvm` against the MXBeans, and what happens to them and to the traffic
- * when the JVM is stopped, killed, and started again on its port. Needs a JDK; D2S_REQUIRE_JAVA=1 makes
- * its absence a failure.
+ * when the JVM is stopped, killed, and started again on its port. Needs a JDK.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAvailable } from '../support/programs.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { compileTruth, installedJvms, isCompilerInstalled, startTruth, type Truth } from './jvm/truth/truth.ts';
 
-const isInstalled = isCompilerInstalled();
-if (!isInstalled) console.warn('SKIPPED: the sidecar before a real JVM; it needs a JDK in /usr/lib/jvm');
-
-it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('this machine has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+const isInstalled = isAvailable('a JDK', isCompilerInstalled());
 
 const INTERVAL_MS = 1_000;
 const STALE_AFTER_MS = 3_000;

@@ -1,7 +1,8 @@
 /**
  * Applications of a real Tomcat that trust loopback, with a sidecar on the same machine: what clients of another address can reach,
- * and the effect of the remedies in docs/tomcat.md. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ * and the effect of the remedies in docs/tomcat.md. Needs Debian's `tomcat10`.
  */
+
 import { readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
@@ -10,19 +11,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../support/fuzz/random.ts';
+import { isAvailable } from '../support/programs.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { type Application, isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
 import { OUTSIDE_ADDRESS } from '../support/wire/outside-address.ts';
 
-const isInstalled = isTomcatInstalled() && OUTSIDE_ADDRESS !== undefined;
-if (!isInstalled) console.warn('SKIPPED: loopback trust; it needs tomcat10 and an address that is not loopback');
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
-  'this machine has the Tomcat and the second address that D2S_REQUIRE_TOMCAT=1 demands',
-  () => {
-    expect(isInstalled).toBe(true);
-  },
-);
-
+const isInstalled =
+  isAvailable('Tomcat', isTomcatInstalled()) &&
+  isAvailable('an address besides loopback', OUTSIDE_ADDRESS !== undefined);
 const WEBAPP = fileURLToPath(new URL('../support/tomcat/loopback-webapp', import.meta.url));
 const TOMCAT_GUIDE = readFileSync(new URL('../../docs/tomcat.md', import.meta.url), 'utf8');
 const VARIANTS = 600;

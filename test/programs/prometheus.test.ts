@@ -1,7 +1,8 @@
 /**
  * A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's
- * `prometheus`; D2S_REQUIRE_PROMETHEUS=1 makes its absence a failure.
+ * `prometheus`.
  */
+
 import { once } from 'node:events';
 import net from 'node:net';
 import { request } from 'undici';
@@ -9,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { basic, Folder, tokenLine } from '../support/monitor/access/access-files.ts';
 import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../support/monitor/prometheus/samples.ts';
+import { isAvailable } from '../support/programs.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import {
   isPrometheusInstalled,
@@ -23,15 +25,7 @@ const SLOW_MS = 130;
 const ODD = `E.Größe/1 "€" 😀, {x='y'}\\n \n\r\t\u0000`;
 const WAIT = { timeout: 15_000, interval: 250 };
 
-const isInstalled = isPrometheusInstalled();
-if (!isInstalled) console.warn('SKIPPED: the tests on a real Prometheus; they need the Debian package prometheus');
-
-it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
-  'this machine has the Prometheus that D2S_REQUIRE_PROMETHEUS=1 demands',
-  () => {
-    expect(isInstalled).toBe(true);
-  },
-);
+const isInstalled = isAvailable('Prometheus', isPrometheusInstalled());
 
 function respond(socket: net.Socket, path: string): void {
   const status = path.includes('Fail') ? '500 Oops' : path.includes('Missing') ? '404 Not Found' : '200 OK';

@@ -1,7 +1,8 @@
 /**
  * Another user's name beside an accepted login, on a real Tomcat that caches principals in its sessions: it accepts the login
- * cookie and ignores the password. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ * cookie and ignores the password. Needs Debian's `tomcat10`.
  */
+
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
@@ -10,18 +11,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { isAvailable } from '../support/programs.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
 
-const isInstalled = isTomcatInstalled();
-if (!isInstalled) console.warn('SKIPPED: the proof of names on a real Tomcat; it needs the Debian package tomcat10');
-
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
-  'this machine has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands',
-  () => {
-    expect(isInstalled).toBe(true);
-  },
-);
+const isInstalled = isAvailable('Tomcat', isTomcatInstalled());
 
 const WEBAPP = fileURLToPath(new URL('../support/tomcat/cached-webapp', import.meta.url));
 const BASE = '/smartWeb/api/rest/v0';

@@ -1,9 +1,10 @@
 /**
  * Many clients that send or read as slowly as they can, by slowhttptest, against limits shortened for this test: the limits
- * end them, /metrics counts them, and every call of other users is answered meanwhile. Needs Debian's `slowhttptest`;
- * D2S_REQUIRE_SLOWHTTPTEST=1 makes its absence a failure. Its long form, which measures: test/bench/slow-clients-load.ts.
+ * end them, /metrics counts them, and every call of other users is answered meanwhile. Needs Debian's `slowhttptest`. Its long form, which measures: test/bench/slow-clients-load.ts.
  */
+
 import { afterEach, describe, expect, it } from 'vitest';
+import { isAvailable } from '../support/programs.ts';
 import {
   type Attack,
   isSlowHttpTestInstalled,
@@ -22,13 +23,7 @@ const PAUSE_MS = 20;
 const LARGE_BYTES = 4 * 1_024 * 1_024;
 const TIMEOUT_MS = 90_000;
 
-const isInstalled = isSlowHttpTestInstalled();
-if (!isInstalled) console.warn('SKIPPED: slow clients; Debian’s package slowhttptest is not installed');
-
-it.runIf(process.env.D2S_REQUIRE_SLOWHTTPTEST === '1')(
-  'this machine has the slowhttptest that D2S_REQUIRE_SLOWHTTPTEST=1 demands',
-  () => expect(isInstalled).toBe(true),
-);
+const isInstalled = isAvailable('slowhttptest', isSlowHttpTestInstalled());
 
 let harness: SlowClientHarness | undefined;
 let attack: RunningAttack | undefined;

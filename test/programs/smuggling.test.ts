@@ -1,11 +1,13 @@
 /**
  * Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the
  * client did not send. The corpus goes through both data paths to real servers; a tap in between records every byte. Needs
- * Debian's `tomcat10`, `nginx` and `haproxy`; D2S_REQUIRE_TOMCAT=1 and D2S_REQUIRE_PROXIES=1 make their absence a failure.
+ * Debian's `tomcat10`, `nginx` and `haproxy`.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { ambiguousMessages } from '../corpus/smuggling.ts';
+import { isAvailable } from '../support/programs.ts';
 import { digestOf } from '../support/smuggling/recording-server.ts';
 import {
   isInstalled,
@@ -20,9 +22,9 @@ import { readTolerantly } from '../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER, type Outcome, type Verdict } from '../support/smuggling/verdict.ts';
 import { isTomcatInstalled } from '../support/tomcat/tomcat.ts';
 
-const hasTomcat = isTomcatInstalled();
-const hasNginx = isInstalled('nginx');
-const hasHaproxy = isInstalled('haproxy');
+const hasTomcat = isAvailable('Tomcat', isTomcatInstalled());
+const hasNginx = isAvailable('nginx', isInstalled('nginx'));
+const hasHaproxy = isAvailable('haproxy', isInstalled('haproxy'));
 
 /** Connections at a time. */
 const HARNESSES = 4;
@@ -38,20 +40,6 @@ const servers = [
 for (const { name } of servers.filter(({ isThere }) => !isThere)) {
   console.warn(`SKIPPED: ambiguous messages to ${name}; Debian's package of it is not installed`);
 }
-
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')(
-  'this machine has the Tomcat that D2S_REQUIRE_TOMCAT=1 demands',
-  () => {
-    expect(hasTomcat).toBe(true);
-  },
-);
-
-it.runIf(process.env.D2S_REQUIRE_PROXIES === '1')(
-  'this machine has the nginx and haproxy that D2S_REQUIRE_PROXIES=1 demands',
-  () => {
-    expect({ hasNginx, hasHaproxy }).toEqual({ hasNginx: true, hasHaproxy: true });
-  },
-);
 
 it('the corpus has at least 200 distinct messages with distinct names', () => {
   expect(ambiguousMessages.length).toBeGreaterThan(200);

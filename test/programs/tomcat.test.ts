@@ -1,12 +1,14 @@
 /**
  * The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its
- * durations what they experienced. Needs Debian's `tomcat10`; D2S_REQUIRE_TOMCAT=1 makes its absence a failure.
+ * durations what they experienced. Needs Debian's `tomcat10`.
  */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAvailable } from '../support/programs.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, Clients, isCurlInstalled } from '../support/tomcat/clients.ts';
@@ -19,13 +21,7 @@ const TOLERANCE_S = 0.005;
 /** Error of percentiles by the contract, as a share of the value. */
 const PERCENTILE_ERROR = 0.01;
 
-const isInstalled = isTomcatInstalled() && isCurlInstalled();
-const isRequired = process.env.D2S_REQUIRE_TOMCAT === '1';
-if (!isInstalled) console.warn('SKIPPED: the tests on a real Tomcat; they need the Debian packages tomcat10 and curl');
-
-it.runIf(isRequired)('this machine has the Tomcat and the curl that D2S_REQUIRE_TOMCAT=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+const isInstalled = isAvailable('Tomcat', isTomcatInstalled()) && isAvailable('curl', isCurlInstalled());
 
 /** The compared part of a metrics answer. */
 interface MetricsAnswer {

@@ -1,7 +1,8 @@
 /**
  * A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent.
- * Needs Debian's `collectd-core` and `libyajl2`; D2S_REQUIRE_COLLECTD=1 makes their absence a failure.
+ * Needs Debian's `collectd-core` and `libyajl2`.
  */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -12,19 +13,12 @@ import {
   SHIPPED_ADDRESS,
   startConsumedSidecar,
 } from '../../support/consumers/consumed-sidecar.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { type CollectdDaemon, isCollectdInstalled, startCollectd } from './collectd-daemon.ts';
 
 const WAIT = { timeout: 20_000, interval: 100 };
 
-const isInstalled = isCollectdInstalled();
-if (!isInstalled) console.warn('SKIPPED: the tests on a real collectd; they need Debian’s collectd-core and libyajl2');
-
-it.runIf(process.env.D2S_REQUIRE_COLLECTD === '1')(
-  'this machine has the collectd that D2S_REQUIRE_COLLECTD=1 demands',
-  () => {
-    expect(isInstalled).toBe(true);
-  },
-);
+const isInstalled = isAvailable('collectd', isCollectdInstalled());
 
 /** The shipped configuration, with the sidecar's address and a short interval. */
 function shippedFor(monitor: string): string {

@@ -4,6 +4,7 @@
  *
  * A block without a language is a picture or an output; commands are marked `sh` (commands.test.ts).
  */
+
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import { knownNamesAt } from '../../../src/config/schema-walk.ts';
 import { type Fence, listDocuments, parseDocument, ROOT } from '../../support/docs/documents.ts';
 import { buildKustomization, type Json, toManifests } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { checkValues } from '../kubernetes/helm/helm.ts';
 import { faultOfConfiguration } from './configuration.ts';
 
@@ -23,8 +25,8 @@ const SLOW_MS = 120_000;
 const sections = new Set(knownNamesAt([]));
 const CHART = path.join(ROOT, 'config/kubernetes/chart');
 const CHART_VALUES = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Readonly<Record<string, Json>>;
-const canAskPromtool = existsSync('/usr/bin/promtool') || process.env.D2S_REQUIRE_PROMETHEUS !== undefined;
-const canAskSystemd = existsSync('/usr/bin/systemd-analyze') || process.env.D2S_REQUIRE_DEB !== undefined;
+const canAskPromtool = isAvailable('Prometheus', existsSync('/usr/bin/promtool'));
+const canAskSystemd = isAvailable('dpkg and systemd, as root', existsSync('/usr/bin/systemd-analyze'));
 
 let folder: string;
 beforeAll(() => {

@@ -1,19 +1,20 @@
 /** `scripts/container.mjs` builds the image and tries it, which CI does; this tests that it fails for a bad Dockerfile. */
+
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT, run } from '../../support/install/run.ts';
+import { isAvailable } from '../../support/programs.ts';
 
 const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
 /** Each starts processes in namespaces of their own, on a busy machine. */
 const SLOW_MS = 60_000;
 /** `nobody`, on any Linux. */
 const NOBODY = '65534';
-const isRequired = process.env.D2S_REQUIRE_CONTAINER !== undefined;
 const hasBuildah = () => spawnSync('buildah', ['--version']).error === undefined;
-const canRun = isRequired || (process.platform === 'linux' && process.getuid?.() === 0 && hasBuildah());
+const canRun = isAvailable('images, as root', process.platform === 'linux' && process.getuid?.() === 0 && hasBuildah());
 
 let folder: string;
 beforeAll(() => {

@@ -6,15 +6,16 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
 import { ROOT, run } from '../../support/install/run.ts';
+import { isAvailable } from '../../support/programs.ts';
 
 const UNIT = path.join(ROOT, 'config/systemd/d2-sidecar.service');
 /** Compressing, and dpkg, on a busy machine. */
 const SLOW_MS = 300_000;
-const isRequired = process.env.D2S_REQUIRE_DEB !== undefined;
 const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
-const canBuild = isRequired || has('dpkg-deb');
-const canInstall = isRequired || (canBuild && process.getuid?.() === 0 && has('unshare') && has('systemd-notify'));
-const canAnalyze = isRequired || has('systemd-analyze');
+const canBuild = has('dpkg-deb');
+const canAnalyze = has('systemd-analyze');
+const canInstall = canBuild && process.getuid?.() === 0 && has('unshare') && has('systemd-notify');
+isAvailable('dpkg and systemd, as root', canInstall && canAnalyze);
 
 let folder: string;
 /** The project as it was when the tests began, built. */

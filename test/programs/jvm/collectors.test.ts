@@ -1,8 +1,9 @@
 /**
  * Real JVMs, each with each collector that it has: the gauges of the sources against the MXBeans of the same JVM, read just
  * before and just after. Counts, times and maxima have to be exact, other memory within 2 %, and whatever a source cannot
- * do is in `EXCEPTIONS` and in docs/jvm.md. Needs a JDK in /usr/lib/jvm; D2S_REQUIRE_JAVA=1 makes its absence a failure.
+ * do is in `EXCEPTIONS` and in docs/jvm.md. Needs a JDK in /usr/lib/jvm.
  */
+
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,7 @@ import type { JvmSource } from '../../../src/jvm/jvm-source.ts';
 import type { Beans } from '../../support/jvm/truth/beans.ts';
 import { type Deviation, deviations } from '../../support/jvm/truth/comparison.ts';
 import { expectedGauges, type Gauges } from '../../support/jvm/truth/expected-gauges.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { EXCEPTIONS, type SourceName, toDocumentLine } from './truth/exceptions.ts';
 import { Excuses } from './truth/excuses.ts';
 import { openSource, READ_TIMEOUT_MS } from './truth/sources.ts';
@@ -27,13 +29,7 @@ import {
   type Truth,
 } from './truth/truth.ts';
 
-const isInstalled = isCompilerInstalled();
-const isRequired = process.env.D2S_REQUIRE_JAVA === '1';
-if (!isInstalled) console.warn('SKIPPED: the comparison with real JVMs; it needs a JDK in /usr/lib/jvm');
-
-it.runIf(isRequired)('has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+const isInstalled = isAvailable('a JDK', isCompilerInstalled());
 
 /** One refresh: what JDKs up to 24 sample each 50 ms, Shenandoah each 100 ms. */
 const REFRESH_MS = 60;

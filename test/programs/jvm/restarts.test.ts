@@ -1,6 +1,6 @@
 /**
  * What becomes of the reading when the JVM ends, is killed, stands still or is replaced: real JVMs, found by their port, and
- * refreshes one at a time on a clock that the test moves. Needs a JDK; D2S_REQUIRE_JAVA=1 makes its absence a failure.
+ * refreshes one at a time on a clock that the test moves. Needs a JDK.
  */
 
 import { existsSync, readdirSync } from 'node:fs';
@@ -13,16 +13,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Clock } from '../../../src/base/clock.ts';
 import { JvmMonitor, type JvmState } from '../../../src/jvm/jvm-monitor.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { isAvailable } from '../../support/programs.ts';
 import type { SourceName } from './truth/exceptions.ts';
 import { ATTACH_TIMEOUT_MS, openSource, READ_TIMEOUT_MS, type Where } from './truth/sources.ts';
 import { compileTruth, installedJvms, isCompilerInstalled, startTruth, type Truth } from './truth/truth.ts';
 
-const isInstalled = isCompilerInstalled();
-if (!isInstalled) console.warn('SKIPPED: restarts of real JVMs; they need a JDK in /usr/lib/jvm');
-
-it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+const isInstalled = isAvailable('a JDK', isCompilerInstalled());
 
 const STALE_AFTER_MS = 15_000;
 const REFRESHES = 1_000;

@@ -2,6 +2,7 @@
  * The values of docs/kubernetes.md with Secrets, a claim and a variable, rendered by the chart, in a Pod: TLS for clients, users of the
  * monitoring port, the password of the JVM, and a state that survives the container.
  */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -9,12 +10,14 @@ import { parse } from 'yaml';
 import { readDocument } from '../../support/docs/documents.ts';
 import { at, FOLDER, find, type Json } from '../../support/kubernetes/manifests.ts';
 import { basic, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { Renderer, whyNot } from './helm/helm.ts';
-import { arePodsWanted } from './pod/can-run.ts';
+import { canRunPods } from './pod/can-run.ts';
 import { Pod } from './pod/pod.ts';
 
-const reason = process.env.D2S_REQUIRE_HELM === undefined ? whyNot() : undefined;
+const reason = whyNot();
+isAvailable('Helm’s engine in Go', reason === undefined);
 const SLOW = 240_000;
 const PASSWORD = 'correct horse battery staple';
 /** The server of the example is on another machine. */
@@ -25,7 +28,7 @@ const ENV = {
 
 type Values = Readonly<Record<string, Json>>;
 
-describe.skipIf(reason !== undefined || !arePodsWanted)('a Pod of the chart', () => {
+describe.skipIf(reason !== undefined || !canRunPods)('a Pod of the chart', () => {
   const certificates = new CertificateFolder();
   const scraper = tokenLine('prometheus', 'metrics');
   let renderer: Renderer;

@@ -7,11 +7,13 @@ import { ROOT, run } from '../../support/install/run.ts';
 import { at, buildKustomization, FOLDER, find, type Json } from '../../support/kubernetes/manifests.ts';
 import { UNKNOWN, withUnknownKeys } from '../../support/kubernetes/mutations.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { Renderer, whyNot } from './helm/helm.ts';
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
 const CHART = path.join(FOLDER, 'chart');
-const reason = process.env.D2S_REQUIRE_HELM === undefined ? whyNot() : undefined;
+const reason = whyNot();
+isAvailable('Helm’s engine in Go', reason === undefined);
 
 /** Separate programs are run many times. */
 const SLOW = 120_000;

@@ -1,11 +1,13 @@
 /** Runs the commands, probes and hooks of the manifests, as the user and on the read-only tree that they specify. */
+
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../support/install/run.ts';
 import { at, buildKustomization, FOLDER, find, type Json, type Manifest } from '../../support/kubernetes/manifests.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { isTomcatInstalled } from '../../support/tomcat/tomcat.ts';
-import { arePodsWanted, canRunPods } from './pod/can-run.ts';
+import { canRunPods } from './pod/can-run.ts';
 import { type Container, POD_ADDRESS, Pod } from './pod/pod.ts';
 import { project } from './pod/volumes.ts';
 
@@ -48,7 +50,7 @@ afterEach(async () => {
   pod = undefined;
 });
 
-describe.skipIf(!arePodsWanted)('the sidecar in a Pod', () => {
+describe.skipIf(!canRunPods)('the sidecar in a Pod', () => {
   it.each(settings)(
     '$name: starts before the application, serves, drains and ends',
     async (setting) => {
@@ -141,7 +143,7 @@ describe.skipIf(!arePodsWanted)('the sidecar in a Pod', () => {
     SLOW,
   );
 
-  it.skipIf(!isTomcatInstalled() && process.env.D2S_REQUIRE_TOMCAT === undefined)(
+  it.skipIf(!isAvailable('Tomcat', isTomcatInstalled()))(
     'reads the counters of the JVM in the other container from the shared /tmp',
     async () => {
       await open(settings[0] as Setting);
@@ -170,10 +172,6 @@ describe.skipIf(!arePodsWanted)('the sidecar in a Pod', () => {
     },
     SLOW,
   );
-});
-
-it.runIf(!arePodsWanted)('Pods are not tried on this machine: that takes root, Linux and ip(8)', () => {
-  expect(canRunPods).toBe(false);
 });
 
 /** A Pod of the build, with its sidecar started, and that container of the manifest. */

@@ -1,10 +1,12 @@
 /** The copies of config/prometheus/rules.yml for Kubernetes equal that file, rule by rule. `npm run generate` writes them. */
+
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { at, buildKustomization, FOLDER, find, type Json, type Manifest } from '../../support/kubernetes/manifests.ts';
+import { isAvailable } from '../../support/programs.ts';
 import {
   promtool,
   RULES_PATH,
@@ -17,8 +19,9 @@ import { Renderer, whyNot } from './helm/helm.ts';
 
 const CHART = path.join(FOLDER, 'chart');
 const BASE = 'https://git.plant.example/d2-sidecar/blob/main';
-const reason = process.env.D2S_REQUIRE_HELM === undefined ? whyNot() : undefined;
-const canAsk = isPrometheusInstalled() || process.env.D2S_REQUIRE_PROMETHEUS !== undefined;
+const reason = whyNot();
+isAvailable('Helm’s engine in Go', reason === undefined);
+const canAsk = isAvailable('Prometheus', isPrometheusInstalled());
 
 const folder = mkdtempSync(path.join(tmpdir(), 'd2s-prometheus-rule-'));
 afterAll(() => rmSync(folder, { recursive: true }));

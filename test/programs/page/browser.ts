@@ -1,32 +1,24 @@
 /**
  * Debian's headless Chromium, and pages in it that report their errors. Tests in it are described by
- * `describeInChromium`: without Chromium they are skipped, which is reported once, or fail with D2S_REQUIRE_CHROMIUM=1.
+ * `describeInChromium`: without Chromium they are skipped.
  */
+
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { describe, expect, it, type TestOptions } from 'vitest';
+import { describe, type TestOptions } from 'vitest';
+import { isAvailable } from '../../support/programs.ts';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
 /** The variable of the path allows trying the tests without Chromium. */
 const executable = process.env.D2S_CHROMIUM ?? EXECUTABLE;
-const isInstalled = existsSync(executable);
-const isRequired = process.env.D2S_REQUIRE_CHROMIUM === '1';
+const isInstalled = isAvailable('Chromium', existsSync(executable));
 
 /** For tests that use a small machine fully: axe-core alone takes seconds on a busy one. */
 const TIMEOUT_MS = 45_000;
 
 /** As `describe`, for tests that need Chromium. */
 export function describeInChromium(name: string, tests: () => void, options: TestOptions = {}): void {
-  if (!isInstalled && isRequired) {
-    describe(name, () => {
-      it('this machine has the Chromium that D2S_REQUIRE_CHROMIUM=1 demands', () => {
-        expect.fail(`${executable} is missing`);
-      });
-    });
-    return;
-  }
-  if (!isInstalled) console.warn(`SKIPPED: ${name}; it needs ${executable}`);
   describe.runIf(isInstalled)(name, { timeout: TIMEOUT_MS, ...options }, tests);
 }
 

@@ -2,6 +2,7 @@
  * The live page during a drain and a restart, with held Comet clients, several applications, a
  * monitoring port with client certificates, and a real JVM that goes away and returns. A sidecar for each, one Chromium.
  */
+
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { logIn } from '../../support/comet/browsers.ts';
@@ -9,16 +10,12 @@ import { CometdPeer } from '../../support/comet/cometd-peer.ts';
 import { startCometdPlant } from '../../support/comet/cometd-plant.ts';
 import type { Browser as CometBrowser } from '../../support/comet/peer.ts';
 import { Harness, type HarnessOptions } from '../../support/page/stand.ts';
+import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import { compileTruth, installedJvms, isCompilerInstalled, startTruth } from '../jvm/truth/truth.ts';
 import { describeInChromium, launchBrowser, openPage } from './browser.ts';
 
-const hasJdk = isCompilerInstalled();
-if (!hasJdk) console.warn('SKIPPED: the live page over a real JVM; it needs a JDK in /usr/lib/jvm');
-
-it.runIf(process.env.D2S_REQUIRE_JAVA === '1')('this machine has the JDK that D2S_REQUIRE_JAVA=1 demands', () => {
-  expect(hasJdk).toBe(true);
-});
+const hasJdk = isAvailable('a JDK', isCompilerInstalled());
 
 describeInChromium('the live page', () => {
   let browser: Browser;

@@ -2,13 +2,15 @@
  * The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Those are files for
  * `promtool test rules`, without two of the three annotations: only `summary` contains values, so they expect only that.
  * promtool evaluates groups in any order without `group_eval_order`, and an alert does not see recordings that come after it.
- * Needs Debian's `prometheus`; D2S_REQUIRE_PROMETHEUS=1 makes its absence a failure.
+ * Needs Debian's `prometheus`.
  */
+
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { isAvailable } from '../../support/programs.ts';
 import { promtool, RULES_PATH, readAlerts, readRuleGroups, readRules } from '../../support/prometheus/rules-file.ts';
 import { isPrometheusInstalled } from '../prometheus-server.ts';
 
@@ -16,15 +18,7 @@ const CASES = path.join(import.meta.dirname, 'rules');
 const CASE_FILES = readdirSync(CASES);
 const DOCUMENT = readFileSync(new URL('../../../docs/prometheus.md', import.meta.url), 'utf8');
 
-const isInstalled = isPrometheusInstalled();
-if (!isInstalled) console.warn('SKIPPED: the tests of alerts; they need the Debian package prometheus');
-
-it.runIf(process.env.D2S_REQUIRE_PROMETHEUS === '1')(
-  'this machine has the promtool that D2S_REQUIRE_PROMETHEUS=1 demands',
-  () => {
-    expect(isInstalled).toBe(true);
-  },
-);
+const isInstalled = isAvailable('Prometheus', isPrometheusInstalled());
 
 interface AlertTest {
   readonly alertname: string;

@@ -1,4 +1,5 @@
 /** The attach socket of real JVMs, of each release and with each collector that is installed. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -12,6 +13,7 @@ import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading, MemoryUsage } from '../../../../src/jvm/jvm-reading.ts';
 import { KIB, MIB } from '../../../support/jvm/attach/samples.ts';
 import type { Beans, BeanUsage } from '../../../support/jvm/truth/beans.ts';
+import { isAvailable } from '../../../support/programs.ts';
 import {
   type Collector,
   collectorsOf,
@@ -33,11 +35,7 @@ const EMPTY: JvmReading = {
   memory: 'after-gc',
 };
 
-const isInstalled = process.platform === 'linux' && isCompilerInstalled();
-if (!isInstalled) {
-  if (process.env.D2S_REQUIRE_JAVA === '1') throw new Error('D2S_REQUIRE_JAVA=1, and no JDK is installed');
-  process.stderr.write('no JDK is installed: the attach socket is not tried on real JVMs\n');
-}
+const isInstalled = isAvailable('a JDK', process.platform === 'linux' && isCompilerInstalled());
 const jvms = isInstalled ? installedJvms() : [];
 const cases = (
   await Promise.all(jvms.map(async (jvm) => (await collectorsOf(jvm)).map((collector) => ({ jvm, collector }))))

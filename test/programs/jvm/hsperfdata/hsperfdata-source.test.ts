@@ -3,16 +3,12 @@ import { userInfo } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type HsperfdataOptions, HsperfdataSource } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import type { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
+import { isAvailable } from '../../../support/programs.ts';
 import { asUser, compile, JDKS, JvmLab, type RealJvm } from './real-jvms.ts';
 
-const hasJava = JDKS.length > 0;
-const isRequired = process.env.D2S_REQUIRE_JAVA === '1';
+isAvailable('a JDK', JDKS.length > 0);
 const isRoot = process.geteuid?.() === 0;
 const USER = userInfo().username;
-
-if (!hasJava && !isRequired)
-  process.stdout.write('skipped: no JDK is installed, so hsperfdata is not tried on real JVMs\n');
-it.runIf(isRequired)('has a JDK, as D2S_REQUIRE_JAVA=1 asks for', () => expect(JDKS).not.toEqual([]));
 
 describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('%s', (_, jdk) => {
   let classes: string;

@@ -11,13 +11,13 @@ import { ManualClock } from '../../../support/clock.ts';
 import { startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { deviations } from '../../../support/jvm/truth/comparison.ts';
+import { isAvailable } from '../../../support/programs.ts';
 import { isJolokiaInstalled, type JolokiaServer, startJolokia } from './jolokia/jolokia-server.ts';
 
 const FOLDER = new URL('../../../fixtures/jvm/http/jolokia/', import.meta.url);
 const fixture = (file: string) => readFileSync(new URL(file, FOLDER), 'utf8');
 const RECORDED = fixture('bulk-response.json');
-const isInstalled = isJolokiaInstalled();
-if (!isInstalled) console.warn('SKIPPED: the tests on a real Jolokia; they need libjolokia-core-java and a JDK');
+const isInstalled = isAvailable('Jolokia', isJolokiaInstalled());
 
 describe('parseJolokia', () => {
   it('reads every gauge of the recorded answer of 1.7.1', () => {
@@ -108,10 +108,6 @@ describe('JOLOKIA', () => {
     } finally {
       await server.close();
     }
-  });
-
-  it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the Jolokia that D2S_REQUIRE_TOMCAT=1 demands', () => {
-    expect(isInstalled).toBe(true);
   });
 });
 

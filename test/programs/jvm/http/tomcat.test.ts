@@ -1,6 +1,6 @@
 /**
  * Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. Needs Debian's
- * `tomcat10` and `tomcat10-admin`; D2S_REQUIRE_TOMCAT=1 makes their absence a failure.
+ * `tomcat10` and `tomcat10-admin`.
  */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,14 +10,10 @@ import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { credentialsOf, failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { type Deviation, deviations } from '../../../support/jvm/truth/comparison.ts';
+import { isAvailable } from '../../../support/programs.ts';
 import { isManagerInstalled, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
-const isInstalled = isManagerInstalled();
-if (!isInstalled) console.warn('SKIPPED: the tests on Tomcat’s manager; they need the Debian package tomcat10-admin');
-
-it.runIf(process.env.D2S_REQUIRE_TOMCAT === '1')('has the manager that D2S_REQUIRE_TOMCAT=1 demands', () => {
-  expect(isInstalled).toBe(true);
-});
+const isInstalled = isAvailable('Tomcat’s manager', isManagerInstalled());
 
 function optionsFor(tomcat: ManagerTomcat, user: string, password = `word of ${user}`): HttpSourceOptions {
   return {

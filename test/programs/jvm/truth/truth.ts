@@ -123,7 +123,7 @@ export async function compileTruth(): Promise<{ readonly classPath: string; remo
   const home = compilerHome();
   if (home === undefined) throw new Error(`no javac in ${JVM_FOLDER}`);
   const classPath = mkdtempSync(join(tmpdir(), 'd2s-truth-'));
-  const source = fileURLToPath(new URL('../../../support/jvm/truth/Truth.java', import.meta.url));
+  const source = fileURLToPath(new URL('./Truth.java', import.meta.url));
   await run(join(home, 'bin/javac'), ['--release', CLASS_FILE_RELEASE, '-d', classPath, source]);
   return { classPath, remove: () => rmSync(classPath, { recursive: true, force: true }) };
 }
