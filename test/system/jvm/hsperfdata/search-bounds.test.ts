@@ -21,7 +21,10 @@ const ELSEWHERE = { upstreamHost: 'app.example.com', upstreamPort: 8080 };
 const HERE = { upstreamHost: '127.0.0.1', upstreamPort: 8080 };
 const LOOPBACK_8080 = '0100007F:1F90';
 const JVM = 812;
-const FLOOD = 40_000;
+/** More than every bound but that of names. */
+const FLOOD = 5_000;
+/** ext4 allows 65,000 links to a file. */
+const LINKS_TO_A_FILE = 50_000;
 /** The byte of a counters file that is 0 until all counters are there. */
 const ACCESSIBLE_AT = 7;
 
@@ -50,9 +53,9 @@ async function search(where?: object): Promise<{ pid: number | undefined; hit: P
   return { pid: source.found?.nspid, hit };
 }
 
-/** Names of files that are refused at once: links that lead nowhere. Without `user` they lie in `tmp` itself. */
-function addLinks(tmp: string, user: string | undefined, count: number): void {
-  const directory = user === undefined ? tmp : join(tmp, `hsperfdata_${user}`);
+/** Names of files that are refused at once: links that lead nowhere. */
+function addLinks(tmp: string, user: string, count: number): void {
+  const directory = join(tmp, `hsperfdata_${user}`);
   mkdirSync(directory, { recursive: true, mode: 0o755 });
   for (let number = 1; number <= count; number += 1) symlinkSync('nowhere', join(directory, String(100_000 + number)));
 }
@@ -61,12 +64,19 @@ function addFolders(count: number): void {
   for (let index = 1; index <= count; index += 1) mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
 }
 
-/** Names as of folders of counters files, tens of thousands of which are links to one file since these are made far sooner. */
+/** Names in a folder. Links to one file are made much faster than files. */
+function addNames(folder: string, count: number, prefix = ''): void {
+  for (let index = 0; index < count; index += 1) {
+    const file = join(machine.directory, `linked-${Math.floor(index / LINKS_TO_A_FILE)}`);
+    if (index % LINKS_TO_A_FILE === 0) writeFileSync(file, '');
+    linkSync(file, join(folder, `${prefix}${100_000 + index}`));
+  }
+}
+
+/** Names as of folders of counters files; 256 of them are folders. */
 function flood(): void {
   addFolders(SEARCH_LIMITS.directories);
-  const file = join(machine.directory, 'flood');
-  writeFileSync(file, '');
-  for (let index = 1; index <= FLOOD; index += 1) linkSync(file, join(machine.tmpPath, `hsperfdata_${index}`));
+  addNames(machine.tmpPath, FLOOD, 'hsperfdata_');
 }
 
 function addPasswd(pid: number | 'self', ...lines: string[]): void {
@@ -87,13 +97,10 @@ describe('a search for the JVM', () => {
     machine.addFile('tomcat', pid, sampleBytes('jdk25-g1'));
     machine.listen(LOOPBACK_8080, 4711);
     machine.addProcess({ pid, sockets: [4711] });
-    // Such as have just ended, with nothing in them; links to one file are made far sooner than directories.
-    const ended = join(machine.directory, 'ended');
-    writeFileSync(ended, '');
-    for (let index = 1; index < SEARCH_LIMITS.processes; index += 1)
-      linkSync(ended, join(machine.procPath, String(100_000 + index)));
+    // Processes that have just ended: nothing is in them.
+    addNames(machine.procPath, SEARCH_LIMITS.processes - 1);
     expect(await search(HERE)).toEqual({ pid, hit: {} });
-    linkSync(ended, join(machine.procPath, '200000'));
+    writeFileSync(join(machine.procPath, '200000'), '');
     expect(await search(HERE)).toEqual({ pid: undefined, hit: { processes: 1 } });
   });
 
@@ -107,7 +114,7 @@ describe('a search for the JVM', () => {
 
   it('stops at its bound of names in one /tmp', async () => {
     machine.addFile(userInfo().username, JVM, tomcat());
-    addLinks(machine.tmpPath, undefined, SEARCH_LIMITS.entries - 1);
+    addNames(machine.tmpPath, SEARCH_LIMITS.entries - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     writeFileSync(join(machine.tmpPath, 'more'), '');
     expect(await search()).toEqual({ pid: JVM, hit: { entries: 1 } });
@@ -197,7 +204,7 @@ describe('a search for the JVM', () => {
   });
 });
 
-describe('tens of thousands of folders of another user in /tmp', () => {
+describe('thousands of folders of another user in /tmp', () => {
   const OWN_LINE = `tomcat:x:${OWN_UID}:${OWN_UID}::/:/bin/false`;
   const isHit = { hit: { directories: 1 } };
 
