@@ -1,4 +1,4 @@
-/** The longest log. It costs 0.8 KB per session that makes calls. */
+/** The longest log. It costs 1 KB per session that makes many calls. */
 const CAPACITY = 32;
 
 /**

@@ -71,13 +71,13 @@ export class ObjectStatistics {
   }
 
   /** A read over REST counts as one received value if its status is below 400. */
-  recordRead(name: string, status: number): void {
+  recordRead(name: string, status: number, nowNs: number = this.#clock.nowNs()): void {
     const object = this.#names.forAnswer(name, status);
-    if (status < 400) this.#receive(object);
+    if (status < 400) this.#receive(object, nowNs);
   }
 
   recordValue(name: string): void {
-    this.#receive(this.#names.admit(name));
+    this.#receive(this.#names.admit(name), this.#clock.nowNs());
   }
 
   subscribe(name: string): void {
@@ -148,8 +148,7 @@ export class ObjectStatistics {
     return shown;
   }
 
-  #receive(object: ObservedObject | undefined): void {
-    const nowNs = this.#clock.nowNs();
+  #receive(object: ObservedObject | undefined, nowNs: number): void {
     this.#total.newValues.mark(1, nowNs);
     object?.newValues.mark(1, nowNs);
   }

@@ -31,16 +31,16 @@ export interface Statistics {
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
   readonly errorCount: number;
-  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`. */
-  recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void;
+  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; of kind `object` a read. */
+  recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
   /** The caller must consume it to its end. */
   save(): Iterable<Fields>;
   /** Restores one record; ignores those of others. Must be called before anything is recorded. */
   load(saved: SavedRecord): void;
 }
 
-export interface TimedCall {
-  readonly kind: 'rpc' | 'sba';
+export interface CountedCall {
+  readonly kind: 'rpc' | 'sba' | 'object';
   readonly name: string;
 }
 
@@ -85,8 +85,7 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
-    recordAnswered: ({ kind, name }, status, durationNs, nowNs) =>
-      kinds[kind].recordAnswered(name, status, durationNs, nowNs),
+    recordAnswered: (call, status, durationNs, nowNs) => count(kinds, call, status, durationNs, nowNs),
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
@@ -109,9 +108,7 @@ export class SessionStatistics implements Statistics {
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
-  readonly #log = new AnswerLog<TimedCall>(({ kind, name }, durationNs, nowNs) => {
-    this.#calls(kind).recordAnswered(name, OK, durationNs, nowNs);
-  });
+  readonly #log = new AnswerLog<CountedCall>((call, durationNs, nowNs) => count(this, call, OK, durationNs, nowNs));
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
   #object: ObjectStatistics | undefined;
@@ -124,15 +121,18 @@ export class SessionStatistics implements Statistics {
 
   get rpc(): CallStatistics {
     this.#log.drain();
-    return this.#calls('rpc');
+    this.#rpc ??= this.#createCalls('rpc');
+    return this.#rpc;
   }
 
   get sba(): CallStatistics {
     this.#log.drain();
-    return this.#calls('sba');
+    this.#sba ??= this.#createCalls('sba');
+    return this.#sba;
   }
 
   get object(): ObjectStatistics {
+    this.#log.drain();
     this.#object ??= new ObjectStatistics({ clock: this.#clock, budget: this.#budget, createdNs: this.#createdNs });
     return this.#object;
   }
@@ -141,10 +141,10 @@ export class SessionStatistics implements Statistics {
     return (this.#rpc?.errorCount ?? 0) + (this.#sba?.errorCount ?? 0);
   }
 
-  recordAnswered(call: TimedCall, status: number, durationNs: number, nowNs: number): void {
+  recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void {
     // Errors are counted at once: `errorCount` of 10,000 sessions must not count their logs.
     if (status < 400) this.#log.add(call, durationNs, nowNs);
-    else this[call.kind].recordAnswered(call.name, status, durationNs, nowNs);
+    else count(this, call, status, durationNs, nowNs);
   }
 
   *save(): Generator<Fields> {
@@ -159,20 +159,22 @@ export class SessionStatistics implements Statistics {
     else if (isKind(kind)) this[kind].load(saved);
   }
 
-  #calls(kind: 'rpc' | 'sba'): CallStatistics {
-    if (kind === 'rpc') {
-      this.#rpc ??= this.#createCalls('rpc');
-      return this.#rpc;
-    }
-    this.#sba ??= this.#createCalls('sba');
-    return this.#sba;
-  }
-
   #createCalls(prefix: 'rpc' | 'sba'): CallStatistics {
     const clock = this.#clock;
     const createTimer = (createdNs: number): Timer => new LifetimeTimer(clock, createdNs);
     return new CallStatistics({ prefix, clock, createTimer, budget: this.#budget, createdNs: this.#createdNs });
   }
+}
+
+function count(
+  statistics: Pick<Statistics, CountedCall['kind']>,
+  { kind, name }: CountedCall,
+  status: number,
+  durationNs: number,
+  nowNs: number,
+): void {
+  if (kind === 'object') statistics.object.recordRead(name, status, nowNs);
+  else statistics[kind].recordAnswered(name, status, durationNs, nowNs);
 }
 
 function isKind(record: string | undefined): record is 'rpc' | 'sba' | 'object' {

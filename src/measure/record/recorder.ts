@@ -21,7 +21,7 @@
 
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { Statistics, TimedCall } from '../../metrics/statistics.ts';
+import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
@@ -62,8 +62,6 @@ interface CallNote {
   /** The session that these credentials were accepted for before. */
   readonly session: Session | undefined;
 }
-
-type CountedCall = (Call & { readonly kind: 'object' }) | (Call & TimedCall);
 
 /** What the recorder keeps about a running exchange. None remains when `onBegin` has failed: nothing is recorded then. */
 type Note = CallNote | { readonly kind: 'comet'; readonly reading: ExchangeReading } | { readonly kind: 'other' };
@@ -245,16 +243,15 @@ export class Recorder implements ExchangeObserver<Note> {
 }
 
 /** Whether the call changes statistics. A session's statistics are not even created otherwise. */
-function isCounted(call: Call, ending: Ending): call is CountedCall {
+function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
   if (ending.kind === 'cancelled' || ending.kind === 'denied' || call.kind === 'session') return false;
   return call.kind !== 'object' || ending.kind === 'completed';
 }
 
 function count(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { beganNs, endedNs, status } = exchange;
-  if (call.kind === 'object') statistics.object.recordRead(call.name, status);
-  else if (ending.kind === 'failed') statistics[call.kind].recordFailed(call.name);
-  else statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
+  if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
+  else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
 }
 
 function isAccepted(status: number): boolean {
