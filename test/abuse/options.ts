@@ -15,10 +15,10 @@ export interface Options {
 }
 
 export const USAGE = `npm run abuse -- [options]
-  --short          a few seconds for each flood, as in CI; one that misses a bound is tried up to four times more
+  --short          a few seconds for each flood and eight times the bounds for delays, as in CI; one that misses a bound is tried once more
   --flood A,B      only these floods
   --list           the floods, and what each of them does
-  --retries N      how often a flood that missed a bound is tried again (default 0; 4 with --short)
+  --retries N      how often a flood that missed a bound is tried again (default 0; 1 with --short)
   --sidecar FILE   main.js of the sidecar (default dist/main.js)
   --help           this
 
@@ -38,7 +38,7 @@ export function parseOptions(args: readonly string[]): Options {
       help: { type: 'boolean', default: false },
     },
   });
-  const { short, flood, list, retries = short ? '4' : '0', sidecar, help } = values;
+  const { short, flood, list, retries = short ? '1' : '0', sidecar, help } = values;
   if (!/^\d$/.test(retries)) throw new Error(`--retries: got ${retries}, expected a number from 0 to 9`);
   return { isShort: short, floods: toFloods(flood), sidecar, retries: Number(retries), list, help };
 }

@@ -81,6 +81,7 @@ export class AbuseRun {
       const result = await users.order<CrowdResult>('end', USERS_TIMEOUT_MS);
       const numbers = await this.#readNumbers(sidecar, result.values);
       return {
+        isShort,
         cost,
         users: result,
         lostMs: core.mostLostMs,

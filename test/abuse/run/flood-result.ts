@@ -3,6 +3,7 @@ import type { CrowdResult } from '../users/crowd.ts';
 
 /** The effect of one flood. Memory is resident memory. */
 export interface FloodResult {
+  readonly isShort: boolean;
   readonly cost: Cost;
   readonly users: CrowdResult;
   /** The largest part of a second that other programs took of the sidecar's core. */

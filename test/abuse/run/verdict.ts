@@ -9,6 +9,11 @@ export const MEMORY_BYTES = 512 * 1024 * 1024;
 const P50_TIMES = 3;
 const P50_PLUS_MS = 25;
 const WORST_PLUS_MS = 200;
+/**
+ * Delays beside a short flood may be this many times longer: most of it is the first burst, in which calls queue, and
+ * the machines of CI are three times slower for minutes. A call that waits for seconds is still noticed.
+ */
+const SHORT_TIMES = 8;
 
 const NO_CALLS: CallSummary = { count: 0, failed: 0, p50Ms: 0, worstMs: 0 };
 
@@ -53,8 +58,9 @@ function missedBySlowness(kind: string, result: FloodResult, worstPlusMs: number
   const missed: string[] = [];
   if (failed > 0) missed.push(`${failed} ${kind} failed`);
   if (during.count === 0) missed.push(`no ${kind}`);
-  const maxP50Ms = P50_TIMES * calm.p50Ms + P50_PLUS_MS + foreignDelayMs(result, 'p50Ms');
-  const maxWorstMs = calm.worstMs + worstPlusMs + foreignDelayMs(result, 'worstMs') + result.lostMs;
+  const times = result.isShort ? SHORT_TIMES : 1;
+  const maxP50Ms = P50_TIMES * calm.p50Ms + times * P50_PLUS_MS + foreignDelayMs(result, 'p50Ms');
+  const maxWorstMs = calm.worstMs + times * worstPlusMs + foreignDelayMs(result, 'worstMs') + result.lostMs;
   if (during.p50Ms > maxP50Ms) missed.push(`p50 of ${kind}`);
   if (during.worstMs > maxWorstMs) missed.push(`worst of ${kind}`);
   return missed;
