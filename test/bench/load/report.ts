@@ -29,7 +29,7 @@ function renderIntroduction(machine: Machine, { rounds, seconds }: Settings): st
     '/proc; memory is what is resident after the measurement. **Sidecar to it** is the processor time of the sidecar to that of',
     'the peer in the same round: below 1 the sidecar needs less. Where there are two cores or more, the peer has one for itself,',
     'and wrk, the upstream and the harness share the rest. Programs of Node are started with what the image sets',
-    '(`MALLOC_ARENA_MAX=1 NODE_OPTIONS=--v8-pool-size=1`, and `--no-memory-reducer`). Relations travel to other machines,',
+    '(`MALLOC_ARENA_MAX=1 NODE_OPTIONS="--v8-pool-size=1 --max-semi-space-size=8"`, and `--no-memory-reducer`). Relations travel to other machines,',
     'absolute numbers do not.',
     '',
     renderTable(['', ''], machine),

@@ -14,7 +14,7 @@ const MODULES_MAIN = path.join(ROOT_FOLDER, 'dist-bench/sidecar/main.js');
 /** The environment that the image and the systemd unit give the sidecar; the other Node programs get it, too. */
 export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: '1',
-  NODE_OPTIONS: '--v8-pool-size=1',
+  NODE_OPTIONS: '--v8-pool-size=1 --max-semi-space-size=8',
 };
 
 /** The options on the first line of the program. */

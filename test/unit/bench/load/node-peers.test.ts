@@ -12,7 +12,8 @@ function textOf(file: string): string {
 
 describe('the Node peers', () => {
   it.each(['Dockerfile', 'config/systemd/d2-sidecar.service'])('start with the environment of %s', (file) => {
-    for (const [name, value] of Object.entries(NODE_ENVIRONMENT)) expect(textOf(file)).toContain(`${name}=${value}`);
+    for (const [name, value] of Object.entries(NODE_ENVIRONMENT))
+      expect(textOf(file).replaceAll('"', '')).toContain(`${name}=${value}`);
   });
 
   it.each([
