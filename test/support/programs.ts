@@ -20,6 +20,7 @@ export const PACKAGES = {
   'images, as root': ['buildah'],
   Jolokia: ['libjolokia-core-java', 'openjdk-17-jdk-headless'],
   nginx: ['nginx'],
+  openssl: ['openssl'],
   'Pods, as root': ['iproute2'],
   Prometheus: ['prometheus'],
   slowhttptest: ['slowhttptest'],

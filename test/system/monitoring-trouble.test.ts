@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { tokenLine } from '../support/monitor/access/access-files.ts';
 import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
-import { listening } from './tls/secure-stand.ts';
+import { listening } from '../support/tls/secure-stand.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');

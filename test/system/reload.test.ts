@@ -11,7 +11,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { tokenLine } from '../support/monitor/access/access-files.ts';
 import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
-import { connected, get } from './tls/secure-stand.ts';
+import { connected, get } from '../support/tls/secure-stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const ADMIN = `${REST}/admin`;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAIN_PATH, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
-import { get, listening } from './tls/secure-stand.ts';
+import { get, listening } from '../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

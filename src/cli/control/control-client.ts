@@ -54,6 +54,7 @@ export async function requestHealth(
 export async function requestReport(
   socketPath: string,
   hasUsers: boolean,
+  maxBytes = MAX_REPORT_BYTES,
 ): Promise<{ readonly status: ControlStatus; readonly text: string }> {
   const { socket, status, rest } = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
   const chunks = [rest];
@@ -63,8 +64,7 @@ export async function requestReport(
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > MAX_REPORT_BYTES)
-        throw new ControlError(`${socketPath}: the report is larger than ${MAX_REPORT_BYTES} bytes`);
+      if (bytes > maxBytes) throw new ControlError(`${socketPath}: the report is larger than ${maxBytes} bytes`);
     }
   } catch (cause) {
     throw cause instanceof ControlError

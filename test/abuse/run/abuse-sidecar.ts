@@ -7,7 +7,7 @@ import { NODE_ARGS, NODE_ENVIRONMENT } from '../../bench/load/peers/node-peers.t
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
 import { type Command, hasEnded, type Processes } from '../../bench/load/processes.ts';
 import { Samples } from '../../chaos/accounts/samples.ts';
-import { openssl } from '../../support/tls/certificates.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
 import type { Flood } from '../floods/flood.ts';
 import { APPLICATION, MONITOR_PASSWORD, MONITOR_READERS, toBasic } from '../plant.ts';
 import type { MemoryCgroup } from './memory-cgroup.ts';
@@ -53,7 +53,7 @@ export class AbuseSidecar {
     const file = path.join(folder, 'sidecar.json');
     const configuration = {
       upstream: { url: `http://127.0.0.1:${upstreamPort}${APPLICATION}` },
-      listen: { host: '127.0.0.1', port, ...(setting === 'tls' && { tls: makeCertificate(folder) }) },
+      listen: { host: '127.0.0.1', port, ...(setting === 'tls' && { tls: certificateIn(folder) }) },
       monitor: {
         host: '127.0.0.1',
         port: monitorPort,
@@ -113,14 +113,9 @@ export class AbuseSidecar {
   }
 }
 
-function makeCertificate(folder: string): { readonly certFile: string; readonly keyFile: string } {
-  const certFile = path.join(folder, 'tls.pem');
-  const keyFile = path.join(folder, 'tls.key');
-  openssl(
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=plant'],
-    ...['-days', '2', '-keyout', keyFile, '-out', certFile],
-  );
-  return { certFile, keyFile };
+function certificateIn(folder: string): { readonly certFile: string; readonly keyFile: string } {
+  const certificates = new CertificateFolder(folder);
+  return certificates.signed(certificates.authority(), { name: 'plant' });
 }
 
 /** All readers share one password, whose hash the sidecar creates. */

@@ -4,7 +4,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import type { Config } from '../../../src/config/config.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls } from '../tls/secure-stand.ts';
+import { listenerTls } from '../../support/tls/secure-stand.ts';
 import { type Stand, startStand } from '../wire/stand.ts';
 
 export interface Mode {

@@ -17,7 +17,7 @@ import { ManualClock } from '../../support/clock.ts';
 import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { createPlant } from '../../support/monitor/prometheus/plant.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls } from '../tls/secure-stand.ts';
+import { listenerTls } from '../../support/tls/secure-stand.ts';
 import { type Stand, startStand } from '../wire/stand.ts';
 
 const READER = '127.0.0.9';

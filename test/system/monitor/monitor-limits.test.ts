@@ -6,8 +6,8 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { LimitKey } from '../../../src/limits/limit-hits.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { get as getSecurely, listenerTls } from '../../support/tls/secure-stand.ts';
 import { RawPeer } from '../limits/limit-stand.ts';
-import { get as getSecurely, listenerTls } from '../tls/secure-stand.ts';
 import { answering, OK, get as requestTo, type Stand, startStand } from '../wire/stand.ts';
 
 const certificates = new CertificateFolder();

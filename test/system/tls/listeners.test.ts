@@ -6,7 +6,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { connected, get, listenerTls, listening, mirror, type SecureStand, startSecureStand } from './secure-stand.ts';
+import {
+  connected,
+  get,
+  listenerTls,
+  listening,
+  mirror,
+  type SecureStand,
+  startSecureStand,
+} from '../../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

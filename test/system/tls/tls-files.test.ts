@@ -1,10 +1,11 @@
+import { createPrivateKey } from 'node:crypto';
 import { chmodSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { SidecarError } from '../../../src/base/errors.ts';
 import { readTlsFiles, type TlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
-import { CertificateFolder, openssl, textOf } from '../../support/tls/certificates.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -86,8 +87,12 @@ describe('files that cannot be read', () => {
 describe('files that are wrong', () => {
   const pem = textOf(own.certFile);
   const broken = `${pem.slice(0, 100)}s3cr3t${pem.slice(106)}`;
-  const encrypted = path.join(folder.folder, 'encrypted.key');
-  openssl('pkey', '-in', own.keyFile, '-aes256', '-passout', 'pass:s3cr3t', '-out', encrypted);
+  const encrypted = folder.file(
+    'encrypted.key',
+    createPrivateKey(textOf(own.keyFile)).export({
+      ...{ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 's3cr3t' },
+    }) as string,
+  );
   const swapped = folder.file('swapped.pem', textOf(authority.certFile) + textOf(own.certFile));
 
   it.each([

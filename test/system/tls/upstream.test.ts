@@ -4,8 +4,8 @@ import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config, UpstreamTls } from '../../../src/config/config.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { get, listening, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
-import { get, listening, type SecureStand, startSecureStand } from './secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

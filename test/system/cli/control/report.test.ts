@@ -5,10 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { requestReport, sendCommand } from '../../../../src/cli/control/control-client.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 
-vi.mock('../../../../src/cli/control/protocol.ts', async (original) => ({
-  ...(await original<object>()),
-  MAX_REPORT_BYTES: 8_000_000,
-}));
+const MAX_BYTES = 8_000_000;
 
 let stand: ControlStand;
 beforeEach(() => {
@@ -32,7 +29,7 @@ describe('a report over the control socket', () => {
     expect(await requestReport(path, false)).toMatchObject({ status: { pid: 4711 }, text: '{"a":1}\n' });
     const large = `"${'é'.repeat(3_000_000)}"\n`;
     target.source = () => Readable.from([Buffer.from(large.slice(0, 1_000_001)), Buffer.from(large.slice(1_000_001))]);
-    expect((await requestReport(path, true)).text).toBe(large);
+    expect((await requestReport(path, true, MAX_BYTES)).text).toBe(large);
     expect(target.asked).toEqual([false, true]);
   });
 
@@ -41,7 +38,7 @@ describe('a report over the control socket', () => {
     const { path } = await stand.open('s.sock', target);
     target.source = () => Readable.from([Buffer.from('é'.repeat(4_000_001))]);
     const message = `${path}: the report is larger than 8000000 bytes`;
-    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+    await expect(requestReport(path, false, MAX_BYTES)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
   });
 
   it('that is broken off is distinguished from a complete one', async () => {

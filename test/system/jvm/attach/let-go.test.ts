@@ -1,9 +1,10 @@
 /** What is opened is closed, whatever the end; listeners and timers go with the reading that needed them. */
 import { getEventListeners } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import fs, { type FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { askJvm } from '../../../../src/jvm/attach/attach-client.ts';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/attach/attach-overlay.ts';
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
@@ -11,16 +12,18 @@ import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { FakeJvm, NSPID } from './fake-jvm.ts';
 
 /** Kept from the garbage collector, which would close what was forgotten, and hide it. */
-const opened = vi.hoisted((): FileHandle[] => []);
+const opened: FileHandle[] = [];
 
-vi.mock('node:fs/promises', async (importOriginal) => {
-  const original = await importOriginal<typeof import('node:fs/promises')>();
-  const open: typeof original.open = async (...args) => {
-    const handle = await original.open(...args);
-    opened.push(handle);
-    return handle;
-  };
-  return { ...original, open };
+const { open } = fs;
+fs.open = async (...args) => {
+  const handle = await open(...args);
+  opened.push(handle);
+  return handle;
+};
+syncBuiltinESMExports();
+afterAll(() => {
+  fs.open = open;
+  syncBuiltinESMExports();
 });
 
 const NEVER = new AbortController().signal;

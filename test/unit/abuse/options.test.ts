@@ -16,7 +16,7 @@ describe('parseOptions', () => {
   });
 
   it('retries a failed flood in the short form', () => {
-    expect(parseOptions(['--short'])).toMatchObject({ isShort: true, retries: 4 });
+    expect(parseOptions(['--short'])).toMatchObject({ isShort: true, retries: 1 });
     expect(parseOptions(['--short', '--retries', '0']).retries).toBe(0);
   });
 

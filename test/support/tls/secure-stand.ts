@@ -1,5 +1,4 @@
 /** A sidecar in this process, with TLS where the test wants it, before an upstream that answers by itself. */
-import { execFile } from 'node:child_process';
 import http from 'node:http';
 import https from 'node:https';
 import type net from 'node:net';
@@ -7,8 +6,8 @@ import tls from 'node:tls';
 import type { Logger } from '../../../src/base/logger.ts';
 import type { Config, ListenerTls } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
-import { type Pair, textOf } from '../../support/tls/certificates.ts';
-import { testConfig } from '../../support/wire/test-config.ts';
+import { testConfig } from '../wire/test-config.ts';
+import { type Pair, textOf } from './certificates.ts';
 
 export interface LoggedLine {
   readonly level: string;
@@ -97,19 +96,6 @@ export async function connected(port: number, ca: Pair, more: tls.ConnectionOpti
     socket.once('close', () => reject(new Error('closed')));
   });
   return socket;
-}
-
-/** What `openssl s_client` says of a handshake: its cipher, or undefined where none was agreed upon. */
-export async function sClient(
-  port: number,
-  ...parameters: string[]
-): Promise<{ cipher: string | undefined; text: string }> {
-  const all = ['s_client', '-connect', `127.0.0.1:${port}`, '-brief', ...parameters];
-  const text = await new Promise<string>((resolve) => {
-    const child = execFile('openssl', all, { encoding: 'utf8' }, (_error, stdout, stderr) => resolve(stdout + stderr));
-    child.stdin?.end();
-  });
-  return { cipher: /^Ciphersuite: (\S+)$/m.exec(text)?.[1], text };
 }
 
 function portOf(address: string): number {

@@ -1,0 +1,142 @@
+/** What a scanner would find: both listeners against openssl, which offers what they must not take. */
+import { execFile, spawnSync } from 'node:child_process';
+import tls from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CIPHERS } from '../../../src/tls/policy.ts';
+import { isAvailable } from '../../support/programs.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
+import {
+  connected,
+  listenerTls,
+  listening,
+  type SecureStand,
+  startSecureStand,
+} from '../../support/tls/secure-stand.ts';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+/** Certificates by the kind of their key, which decides about the ciphers of TLS 1.2. */
+const pairs = {
+  ECDSA: folder.signed(authority, { name: 'ec', key: 'ec' }),
+  RSA: folder.signed(authority, { name: 'rsa', key: 'rsa' }),
+} as const;
+
+const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';
+const { stdout = '' } = spawnSync('openssl', ['ciphers', '-s', '-tls1_2', ALL], { encoding: 'utf8' });
+const OFFERED = (stdout ?? '').trim().split(':');
+const isInstalled = isAvailable('openssl', OFFERED.length > 1);
+const WEAK = OFFERED.filter((name) => !CIPHERS.includes(name) && !name.startsWith('TLS_') && !/PSK|SRP/.test(name));
+const OLD = ['-tls1', '-tls1_1'] as const;
+
+afterAll(() => folder.remove());
+
+describe.runIf(isInstalled)('both listeners', () => {
+  it('offers many weak ciphers', () => {
+    expect(WEAK.length).toBeGreaterThan(30);
+    expect(WEAK).toContain('ECDHE-RSA-AES128-SHA256');
+    expect(WEAK).toContain('AES128-GCM-SHA256');
+  });
+
+  it('finds weak ciphers at a server that accepts them', async () => {
+    const { certFile, keyFile } = pairs.RSA;
+    const lax = tls.createServer({ cert: textOf(certFile), key: textOf(keyFile), minVersion: 'TLSv1', ciphers: ALL });
+    lax.on('tlsClientError', () => undefined);
+    lax.on('secureConnection', (socket) => socket.on('error', () => undefined));
+    const port = await listening(lax);
+    const weak = await sClient(port, '-tls1_2', '-cipher', `${WEAK.join(':')}:@SECLEVEL=0`);
+    expect(WEAK).toContain(weak.cipher);
+    for (const version of OLD) expect((await sClient(port, version, '-cipher', ALL)).cipher).toBeDefined();
+    lax.close();
+  });
+
+  for (const [kind, pair] of Object.entries(pairs)) {
+    describe(`with a key for ${kind}`, () => {
+      let stand: SecureStand;
+      beforeAll(async () => {
+        stand = await startSecureStand((base) => ({
+          listen: { ...base.listen, tls: listenerTls(pair) },
+          monitor: { ...base.monitor, tls: listenerTls(pair) },
+        }));
+      });
+      afterAll(() => stand.close());
+
+      for (const listener of ['port', 'monitorPort'] as const) {
+        const name = listener === 'port' ? 'the port for clients' : 'the monitoring port';
+
+        it.each(OLD)(`${name} refuses %s`, async (version) => {
+          const { cipher, text } = await sClient(stand[listener], version, '-cipher', ALL);
+          expect(cipher).toBeUndefined();
+          expect(text).toMatch(/alert protocol version/);
+        });
+
+        it(`${name} accepts no weak cipher`, async () => {
+          const { cipher, text } = await sClient(
+            stand[listener],
+            '-tls1_2',
+            '-cipher',
+            `${WEAK.join(':')}:@SECLEVEL=0`,
+          );
+          expect(cipher).toBeUndefined();
+          expect(text).toMatch(/handshake failure/);
+        });
+
+        it.each(CIPHERS.filter((cipher) => !cipher.startsWith('TLS_') && cipher.includes(kind)))(
+          `${name} takes %s`,
+          async (wanted) => {
+            expect((await sClient(stand[listener], '-tls1_2', '-cipher', wanted)).cipher).toBe(wanted);
+          },
+        );
+
+        it.each(CIPHERS.filter((cipher) => cipher.startsWith('TLS_')))(`${name} takes %s`, async (wanted) => {
+          expect((await sClient(stand[listener], '-tls1_3', '-ciphersuites', wanted)).cipher).toBe(wanted);
+        });
+
+        it(`${name} speaks http/1.1 and refuses clients with only HTTP/2`, async () => {
+          const socket = await connected(stand[listener], authority, { ALPNProtocols: ['h2', 'http/1.1'] });
+          expect(socket.alpnProtocol).toBe('http/1.1');
+          socket.destroy();
+          await expect(connected(stand[listener], authority, { ALPNProtocols: ['h2'] })).rejects.toThrow(
+            /no application protocol/i,
+          );
+        });
+
+        it(`${name} does not renegotiate`, async () => {
+          const socket = await connected(stand[listener], authority, { maxVersion: 'TLSv1.2' });
+          const error = await new Promise((resolve) => {
+            socket.on('error', resolve).on('close', () => resolve('closed'));
+            socket.renegotiate({ rejectUnauthorized: true }, resolve);
+          });
+          expect(error).not.toBeNull();
+          socket.destroy();
+        });
+      }
+
+      it('resumes sessions only on their own listener', async () => {
+        const session = await new Promise<Buffer>((resolve, reject) => {
+          const socket = tls.connect({ host: '127.0.0.1', port: stand.port, ca: textOf(authority.certFile) });
+          socket.on('error', reject);
+          socket.once('session', (found) => {
+            socket.destroy();
+            resolve(found);
+          });
+        });
+        const again = await connected(stand.port, authority, { session });
+        expect(again.isSessionReused()).toBe(true);
+        again.destroy();
+        const elsewhere = await connected(stand.monitorPort, authority, { session });
+        expect(elsewhere.isSessionReused()).toBe(false);
+        elsewhere.destroy();
+      });
+    });
+  }
+});
+
+/** What `openssl s_client` says of a handshake: its cipher, or undefined where none was agreed upon. */
+async function sClient(port: number, ...parameters: string[]): Promise<{ cipher: string | undefined; text: string }> {
+  const all = ['s_client', '-connect', `127.0.0.1:${port}`, '-brief', ...parameters];
+  const text = await new Promise<string>((resolve) => {
+    const child = execFile('openssl', all, { encoding: 'utf8' }, (_error, stdout, stderr) => resolve(stdout + stderr));
+    child.stdin?.end();
+  });
+  return { cipher: /^Ciphersuite: (\S+)$/m.exec(text)?.[1], text };
+}
