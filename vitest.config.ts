@@ -20,7 +20,7 @@ const SETUPS = {
 
 export default defineConfig({
   test: {
-    projects: PROJECTS.map((name) => ({
+    projects: PROJECTS.map((name, groupOrder) => ({
       plugins: [description],
       test: {
         name,
@@ -29,10 +29,11 @@ export default defineConfig({
         hookTimeout: 60_000,
         // Files share their modules, which halves the time of `unit`: no test may change what another one imports.
         isolate: false,
+        // Much of `system` is waiting. JVMs and browsers need more than a core each.
+        maxWorkers: name === 'system' ? 3 : 2,
+        sequence: { groupOrder },
         ...SETUPS[name],
       },
     })),
-    // Tests open real sockets and start real processes; two at a time keep timing-sensitive ones steady on small machines.
-    maxWorkers: 2,
   },
 });

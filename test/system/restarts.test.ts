@@ -1,6 +1,6 @@
 /**
  * A real sidecar with a state file is killed at random moments, under load: the next process never counts more than has
- * happened, and lacks no more than the interval and the save in progress. `D2_KILLS=100` for the long form.
+ * happened, and lacks no more than the interval and the save in progress.
  */
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
@@ -10,10 +10,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
-const KILLS = Number(process.env.D2_KILLS ?? 20);
+const KILLS = playsAll ? 20 : 4;
 const SEED = 20_260_301;
 const INTERVAL_MS = 200;
 /** For the save itself, on a busy machine. */

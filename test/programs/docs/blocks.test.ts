@@ -12,12 +12,12 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { knownNamesAt } from '../../../src/config/schema-walk.ts';
+import { faultOfConfiguration } from '../../support/docs/configuration.ts';
 import { type Fence, listDocuments, parseDocument, ROOT } from '../../support/docs/documents.ts';
 import { buildKustomization, type Json, toManifests } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { checkValues } from '../kubernetes/helm/helm.ts';
-import { faultOfConfiguration } from './configuration.ts';
 
 const LANGUAGES = ['', 'text', 'sh', 'yaml', 'json', 'ini', 'xml', 'nginx', 'apache', 'promql', 'ts', 'http'];
 /** The compiler checks manifests, on a busy machine. */

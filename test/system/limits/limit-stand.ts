@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import type { Config } from '../../../src/config/config.ts';
+import { playsAll } from '../../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/secure-stand.ts';
 import { type Stand, startStand } from '../wire/stand.ts';
@@ -13,12 +14,14 @@ export interface Mode {
   readonly isSecure: boolean;
 }
 
-export const MODES: readonly Mode[] = [
+const ALL_MODES: readonly Mode[] = [
   { name: 'relay', dataPath: 'auto', isSecure: false },
   { name: 'gateway', dataPath: 'gateway', isSecure: false },
   { name: 'relay, TLS', dataPath: 'auto', isSecure: true },
   { name: 'gateway, TLS', dataPath: 'gateway', isSecure: true },
 ];
+/** All, or both data paths without TLS and one with it. */
+export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 3);
 
 /** What a client has received, and how to wait for more. */
 export class RawPeer {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../../src/proxy/exchange/exchange.ts';
+import { someOf } from '../../support/effort.ts';
 import { ObservedPlane } from '../../support/wire/observed-plane.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases, splitHandoverCases } from './cases/splits.ts';
@@ -13,10 +14,9 @@ import { ScriptedUpstream } from './scripted-upstream.ts';
 const AT_ONCE = 16;
 
 /** Cases that measure a stillness cannot be played beside others; they are once more alone, with what fails at each chunk. */
-const quick = [...dataPathCases, ...splitCases, ...splitHandoverCases].filter(
-  ({ deadlineMs }) => deadlineMs === undefined,
-);
-const slow = dataPathCases.filter(({ deadlineMs }) => deadlineMs !== undefined);
+const isQuick = ({ deadlineMs }: DataPathCase) => deadlineMs === undefined;
+const quick = someOf([...dataPathCases, ...splitCases, ...splitHandoverCases].filter(isQuick), 5);
+const slow = dataPathCases.filter((subject) => !isQuick(subject));
 
 const paths: readonly { readonly name: string; readonly exactness: Exactness; readonly isGateway: boolean }[] = [
   { name: 'relay', exactness: 'bytes', isGateway: false },

@@ -55,7 +55,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm run test:all$/, { kind: 'check', why: '.ci/run runs them project by project', fault: faultOfScript }],
   [/^npm run test:steady$/, { kind: 'check', why: LONG, fault: faultOfScript }],
   [/^\.ci\/run$/, { kind: 'check', why: 'it runs these tests', fault: ([file = '']) => faultOfFile(file) }],
-  [/^npm run build$/, elsewhere(['package.json', '"test:all": "npm run build --silent && vitest run"'])],
+  [
+    /^npm run build$/,
+    elsewhere(['package.json', '"test:all": "npm run build --silent && D2S_ALL_CASES=1 vitest run"']),
+  ],
   [
     /^npm run demo$/,
     elsewhere(

@@ -15,9 +15,9 @@ import { HELP } from '../../../src/cli/help.ts';
 import { readEnvironment } from '../../../src/config/environment.ts';
 import { knownNamesAt, listKeys } from '../../../src/config/schema-walk.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
+import { faultOfConfiguration } from '../../support/docs/configuration.ts';
 import { type Document, listDocuments, type Piece, parseDocument, ROOT } from '../../support/docs/documents.ts';
 import { readAlerts, readRules } from '../../support/prometheus/rules-file.ts';
-import { faultOfConfiguration } from './configuration.ts';
 
 const documents = listDocuments();
 const sections = new Set(knownNamesAt([]));
