@@ -213,10 +213,13 @@ function firstProcessOf({ pid }: ChildProcess): number | undefined {
 
 const IMAGE_USER = 65532;
 const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
-/** The variables of the Dockerfile: `ENV A=b \`, with a line for each. */
+/** The variables of the Dockerfile: `ENV A=b \`, with a line for each; a value with spaces is quoted. */
 const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(DOCKERFILE) ?? [];
 const IMAGE_ENV = Object.fromEntries(
-  Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(\S+)/g), ([, name, value]) => [name, value]),
+  Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(?:"([^"]*)"|(\S+))/g), ([, name, quoted, value]) => [
+    name,
+    quoted ?? value,
+  ]),
 );
 /** The Dockerfile's `sed` that sets the interpreter of the program. */
 const [FIRST_LINE = ''] = /'1s\|.*\|'/.exec(DOCKERFILE) ?? [];

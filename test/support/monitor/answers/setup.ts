@@ -17,7 +17,10 @@ const RECORDER = path.join(import.meta.dirname, 'record-answers.mjs');
 
 const folder = mkdtempSync(path.join(root, 'answers-'));
 process.env.D2S_ANSWERS_FOLDER = folder;
-process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(RECORDER).href}`;
+const option = `--import=${pathToFileURL(RECORDER).href}`;
+const options = process.env.NODE_OPTIONS ?? '';
+// Files of tests that share a process share its environment.
+if (!options.includes(option)) process.env.NODE_OPTIONS = `${options} ${option}`;
 await import(RECORDER);
 
 const recorded = new RecordedAnswers(folder);
