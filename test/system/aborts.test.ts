@@ -81,7 +81,7 @@ it.each(['auto', 'gateway'] as const)(
   },
 );
 
-it(`${ABORTS} aborted requests leak no socket and no memory`, { timeout: 120_000 }, async () => {
+it('10,000 aborted requests leak no socket and no memory', { timeout: 120_000 }, async () => {
   const { port, server } = await silentUpstream();
   const sidecar: SidecarProcess = await startSidecarProcess([
     '--upstream',
@@ -99,7 +99,7 @@ it(`${ABORTS} aborted requests leak no socket and no memory`, { timeout: 120_000
   let growth = Number.POSITIVE_INFINITY;
   for (let round = 0; round < MOST_ROUNDS && growth >= ROUND_GROWTH_BYTES; round += 1) {
     const before = residentBytes(sidecar.pid);
-    await abort(listen, server, ABORTS);
+    await abort(listen, server, 10_000);
     growth = residentBytes(sidecar.pid) - before;
   }
   expect(growth).toBeLessThan(ROUND_GROWTH_BYTES);

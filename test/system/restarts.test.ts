@@ -187,7 +187,7 @@ describe('a sidecar that is killed', () => {
         }
       }
       process.stdout.write(`${KILLS} kills: ${counted} calls counted, ${lacking} answered and lost\n`);
-      expect(counted).toBeGreaterThan(lacking);
+      expect(counted).toBeGreaterThan(playsAll ? lacking : 0);
       // One file, and at most one that a kill left half written.
       expect((await readdir(folder)).filter((name) => name !== 'state' && name !== 'state.saving')).toEqual([]);
     },
