@@ -17,6 +17,8 @@ const PAUSE_MS = 5;
 const TURN_NS = NS_PER_MS;
 /** The most time that one step is charged. No step takes longer; another process on the core took the rest. */
 const LONGEST_STEP_NS = 20 * NS_PER_MS;
+/** See `ReadingShare.readUpToNs`. */
+const LONGEST_LAG_NS = 60_000 * NS_PER_MS;
 /**
  * Most bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
  * `ALWAYS_WAITING_BYTES` always has room.
@@ -43,6 +45,8 @@ export interface ReadingShareParts {
 interface Waiting {
   readonly reading: Reading;
   readonly bytes: number;
+  /** When it had to wait. */
+  readonly sinceNs: number;
 }
 
 /** The waiting readings of one client. */
@@ -119,7 +123,7 @@ export class ReadingShare {
     if (lane === undefined && !this.#runWhileTime(reading, nowNs)) return;
     const bytes = this.#hasRoom(lane) ? reading.keep() : undefined;
     if (bytes === undefined) reading.giveUp();
-    else this.#wait(key(), { reading, bytes });
+    else this.#wait(key(), { reading, bytes, sinceNs: nowNs });
   }
 
   /** See `ClientReadings.hasRoom`. */
@@ -137,7 +141,20 @@ export class ReadingShare {
       act();
       return false;
     };
-    this.#wait(key(), { reading: { step, keep: () => 0, giveUp: act }, bytes: 0 });
+    const sinceNs = this.#parts.clock.nowNs();
+    this.#wait(key(), { reading: { step, keep: () => 0, giveUp: act }, bytes: 0, sinceNs });
+  }
+
+  /**
+   * Everything that passed before this moment has been read. Whoever ends something because no message came must
+   * take this moment for the present one: the message may still wait to be read. At most `LONGEST_LAG_NS` ago, so that
+   * a client whose traffic always waits does not hold up the ends of all others.
+   */
+  get readUpToNs(): number {
+    const nowNs = this.#parts.clock.nowNs();
+    let oldestNs = nowNs;
+    for (const { queue, at } of this.#lanes.values()) oldestNs = Math.min(oldestNs, queue[at]?.sinceNs ?? nowNs);
+    return Math.max(oldestNs, nowNs - LONGEST_LAG_NS);
   }
 
   /** A client with little waiting always has room, whatever others have. */

@@ -58,6 +58,9 @@ export class CometdPeer implements Peer {
       url: `${origin}${COMET_PATH}`,
       logLevel: 'warn',
       backoffIncrement: 10,
+      // The library takes only a message without data for an answer, and closes a WebSocket whose calls lack it for this
+      // long: longer than any test.
+      maxNetworkDelay: 600_000,
       // Appends the message type to the path for long-polling, as CometD does by default.
       appendMessageTypeToURL: options.transport === 'long-polling',
     });
@@ -141,8 +144,8 @@ export class CometdPeer implements Peer {
     // Its callback would never be called.
     if (this.#cometd.isDisconnected()) throw new Error('the server had ended the client');
     const status = this.#cometd.getStatus();
-    const { successful, error } = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
-    if (successful !== true) throw new Error(`cannot disconnect in status ${status}: ${error ?? 'no reply'}`);
+    const reply = await new Promise<Message>((resolve) => this.#cometd.disconnect(resolve));
+    if (reply.successful !== true) throw new Error(`cannot disconnect in status ${status}: ${reasonOf(reply)}`);
     this.tally.monitored.clear();
     for (const socket of this.#tab.sockets) socket.close();
   }
@@ -211,9 +214,10 @@ export class CometdPeer implements Peer {
 
   #call(call: PlantCall): Promise<void> {
     return new Promise((resolve, reject) => {
-      const onAnswer = ({ successful, data, error }: Message) => {
-        const isFailed = successful === false;
-        if (isFailed !== isFailure(call)) reject(new Error(`${metricNameOf(call)}: ${error} ${JSON.stringify(data)}`));
+      const onAnswer = (answer: Message) => {
+        const isFailed = answer.successful === false;
+        if (isFailed !== isFailure(call))
+          reject(new Error(`${metricNameOf(call)}, to be answered ${call.manner}: ${reasonOf(answer)}`));
         this.tally.countCall(metricNameOf(call), isFailed);
         resolve();
       };
@@ -221,4 +225,9 @@ export class CometdPeer implements Peer {
       else this.#cometd.remoteCall(channelOf(call).slice('/service/'.length), dataOf(call), onAnswer);
     });
   }
+}
+
+/** Why a message failed: the server's error, or what the transport met. */
+function reasonOf({ error, failure }: Message & { readonly failure?: { readonly reason?: string } }): string {
+  return error ?? failure?.reason ?? 'no reason given';
 }

@@ -101,8 +101,8 @@ export class Scenario {
     const stay = this.#places.map(async ({ plan, tabs }, index): Promise<readonly Peer[]> => {
       const [first, ...others] = tabs;
       if (first === undefined) return [];
-      if (index % 6 === 0) this.#kill(tabs);
-      else if (index % 6 === 1) this.#kill([first]);
+      if (index % 6 === 0) for (const tab of tabs) tab.kill();
+      else if (index % 6 === 1) first.kill();
       else if (index % 6 === 2 && plan.login.startsWith('form')) await this.#logOut(plan.browser, tabs);
       else if (index % 6 === 3) await first.disconnect();
       else if (index % 6 === 4) await Promise.all(tabs.map((tab) => tab.disconnect()));
@@ -122,17 +122,9 @@ export class Scenario {
   /** The remaining clients leave, every second one without a disconnect. */
   async leaveAll(): Promise<void> {
     const tabs = this.#places.flatMap((place) => place.tabs);
-    await Promise.all(tabs.map(async (tab, index) => (index % 2 === 0 ? this.#kill([tab]) : tab.disconnect())));
+    await Promise.all(tabs.map(async (tab, index) => (index % 2 === 0 ? tab.kill() : tab.disconnect())));
     const { ledger } = this.#parts.plant;
     await until('the server has noticed that all are gone', () => ledger.clientsThere === 0);
-  }
-
-  /** They leave without a word. The server need not find out by its timeout, for which every run would wait. */
-  #kill(tabs: readonly Peer[]): void {
-    for (const tab of tabs) {
-      tab.kill();
-      if (tab.clientId !== undefined) this.#parts.plant.forget(tab.clientId);
-    }
   }
 
   /** Cleans up after a test that failed half-way. */

@@ -172,6 +172,22 @@ describe('reading', () => {
     expect(bench.done).toHaveLength(11);
   });
 
+  it('tells up to when all has been read: to the oldest that waits, and at most a minute back', () => {
+    const bench = new Bench();
+    const readUpToMs = () => bench.share.readUpToNs / NS_PER_MS;
+    bench.read('10.0.0.1', 'at 0 ms', { stepMs: 20 });
+    expect(readUpToMs()).toBe(20);
+    bench.read('10.0.0.1', 'at 20 ms');
+    bench.clock.advanceMs(5);
+    bench.read('10.0.0.2', 'at 25 ms');
+    bench.clock.advanceMs(5);
+    expect(readUpToMs()).toBe(20);
+    bench.clock.advanceMs(60_000);
+    expect(readUpToMs()).toBe(30);
+    bench.share.finish();
+    expect(readUpToMs()).toBe(bench.nowMs);
+  });
+
   it('is done at the end, however long it takes', () => {
     const bench = new Bench();
     for (let i = 0; i < 50; i += 1) bench.read(`10.0.0.${i % 5}`, `${i}`, { steps: 4, stepMs: 2 });

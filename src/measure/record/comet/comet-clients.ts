@@ -238,9 +238,8 @@ export class CometClients {
     return client;
   }
 
-  /** Ends expired calls and clients. Call it from a timer of seconds. */
-  sweep(): void {
-    const nowNs = this.#parts.clock.nowNs();
+  /** Ends calls and clients that are expired at `nowNs`. All traffic up to then must have been read. */
+  sweep(nowNs: number): void {
     for (const client of this.#byToken.values()) {
       if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
       if (nowNs - client.goneSinceNs >= this.#times.goneNs) this.end(client);

@@ -71,6 +71,7 @@ export class CometReader {
 
   /** Ends expired calls and clients. Call it from a timer of seconds. */
   sweep(): void {
-    for (const { clients } of this.#parts.applications.values()) clients.sweep();
+    const { readUpToNs } = this.#parts.reading;
+    for (const { clients } of this.#parts.applications.values()) clients.sweep(readUpToNs);
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../../support/clock.ts';
 import { CometTraffic, GONE_MS, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED, FAILED } from '../../../../support/measure/record/traffic.ts';
 import { testComet } from '../../../../support/wire/test-config.ts';
@@ -60,6 +61,34 @@ describe('a call', () => {
     traffic.recorder.sweep();
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
     expect(maxMsOf(traffic)).toBe(10);
+  });
+
+  it('is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
+    const clock = new ManualClock();
+    // Reading a message of the slow channel uses up the time for reading.
+    const traffic = new CometTraffic(
+      {},
+      {
+        onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
+        onUpstreamMessage: () => undefined,
+        onFailure: () => expect.unreachable(),
+      },
+      clock,
+    );
+    const tunnel = traffic.webSocket();
+    tunnel.handshake('a');
+    tunnel.client(call('7'));
+    tunnel.upstream(acknowledged('7'));
+    tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
+    clock.advanceMs(testComet.ackWaitMs - 50);
+    tunnel.client({ channel: '/slow', id: '9', clientId: 'a' });
+    tunnel.upstream({ channel: CHANNEL, id: '7', successful: false, error: '500::failed' });
+    clock.advanceMs(testComet.ackWaitMs);
+    traffic.recorder.sweep();
+    expect(traffic.counts()).toEqual({});
+    traffic.recorder.finish();
+    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+    expect(maxMsOf(traffic)).toBe(testComet.ackWaitMs - 10);
   });
 
   it('that is refused is an error', () => {
