@@ -5,13 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CIPHERS } from '../../../src/tls/policy.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import {
-  connected,
-  listenerTls,
-  listening,
-  type SecureStand,
-  startSecureStand,
-} from '../../support/tls/secure-stand.ts';
+import { listenerTls, listening, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -22,7 +16,8 @@ const pairs = {
 } as const;
 
 const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';
-const { stdout = '' } = spawnSync('openssl', ['ciphers', '-s', '-tls1_2', ALL], { encoding: 'utf8' });
+// Its output is null without openssl.
+const { stdout } = spawnSync('openssl', ['ciphers', '-s', '-tls1_2', ALL], { encoding: 'utf8' });
 const OFFERED = (stdout ?? '').trim().split(':');
 const isInstalled = isAvailable('openssl', OFFERED.length > 1);
 const WEAK = OFFERED.filter((name) => !CIPHERS.includes(name) && !name.startsWith('TLS_') && !/PSK|SRP/.test(name));
@@ -90,43 +85,7 @@ describe.runIf(isInstalled)('both listeners', () => {
         it.each(CIPHERS.filter((cipher) => cipher.startsWith('TLS_')))(`${name} takes %s`, async (wanted) => {
           expect((await sClient(stand[listener], '-tls1_3', '-ciphersuites', wanted)).cipher).toBe(wanted);
         });
-
-        it(`${name} speaks http/1.1 and refuses clients with only HTTP/2`, async () => {
-          const socket = await connected(stand[listener], authority, { ALPNProtocols: ['h2', 'http/1.1'] });
-          expect(socket.alpnProtocol).toBe('http/1.1');
-          socket.destroy();
-          await expect(connected(stand[listener], authority, { ALPNProtocols: ['h2'] })).rejects.toThrow(
-            /no application protocol/i,
-          );
-        });
-
-        it(`${name} does not renegotiate`, async () => {
-          const socket = await connected(stand[listener], authority, { maxVersion: 'TLSv1.2' });
-          const error = await new Promise((resolve) => {
-            socket.on('error', resolve).on('close', () => resolve('closed'));
-            socket.renegotiate({ rejectUnauthorized: true }, resolve);
-          });
-          expect(error).not.toBeNull();
-          socket.destroy();
-        });
       }
-
-      it('resumes sessions only on their own listener', async () => {
-        const session = await new Promise<Buffer>((resolve, reject) => {
-          const socket = tls.connect({ host: '127.0.0.1', port: stand.port, ca: textOf(authority.certFile) });
-          socket.on('error', reject);
-          socket.once('session', (found) => {
-            socket.destroy();
-            resolve(found);
-          });
-        });
-        const again = await connected(stand.port, authority, { session });
-        expect(again.isSessionReused()).toBe(true);
-        again.destroy();
-        const elsewhere = await connected(stand.monitorPort, authority, { session });
-        expect(elsewhere.isSessionReused()).toBe(false);
-        elsewhere.destroy();
-      });
     });
   }
 });
