@@ -4,7 +4,7 @@ import { description } from './rolldown.config.js';
 
 /**
  * Three projects, by folder. `unit`: no process, no socket, no waiting. `system`: our program, real sockets, and peers
- * from npm. `programs`: Tomcat, JVMs, nginx, Chromium, Prometheus, and Debian's tools.
+ * from npm. `programs`: Tomcat, JVMs, nginx, Chromium, Prometheus, Debian's tools, and what builds and checks a release.
  */
 const PROJECTS = ['unit', 'system', 'programs'] as const;
 

@@ -37,7 +37,7 @@ const SIDECAR = /^(?:d2-sidecar|npx d2-sidecar|node dist\/main\.js)/;
 const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:d2-sidecar|node dist\/main\.js) learn\b/, { kind: 'serve', end: 'SIGINT' }],
   [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, elsewhere(['test/system/demo.test.ts', "[MAIN_PATH, 'demo']"])],
-  [/^npx d2-sidecar\b/, elsewhere(['test/system/install/npm-package.test.ts', "{ by: 'npx' }"])],
+  [/^npx d2-sidecar\b/, elsewhere(['test/programs/install/npm-package.test.ts', "{ by: 'npx' }"])],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],
   [/^(?:d2-sidecar|node dist\/main\.js)(?: --|$)/, SERVE],
   [/^promtool check config \/etc\//, { kind: 'check', why: NO_SYSTEMD, fault: faultOfInstalledFile }],
@@ -70,7 +70,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm run (?:format|generate)$/, { kind: 'check', why: 'it writes into the checkout', fault: faultOfScript }],
   [
     /^npm run sbom\b/,
-    elsewhere(['package.json', '"sbom": "node scripts/sbom.mjs"'], ['test/system/sbom.test.ts', 'scripts/sbom.mjs']),
+    elsewhere(
+      ['package.json', '"sbom": "node scripts/sbom.mjs"'],
+      ['test/programs/install/sbom.test.ts', 'scripts/sbom.mjs'],
+    ),
   ],
   [
     /^npm run pictures$/,
@@ -85,13 +88,13 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   ],
   [
     /^npm (?:ls|audit) --omit=dev$/,
-    elsewhere(['test/system/sbom.test.ts', 'agrees with npm ls --omit=dev and npm audit --omit=dev']),
+    elsewhere(['test/programs/install/sbom.test.ts', 'agrees with npm ls --omit=dev and npm audit --omit=dev']),
   ],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, { kind: 'check', why: LONG, fault: faultOfLongRun }],
-  [/^npm pack$/, elsewhere(['test/system/install/installed-package.ts', "'npm', ['pack'"])],
+  [/^npm pack$/, elsewhere(['test/programs/install/installed-package.ts', "'npm', ['pack'"])],
   [
     /^npm install --global \.\/d2-sidecar-\*\.tgz$/,
-    elsewhere(['test/system/install/installed-package.ts', "'npm', ['install'"]),
+    elsewhere(['test/programs/install/installed-package.ts', "'npm', ['install'"]),
   ],
   [/^node scripts\/deb\.mjs\b/, elsewhere(['test/programs/install/debian.test.ts', "['scripts/deb.mjs', "])],
   [
