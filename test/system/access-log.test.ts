@@ -299,12 +299,17 @@ it('an access log on standard error that is a pipe, as in a container, has whole
     '127.0.0.1:0',
   ];
   // Node gives its children sockets.
-  const child = spawn('bash', ['-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath, MAIN_PATH, ...places], {
-    env: {
-      ...process.env,
-      ...{ TMPDIR: folder, D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr', D2_SIDECAR_STOP_DELAY: '0' },
+  // --norc: bash takes a socket for a remote shell, and would read the user's files.
+  const child = spawn(
+    'bash',
+    ['--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath, MAIN_PATH, ...places],
+    {
+      env: {
+        ...process.env,
+        ...{ TMPDIR: folder, D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr', D2_SIDECAR_STOP_DELAY: '0' },
+      },
     },
-  });
+  );
   const closed = once(child, 'close');
   let [output, errors] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

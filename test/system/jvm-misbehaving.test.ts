@@ -11,6 +11,7 @@ import { runInNewContext } from 'node:vm';
 import { Agent, request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config, JvmHttpKind } from '../../src/config/config.ts';
+import { someOf } from '../support/effort.ts';
 import { type Script, type ScriptedServer, startScripted } from '../support/jvm/http/scripted-server.ts';
 import { answering, OK, type Stand, startStand } from './wire/stand.ts';
 
@@ -176,7 +177,7 @@ function expectUnavailable(answers: readonly Answer[], startedMs: number, reason
 
 const nowMs = () => performance.timeOrigin + performance.now();
 
-describe.each(KINDS)('a source of the kind %s', (kind) => {
+describe.each(someOf(KINDS, 2))('a source of the kind %s', (kind) => {
   it.each([
     ['does not answer', hang],
     ['stops in the middle of its answer', hangHalfWay],

@@ -117,7 +117,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     // A limit of a kilobyte in place of a full disk: in both cases the write fails.
     const limited = 'ulimit -f 1; exec "$0" "$@"';
     const args = ['-c', limited, process.execPath, MAIN_PATH, 'report', '--out', file];
-    const { code, stderr } = await started('bash', args);
+    const { code, stderr } = await started('sh', args);
     expect([code, stderr]).toEqual([1, `d2-sidecar: D2S_ERR_REPORT: ${file} cannot be written: EFBIG\n`]);
     expect(existsSync(file)).toBe(false);
     expect(await run('--out', file)).toMatchObject({ code: 0 });

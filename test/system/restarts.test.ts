@@ -14,7 +14,7 @@ import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
-const KILLS = playsAll ? 20 : 4;
+const KILLS = playsAll ? 20 : 3;
 const SEED = 20_260_301;
 const INTERVAL_MS = 200;
 /** For the save itself, on a busy machine. */

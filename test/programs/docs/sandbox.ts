@@ -177,7 +177,7 @@ export class Sandbox {
     const { HOME: _, ...env } = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !/^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$)|_proxy$/i.test(name)),
     );
-    return spawn('bash', ['-o', 'pipefail', '-c', this.#adapt(line)], {
+    return spawn('bash', ['--norc', '-o', 'pipefail', '-c', this.#adapt(line)], {
       cwd: this.#folder,
       env: {
         ...env,

@@ -26,7 +26,7 @@ function edit(document: string, text: string): void {
     .flatMap((fence) => toCommandLines(fence.text))
     .filter((line) => line.text.startsWith('sed -i') && line.text.includes(text));
   expect(lines).toHaveLength(1);
-  const { status, stderr } = spawnSync('bash', ['-c', lines[0]?.text ?? ''], { cwd: copy, encoding: 'utf8' });
+  const { status, stderr } = spawnSync('sh', ['-c', lines[0]?.text ?? ''], { cwd: copy, encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
 }
 

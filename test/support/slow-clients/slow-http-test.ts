@@ -43,7 +43,9 @@ export function startAttack(options: AttackOptions): RunningAttack {
   // A descriptor for each connection, possibly above the soft limit. A real attacker has a machine of its own.
   const pinned = cores === undefined ? '' : `taskset -c ${cores} `;
   const command = `ulimit -n "$(ulimit -Hn)"; exec nice -n 19 ${pinned}slowhttptest "$@"`;
-  const child = spawn('bash', ['-c', command, 'slowhttptest', ...parameters], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('bash', ['--norc', '-c', command, 'slowhttptest', ...parameters], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('latin1').on('data', (text: string) => {

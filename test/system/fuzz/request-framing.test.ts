@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
+import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { readWithNode } from './reference-parser.ts';
 import { readWithRelay } from './relay-reader.ts';
 import { mutatedRequests, pieces } from './request-corpus.ts';
 
 /** FUZZ_CASES=1000000 for a long run; FUZZ_SEED to repeat one. */
-const CASES = Number(process.env.FUZZ_CASES ?? 10_000);
+const CASES = Number(process.env.FUZZ_CASES ?? (playsAll ? 10_000 : 3_000));
 const SEED = Number(process.env.FUZZ_SEED ?? 20_260);
 const MAX_HEAD_BYTES = 16 * 1024;
 

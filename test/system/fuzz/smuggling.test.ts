@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { ambiguousMessages } from '../../corpus/smuggling.ts';
+import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { startNode } from '../../support/smuggling/servers.ts';
 import { SmugglingHarness } from '../../support/smuggling/smuggling-stand.ts';
@@ -10,7 +11,7 @@ import { endsByItself, judge, MARKER } from '../../support/smuggling/verdict.ts'
 import { mutated, pieces } from './request-corpus.ts';
 
 /** FUZZ_CASES=100000 for a long run; FUZZ_SEED to repeat one. */
-const CASES = Number(process.env.FUZZ_CASES ?? 3_000);
+const CASES = Number(process.env.FUZZ_CASES ?? (playsAll ? 3_000 : 1_000));
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261);
 /** Connections at a time, for each setting. */
 const HARNESSES = 2;

@@ -20,8 +20,8 @@ const ALL_MODES: readonly Mode[] = [
   { name: 'relay, TLS', dataPath: 'auto', isSecure: true },
   { name: 'gateway, TLS', dataPath: 'gateway', isSecure: true },
 ];
-/** All, or both data paths without TLS and one with it. */
-export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 3);
+/** All, or both data paths without TLS. */
+export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
 
 /** What a client has received, and how to wait for more. */
 export class RawPeer {

@@ -89,7 +89,9 @@ function random(seed: number): () => number {
   };
 }
 
-const COUNT = playsAll ? 100_000 : 10_000;
+const COUNT = playsAll ? 100_000 : 5_000;
+/** Of the bits and values of a byte, every how many is tried: all, or some of each byte. */
+const STEP = playsAll ? 1 : 3;
 
 it(`reads ${COUNT} damaged files without failing and gives no number that damage could have made`, () => {
   const next = random(20_240_607);
@@ -129,7 +131,7 @@ it('reads a file with any value in any byte of its header', () => {
     for (let place = 0; place < 32; place += 1) {
       // Only the minor version, the bytes that did not fit and the time of the last change say nothing of what follows.
       const isFree = place === 6 || (place >= 12 && place < 24);
-      for (let value = 0; value < 256; value += isFree ? 17 : 1) {
+      for (let value = 0; value < 256; value += isFree ? 17 : STEP) {
         mutated[place] = value;
         const outcome = check(sample, mutated, true, `${sample.name}: ${value} at ${place}`);
         outcomes[outcome] += 1;
@@ -151,7 +153,7 @@ it('reads a file with any bit of the wanted counters’ heads and names flipped'
   for (const { dataOffset, name } of wanted) {
     const start = sample.bytes.lastIndexOf(`${name}\0`, dataOffset, 'latin1') - 20;
     for (let place = start; place < dataOffset; place += 1) {
-      for (let bit = 0; bit < 8; bit += 1) {
+      for (let bit = place % STEP; bit < 8; bit += STEP) {
         mutated[place]! ^= 1 << bit;
         if (check(sample, mutated, true, `${name}: bit ${bit} at ${place - start}`) === 'given') given += 1;
         mutated[place]! ^= 1 << bit;
@@ -159,7 +161,7 @@ it('reads a file with any bit of the wanted counters’ heads and names flipped'
     }
   }
   expect(wanted.length).toBeGreaterThan(40);
-  expect(given).toBeGreaterThan(1000);
+  expect(given).toBeGreaterThan(1000 / STEP);
 }, 60_000);
 
 it('returns no impossible number for any flipped bit of a value', () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseExtensions } from '../../../../src/protocol/websocket/extensions.ts';
+import { playsAll } from '../../../support/effort.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { Listener } from '../../../support/protocol/websocket/frames.ts';
 import { binariesOf, converse, createUtterances, textsOf, type Utterance } from './conversation.ts';
 import type { Capture } from './tap.ts';
 
-const MESSAGES = 1_500;
+const MESSAGES = playsAll ? 1_500 : 400;
 
 function listen(capture: Capture, from: 'client' | 'upstream', sizeOfNext: () => number): Listener {
   const { extensions } = capture;
