@@ -2,14 +2,13 @@
  * A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's
  * `prometheus`.
  */
-
-import { once } from 'node:events';
 import net from 'node:net';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { basic, Folder, tokenLine } from '../support/monitor/access/access-files.ts';
 import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../support/monitor/prometheus/samples.ts';
+import { listening } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
 import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import {
@@ -48,9 +47,7 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
       socket.on('error', () => undefined);
       socket.on('data', (bytes) => respond(socket, bytes.toString('latin1').split(' ')[1] ?? ''));
     });
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const { port } = upstream.address() as net.AddressInfo;
+    const port = await listening(upstream);
     const tokensFile = folder.write('tokens', metricsToken.line);
     const config = folder.write(
       'sidecar.yaml',

@@ -32,10 +32,15 @@ export const MAIN_PATH = fileURLToPath(new URL('../../dist/main.js', import.meta
 const START_TIMEOUT_MS = 15_000;
 const STOP_TIMEOUT_MS = 10_000;
 
+/** Flags for an application on that port of 127.0.0.1, and free ports for the sidecar. */
+export function flagsFor(upstreamPort: number): readonly string[] {
+  const free = '127.0.0.1:0';
+  return ['--upstream', `http://127.0.0.1:${upstreamPort}/smartWeb`, '--listen', free, '--monitor', free];
+}
+
 /**
- * Starts `node dist/main.js <args>` and waits for its `listening` line. Pass `--listen 127.0.0.1:0 --monitor 127.0.0.1:0`
- * for free ports. Rejects with the output so far when the process ends, or says nothing for 15 s. `command` runs the program, in the
- * same process.
+ * Starts `node dist/main.js <args>` and waits for its `listening` line. `flagsFor` has flags with free ports. Rejects with the
+ * output so far when the process ends, or says nothing for 15 s. `command` runs the program, in the same process.
  */
 export async function startSidecarProcess(
   args: readonly string[],

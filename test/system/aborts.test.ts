@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { playsAll } from '../support/effort.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { listening, portOf } from '../support/net.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { openSockets, residentBytes } from './process-figures.ts';
 import { type Stand, startStand } from './wire/stand.ts';
 
@@ -30,8 +31,7 @@ async function silentUpstream(): Promise<{ port: number; server: net.Server }> {
   // `once` below listens for errors as well, once per client.
   server.setMaxListeners(0);
   cleanUps.push(() => server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listening(server);
   return { port: (server.address() as net.AddressInfo).port, server };
 }
 
@@ -84,16 +84,9 @@ it.each(['auto', 'gateway'] as const)(
 // Tens of thousands of connections: a minute.
 it.runIf(playsAll)('10,000 aborted requests leak no socket and no memory', { timeout: 120_000 }, async () => {
   const { port, server } = await silentUpstream();
-  const sidecar: SidecarProcess = await startSidecarProcess([
-    '--upstream',
-    `http://127.0.0.1:${port}/smartWeb`,
-    '--listen',
-    '127.0.0.1:0',
-    '--monitor',
-    '127.0.0.1:0',
-  ]);
+  const sidecar: SidecarProcess = await startSidecarProcess(flagsFor(port));
   cleanUps.push(() => sidecar.stop());
-  const listen = Number(sidecar.listen.split(':')[1]);
+  const listen = portOf(sidecar.listen);
   const socketsBefore = openSockets(sidecar.pid);
   // The first rounds fill what grows once: compiled code, pools, the heap's generations. A leak grows in every round: by over
   // 100 MB if connections were kept, by over 5 MB for one closure per connection.

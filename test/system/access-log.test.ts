@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { listening } from '../support/net.ts';
+import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const run = promisify(execFile);
 const REST = '/smartWeb/api/rest/v0/d2';
@@ -37,8 +38,7 @@ beforeEach(async () => {
     request.on('error', () => undefined);
     request.on('end', () => answer(request.url ?? '', body, response));
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
+  await listening(upstream);
 });
 afterEach(async () => {
   await sidecar?.stop('SIGKILL');
@@ -70,14 +70,7 @@ const at = (name: string) => path.join(folder, name);
 
 async function start(env: Readonly<Record<string, string>>): Promise<SidecarProcess> {
   const { port } = upstream.address() as AddressInfo;
-  const places = [
-    '--upstream',
-    `http://127.0.0.1:${port}/smartWeb`,
-    '--listen',
-    '127.0.0.1:0',
-    '--monitor',
-    '127.0.0.1:0',
-  ];
+  const places = flagsFor(port);
   sidecar = await startSidecarProcess(places, { D2_SIDECAR_JVM_SOURCE: 'none', TMPDIR: folder, ...env });
   return sidecar;
 }
@@ -209,14 +202,7 @@ it('the access log loses no line when it is rotated by SIGHUP, even if the confi
   const config = at('sidecar.yaml');
   execFileSync('sh', ['-c', `echo 'log: { level: info }' > ${config}`]);
   const { port } = upstream.address() as AddressInfo;
-  const places = [
-    '--upstream',
-    `http://127.0.0.1:${port}/smartWeb`,
-    '--listen',
-    '127.0.0.1:0',
-    '--monitor',
-    '127.0.0.1:0',
-  ];
+  const places = flagsFor(port);
   sidecar = await startSidecarProcess([...places, '--config', config], {
     ...{ D2_SIDECAR_JVM_SOURCE: 'none', TMPDIR: folder, D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') },
   });
@@ -290,14 +276,7 @@ it('an access log on standard error that is a pipe, as in a container, has whole
   timeout: 60_000,
 }, async () => {
   const { port } = upstream.address() as AddressInfo;
-  const places = [
-    '--upstream',
-    `http://127.0.0.1:${port}/smartWeb`,
-    '--listen',
-    '127.0.0.1:0',
-    '--monitor',
-    '127.0.0.1:0',
-  ];
+  const places = flagsFor(port);
   // Node gives its children sockets.
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
   const child = spawn(

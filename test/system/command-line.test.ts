@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { listening } from '../support/net.ts';
 import { exitOf, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
@@ -67,9 +68,7 @@ async function startHoldingUpstream() {
   const held: http.ServerResponse[] = [];
   const server = http.createServer((_, response) => void held.push(response));
   servers.push(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
+  const port = await listening(server);
   return { held, url: `http://127.0.0.1:${port}/smartWeb` };
 }
 
@@ -148,9 +147,7 @@ describe('the command line', () => {
   it.each(['--listen', '--monitor'])('exits with 1 when the port of %s is in use, and names it', async (flag) => {
     const taken = net.createServer();
     servers.push(taken);
-    taken.listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const { port } = taken.address() as net.AddressInfo;
+    const port = await listening(taken);
     const other = flag === '--listen' ? '--monitor' : '--listen';
     const { code, stderr } = await run(['--upstream', UPSTREAM, flag, `127.0.0.1:${port}`, other, '127.0.0.1:0']);
     expect(code).toBe(1);

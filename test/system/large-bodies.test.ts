@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { listening, portOf } from '../support/net.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { residentBytes } from './process-figures.ts';
 
 const GIGABYTE = 1024 ** 3;
@@ -41,18 +42,9 @@ async function exchange(
   response: string,
 ): Promise<{ client: net.Socket; upstream: net.Socket; sidecar: SidecarProcess }> {
   const server = net.createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  const sidecar = await startSidecarProcess([
-    '--upstream',
-    `http://127.0.0.1:${port}/smartWeb`,
-    '--listen',
-    '127.0.0.1:0',
-    '--monitor',
-    '127.0.0.1:0',
-  ]);
-  const client = net.connect(Number(sidecar.listen.split(':')[1]), '127.0.0.1');
+  const port = await listening(server);
+  const sidecar = await startSidecarProcess(flagsFor(port));
+  const client = net.connect(portOf(sidecar.listen), '127.0.0.1');
   const coming = once(server, 'connection');
   client.write(request);
   const [upstream] = (await coming) as [net.Socket];

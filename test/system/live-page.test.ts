@@ -1,14 +1,11 @@
 /** The live page as built: found beside the program, complete, small, and loadable under its policy. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SECURITY_FIELDS } from '../../src/monitor/send.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 let sidecar: SidecarProcess;
 beforeAll(async () => {
-  sidecar = await startSidecarProcess(
-    ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-    { D2_SIDECAR_JVM_SOURCE: 'none' },
-  );
+  sidecar = await startSidecarProcess(flagsFor(1), { D2_SIDECAR_JVM_SOURCE: 'none' });
 });
 
 afterAll(() => sidecar.stop());

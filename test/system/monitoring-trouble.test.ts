@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { tokenLine } from '../support/monitor/access/access-files.ts';
+import { listening } from '../support/net.ts';
 import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
-import { listening } from '../support/tls/secure-stand.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { tokenLine } from '../support/monitor/access/access-files.ts';
+import { listening, portOf } from '../support/net.ts';
 import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
 import { connected, get } from '../support/tls/secure-stand.ts';
@@ -39,8 +40,7 @@ class Application {
 
   async open(): Promise<void> {
     this.#sockets.on('connection', (socket) => socket.on('message', (text) => socket.send(`echo ${String(text)}`)));
-    this.server.listen(0, '127.0.0.1');
-    await once(this.server, 'listening');
+    await listening(this.server);
     this.port = (this.server.address() as net.AddressInfo).port;
   }
 
@@ -120,8 +120,6 @@ function run(...args: string[]): Promise<{ code: number; out: string; err: strin
     });
   });
 }
-
-const portOf = (address: string) => Number(address.slice(address.lastIndexOf(':') + 1));
 
 async function json(running: SidecarProcess, target: string): Promise<unknown> {
   return JSON.parse((await get(portOf(running.monitor), target)).body);

@@ -1,13 +1,12 @@
 /** `d2-sidecar report` on a real sidecar, under traffic. */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { listening } from '../support/net.ts';
+import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const CALL = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 
@@ -31,16 +30,11 @@ beforeAll(async () => {
     if (request.url?.includes('Break')) response.destroy();
     else response.end('{}');
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-  const { port } = upstream.address() as AddressInfo;
-  sidecar = await startSidecarProcess(
-    ['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-    {
-      ...{ D2_SIDECAR_JVM_SOURCE: 'none', TMPDIR: folder },
-      D2_SIDECAR_SESSIONS_API_KEYS: '[{ user: key-user, key: s3cr3t }]',
-    },
-  );
+  const port = await listening(upstream);
+  sidecar = await startSidecarProcess(flagsFor(port), {
+    ...{ D2_SIDECAR_JVM_SOURCE: 'none', TMPDIR: folder },
+    D2_SIDECAR_SESSIONS_API_KEYS: '[{ user: key-user, key: s3cr3t }]',
+  });
   const anna = { authorization: `Basic ${Buffer.from('anna:pass').toString('base64')}` };
   for (const [target, headers] of [
     [CALL, anna],

@@ -12,7 +12,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const KILLS = playsAll ? 20 : 3;
 const SEED = 20_260_301;
@@ -54,14 +54,7 @@ afterAll(async () => {
 
 function start(): Promise<SidecarProcess> {
   const { port } = upstream.address() as AddressInfo;
-  const args = [
-    '--upstream',
-    `http://127.0.0.1:${port}/smartWeb`,
-    '--listen',
-    '127.0.0.1:0',
-    '--monitor',
-    '127.0.0.1:0',
-  ];
+  const args = flagsFor(port);
   return startSidecarProcess(args, {
     ...{ D2_SIDECAR_STATE_FILE: file, D2_SIDECAR_STATE_INTERVAL: `${INTERVAL_MS}ms`, D2_SIDECAR_JVM_SOURCE: 'none' },
   });
@@ -214,10 +207,10 @@ describe('a sidecar that is killed', () => {
 
   it('continues to serve when the state cannot be saved, and says so', async () => {
     const { port } = upstream.address() as AddressInfo;
-    const sidecar = await startSidecarProcess(
-      ['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-      { D2_SIDECAR_STATE_FILE: path.join(folder, 'none', 'state'), D2_SIDECAR_STATE_INTERVAL: '100ms' },
-    );
+    const sidecar = await startSidecarProcess(flagsFor(port), {
+      D2_SIDECAR_STATE_FILE: path.join(folder, 'none', 'state'),
+      D2_SIDECAR_STATE_INTERVAL: '100ms',
+    });
     try {
       expect(await call(sidecar.listen, 'TestIn', 'user0')).toBe(true);
       await expect

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 
 /** Prints the parts of Node that were loaded. */
 const TELL = `process.on('exit', () => process.stderr.write(JSON.stringify(process.moduleLoadList)))`;
@@ -26,14 +26,11 @@ let sidecar: SidecarProcess | undefined;
 afterEach(() => sidecar?.stop('SIGKILL'));
 
 it('a sidecar starts and answers with statistics without loading more of fetch than Node does for http', async () => {
-  sidecar = await startSidecarProcess(
-    ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-    {
-      // In addition to the options of every test process.
-      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`,
-      D2_SIDECAR_JVM_SOURCE: 'none',
-    },
-  );
+  sidecar = await startSidecarProcess(flagsFor(1), {
+    // In addition to the options of every test process.
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`,
+    D2_SIDECAR_JVM_SOURCE: 'none',
+  });
   const response = await fetch(`http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/d2`);
   expect(response.status).toBe(200);
   expect(await sidecar.stop()).toBe(0);

@@ -4,9 +4,10 @@ import https from 'node:https';
 import type net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listening, portOf } from '../support/net.ts';
 import { MAIN_PATH, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
-import { get, listening } from '../support/tls/secure-stand.ts';
+import { get } from '../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -53,10 +54,9 @@ describe('d2-sidecar with TLS everywhere', () => {
     const file = folder.file('sidecar.yaml', configOf(own));
     const sidecar = await startSidecarProcess(['--config', file]);
     try {
-      const port = (address: string) => Number(address.split(':').at(-1));
-      expect((await get(port(sidecar.listen), '/smartWeb/a', { ca: authority })).body).toBe('https /smartWeb/a');
+      expect((await get(portOf(sidecar.listen), '/smartWeb/a', { ca: authority })).body).toBe('https /smartWeb/a');
       for (const health of ['/livez', '/readyz', '/startupz']) {
-        expect((await get(port(sidecar.monitor), health, { ca: authority })).status).toBe(200);
+        expect((await get(portOf(sidecar.monitor), health, { ca: authority })).status).toBe(200);
       }
     } finally {
       expect(await sidecar.stop()).toBe(0);

@@ -15,6 +15,7 @@ import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../../src/demo/plant.ts';
 import { ROOT } from '../../support/docs/documents.ts';
 import { tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { listening } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
@@ -55,8 +56,7 @@ export class Sandbox {
   }
 
   async #prepare(): Promise<void> {
-    this.#jvm.listen(0, '127.0.0.1');
-    await once(this.#jvm, 'listening');
+    await listening(this.#jvm);
     this.#ports = {
       upstream: await this.#system.start(0),
       listen: await toUnusedPort(),

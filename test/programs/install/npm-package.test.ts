@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUILD } from '../../support/install/project-copy.ts';
 import { ROOT } from '../../support/install/run.ts';
+import { flagsFor } from '../../support/sidecar-process.ts';
 import { InstalledPackage } from './installed-package.ts';
 
 /** npm is slow, and runs several times. */
@@ -99,10 +100,7 @@ describe('the npm package', () => {
     const { version } = installed.manifest;
     const told = await installed.run(['--version'], { by: 'npx' });
     expect(told.stdout).toBe(`${version} (build ${BUILD}, Node ${process.version})\n`);
-    const { logs, monitor, ended } = await installed.start(
-      ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-      { by: 'npx' },
-    );
+    const { logs, monitor, ended } = await installed.start(flagsFor(1), { by: 'npx' });
     expect(logs[0]).toMatchObject({ msg: 'starting', version, build: BUILD, node: process.version });
     const metrics = await (await fetch(`http://${monitor}/metrics`)).text();
     const [, labels = ''] = /^d2_sidecar_build_info\{(.*)\} 1$/m.exec(metrics) ?? [];

@@ -6,10 +6,11 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listening } from '../../support/net.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { InstalledPackage, type StartedSidecar } from './installed-package.ts';
 
@@ -29,9 +30,7 @@ class Upstream {
   });
 
   async open(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${await listening(this.#server)}`;
   }
 
   /** Resolves after a request for that path. */

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';
+import { listening } from '../../support/net.ts';
 
 const COMET_PATH = '/smartWeb/api/cometd';
 export const JVM_PATH = '/jvm/metrics';
@@ -34,8 +35,7 @@ export async function startSamplePlant(): Promise<SamplePlant> {
       );
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listening(server);
   return {
     port: (server.address() as AddressInfo).port,
     close: async () => {

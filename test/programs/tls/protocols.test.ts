@@ -3,9 +3,10 @@ import { execFile, spawnSync } from 'node:child_process';
 import tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CIPHERS } from '../../../src/tls/policy.ts';
+import { listening } from '../../support/net.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls, listening, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

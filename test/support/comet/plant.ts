@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { listening } from '../net.ts';
 import type { Ledger } from './ledger.ts';
 
 export interface Plant {
@@ -57,8 +58,7 @@ export async function listen(server: Server): Promise<Listening> {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listening(server);
   const cut = async () => {
     const closed = once(server, 'close');
     server.close();

@@ -1,13 +1,12 @@
 /** A real sidecar with known statistics to compare its readers with: calls, objects, sessions, and a JVM with fixed numbers. */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { request } from 'undici';
 import { expect, vi } from 'vitest';
 import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
-import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+import { listening } from '../net.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
 /** Repository root, for the configurations that are shipped. */
 export const ROOT = path.join(import.meta.dirname, '../../..');
@@ -36,17 +35,15 @@ export interface ConsumedSidecar {
 
 /** Readers are `collectd`, `telegraf` and `zabbix`, each with the role `metrics`. */
 export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
-  const upstream = await listening(http.createServer(answer));
-  const exporter = await listening(http.createServer((_request, response) => response.end(JVM)));
+  const upstream = http.createServer(answer);
+  const exporter = http.createServer((_request, response) => response.end(JVM));
+  const jvmUrl = `http://127.0.0.1:${await listening(exporter)}/metrics`;
   const folder = new Folder();
   const users = ['collectd', 'telegraf', 'zabbix'].map((name) => userLine(name, 'metrics', PASSWORD));
   const usersFile = folder.write('users', (await Promise.all(users)).join('\n'));
-  const jvm = `jvm:\n  source: http\n  http: { kind: prometheus, url: "http://127.0.0.1:${portOf(exporter)}/metrics" }\n`;
+  const jvm = `jvm:\n  source: http\n  http: { kind: prometheus, url: "${jvmUrl}" }\n`;
   const config = folder.write('sidecar.yaml', `monitor:\n  auth:\n    usersFile: ${usersFile}\n${jvm}`);
-  const sidecar = await startSidecarProcess([
-    ...['--upstream', `http://127.0.0.1:${portOf(upstream)}/smartWeb`, '--config', config],
-    ...['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-  ]);
+  const sidecar = await startSidecarProcess([...flagsFor(await listening(upstream)), ...['--config', config]]);
   const call = (target: string, user?: string) => callOf(sidecar, target, user);
   for (const user of ['ann', 'bob', 'ann', 'ann']) await call('rpc/E.Demo/TestInOut', user);
   await call('rpc/E.Demo/Slow');
@@ -87,14 +84,4 @@ async function callOf({ listen }: SidecarProcess, target: string, user?: string)
   const method = target.startsWith('object') ? 'GET' : 'POST';
   const { body } = await request(`http://${listen}/smartWeb/api/rest/v0/d2/${target}`, { method, headers });
   await body.dump();
-}
-
-async function listening(server: http.Server): Promise<http.Server> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return server;
-}
-
-function portOf(server: http.Server): number {
-  return (server.address() as AddressInfo).port;
 }

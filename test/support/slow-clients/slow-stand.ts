@@ -2,7 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { exitOf, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+import { portOf } from '../net.ts';
+import { exitOf, flagsFor, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
 const USERS = fileURLToPath(new URL('../../programs/slow-clients/users.mjs', import.meta.url));
 const UPSTREAM = fileURLToPath(new URL('../../programs/slow-clients/upstream.mjs', import.meta.url));
@@ -42,14 +43,7 @@ export class SlowClientHarness {
   static async start({ env = {}, largeBytes, users, pauseMs }: SlowClientHarnessOptions): Promise<SlowClientHarness> {
     const upstream = fork(UPSTREAM, [String(largeBytes)]);
     const [port] = (await once(upstream, 'message')) as [number];
-    const args = [
-      '--upstream',
-      `http://127.0.0.1:${port}/smartWeb`,
-      '--listen',
-      '127.0.0.1:0',
-      '--monitor',
-      '127.0.0.1:0',
-    ];
+    const args = flagsFor(port);
     const sidecar = await startSidecarProcess(args, env).catch((cause: unknown) => {
       upstream.kill();
       throw cause;
@@ -93,8 +87,4 @@ export class SlowClientHarness {
     }
     await this.sidecar.stop();
   }
-}
-
-function portOf(address: string): number {
-  return Number(address.slice(address.lastIndexOf(':') + 1));
 }

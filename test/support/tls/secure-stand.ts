@@ -1,11 +1,11 @@
 /** A sidecar in this process, with TLS where the test wants it, before an upstream that answers by itself. */
 import http from 'node:http';
 import https from 'node:https';
-import type net from 'node:net';
 import tls from 'node:tls';
 import type { Logger } from '../../../src/base/logger.ts';
 import type { Config, ListenerTls } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import { portOf } from '../net.ts';
 import { testConfig } from '../wire/test-config.ts';
 import { type Pair, textOf } from './certificates.ts';
 
@@ -50,13 +50,6 @@ export function mirror(): http.Server {
   });
 }
 
-export async function listening(server: net.Server): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return (server.address() as net.AddressInfo).port;
-}
-
 export interface Answer {
   readonly status: number;
   readonly body: string;
@@ -96,8 +89,4 @@ export async function connected(port: number, ca: Pair, more: tls.ConnectionOpti
     socket.once('close', () => reject(new Error('closed')));
   });
   return socket;
-}
-
-function portOf(address: string): number {
-  return Number(address.slice(address.lastIndexOf(':') + 1));
 }

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { exitOf, stopProcess } from '../sidecar-process.ts';
 
 /** The Debian package's path. */
-const CATALINA_HOME = '/usr/share/tomcat10';
+export const CATALINA_HOME = '/usr/share/tomcat10';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const START_TIMEOUT_MS = 50_000;
 
@@ -44,8 +44,12 @@ export async function startTomcat(
   applications: Application | readonly Application[] = REST_APPLICATION,
   valves = '',
 ): Promise<Tomcat> {
-  const base = await createBase([applications].flat(), valves);
-  const child = spawn('java', javaArguments(base), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
+  return startTomcatIn(await createBase([applications].flat(), valves));
+}
+
+/** Starts Tomcat in `base`, a CATALINA_BASE, which its end removes. `options` of the JVM, e.g. `-XX:+UseG1GC`. */
+export async function startTomcatIn(base: string, options: readonly string[] = []): Promise<Tomcat> {
+  const child = spawn('java', javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   const stop = async () => {
     await stopProcess(child, exited, 'SIGTERM');
@@ -75,9 +79,10 @@ async function createBase(applications: readonly Application[], valves: string):
   return base;
 }
 
-function javaArguments(base: string): string[] {
+function javaArguments(base: string, options: readonly string[]): string[] {
   const bin = join(CATALINA_HOME, 'bin');
   return [
+    ...options,
     '-Xmx192m',
     // Some locales translate the log lines that announce readiness.
     '-Duser.language=en',

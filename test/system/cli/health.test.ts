@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { health } from '../../../src/cli/health.ts';
 import { ControlStand, NotingTarget } from '../../support/cli/control/stand.ts';
+import { listening } from '../../support/net.ts';
 
 let stand: ControlStand;
 let printed: { out: string; err: string };
@@ -64,8 +64,7 @@ describe('health, over HTTP', () => {
       asked.push(request.url ?? '');
       response.writeHead(status).end();
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await listening(server);
   });
   afterEach(() => server.close());
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { SampleWebSocket } from '../../../src/demo/web-socket.ts';
+import { listening } from '../../support/net.ts';
 
 /** Of the real `ws`. */
 let client: WebSocket;
@@ -19,8 +20,7 @@ beforeEach(async () => {
       server = new SampleWebSocket(request, socket, head, { onText: (text) => texts.push(text), onClose: resolve });
     });
   });
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
+  await listening(http);
   client = new WebSocket(`ws://127.0.0.1:${(http.address() as AddressInfo).port}/`, { perMessageDeflate: false });
   client.on('error', () => undefined);
   await once(client, 'open');

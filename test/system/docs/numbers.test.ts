@@ -2,7 +2,6 @@
  * docs/statistics.md defines every number of the JSON endpoints, docs/prometheus.md every family of /metrics: compared with a running
  * sidecar that has everything switched on. `npm test` builds dist/ before the tests run.
  */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,6 +12,7 @@ import { DEFINITIONS } from '../../../src/page/definitions.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
+import { listening } from '../../support/net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 
@@ -78,8 +78,7 @@ beforeAll(async () => {
     asked.resume();
     response.end(asked.url === '/jvm' ? JVM : 'ok');
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
+  await listening(upstream);
   const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
   const authority = certificates.authority();
   const pair = certificates.signed(authority, { name: 'localhost' });

@@ -1,5 +1,4 @@
 /** A real process that has few file descriptors, or none. */
-
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -11,6 +10,7 @@ import { DescriptorWatch } from '../../../src/proxy/listener/descriptor-watch.ts
 import { connectionsFor } from '../../../src/proxy/listener/open-files.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
+import { listening } from '../../support/net.ts';
 import { exitOf, type LogLine, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { type LoggedLine, recordingLogger } from './fault-stand.ts';
 
@@ -32,8 +32,7 @@ const agents: http.Agent[] = [];
 beforeEach(async () => {
   upstream = http.createServer((_request, response) => response.end('fine'));
   upstream.keepAliveTimeout = 60_000;
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
+  await listening(upstream);
 });
 
 afterEach(async () => {

@@ -7,6 +7,7 @@ import type { Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
+import { listening, portOf } from '../../support/net.ts';
 import { type Pair, textOf } from '../../support/tls/certificates.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
 
@@ -170,8 +171,7 @@ export class FaultyUpstream {
 
   static async start(options: FaultOptions): Promise<FaultyUpstream> {
     const server = createUpstream(options);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await listening(server);
     const upstream = new FaultyUpstream(options, server);
     if (options.script === undefined) await upstream.goDown();
     else upstream.#serve(server, options.script);
@@ -264,8 +264,4 @@ export function answering(text: string): FaultScript {
 export function reset(upstream: net.Socket): void {
   const below = (upstream as net.Socket & { readonly _parent?: net.Socket })._parent ?? upstream;
   below.resetAndDestroy();
-}
-
-function portOf(address: string): number {
-  return Number(address.slice(address.lastIndexOf(':') + 1));
 }

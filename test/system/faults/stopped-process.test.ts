@@ -1,9 +1,9 @@
 /** A real process that is stopped for a while: a suspended container, a machine without processor time. */
-
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
+import { listening, portOf } from '../../support/net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
 import { FaultClient, OK } from './fault-stand.ts';
 
@@ -30,15 +30,13 @@ interface Ends {
 /** Starts the process, and a request through it. */
 async function start(dataPath: string, env: Readonly<Record<string, string>>): Promise<Ends> {
   upstream = net.createServer({ noDelay: true });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-  const { port } = upstream.address() as net.AddressInfo;
+  const port = await listening(upstream);
   const addresses = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
   sidecar = await startSidecarProcess(['--upstream', `http://127.0.0.1:${port}/smartWeb`, ...addresses], {
     ...{ D2_SIDECAR_DATA_PATH: dataPath, D2_SIDECAR_JVM_SOURCE: 'none' },
     ...env,
   });
-  const client = new FaultClient(Number(sidecar.listen.split(':').at(-1)));
+  const client = new FaultClient(portOf(sidecar.listen));
   const connected = once(upstream, 'connection');
   client.send(GET);
   sockets.push(client.socket);

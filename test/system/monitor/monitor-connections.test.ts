@@ -8,6 +8,7 @@ import { LimitHits } from '../../../src/limits/limit-hits.ts';
 import { MonitorConnections } from '../../../src/monitor/monitor-connections.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { listening } from '../../support/net.ts';
 
 /** A server whose requests are all accepted, and answered when the test says so. */
 class Stand {
@@ -39,8 +40,7 @@ class Stand {
   }
 
   async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
+    await listening(this.#server);
   }
 
   /** With as many requests under way. */

@@ -4,6 +4,7 @@ import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { listening } from '../../support/net.ts';
 import type { Markers } from './markers.ts';
 
 export interface HostileUpstream {
@@ -57,8 +58,7 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listening(server);
   return {
     port: (server.address() as AddressInfo).port,
     received: () => [...received, ...comet.received].join('\n'),

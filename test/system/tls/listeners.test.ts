@@ -5,12 +5,12 @@ import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
+import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import {
   connected,
   get,
   listenerTls,
-  listening,
   mirror,
   type SecureStand,
   startSecureStand,

@@ -3,8 +3,9 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config, UpstreamTls } from '../../../src/config/config.ts';
+import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { get, listening, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { get, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
 
 const folder = new CertificateFolder();

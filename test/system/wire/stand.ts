@@ -3,6 +3,7 @@ import net from 'node:net';
 import { createLogger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import { listening, portOf } from '../../support/net.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
 
 /** A sidecar in this process in front of an upstream whose every connection the test speaks for. */
@@ -39,9 +40,7 @@ export async function startStand({ onConnection, config }: StandOptions = {}): P
     upstreams.push(socket);
     onConnection?.(socket);
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-  const { port: upstreamPort } = upstream.address() as net.AddressInfo;
+  const upstreamPort = await listening(upstream);
   const base = testConfig();
   const withUpstream = { ...base, upstream: { ...base.upstream, port: upstreamPort } };
   const sidecar = await Sidecar.create({ ...withUpstream, ...config?.(withUpstream) }, createLogger('silent'));
@@ -113,8 +112,4 @@ async function connect(port: number): Promise<Client> {
       );
     });
   return { socket, received: () => text, until, ended };
-}
-
-function portOf(address: string): number {
-  return Number(address.slice(address.lastIndexOf(':') + 1));
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LoopDelay } from '../../../src/monitor/loop-delay.ts';
 import { readProcess } from '../../../src/monitor/process-reading.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -18,11 +18,15 @@ describe('LoopDelay', () => {
     expect(delay.durations.sumSeconds).toBeCloseTo(0.303, 9);
   });
 
-  it('measures between start and stop', async () => {
-    const delay = new LoopDelay({ nowNs: () => performance.now() * 1e6, epochMs: () => 0 });
+  it('looks every 20 ms between start and stop', () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const delay = new LoopDelay(new ManualClock());
     delay.start();
-    await expect.poll(() => delay.durations.cumulative().at(-1)).toBeGreaterThan(2);
+    vi.advanceTimersByTime(60);
     delay.stop();
+    vi.advanceTimersByTime(60);
+    expect(delay.durations.cumulative().at(-1)).toBe(3);
   });
 });
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { listening } from '../../net.ts';
 
 export interface SeenRequest {
   readonly method: string;
@@ -42,9 +43,7 @@ export async function startScripted(script: Script, tls?: ServerOptions): Promis
       script(seen, response);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   return {
     origin: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     requests,

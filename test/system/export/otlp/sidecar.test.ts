@@ -8,6 +8,7 @@ import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-receiver.ts';
 import { Message, toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
 import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
+import { listening, portOf } from '../../../support/net.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
 
@@ -32,8 +33,7 @@ beforeEach(async () => {
     request.resume();
     request.on('end', () => response.writeHead(request.url?.includes('Bad') ? 500 : 200).end('{}'));
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
+  await listening(upstream);
 });
 
 afterEach(async () => {
@@ -53,8 +53,8 @@ async function start(dataPath: Config['dataPath'], otlp: Partial<OtlpConfig>, de
   });
   sidecar = await Sidecar.create(config, new LineLogger());
   const { listen, monitor } = await sidecar.start();
-  ports.listen = Number(listen.split(':').at(-1));
-  ports.monitor = Number(monitor.split(':').at(-1));
+  ports.listen = portOf(listen);
+  ports.monitor = portOf(monitor);
   return sidecar;
 }
 

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SECURITY_FIELDS } from '../../../../src/monitor/send.ts';
 import { complaintsAbout } from '../../../support/monitor/answers/checked-answers.ts';
 import { type RecordedAnswer, RecordedAnswers } from '../../../support/monitor/answers/recorded-answers.ts';
-import { type SidecarProcess, startSidecarProcess } from '../../../support/sidecar-process.ts';
+import { portOf } from '../../../support/net.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../../../support/sidecar-process.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const JSON_FIELDS = {
@@ -135,10 +136,7 @@ describe('the record of answers', () => {
   let sidecar: SidecarProcess;
   beforeEach(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'd2s-recorded-'));
-    sidecar = await startSidecarProcess(
-      ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-      { D2S_ANSWERS_FOLDER: folder, D2_SIDECAR_JVM_SOURCE: 'none' },
-    );
+    sidecar = await startSidecarProcess(flagsFor(1), { D2S_ANSWERS_FOLDER: folder, D2_SIDECAR_JVM_SOURCE: 'none' });
   });
   afterEach(async () => {
     await sidecar.stop('SIGKILL');
@@ -146,7 +144,7 @@ describe('the record of answers', () => {
   });
 
   it('holds every answer of another process, for every kind of client', async () => {
-    const port = Number(sidecar.monitor.split(':').at(-1));
+    const port = portOf(sidecar.monitor);
     const end = 'Host: localhost\r\nConnection: close\r\n\r\n';
     const asked: readonly (readonly [string, string | undefined, number])[] = [
       [`GET /livez HTTP/1.1\r\n${end}`, '/livez', 200],
@@ -176,7 +174,7 @@ describe('the record of answers', () => {
 
   it('holds an answer whose client left before its end', async () => {
     const recorded = new RecordedAnswers(folder);
-    const { port, host } = { port: Number(sidecar.monitor.split(':').at(-1)), host: '127.0.0.1' };
+    const { port, host } = { port: portOf(sidecar.monitor), host: '127.0.0.1' };
     const request = http.get({ host, port, path: '/livez' });
     await new Promise((resolve) => request.on('response', resolve));
     request.destroy();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../../../support/comet/until.ts';
+import { listening } from '../../../support/net.ts';
 import { type Stand, startStand } from '../../wire/stand.ts';
 
 interface Live {
@@ -236,9 +237,7 @@ describe('/live', () => {
 
   it('shows since when and why the upstream is unreachable, and its return without any call', async () => {
     const upstream = net.createServer((socket) => respondOn(socket.on('error', () => undefined)));
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const { port } = upstream.address() as net.AddressInfo;
+    const port = await listening(upstream);
     const close = () => new Promise((resolve) => upstream.close(resolve));
     await close();
     const stand = await started({ config: (base) => ({ upstream: { ...base.upstream, port } }) });

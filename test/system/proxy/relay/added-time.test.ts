@@ -1,5 +1,4 @@
 /** `d2_sidecar_added_seconds`: from which moment to which. Time stands still here but where a test lets it pass. */
-
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,6 +7,7 @@ import type { Config } from '../../../../src/config/config.ts';
 import type { Direction } from '../../../../src/proxy/exchange/added-time.ts';
 import type { Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { listening } from '../../../support/net.ts';
 import { ObservedPlane } from '../../../support/wire/observed-plane.ts';
 
 const LARGE = 'x'.repeat(20_000);
@@ -51,8 +51,7 @@ beforeEach(async () => {
       response.end(request.url?.includes('large') ? LARGE : 'ok');
     });
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
+  await listening(upstream);
 });
 
 afterEach(() => {

@@ -3,14 +3,14 @@ import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClientReads } from '../../../../src/proxy/relay/client-reads.ts';
 import { ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
+import { listening } from '../../../support/net.ts';
 
 const buffers = new ReadBuffers();
 let server: net.Server;
 
 beforeEach(async () => {
   server = net.createServer({ allowHalfOpen: true, noDelay: true });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listening(server);
 });
 
 afterEach(() => void server.close());

@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
+import { listening } from '../../../support/net.ts';
 import { startSidecar } from '../../../support/wire/data-paths.ts';
 
 const SIZE = 64 * 1024;
@@ -97,8 +98,7 @@ describe('a turn of the event loop', () => {
       request.resume();
       request.on('end', () => response.end('done'));
     });
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
+    await listening(upstream);
     cleanUps.push(() => upstream.close());
     const sidecar = await startSidecar({
       dataPath: 'auto',
@@ -131,8 +131,7 @@ describe('large answers side by side', () => {
     const upstream = http.createServer((request, response) => {
       response.end(answers[Number(request.url?.split('/').at(-1))]);
     });
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
+    await listening(upstream);
     cleanUps.push(() => upstream.close());
     const sidecar = await startSidecar({
       dataPath: 'auto',

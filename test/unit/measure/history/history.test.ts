@@ -8,6 +8,8 @@ const MS = 1e6;
 
 const made: Sources[] = [];
 afterEach(() => {
+  // First the spies: one on a fake timer would put that back into the place of the real one.
+  vi.restoreAllMocks();
   vi.useRealTimers();
   for (const { statistics } of made.splice(0)) statistics.destroy();
 });

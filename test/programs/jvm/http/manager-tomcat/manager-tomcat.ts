@@ -3,23 +3,18 @@
  * its own with its own CATALINA_BASE. Beside the manager: the same with Digest instead of Basic at `/digest`, and `/beans/now`,
  * which tells what the JVM's own MXBeans say.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import type { Beans } from '../../../../support/jvm/truth/beans.ts';
-import { exitOf, stopProcess } from '../../../../support/sidecar-process.ts';
-import { isTomcatInstalled } from '../../../../support/tomcat/tomcat.ts';
+import { CATALINA_HOME, isTomcatInstalled, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
 
-/** Where the Debian packages put them. */
-const CATALINA_HOME = '/usr/share/tomcat10';
+/** The Debian package's path. */
 const MANAGER = '/usr/share/tomcat10-admin/manager';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-const START_TIMEOUT_MS = 50_000;
 
 export interface ManagerTomcat {
   /** E.g. `http://127.0.0.1:41234`. */
@@ -34,24 +29,18 @@ export function isManagerInstalled(): boolean {
 
 /** `options` of the JVM, e.g. `-XX:+UseG1GC`. Ready for requests when it resolves. */
 export async function startManagerTomcat(options: readonly string[]): Promise<ManagerTomcat> {
-  const base = await createBase();
-  const child = spawn('java', javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = exitOf(child);
-  const stop = async () => {
-    await stopProcess(child, exited, 'SIGTERM');
-    await rm(base, { recursive: true, force: true });
-  };
+  const tomcat = await startTomcatIn(await createBase(), options);
+  const origin = `http://127.0.0.1:${tomcat.port}`;
+  const beans = async () => (await (await request(`${origin}/beans/now`)).body.json()) as Beans;
   try {
-    const origin = `http://127.0.0.1:${await portOf(child, exited)}`;
-    const beans = async () => (await (await request(`${origin}/beans/now`)).body.json()) as Beans;
     // The first look loads classes of its own; the ones after it find them there.
     await beans();
     await beans();
-    return { origin, beans, stop };
   } catch (cause) {
-    await stop();
+    await tomcat.stop();
     throw cause;
   }
+  return { origin, beans, stop: tomcat.stop };
 }
 
 async function createBase(): Promise<string> {
@@ -79,46 +68,4 @@ async function writeContext(base: string, name: string, folder: string): Promise
 </Context>
 `;
   await writeFile(join(base, `conf/Catalina/localhost/${name}.xml`), text);
-}
-
-function javaArguments(base: string, options: readonly string[]): string[] {
-  const bin = join(CATALINA_HOME, 'bin');
-  return [
-    ...options,
-    '-Xms64m',
-    '-Xmx192m',
-    // The log lines that say when it is ready are translated in some locales.
-    '-Duser.language=en',
-    `-Dcatalina.home=${CATALINA_HOME}`,
-    `-Dcatalina.base=${base}`,
-    `-Djava.io.tmpdir=${join(base, 'temp')}`,
-    '-classpath',
-    `${join(bin, 'bootstrap.jar')}:${join(bin, 'tomcat-juli.jar')}`,
-    'org.apache.catalina.startup.Bootstrap',
-    'start',
-  ];
-}
-
-function portOf(child: ChildProcess, exited: Promise<number>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let log = '';
-    let port = 0;
-    const fail = (why: string) => reject(new Error(`Tomcat did not start: ${why}\n${log}`));
-    const timer = setTimeout(() => fail(`not ready after ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
-    child.once('error', (cause) => fail(String(cause)));
-    exited.then((code) => fail(`ended with exit code ${code}`), reject);
-    if (child.stderr === null) return;
-    // Read to the end of the process: an unread pipe would stop it once it is full.
-    createInterface({ input: child.stderr }).on('line', (line) => {
-      if (port === -1) return;
-      log += `${line}\n`;
-      // "Starting ProtocolHandler ["http-nio-127.0.0.1-auto-1-41234"]", then "Server startup in [1234] milliseconds".
-      const taken = /Starting ProtocolHandler \["http-nio-127\.0\.0\.1-auto-\d+-(\d+)"\]/.exec(line);
-      if (taken !== null) port = Number(taken[1]);
-      if (!line.includes('Server startup in [')) return;
-      clearTimeout(timer);
-      resolve(port);
-      port = -1;
-    });
-  });
 }
