@@ -1,6 +1,74 @@
+import net from 'node:net';
+import ipaddr from 'ipaddr.js';
+
 const MAPPED_IPV4 = /^::ffff:(?=\d{1,3}(?:\.\d{1,3}){3}$)/i;
 
 /** A listener on `::` reports IPv4 clients as `::ffff:10.0.0.7`: this returns `10.0.0.7`, and other addresses as is. */
 export function withoutMapping(address: string): string {
   return address.replace(MAPPED_IPV4, '');
+}
+
+/**
+ * An address that somebody else wrote, in its shortest form: `2001:DB8:0::1` is `2001:db8::1`, `::ffff:1.2.3.4` is
+ * `1.2.3.4`. Undefined for everything else: names, ports, zones, and IPv4 in any form but four decimal numbers.
+ */
+export function toPlainAddress(text: string): string | undefined {
+  if (net.isIPv4(text)) return text;
+  if (!net.isIPv6(text) || text.includes('%')) return undefined;
+  return parse(text).toString();
+}
+
+/** Loopback, link-local, RFC 1918, RFC 4193 and RFC 6598: no client on the Internet has it. */
+export function isPrivate(address: string): boolean {
+  return net.isIP(address) !== 0 && PRIVATE_RANGES.has(parse(address).range());
+}
+
+const PRIVATE_RANGES: ReadonlySet<string> = new Set([
+  ...['loopback', 'linkLocal', 'private', 'uniqueLocal', 'carrierGradeNat'],
+]);
+
+type Range = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
+
+/** Addresses and CIDRs, e.g. `['10.0.0.0/8', '::1']`. An IPv4 range holds the same addresses mapped into IPv6, too. */
+export class AddressRanges {
+  readonly #ranges: readonly Range[];
+
+  /** Throws TypeError for a text that `isRange` refuses. */
+  constructor(texts: readonly string[]) {
+    this.#ranges = texts.map((text) => {
+      const range = toRange(text);
+      if (range === undefined) throw new TypeError(`neither an address nor a CIDR: ${text}`);
+      return range;
+    });
+  }
+
+  static isRange(text: string): boolean {
+    return toRange(text) !== undefined;
+  }
+
+  /** `address` may have a zone, which is not compared. False for what is no address. */
+  has(address: string): boolean {
+    if (this.#ranges.length === 0 || net.isIP(address) === 0) return false;
+    const own = parse(address);
+    return this.#ranges.some(([range, bits]) => own.kind() === range.kind() && own.match(range, bits));
+  }
+}
+
+function toRange(text: string): Range | undefined {
+  const [, address = '', written] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  if (toPlainAddress(address) === undefined) return undefined;
+  const own = parse(address);
+  // The first 96 bits of a mapped address are those of the mapping.
+  const mappingBits = own.kind() === 'ipv4' && net.isIPv6(address) ? 96 : 0;
+  const length = own.kind() === 'ipv4' ? 32 : 128;
+  const bits = written === undefined ? length : Number(written) - mappingBits;
+  return bits >= 0 && bits <= length ? [own, bits] : undefined;
+}
+
+/** Of an address that Node takes for one. A zone is left out, and IPv4 in IPv6 becomes IPv4. */
+function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
+  const [plain = ''] = address.split('%');
+  if (net.isIPv4(plain)) return ipaddr.parse(plain);
+  // The library takes the obsolete ::1.2.3.4 for ::ffff:1.2.3.4; a URL has hexadecimal groups only.
+  return ipaddr.process(plain.includes('.') ? new URL(`http://[${plain}]`).hostname.slice(1, -1) : plain);
 }

@@ -5,6 +5,7 @@
  * docs/configuration.md come from it. docs/limits.md is written by hand; a test holds its defaults.
  */
 import { z } from 'zod';
+import { AddressRanges } from '../base/address.ts';
 import { comet } from './comet-schema.ts';
 import { toDurationText } from './duration.ts';
 import { isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
@@ -27,9 +28,10 @@ import {
   yesOrNo,
 } from './schema-keys.ts';
 import { findListenerTlsConflicts, findUpstreamTlsConflicts, listenerTls, upstreamTls } from './tls-schema.ts';
-import { parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
+import { type Parsed, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
 import { type Group, valueAt } from './written.ts';
 
+const RANGE_FORM = 'an address or CIDR such as 127.0.0.1, 10.0.0.0/8 or fd00::/8';
 const COUNTS = { min: 1, max: 1_000_000 };
 const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
 
@@ -39,6 +41,20 @@ export const configSchema = z
       listen: section('restart', 'Where clients connect.', {
         host: host('0.0.0.0', 'Address to take clients on.'),
         port: port(8081, 'Port to take clients on; 0 takes a free one.'),
+        trustedProxies: z
+          .array(parsedText(parseRange, RANGE_FORM), { error: `a list, each ${RANGE_FORM}` })
+          .prefault([])
+          .meta({
+            description:
+              'Addresses and CIDRs of proxies before the sidecar: see [front-proxies.md](front-proxies.md). Only they are believed about who their clients are.',
+            examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
+            reload: 'live',
+          }),
+        clientAddress: oneOf(
+          ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
+          'x-forwarded-for',
+          'How trusted proxies tell the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2, before TLS).',
+        ).meta({ reload: 'live' }),
         tls: listenerTls('listen'),
       }),
       upstream: section('live', 'The application server.', {
@@ -100,7 +116,7 @@ export const configSchema = z
         connectionsPerAddress: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most connections of one address (IPv6: /64) at a time. 0: no limit; behind a reverse proxy all clients share its address.',
+          'Most connections of one address (IPv6: /64) at a time. 0: no limit. It does not apply to `listen.trustedProxies`, except by `proxy-protocol`.',
         ),
         // Off: a held long poll is a request in flight, and only the operator knows how many there are.
         inFlight: wholeNumber(
@@ -195,6 +211,10 @@ export const configSchema = z
     { error: 'a group of keys' },
   )
   .describe('Configuration of d2-sidecar.');
+
+function parseRange(text: string): Parsed<string> {
+  return AddressRanges.isRange(text) ? { kind: 'ok', value: text } : { kind: 'bad', expected: RANGE_FORM };
+}
 
 /** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;

@@ -1,4 +1,5 @@
 /** Converts the configuration to options of the data plane, at the start and at each reload. */
+import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
 import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
 import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
@@ -21,9 +22,11 @@ export function toGatewayOptions(config: Config): LiveGatewayOptions {
   return { ...toRelayOptions(config), connectTimeoutMs: config.upstream.connectTimeoutMs };
 }
 
-export function toDispatcherLimits({ dataPath, limits }: Config): DispatcherLimits {
+export function toDispatcherLimits({ dataPath, listen, limits }: Config): DispatcherLimits {
   return {
     dataPath,
+    trustedProxies: new AddressRanges(listen.trustedProxies),
+    hasProxyHeaders: listen.clientAddress === 'proxy-protocol',
     maxConnections: limits.connections,
     maxConnectionsPerAddress: limits.connectionsPerAddress,
   };

@@ -1,4 +1,5 @@
 /** All metrics, in the order of `/metrics`: the descriptions of the rooms, and what each list is read from. */
+
 import { FILE_METRICS } from '../base/file-watch.ts';
 import { LOG_METRICS } from '../base/logger.ts';
 import { type MetricDescription, type Table, toTable } from '../base/metric-description.ts';
@@ -19,6 +20,7 @@ import { PROCESS_METRICS } from '../monitor/process-reading.ts';
 import { REPORTER_METRICS } from '../proxy/exchange/exchange-reporter.ts';
 import { GATEWAY_METRICS } from '../proxy/gateway/gateway.ts';
 import { DISPATCHER_METRICS } from '../proxy/listener/dispatcher.ts';
+import { PROXY_HEADER_METRICS } from '../proxy/listener/proxy-headers.ts';
 import { UPSTREAM_METRICS } from '../proxy/upstream/upstream.ts';
 import { UPSTREAM_TLS_METRICS } from '../proxy/upstream/upstream-tls.ts';
 import { STATE_METRICS } from '../state/state-keeper.ts';
@@ -36,6 +38,7 @@ export const METRICS = {
   upstream: UPSTREAM_METRICS,
   reporter: REPORTER_METRICS,
   dispatcher: DISPATCHER_METRICS,
+  proxyHeaders: PROXY_HEADER_METRICS,
   gateway: GATEWAY_METRICS,
   lifecycle: LIFECYCLE_METRICS,
   limits: LIMIT_METRICS,

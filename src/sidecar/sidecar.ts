@@ -3,7 +3,9 @@
  * itself, and is the only file that knows every part. The folder also has its lifecycle, reload and TLS; it must not
  * know what the bytes of the traffic mean.
  */
+
 import type { Readable } from 'node:stream';
+import { AddressRanges } from '../base/address.ts';
 import { BUILD } from '../base/build.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
@@ -33,6 +35,8 @@ import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import type { NextTurn } from '../monitor/turns.ts';
 import { type Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
+import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
+import { RequestOrigin } from '../proxy/exchange/request-origin.ts';
 import { Gateway } from '../proxy/gateway/gateway.ts';
 import { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
@@ -135,7 +139,11 @@ export class Sidecar {
     this.recorder = parts.recorder;
     this.#state = parts.state;
     this.limits = new LimitHits(clock, logger);
-    this.reporter = new ExchangeReporter(clock, this.recorder, logger, { hits: this.limits, ...toAdmission(config) });
+    this.reporter = new ExchangeReporter(clock, this.recorder, logger, {
+      hits: this.limits,
+      hint: config.listen.trustedProxies.length === 0 ? new ProxyHint(logger) : undefined,
+      ...toAdmission(config),
+    });
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
     const { memory } = parts.recorder;
@@ -346,6 +354,7 @@ export class Sidecar {
       upstream: this.#upstream,
       reporter: this.reporter,
       dispatcher: this.dispatcher,
+      proxyHeaders: this.dispatcher.proxyHeaders,
       gateway: this.gateway,
       lifecycle: this.lifecycle,
       limits: this.limits,
@@ -427,8 +436,13 @@ async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
   return (parts) => new Otlp(parts);
 }
 
-function toAdmission({ limits, rest }: Config): Admission {
-  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny) };
+function toAdmission({ limits, rest, listen }: Config): Admission {
+  const { trustedProxies, clientAddress } = listen;
+  const origin =
+    trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
+      ? undefined
+      : new RequestOrigin(clientAddress, new AddressRanges(trustedProxies));
+  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), origin };
 }
 
 function createHostCheck({ monitor }: Config): HostCheck {

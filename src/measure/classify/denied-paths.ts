@@ -7,6 +7,12 @@
 import { decodeText } from '../../config/rules/pattern.ts';
 import { toRawPath } from './path.ts';
 
+interface DeniedClient {
+  readonly remoteAddress: string;
+  /** By a trusted proxy. */
+  readonly isTold?: boolean;
+}
+
 export class DeniedPaths {
   /** As on the wire, in latin1: `['/manager']`. */
   readonly #paths: readonly string[];
@@ -27,9 +33,9 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /** `target` as sent, in latin1; `remoteAddress` is the client's. */
-  denies(target: string, remoteAddress: string): boolean {
-    if (LOOPBACK.test(remoteAddress)) return false;
+  /** `target` as sent, in latin1. A loopback address that a proxy told is none of this machine, and may be invented. */
+  denies(target: string, { remoteAddress, isTold }: DeniedClient): boolean {
+    if (LOOPBACK.test(remoteAddress) && isTold !== true) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
     if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);

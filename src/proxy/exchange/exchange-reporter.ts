@@ -16,12 +16,14 @@ import {
 } from './exchange.ts';
 import { FailureRecord } from './failure-record.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
+import type { ProxyHint } from './proxy-hint.ts';
+import type { RequestOrigin } from './request-origin.ts';
 import { ShieldedTunnel } from './shielded-tunnel.ts';
 
 /** `rest.deny`. */
 export interface PathDenial {
-  /** True if a client at that address must not ask for that target. */
-  denies(target: string, remoteAddress: string): boolean;
+  /** True if that client must not ask for that target. */
+  denies(target: string, client: ClientConnection): boolean;
 }
 
 export interface Admission {
@@ -29,11 +31,15 @@ export interface Admission {
   readonly maxInFlight: number;
   /** Undefined: no path is denied. */
   readonly denial: PathDenial | undefined;
+  /** Undefined: a proxy's requests are its own. */
+  readonly origin: RequestOrigin | undefined;
 }
 
 export interface ReporterOptions extends Partial<Admission> {
   /** Counts the limits that were reached; the default is a counter of this reporter's own. */
   readonly hits?: LimitHits | undefined;
+  /** Undefined: proxies are known. */
+  readonly hint?: ProxyHint | undefined;
 }
 
 /**
@@ -47,6 +53,8 @@ export class ExchangeReporter {
   readonly #logger: Logger;
   #maxInFlight: number;
   #denial: PathDenial | undefined;
+  #origin: RequestOrigin | undefined;
+  #hint: ProxyHint | undefined;
   /** Both data paths count here what they refuse or end because of a limit. */
   readonly hits: LimitHits;
   /** Failed exchanges by code. */
@@ -57,12 +65,14 @@ export class ExchangeReporter {
   #inFlight = 0;
 
   constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
-    const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial } = options;
+    const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial, origin, hint } = options;
     this.#clock = clock;
     this.#observer = observer;
     this.#logger = logger;
     this.#maxInFlight = maxInFlight;
     this.#denial = denial;
+    this.#origin = origin;
+    this.#hint = hint;
     this.hits = hits;
     this.failures = new FailureRecord(clock, logger);
     const addedTo = (direction: Direction) =>
@@ -83,16 +93,19 @@ export class ExchangeReporter {
     return this.#observerErrors;
   }
 
-  /** Changes limit and denied paths. Requests that are with the upstream stay there. */
-  reconfigure({ maxInFlight, denial }: Admission): void {
+  /** Changes limit, denied paths and the reading of addresses. Requests that are with the upstream stay there. */
+  reconfigure({ maxInFlight, denial, origin }: Admission): void {
     this.#maxInFlight = maxInFlight;
+    this.#origin = origin;
     this.#denial = denial;
   }
 
   /** Call when the request's head has been read. */
-  begin(request: RequestHead, client: ClientConnection, path: DataPath): Exchange {
-    const exchange = new Exchange(request, client, path, this.#clock.nowNs());
+  begin(request: RequestHead, connection: ClientConnection, path: DataPath): Exchange {
+    const client = connection.isProxy === true ? this.#origin?.clientOf(request, connection) : undefined;
+    const exchange = new Exchange(request, client ?? connection, path, this.#clock.nowNs());
     this.#open += 1;
+    if (this.#hint?.look(exchange) === false) this.#hint = undefined;
     try {
       this.#observer.onBegin(exchange);
     } catch (cause) {
@@ -106,7 +119,7 @@ export class ExchangeReporter {
    * connection for it. Its place is free again when it ends.
    */
   admit(exchange: Exchange): Refusal | undefined {
-    if (this.#denial?.denies(exchange.request.target, exchange.client.remoteAddress) === true) {
+    if (this.#denial?.denies(exchange.request.target, exchange.client) === true) {
       this.hits.hit('rest.deny');
       return deniedRefusal();
     }

@@ -11,9 +11,16 @@ import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
 export interface ClientConnection {
-  /** An IPv4 client of a listener on `::` has its IPv4 address. */
+  /**
+   * An IPv4 client of a listener on `::` has its IPv4 address. For an exchange from a trusted proxy it is the address that
+   * the proxy told.
+   */
   readonly remoteAddress: string;
   readonly remotePort: number;
+  /** The peer is a trusted proxy, whose requests name their clients in a field. */
+  readonly isProxy?: boolean;
+  /** A trusted proxy told the address: no connection has shown it. */
+  readonly isTold?: boolean;
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
   /** Common name in the subject of the client's verified certificate: the user of all requests on the connection. */

@@ -7,7 +7,7 @@
 
 import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
-import { withoutMapping } from '../../base/address.ts';
+import { type AddressRanges, withoutMapping } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { StartError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -25,6 +25,7 @@ import type { RelayServices } from '../relay/relay-services.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
 import { connectionsFor, descriptorsFor, openFilesLimit } from './open-files.ts';
+import { ProxyHeaders } from './proxy-headers.ts';
 import { type ClosableConnection, QuietConnections } from './quiet-connections.ts';
 
 export interface DispatcherLimits {
@@ -32,11 +33,22 @@ export interface DispatcherLimits {
   readonly maxConnections: number;
   /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
+  /** They may tell the addresses of their clients. */
+  readonly trustedProxies: AddressRanges;
+  /** They do so in a PROXY header before the first request; otherwise in a field of each. */
+  readonly hasProxyHeaders: boolean;
 }
 
 export interface DispatcherOptions extends DispatcherLimits {
   readonly tls?: ListenerTls | undefined;
 }
+
+interface Secured {
+  readonly socket: net.Socket;
+  readonly client: ClientConnection;
+}
+
+type TakeSecured = (socket: net.Socket, client: ClientConnection) => void;
 
 /** Connections that the kernel may accept ahead of us. */
 const BACKLOG = 4096;
@@ -50,14 +62,15 @@ export class Dispatcher implements RelayContext {
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Set<RelayConnection>();
-  /** TCP connections under TLS, from the first byte of the handshake. Empty without TLS. */
-  readonly #secured = new Set<net.Socket>();
+  /** TCP connections under TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
+  readonly #secured = new Map<string, Secured>();
   /** All reasons exist from the start, so that a first hit is a step and not a new series. */
   readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
   readonly #descriptors: DescriptorWatch;
   readonly #addresses: AddressCounts;
   readonly #quiet: QuietConnections;
   readonly #listenerEnd: ListenerEnd;
+  readonly proxyHeaders: ProxyHeaders;
   #options: DispatcherOptions;
   #isDraining = false;
   #lookTimer: NodeJS.Timeout | undefined;
@@ -71,6 +84,7 @@ export class Dispatcher implements RelayContext {
     this.#descriptors = new DescriptorWatch(clock, logger);
     this.#addresses = new AddressCounts(options.maxConnectionsPerAddress);
     this.#quiet = new QuietConnections(clock);
+    this.proxyHeaders = new ProxyHeaders(services.reporter.hits);
     this.#server = this.#createServer();
     this.#listenerEnd = new ListenerEnd(this.#server, BACKLOG);
     // Includes connections that are still in their handshake.
@@ -166,8 +180,9 @@ export class Dispatcher implements RelayContext {
     this.#server.close();
     for (const connection of this.#relayed) connection.destroy();
     this.#gateway.destroy();
+    this.proxyHeaders.destroy();
     // Connections in their handshake belong to neither path yet.
-    for (const socket of this.#secured) socket.destroy();
+    for (const { socket } of this.#secured.values()) socket.destroy();
   }
 
   onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
@@ -189,42 +204,73 @@ export class Dispatcher implements RelayContext {
   }
 
   #createServer(): net.Server {
-    const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS };
     const { tls: listenerTls } = this.#options;
-    if (listenerTls === undefined) {
-      // A client that has closed its sending side still waits for its answer.
-      return net.createServer({ ...options, allowHalfOpen: true }, (accepted) => {
-        if (this.#listenerEnd.isOwn(accepted)) return;
-        const { dataPath } = this.#options;
-        const reads = dataPath === 'auto' ? ClientReads.takeOver(accepted, this.services.buffers) : undefined;
-        const socket = reads?.socket ?? accepted;
-        if (!this.#admits(socket)) return;
-        this.#accepted += 1;
-        this.#onConnection(socket, toClientConnection(socket), reads);
-      });
-    }
-    const handshakeTimeoutMs = this.services.options.headTimeoutMs;
-    const server = tls.createServer({ ...options, ...listenerTls.serverOptions(handshakeTimeoutMs) });
-    listenerTls.attach(server);
-    server.on('connection', (socket) => {
-      if (this.#listenerEnd.isOwn(socket) || !this.#admits(socket)) return;
+    const takeSecured = listenerTls && this.#createTlsServer(listenerTls);
+    const options = {
+      ...{ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS },
+      // A client that has closed its sending side still waits for its answer, but not for a TLS handshake.
+      allowHalfOpen: listenerTls === undefined,
+    };
+    return net.createServer(options, (accepted) => {
+      if (this.#listenerEnd.isOwn(accepted)) return;
+      const peer = toClientConnection(accepted);
+      const { trustedProxies, hasProxyHeaders, dataPath } = this.#options;
+      const isProxy = trustedProxies.has(peer.remoteAddress);
+      if (isProxy && hasProxyHeaders) {
+        this.#readProxyHeader(accepted, peer, takeSecured);
+        return;
+      }
+      // What was read as a stream cannot be taken over.
+      const isTakenOver = takeSecured === undefined && dataPath === 'auto';
+      const reads = isTakenOver ? ClientReads.takeOver(accepted, this.services.buffers) : undefined;
+      const socket = reads?.socket ?? accepted;
+      // All clients of a proxy share its address.
+      if (!isProxy && !this.#admits(socket, peer.remoteAddress)) return;
       this.#accepted += 1;
-      this.#secured.add(socket);
-      socket.on('close', () => this.#secured.delete(socket));
+      const client = isProxy ? { ...peer, isProxy } : peer;
+      if (takeSecured === undefined) this.#onConnection(socket, client, reads);
+      else takeSecured(socket, client);
     });
-    server.on('secureConnection', (socket) => {
-      // As above, but only after the handshake: a client that closes during it waits for nothing.
-      socket.allowHalfOpen = true;
-      this.#onConnection(socket, toSecureClient(socket, listenerTls));
-    });
-    return server;
   }
 
-  /** Closes a connection above its address's limit, before a byte of it is read. */
-  #admits(socket: net.Socket): boolean {
-    const { remoteAddress } = socket;
+  #readProxyHeader(socket: net.Socket, peer: ClientConnection, takeSecured: TakeSecured | undefined): void {
+    this.#accepted += 1;
+    this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
+      const client =
+        source === undefined ? peer : { ...peer, remoteAddress: source.address, remotePort: source.port, isTold: true };
+      // A proxy that speaks for itself checks whether we are there.
+      if (source !== undefined && !this.#admits(socket, source.address)) return;
+      if (takeSecured === undefined) this.#onConnection(socket, client);
+      else takeSecured(socket, client);
+    });
+  }
+
+  /** The returned function begins the handshake of a connection of that client. */
+  #createTlsServer(listenerTls: ListenerTls): TakeSecured {
+    const server = tls.createServer(listenerTls.serverOptions(this.services.options.headTimeoutMs));
+    listenerTls.attach(server);
+    server.on('secureConnection', (socket) => {
+      const { client } = this.#secured.get(peerOf(socket)) ?? {};
+      // As above, but only after the handshake: a client that closes during it waits for nothing.
+      socket.allowHalfOpen = true;
+      this.#onConnection(socket, toSecureClient(client ?? toClientConnection(socket), socket, listenerTls));
+    });
+    return (socket, client) => {
+      const key = peerOf(socket);
+      const secured = { socket, client };
+      this.#secured.set(key, secured);
+      socket.on('close', () => {
+        if (this.#secured.get(key) === secured) this.#secured.delete(key);
+      });
+      // The server never listens itself: the PROXY header comes before TLS.
+      server.emit('connection', socket);
+    };
+  }
+
+  /** Closes a connection above its address's limit, before a byte of a request is read. */
+  #admits(socket: net.Socket, remoteAddress: string): boolean {
     // Without an address the socket has closed already.
-    if (remoteAddress === undefined) return true;
+    if (remoteAddress === '') return true;
     const leave = this.#addresses.enter(remoteAddress);
     if (leave === undefined) {
       this.services.reporter.hits.hit('limits.connectionsPerAddress');
@@ -271,8 +317,13 @@ function toClientConnection(socket: net.Socket): ClientConnection {
   return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
 }
 
-function toSecureClient(socket: TLSSocket, listenerTls: ListenerTls): ClientConnection {
-  const client = { ...toClientConnection(socket), secure: true };
+/** The two ends of a connection under TLS have the same. */
+function peerOf({ remoteAddress, remotePort }: net.Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+function toSecureClient(plain: ClientConnection, socket: TLSSocket, listenerTls: ListenerTls): ClientConnection {
+  const client = { ...plain, secure: true };
   const certificate = listenerTls.clientOf(socket);
   if (certificate === undefined) return client;
   return { ...client, certificateUser: certificate.user, certificateSubject: certificate.subject };

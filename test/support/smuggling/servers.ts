@@ -2,14 +2,12 @@
  * Real servers behind the sidecar: Node in this process; Tomcat, nginx and haproxy from Debian's packages, each in
  * a process of its own with everything in a temporary folder. nginx and haproxy have a recording server behind them.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
 import type http from 'node:http';
-import net from 'node:net';
-import { tmpdir } from 'node:os';
+import type net from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { exitOf, stopProcess } from '../sidecar-process.ts';
+import { startProxyProgram } from '../proxy-program.ts';
 import { startTomcat } from '../tomcat/tomcat.ts';
 import { EARLY_PATH, startRecordingServer } from './recording-server.ts';
 
@@ -17,9 +15,6 @@ export interface RealServer {
   readonly address: net.NetConnectOpts;
   stop(): Promise<void>;
 }
-
-const START_TIMEOUT_MS = 10_000;
-const POLL_MS = 20;
 
 export function isInstalled(program: string): boolean {
   return spawnSync(program, ['-v']).error === undefined;
@@ -38,56 +33,29 @@ export async function startTomcatServer(): Promise<RealServer> {
 }
 
 export function startNginx(): Promise<RealServer> {
-  return startProxy('nginx', (folder) => ({
-    config: nginxConfig(folder),
-    args: ['-p', folder, '-c', join(folder, 'config'), '-e', join(folder, 'error.log')],
-  }));
+  return startProxy('nginx', nginxConfig);
 }
 
 export function startHaproxy(): Promise<RealServer> {
-  return startProxy('haproxy', (folder) => ({
-    config: haproxyConfig(folder),
-    args: ['-db', '-f', join(folder, 'config')],
-  }));
+  return startProxy('haproxy', haproxyConfig);
 }
 
-async function startProxy(
-  program: string,
-  set: (folder: string) => { readonly config: string; readonly args: readonly string[] },
-): Promise<RealServer> {
-  const folder = await mkdtemp(join(tmpdir(), `d2s-${program}-`));
-  const backend = await startRecordingServer({ path: join(folder, 'backend') });
-  const { config, args } = set(folder);
-  await writeFile(join(folder, 'config'), config);
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = exitOf(child);
-  const stop = async () => {
-    await stopProcess(child, exited, 'SIGTERM');
-    closeServer(backend);
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    const address = { path: join(folder, 'front') };
-    await listening(child, address);
-    return { address, stop };
-  } catch (cause) {
-    await stop();
-    throw cause;
-  }
+async function startProxy(program: 'nginx' | 'haproxy', config: (folder: string) => string): Promise<RealServer> {
+  let address: net.NetConnectOpts = { path: '' };
+  const { stop } = await startProxyProgram(program, {
+    config,
+    address: (folder) => {
+      address = { path: join(folder, 'front') };
+      return address;
+    },
+    before: async (folder) => await startRecordingServer({ path: join(folder, 'backend') }),
+  });
+  return { address, stop };
 }
 
 /** Sockets in the folder instead of ports, which another program could take. */
 function nginxConfig(folder: string): string {
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  return `daemon off;
-master_process off;
-pid ${folder}/pid;
-error_log ${folder}/error.log;
-events {}
-http {
-  access_log off;
-  ${temporary.map((what) => `${what}_temp_path ${folder}/${what};`).join('\n  ')}
-  server {
+  return `  server {
     listen unix:${folder}/front;
     location = ${EARLY_PATH} {
       add_header X-Seen "$request_method $request_uri -" always;
@@ -100,17 +68,11 @@ http {
       proxy_set_header Connection "";
       proxy_ignore_client_abort on;
     }
-  }
-}
-`;
+  }`;
 }
 
 function haproxyConfig(folder: string): string {
-  return `defaults
-  mode http
-  timeout connect 5s
-  timeout client 20s
-  timeout server 20s
+  return `  mode http
 frontend front
   bind unix@${folder}/front
   http-request return status 200 content-type text/plain string early hdr X-Seen "%[method] %[path] -" if { path ${EARLY_PATH} }
@@ -118,29 +80,6 @@ frontend front
 backend back
   server recording unix@${folder}/backend
 `;
-}
-
-async function listening(child: ChildProcess, address: net.IpcNetConnectOpts): Promise<void> {
-  let log = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    log += text;
-  });
-  for (let waitedMs = 0; waitedMs < START_TIMEOUT_MS; waitedMs += POLL_MS) {
-    if (child.exitCode !== null || child.signalCode !== null) break;
-    if (await canConnect(address)) return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`${child.spawnfile} does not listen:\n${log}`);
-}
-
-function canConnect(address: net.IpcNetConnectOpts): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect(address, () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
 }
 
 function closeServer(server: http.Server): void {

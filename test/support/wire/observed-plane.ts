@@ -1,3 +1,4 @@
+import { AddressRanges } from '../../../src/base/address.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { Logger } from '../../../src/base/logger.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
@@ -66,7 +67,10 @@ export class ObservedPlane {
       stalled,
     };
     this.#dispatcher = new Dispatcher(
-      { dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },
+      {
+        ...{ dataPath, maxConnections: 10_000, maxConnectionsPerAddress: 0 },
+        ...{ trustedProxies: new AddressRanges([]), hasProxyHeaders: false },
+      },
       services,
       gateway,
       systemClock,

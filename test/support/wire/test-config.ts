@@ -13,7 +13,7 @@ export const testComet: Config['comet'] = { ...defaults.comet, userPointers: ['/
 export function testConfig(overrides: Partial<Config> = {}): Config {
   return {
     ...defaults,
-    listen: { host: '127.0.0.1', port: 0, tls: undefined },
+    listen: { ...defaults.listen, host: '127.0.0.1', port: 0 },
     monitor: { ...defaults.monitor, port: 0 },
     sessions: testSessions,
     comet: testComet,

@@ -84,6 +84,7 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
   [/^data\.|^host\.name$|^inputs\.http$|^timers-/, 'fields of messages, OpenTelemetry, Telegraf and collectd'],
   [/^[\w.-]+\.(?:example|invalid)$/, 'reserved hosts (RFC 2606)'],
   [/^(?:net|http|fs|process|v8)\.\w+$/, 'Node.js'],
+  [/^ipaddr\.js$/, 'a package'],
   [
     /^[\w.-]+\.(?:json|dpkg-dist|yaml|yml|txt|log|conf|crt|key|sock|service|sh|tgz|deb|md|ts|tsx|mjs|pem)$/,
     'files; links.test.ts has those of the project',

@@ -109,7 +109,7 @@ function importedPackages(): readonly string[] {
     (file) => file.endsWith('.ts') && !file.startsWith('page/'),
   );
   const names = files.flatMap((file) =>
-    [...read(`src/${file}`).matchAll(/(?:\bfrom|\bimport\() ?'((?:@[\w-]+\/)?[\w-]+)(?:\/[^']*)?'/g)].map(
+    [...read(`src/${file}`).matchAll(/(?:\bfrom|\bimport\() ?'((?:@[\w-]+\/)?\w[\w.-]*)(?:\/[^']*)?'/g)].map(
       ([, name = '']) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'),
     ),
   );

@@ -175,8 +175,11 @@ export class Upstream {
 export interface LimitStand {
   readonly stand: Stand;
   readonly upstream: Upstream;
-  /** From `localAddress`, default 127.0.0.1. Resolves when the TCP connection stands, with TLS when its handshake is over or has failed. */
-  connect(localAddress?: string): Promise<RawPeer>;
+  /**
+   * From `localAddress`, default 127.0.0.1. Resolves when the TCP connection stands, with TLS when its handshake is over or has failed.
+   * `first` is sent before TLS.
+   */
+  connect(localAddress?: string, first?: Buffer): Promise<RawPeer>;
   /** `d2_sidecar_limit_hits_total` by key, as /metrics has it. */
   hits(key: string): Promise<number>;
   /** Any sample without labels. */
@@ -202,15 +205,15 @@ export class LimitStands {
       onConnection: onConnection ?? upstream.onConnection,
       config: (base) => {
         const listen = { ...base.listen, tls: pair === undefined ? undefined : listenerTls(pair) };
-        return { listen, dataPath, ...config(base) };
+        return { listen, dataPath, ...config({ ...base, listen }) };
       },
     });
     const peers: RawPeer[] = [];
     const limitStand: LimitStand = {
       stand,
       upstream,
-      connect: async (localAddress = '127.0.0.1') => {
-        const peer = new RawPeer(await connectFrom(localAddress, stand.port, authority));
+      connect: async (localAddress = '127.0.0.1', first = Buffer.alloc(0)) => {
+        const peer = new RawPeer(await connectFrom(localAddress, stand.port, first, authority));
         peers.push(peer);
         return peer;
       },
@@ -242,10 +245,11 @@ export class LimitStands {
   }
 }
 
-async function connectFrom(localAddress: string, port: number, authority?: Pair): Promise<net.Socket> {
+async function connectFrom(localAddress: string, port: number, first: Buffer, authority?: Pair): Promise<net.Socket> {
   const tcp = net.connect({ host: '127.0.0.1', port, localAddress, allowHalfOpen: true });
   tcp.on('error', () => undefined);
   await once(tcp, 'connect');
+  if (first.length > 0) tcp.write(first);
   if (authority === undefined) return tcp;
   const socket = tls.connect({
     socket: tcp,

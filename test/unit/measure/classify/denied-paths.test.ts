@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DeniedPaths } from '../../../../src/measure/classify/denied-paths.ts';
 
-const OTHER = '192.0.2.7';
+const OTHER = { remoteAddress: '192.0.2.7' };
 const denied = DeniedPaths.of(['/manager', '/plant/Čistička/admin']) as DeniedPaths;
 
 describe('the check of denied paths', () => {
@@ -39,16 +39,20 @@ describe('the check of denied paths', () => {
   });
 
   it.each(['127.0.0.1', '127.9.8.7', '::1'])('allows everything to %s', (address) => {
-    expect(denied.denies('/manager', address)).toBe(false);
-    expect(denied.denies('/x/..%2fmanager', address)).toBe(false);
+    expect(denied.denies('/manager', { remoteAddress: address })).toBe(false);
+    expect(denied.denies('/x/..%2fmanager', { remoteAddress: address })).toBe(false);
   });
 
   it.each(['10.0.0.7', '128.0.0.1', '::ffff:10.127.0.1', 'fd00::1', '::', '2001:db8::127.0.0.1', ''])(
     'denies /manager to %s',
     (address) => {
-      expect(denied.denies('/manager', address)).toBe(true);
+      expect(denied.denies('/manager', { remoteAddress: address })).toBe(true);
     },
   );
+
+  it('denies to loopback when only a proxy says so', () => {
+    expect(denied.denies('/manager', { remoteAddress: '127.0.0.1', isTold: true })).toBe(true);
+  });
 
   it('does not exist without denied paths', () => {
     expect(DeniedPaths.of([])).toBeUndefined();
@@ -57,7 +61,7 @@ describe('the check of denied paths', () => {
 
 it('the check of denied paths reads an ambiguous path of 64 KiB to its end, and skips segments longer than any denied one', () => {
   const denied = DeniedPaths.of(['/manager', '/a/b']) as DeniedPaths;
-  const denies = (target: string) => denied.denies(target, '192.0.2.7');
+  const denies = (target: string) => denied.denies(target, { remoteAddress: '192.0.2.7' });
   expect(denies(`/x${'%2f'.repeat(20_000)}manager`)).toBe(true);
   expect(denies(`/x${'%2F.'.repeat(20_000)}/..%2fa;x/%62`)).toBe(true);
   expect(denies(`${'/.'.repeat(20_000)}/%6danager`)).toBe(true);

@@ -1,0 +1,90 @@
+/**
+ * Who the client of a request is, by the field that trusted proxies write: X-Forwarded-For, or Forwarded (RFC 7239).
+ *
+ * Each proxy adds the address of its own client at the right. So the list is read from the right, as far as trusted
+ * proxies wrote it: what stands left of the first address that is not trusted may be invented.
+ */
+import { type AddressRanges, toPlainAddress } from '../../base/address.ts';
+
+export type ClientField = 'x-forwarded-for' | 'forwarded';
+
+/** Real lists have a few. The bound limits the work on a head that is full of trusted addresses. */
+const MAX_HOPS = 2_000;
+
+/**
+ * `lines`: the values of all fields of that name, in order. Returns e.g. `203.0.113.7`; undefined if nothing could be
+ * read: then the proxy itself is the client.
+ */
+export function clientAddressOf(
+  field: ClientField,
+  lines: readonly string[],
+  trusted: AddressRanges,
+): string | undefined {
+  const list = lines.join(',');
+  let client: string | undefined;
+  let end = list.length;
+  for (let hops = 0; end >= 0 && hops < MAX_HOPS; hops += 1) {
+    const from = field === 'forwarded' ? lastCommaOutsideQuotes(list, end) : lastComma(list, end);
+    const element = list.slice(from + 1, end).trim();
+    const address = field === 'forwarded' ? ofForwardedElement(element) : toNodeAddress(element);
+    if (address === undefined) return client;
+    client = address;
+    if (!trusted.has(address)) return client;
+    end = from;
+  }
+  return client;
+}
+
+/** Before `end`; -1 without one. */
+function lastComma(list: string, end: number): number {
+  return end === 0 ? -1 : list.lastIndexOf(',', end - 1);
+}
+
+/**
+ * The last comma before `end` that is in no quoted string; -1 without one. Read from the right: an open quote that a
+ * client wrote cannot swallow what proxies wrote after it.
+ */
+function lastCommaOutsideQuotes(list: string, end: number): number {
+  let isQuoted = false;
+  for (let at = end - 1; at >= 0; at -= 1) {
+    const code = list.charCodeAt(at);
+    if (code === QUOTE && !isEscaped(list, at)) isQuoted = !isQuoted;
+    else if (code === COMMA && !isQuoted) return at;
+  }
+  return -1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let from = at;
+  while (text.charCodeAt(from - 1) === BACKSLASH) from -= 1;
+  return (at - from) % 2 === 1;
+}
+
+/** E.g. `for="[2001:db8::1]:80";proto=https` is `2001:db8::1`. Undefined unless it has exactly one `for`. */
+function ofForwardedElement(element: string): string | undefined {
+  if (!FORWARDED_ELEMENT.test(element)) return undefined;
+  const [first, second] = element.matchAll(FOR_PAIR);
+  if (first === undefined || second !== undefined) return undefined;
+  const { token, quoted } = first.groups as { token?: string; quoted?: string };
+  return toNodeAddress(token ?? quoted?.replace(/\\(.)/g, '$1') ?? '');
+}
+
+/** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for everything else. */
+function toNodeAddress(node: string): string | undefined {
+  if (node.length > MAX_NODE) return undefined;
+  const { v6, v4 } = NODE.exec(node)?.groups ?? {};
+  // In brackets there is IPv6 only, and an IPv4 address alone has a port without them.
+  if (v6 !== undefined) return v6.includes(':') ? toPlainAddress(v6) : undefined;
+  return toPlainAddress(v4 ?? node);
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+/** An IPv6 address in its longest form, brackets and a port. */
+const MAX_NODE = 64;
+/** The port may be hidden (RFC 7239 §6.2). */
+const NODE = /^(?:\[(?<v6>[^\]]*)\]|(?<v4>[\d.]+))(?::(?:\d{1,5}|_[\w.-]+))?$/;
+const PAIR = String.raw`[\w!#$%&'*+.^\`|~-]+=(?:[\w!#$%&'*+.^\`|~-]+|"(?:[^"\\]|\\.)*")`;
+const FORWARDED_ELEMENT = new RegExp(`^${PAIR}(?:[ \\t]*;[ \\t]*${PAIR})*$`);
+const FOR_PAIR = /(?:^|;)[ \t]*for=(?:(?<token>[^";]+)|"(?<quoted>(?:[^"\\]|\\.)*)")(?=[ \t]*(?:;|$))/gi;

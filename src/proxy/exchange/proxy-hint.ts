@@ -1,0 +1,41 @@
+import { isPrivate } from '../../base/address.ts';
+import { MS_PER_S, NS_PER_MS } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Exchange } from './exchange.ts';
+
+const HOUR_NS = 3_600 * MS_PER_S * NS_PER_MS;
+/** Then clients differ, and there is nothing to find. */
+const MAX_BEGINNINGS = 100;
+
+/**
+ * Finds a proxy that nobody listed in `listen.trustedProxies`: for an hour, all requests come from one private address
+ * and have X-Forwarded-For. The log says so once.
+ */
+export class ProxyHint {
+  readonly #logger: Logger;
+  #address: string | undefined;
+  #sinceNs = 0;
+  #beginnings = 0;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Call it with each request. False when it has nothing more to find. */
+  look({ request, client, beganNs }: Exchange): boolean {
+    const { remoteAddress } = client;
+    const isAlike = request.field('x-forwarded-for') !== undefined;
+    if (!isAlike || remoteAddress !== this.#address) {
+      this.#address = isAlike && isPrivate(remoteAddress) ? remoteAddress : undefined;
+      this.#sinceNs = beganNs;
+      this.#beginnings += 1;
+      return this.#beginnings < MAX_BEGINNINGS;
+    }
+    if (beganNs - this.#sinceNs < HOUR_NS) return true;
+    this.#logger.warn(
+      { address: remoteAddress },
+      'all requests of the last hour came from one private address, with X-Forwarded-For: if it is a proxy of yours, list it in listen.trustedProxies to see the addresses of its clients (docs/front-proxies.md)',
+    );
+    return false;
+  }
+}

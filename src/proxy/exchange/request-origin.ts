@@ -1,0 +1,20 @@
+import type { AddressRanges } from '../../base/address.ts';
+import { type ClientField, clientAddressOf } from '../../protocol/http1/client-address.ts';
+import type { ClientConnection, RequestHead } from './exchange.ts';
+
+/** Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`), by the field it wrote. */
+export class RequestOrigin {
+  readonly #field: ClientField;
+  readonly #trusted: AddressRanges;
+
+  constructor(field: ClientField, trusted: AddressRanges) {
+    this.#field = field;
+    this.#trusted = trusted;
+  }
+
+  /** `connection` itself if the field names nobody. */
+  clientOf(request: RequestHead, connection: ClientConnection): ClientConnection {
+    const remoteAddress = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
+    return remoteAddress === undefined ? connection : { ...connection, remoteAddress, isTold: true };
+  }
+}

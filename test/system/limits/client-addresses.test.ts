@@ -1,0 +1,191 @@
+/** `listen.trustedProxies`: whose word on its client is taken, by each form in which a proxy gives it. */
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { get, type LimitStand, LimitStands, MODES, type Mode } from './limit-stand.ts';
+
+const stands = new LimitStands();
+afterEach(() => stands.closeAll());
+afterAll(() => stands.remove());
+
+type Listen = Config['listen'];
+
+let running: Config;
+
+/** The peers of these tests are 127.0.0.1, a proxy, and 127.0.0.2, a client. */
+async function start(
+  mode: Mode,
+  clientAddress: Listen['clientAddress'],
+  more: (base: Config) => Partial<Config> = () => ({}),
+): Promise<LimitStand> {
+  return await stands.start(mode, (base) => {
+    const listen = { ...base.listen, trustedProxies: ['127.0.0.1', '10.0.0.0/8'], clientAddress };
+    running = { ...base, dataPath: mode.dataPath, listen, ...more(base) };
+    return running;
+  });
+}
+
+const V1 = Buffer.from('PROXY TCP4 203.0.113.7 10.0.0.1 50412 443\r\n');
+const V2 = Buffer.from('0d0a0d0a000d0a515549540a' + '2111000c' + 'cb007108' + '0a000001' + 'c4ec01bb', 'hex');
+const LOCAL = Buffer.from('0d0a0d0a000d0a515549540a' + '20000000', 'hex');
+
+let users = 0;
+
+/** A call of a user of its own; resolves with the address that the list of sessions has for the user. */
+async function addressFor(
+  stand: LimitStand,
+  peer: { ask(text: string): Promise<{ status: number }> },
+  fields: string[],
+) {
+  users += 1;
+  const credentials = Buffer.from(`user${users}:secret`).toString('base64');
+  const { status } = await peer.ask(call(`Authorization: Basic ${credentials}`, ...fields));
+  expect(status).toBe(200);
+  const answer = await fetch(`http://127.0.0.1:${stand.stand.monitorPort}/smartWeb/api/rest/v0/admin/d2/sessions`);
+  const sessions = (await answer.json()) as { userName: string; remoteAddress: string }[];
+  return sessions.find(({ userName }) => userName === `user${users}`)?.remoteAddress;
+}
+
+function call(...fields: readonly string[]): string {
+  return get('/smartWeb/api/rest/v0/d2/object/H.Level', ...fields);
+}
+
+for (const mode of MODES) {
+  describe(`the client that a trusted proxy names (${mode.name})`, () => {
+    it('is the one in X-Forwarded-For, for each request of the connection', async () => {
+      const stand = await start(mode, 'x-forwarded-for');
+      const peer = await stand.connect();
+      expect(await addressFor(stand, peer, ['X-Forwarded-For: 6.6.6.6, 203.0.113.7, 10.0.0.2'])).toBe('203.0.113.7');
+      expect(await addressFor(stand, peer, ['x-forwarded-for: 6.6.6.6', 'X-Forwarded-For: 203.0.113.8'])).toBe(
+        '203.0.113.8',
+      );
+      expect(await addressFor(stand, peer, ['X-Forwarded-For: [2001:db8::7]:80'])).toBe('2001:db8::7');
+      expect(await addressFor(stand, peer, ['X-Forwarded-For: unknown'])).toBe('127.0.0.1');
+      expect(await addressFor(stand, peer, ['Forwarded: for=203.0.113.9'])).toBe('127.0.0.1');
+      expect(stand.upstream.received).toMatch(
+        /x-forwarded-for: .*203\.0\.113\.7, 10\.0\.0\.2(?:\r\nx-forwarded-for: |, )127\.0\.0\.1/i,
+      );
+    });
+
+    it('is the one in Forwarded', async () => {
+      const stand = await start(mode, 'forwarded');
+      const peer = await stand.connect();
+      expect(await addressFor(stand, peer, ['Forwarded: for=6.6.6.6, for="203.0.113.7:80";proto=https'])).toBe(
+        '203.0.113.7',
+      );
+      expect(await addressFor(stand, peer, ['X-Forwarded-For: 203.0.113.9'])).toBe('127.0.0.1');
+    });
+
+    it('is the one in the PROXY header, and it goes on to the server', async () => {
+      const stand = await start(mode, 'proxy-protocol');
+      const [first, second] = [await stand.connect('127.0.0.1', V1), await stand.connect('127.0.0.1', V2)];
+      expect(await addressFor(stand, first, ['X-Forwarded-For: 6.6.6.6'])).toBe('203.0.113.7');
+      expect(await addressFor(stand, first, [])).toBe('203.0.113.7');
+      expect(await addressFor(stand, second, [])).toBe('203.0.113.8');
+      expect(stand.upstream.received).toMatch(/x-forwarded-for: (?:6\.6\.6\.6, )?203\.0\.113\.7\r/i);
+      expect(stand.upstream.received).toMatch(/x-forwarded-for: 203\.0\.113\.8\r/i);
+      expect(stand.upstream.received).not.toContain('127.0.0.1');
+      const local = await stand.connect('127.0.0.1', LOCAL);
+      expect(await addressFor(stand, local, [])).toBe('127.0.0.1');
+    });
+
+    it('is nobody else for any other peer, whatever it writes', async () => {
+      for (const [kind, field] of [
+        ['x-forwarded-for', 'X-Forwarded-For: 203.0.113.7'],
+        ['forwarded', 'Forwarded: for=203.0.113.7'],
+        ['proxy-protocol', 'X-Forwarded-For: 203.0.113.7'],
+      ] as const) {
+        const stand = await start(mode, kind);
+        expect(await addressFor(stand, await stand.connect('127.0.0.2'), [field])).toBe('127.0.0.2');
+      }
+    });
+
+    it('has the connections of its own counted by a PROXY header, and none by a field', async () => {
+      const limited = ({ limits }: Config) => ({ limits: { ...limits, connectionsPerAddress: 1 } });
+      const byHeader = await start(mode, 'proxy-protocol', limited);
+      const first = await byHeader.connect('127.0.0.1', V1);
+      expect((await first.ask(call())).status).toBe(200);
+      const other = await byHeader.connect('127.0.0.1', V2);
+      expect((await other.ask(call())).status).toBe(200);
+      await (await byHeader.connect('127.0.0.1', V1)).ended();
+      expect(await byHeader.hits('limits.connectionsPerAddress')).toBe(1);
+      const byField = await start(mode, 'x-forwarded-for', limited);
+      for (let count = 0; count < 3; count += 1) {
+        expect((await (await byField.connect()).ask(call('X-Forwarded-For: 203.0.113.7'))).status).toBe(200);
+      }
+      expect(await byField.hits('limits.connectionsPerAddress')).toBe(0);
+    });
+
+    it('reaches no path of rest.deny by the name of loopback', async () => {
+      const denying = ({ rest }: Config) => ({ rest: { ...rest, deny: ['/manager'] } });
+      const stand = await start(mode, 'x-forwarded-for', denying);
+      const peer = await stand.connect();
+      expect((await peer.ask(get('/manager', 'X-Forwarded-For: 127.0.0.1'))).status).toBe(403);
+      expect((await peer.ask(get('/manager', 'X-Forwarded-For: 203.0.113.7'))).status).toBe(403);
+      expect((await peer.ask(get('/manager'))).status).toBe(200);
+    });
+
+    const refused = (stand: LimitStand, reason: string) =>
+      stand.sample(`d2_sidecar_proxy_headers_refused_total{reason="${reason}"}`);
+
+    it('has to be in a good PROXY header: the connection is closed without one, and counted', async () => {
+      const stand = await start(mode, 'proxy-protocol');
+      for (const first of [call(), 'PROXY TCP4 a b 1 2\r\n']) {
+        const peer = await stand.connect('127.0.0.1', Buffer.from(first));
+        await peer.ended();
+        expect(peer.received).toBe('');
+      }
+      expect(await refused(stand, 'missing')).toBe(1);
+      expect(await refused(stand, 'broken')).toBe(1);
+      expect(stand.upstream.received).toBe('');
+    });
+
+    it('may be told in pieces, with the first request behind it', async () => {
+      const stand = await start(mode, 'proxy-protocol');
+      if (mode.isSecure) return;
+      const peer = await stand.connect('127.0.0.1', V2.subarray(0, 20));
+      peer.socket.write(V2.subarray(20));
+      peer.send(call() + call());
+      expect((await peer.response()).status).toBe(200);
+      expect((await peer.response()).status).toBe(200);
+    });
+
+    it.skipIf(mode.isSecure)('is not missed when a load balancer connects and leaves', async () => {
+      const stand = await start(mode, 'proxy-protocol');
+      const peer = await stand.connect();
+      peer.socket.end();
+      await peer.ended();
+      expect(await refused(stand, 'missing')).toBe(0);
+    });
+
+    it.skipIf(mode.isSecure)('has timeouts.head to be told', async () => {
+      const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 50 } }));
+      const peer = await stand.connect('127.0.0.1', Buffer.from('PROXY TCP4 '));
+      await peer.ended();
+      expect(await refused(stand, 'late')).toBe(1);
+      expect(await stand.hits('timeouts.head')).toBe(1);
+    });
+
+    it.skipIf(mode.isSecure).each(['x-forwarded-for', 'proxy-protocol'] as const)(
+      'is no header of other peers: 400 (%s)',
+      async (kind) => {
+        const stand = await start(mode, kind);
+        const from = kind === 'proxy-protocol' ? '127.0.0.2' : '127.0.0.1';
+        for (const header of [V1, V2]) {
+          const peer = await stand.connect(from, Buffer.concat([header, Buffer.from(call())]));
+          expect((await peer.response()).status).toBe(400);
+          await peer.ended();
+        }
+        expect(stand.upstream.received).toBe('');
+      },
+    );
+
+    it('is read anew after a reload, on new connections', async () => {
+      const stand = await start(mode, 'x-forwarded-for');
+      const field = 'X-Forwarded-For: 203.0.113.7';
+      expect(await addressFor(stand, await stand.connect(), [field])).toBe('203.0.113.7');
+      const listen = { ...running.listen, trustedProxies: [] };
+      (await stand.stand.sidecar.prepareReload({ ...running, listen }))();
+      expect(await addressFor(stand, await stand.connect(), [field])).toBe('127.0.0.1');
+    });
+  });
+}
