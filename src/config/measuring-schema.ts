@@ -44,6 +44,14 @@ export const metrics = section('live', 'What is counted, and for how long.', {
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Most names in the statistics of one session.'),
 });
 
+export const calls = section('live', 'Single calls: those that run, and the slowest.', {
+  slowest: wholeNumber(
+    { min: 0, max: 1_000 },
+    100,
+    'Most calls of the last hour in `d2/calls/slowest`, for each application. 0: none.',
+  ),
+});
+
 const SECRET_TEXT = 'a text in quotes that is not empty';
 
 const apiKey = z.strictObject(

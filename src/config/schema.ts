@@ -10,7 +10,7 @@ import { comet } from './comet-schema.ts';
 import { toDurationText } from './duration.ts';
 import { isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
 import { findJvmConflicts, jvm } from './jvm-schema.ts';
-import { metrics, rest, sessions } from './measuring-schema.ts';
+import { calls, metrics, rest, sessions } from './measuring-schema.ts';
 import { findMonitorConflicts, findRepeated, monitor } from './monitor-schema.ts';
 import { findOtlpConflicts, otlp } from './otlp-schema.ts';
 import {
@@ -98,6 +98,7 @@ export const configSchema = z
       ),
       monitor,
       metrics,
+      calls,
       sessions,
       rest,
       comet,

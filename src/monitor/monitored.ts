@@ -8,6 +8,8 @@ import type { History } from '../measure/history/history.ts';
 import type { CountedApplication } from '../measure/record/application-metrics.ts';
 import type { OutsidePaths } from '../measure/record/outside-paths.ts';
 import type { OwnMetrics } from '../measure/record/own-metrics.ts';
+import type { RunningCalls } from '../measure/record/running-calls.ts';
+import type { SlowestCalls } from '../measure/record/slowest-calls.ts';
 import type { Session } from '../measure/sessions/session.ts';
 import type { SessionTable } from '../measure/sessions/session-table.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
@@ -32,6 +34,8 @@ export interface MonitoredSession {
 
 /** `name`: the context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
 export interface MonitoredApplication extends CountedApplication {
+  readonly running: Pick<RunningCalls, 'size' | 'oldest'>;
+  readonly slowest: Pick<SlowestCalls, 'slowest'>;
   readonly statistics: CountedApplication['statistics'] & MonitoredStatistics;
   readonly sessions: CountedApplication['sessions'] &
     Pick<SessionTable, 'entries' | 'metrics'> & { find(id: string): MonitoredSession | undefined };

@@ -4,6 +4,8 @@
  * | Path | Answer |
  * |---|---|
  * | `{base}/d2/sessions` | active sessions, oldest first |
+ * | `{base}/d2/calls` | calls that run now, oldest first |
+ * | `{base}/d2/calls/slowest` | the slowest calls of the last hour |
  * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
  * | `{base}/metrics/d2/sessions` | created and active sessions |
  * | `{base}/metrics/d2/rpc` | RPC calls, all and each |
@@ -20,7 +22,7 @@
  * | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
  *
  * `{base}/metrics/d2...` takes `?session=<id>` for one session; everything below `{base}` takes `?pretty=true`. With
- * `monitor.auth`, `{base}/d2/sessions`, `?session=` and `/live/<application>/sessions` need the role `sessions`. Health
+ * `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need the role `sessions`. Health
  * and the page need no role. Everything else needs the role `metrics`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -33,6 +35,7 @@ import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
+import { renderList } from './json-list.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';
 import { addPageRoutes } from './live/page-routes.ts';
@@ -46,7 +49,6 @@ import type {
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
 import { sendJson, sendPieces } from './send.ts';
-import { renderSessions } from './session-list.ts';
 import { type NextTurn, Turns } from './turns.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
@@ -95,6 +97,9 @@ const JVM_PATHS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = {
   'metrics/jvm/garbagecollector': ({ garbagecollector }) => garbagecollector,
 };
 
+/** Most running calls in one answer; X-Total-Count has the number of all. */
+const MAX_RUNNING = 1_000;
+
 /** Shared by all answers. */
 interface Answers {
   readonly options: MetricsOptions;
@@ -115,7 +120,17 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
     server.get(`${base}/d2/sessions`, ALL, (request, reply) => {
-      const pieces = renderSessions(application.sessions.entries(), isPretty(request.query as Query));
+      const pieces = renderList(application.sessions.entries(), isPretty(request.query as Query));
+      return sendPieces(request, reply, pieces, turns);
+    });
+    server.get(`${base}/d2/calls`, ALL, (request, reply) => {
+      const { running } = application;
+      reply.header('x-total-count', String(running.size));
+      const pieces = renderList(running.oldest(MAX_RUNNING), isPretty(request.query as Query));
+      return sendPieces(request, reply, pieces, turns);
+    });
+    server.get(`${base}/d2/calls/slowest`, ALL, (request, reply) => {
+      const pieces = renderList(application.slowest.slowest(), isPretty(request.query as Query));
       return sendPieces(request, reply, pieces, turns);
     });
     for (const [path, select] of Object.entries(METRIC_PATHS)) {

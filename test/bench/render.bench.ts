@@ -10,8 +10,8 @@ import { emptyMetricSet, type MetricSet } from '../../src/metrics/metric-set.ts'
 import { SessionStatistics } from '../../src/metrics/statistics.ts';
 import { NameOrder } from '../../src/monitor/dropwizard/name-order.ts';
 import { MetricsRenderer } from '../../src/monitor/dropwizard/render.ts';
+import { renderList } from '../../src/monitor/json-list.ts';
 import { type ExpositionFormat, renderTables } from '../../src/monitor/prometheus/exposition.ts';
-import { renderSessions } from '../../src/monitor/session-list.ts';
 import { createPlant } from '../support/monitor/prometheus/plant.ts';
 
 const RPCS = 2_000;
@@ -72,8 +72,8 @@ describe('Dropwizard', () => {
 });
 
 describe('the list of sessions', () => {
-  bench('d2/sessions', () => void consume(renderSessions(table.entries(), false)));
-  bench('d2/sessions?pretty=true', () => void consume(renderSessions(table.entries(), true)));
+  bench('d2/sessions', () => void consume(renderList(table.entries(), false)));
+  bench('d2/sessions?pretty=true', () => void consume(renderList(table.entries(), true)));
 });
 
 describe('the order of 10,000 names', () => {

@@ -17,6 +17,8 @@ import { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
 import { Recorder, type RecorderConfig } from './recorder.ts';
 import { RecorderState } from './recorder-state.ts';
+import { RunningCalls } from './running-calls.ts';
+import { SlowestCalls } from './slowest-calls.ts';
 
 export interface RecorderServices {
   /** Receives all Comet messages that are read. */
@@ -72,7 +74,8 @@ function createApplication(
       createMetrics: (atNs, creationNs) => createSessionMetrics(atNs, creationNs, clock),
     },
   });
-  return { name, statistics, sessions };
+  const running = new RunningCalls(clock);
+  return { name, statistics, sessions, running, slowest: new SlowestCalls(config.calls.slowest, clock) };
 }
 
 /** The same metric names as in the application's `SessionTable`, so that both have the same set of names. */

@@ -37,8 +37,10 @@ import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
 import type { RecorderState } from './recorder-state.ts';
+import type { RunningCall } from './running-calls.ts';
+import type { SlowOutcome } from './slowest-calls.ts';
 
-export type RecorderConfig = ClassifierConfig & Pick<Config, 'comet' | 'metrics' | 'sessions'>;
+export type RecorderConfig = ClassifierConfig & Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'>;
 
 export interface RecorderParts {
   readonly classifier: Classifier;
@@ -54,13 +56,27 @@ export interface RecorderParts {
 }
 
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
-interface CallNote {
-  readonly kind: 'call';
+class CallNote implements RunningCall {
+  readonly kind = 'call';
+  readonly connectionType = 'REST';
+  before: RunningCall | undefined = undefined;
+  after: RunningCall | undefined = undefined;
   readonly call: Call;
   readonly application: RecordedApplication;
   readonly token: string | undefined;
   /** The session that these credentials were accepted for before. */
   readonly session: Session | undefined;
+  readonly remoteAddress: string;
+  readonly beganNs: number;
+
+  constructor(call: Call, application: RecordedApplication, exchange: Exchange, token?: string, session?: Session) {
+    this.call = call;
+    this.application = application;
+    this.token = token;
+    this.session = session;
+    this.remoteAddress = exchange.client.remoteAddress;
+    this.beganNs = exchange.beganNs;
+  }
 }
 
 /** What the recorder keeps about a running exchange. None remains when `onBegin` has failed: nothing is recorded then. */
@@ -104,7 +120,8 @@ export class Recorder implements ExchangeObserver<Note> {
     return () => {
       this.#classifier = classifier;
       this.#credentials.nameApiKeys(config.sessions.apiKeys);
-      for (const { statistics, sessions } of this.applications.values()) {
+      for (const { statistics, sessions, slowest } of this.applications.values()) {
+        slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
         sessions.reconfigure(config.sessions);
       }
@@ -130,7 +147,9 @@ export class Recorder implements ExchangeObserver<Note> {
         : (application.sessions.recognise(token, exchange.beganNs) ??
           this.#recogniseClaim(application, exchange, exchange.beganNs));
     session?.callBegan(exchange.beganNs);
-    exchange.note = { kind: 'call', call, application, token, session };
+    const note = new CallNote(call, application, exchange, token, session);
+    exchange.note = note;
+    application.running.add(note);
     if (this.observers.areBytesWanted) countBytes(exchange);
   }
 
@@ -158,12 +177,17 @@ export class Recorder implements ExchangeObserver<Note> {
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OF_COMET, exchange, ending, undefined));
       return;
     }
+    note.application.running.remove(note);
     this.own.callEnded(note.call.kind, ending.kind);
     const session = this.#sessionAtEnd(note, exchange, ending);
     session?.callEnded(exchange.endedNs);
     if (isCounted(note.call, ending)) {
       count(note.application.statistics, note.call, exchange, ending);
       if (session !== undefined) count(session.statistics, note.call, exchange, ending);
+    }
+    const outcome = toSlowOutcome(ending, exchange.status);
+    if (outcome !== undefined) {
+      note.application.slowest.add(note, session, { endedNs: exchange.endedNs, status: exchange.status, outcome });
     }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
     if (session !== undefined && isLogout(note.call) && isAccepted(exchange.status)) {
@@ -252,6 +276,15 @@ function count(statistics: Statistics, call: CountedCall, exchange: Exchange, en
   const { beganNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
   else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
+}
+
+/** Undefined for what the server was never asked. */
+function toSlowOutcome({ kind }: Ending, status: number): SlowOutcome | undefined {
+  if (kind === 'denied') return undefined;
+  if (kind === 'failed') return 'unanswered';
+  if (kind === 'cancelled') return 'aborted';
+  if (status >= 500) return 'error';
+  return status >= 400 ? 'client_error' : 'ok';
 }
 
 function isAccepted(status: number): boolean {

@@ -1,5 +1,6 @@
 import type { AddressRanges } from '../../base/address.ts';
 import { type ClientField, clientAddressOf } from '../../protocol/http1/client-address.ts';
+import { detached } from '../../protocol/http1/text.ts';
 import type { ClientConnection, RequestHead } from './exchange.ts';
 
 /** Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`), by the field it wrote. */
@@ -14,7 +15,9 @@ export class RequestOrigin {
 
   /** `connection` itself if the field names nobody. */
   clientOf(request: RequestHead, connection: ClientConnection): ClientConnection {
-    const remoteAddress = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
-    return remoteAddress === undefined ? connection : { ...connection, remoteAddress, isTold: true };
+    const address = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
+    if (address === undefined) return connection;
+    // Sessions keep it longer than the head that it is a part of.
+    return { ...connection, remoteAddress: detached(address), isTold: true };
   }
 }

@@ -100,6 +100,7 @@ export function createWork({
   const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0 };
   const application: MonitoredApplication = {
     name: 'smartWeb',
+    ...NO_CALLS,
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, metrics.counts) },
       sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },
@@ -120,6 +121,12 @@ export function createWork({
   };
   return { clock, application };
 }
+
+/** An application in which no call runs, and none has ended. */
+export const NO_CALLS: Pick<MonitoredApplication, 'running' | 'slowest'> = {
+  running: { size: 0, oldest: () => [] },
+  slowest: { slowest: () => [] },
+};
 
 interface Metrics {
   readonly timer: TimerReading;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { SPARK_POINTS } from '../../../src/measure/history/spark-lines.ts';
+import type { CallEntry } from '../../../src/measure/record/running-calls.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
@@ -55,6 +56,8 @@ const TABLE: readonly Row[] = [
   ['/live/smartWeb/objects', '/live/:application/objects', 401, 401, 200, 200],
   ['/live/smartWeb/sessions', '/live/:application/sessions', 401, 401, 403, 200],
   [`${BASE}/d2/sessions`, `${BASE}/d2/sessions`, 401, 401, 403, 200],
+  [`${BASE}/d2/calls`, `${BASE}/d2/calls`, 401, 401, 403, 200],
+  [`${BASE}/d2/calls/slowest`, `${BASE}/d2/calls/slowest`, 401, 401, 403, 200],
   METRICS_ROW('/metrics/d2'),
   METRICS_ROW('/metrics/d2/sessions'),
   METRICS_ROW('/metrics/d2/rpc'),
@@ -103,6 +106,11 @@ const sessionMetrics: MetricSet = {
   timers: new Map([['sessions.created', plant.created]]),
 };
 
+const CALL: CallEntry = {
+  ...{ kind: 'rpc', name: 'E.Demo.Run', sessionId: SESSION_ID, userName: USER_NAME, connectionType: 'REST' },
+  ...{ remoteAddress: '10.0.0.7', startTime: '2026-03-01T08:00:00.000Z', duration: 1.5 },
+};
+
 const SESSION: SessionEntry = {
   id: SESSION_ID,
   createTime: '2026-03-01T08:00:00.000Z',
@@ -132,6 +140,8 @@ const monitored: Monitored = {
   applications: [
     {
       name: 'smartWeb',
+      running: { size: 1, oldest: () => [CALL] },
+      slowest: { slowest: () => [{ ...CALL, endTime: CALL.startTime, status: 200, outcome: 'ok' }] },
       statistics,
       sessions: {
         created: plant.created,

@@ -21,7 +21,7 @@ import { HostCheck } from '../../../src/monitor/host-check.ts';
 import { Monitor } from '../../../src/monitor/monitor.ts';
 import type { Monitored, MonitoredApplication } from '../../../src/monitor/monitored.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
-import { createWork, longestTurn } from '../../support/monitor/work.ts';
+import { createWork, longestTurn, NO_CALLS } from '../../support/monitor/work.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const RPCS = 2_000;
@@ -88,7 +88,7 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
   return { ...(await createPlant({ applications: [application] })).monitored, health };
 }
 
-const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table });
+const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table, ...NO_CALLS });
 const monitor = monitorOf(monitored);
 let port = 0;
 

@@ -8,7 +8,7 @@ const BASE = '/smartWeb/api/rest/v0/admin';
 
 /** As monitor/routes.ts lists them, without the names below `rpc`, `sba` and `object`. */
 const PATHS = [
-  'd2/sessions',
+  ...['d2/sessions', 'd2/calls', 'd2/calls/slowest'],
   ...['d2', 'd2/sessions', 'd2/rpc', 'd2/sba', 'd2/object'].map((name) => `metrics/${name}`),
   ...['jvm', 'jvm/classloader', 'jvm/memory', 'jvm/garbagecollector'].map((name) => `metrics/${name}`),
 ].map((name) => `${BASE}/${name}`);

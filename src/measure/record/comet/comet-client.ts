@@ -1,7 +1,6 @@
 /** One Bayeux client, i.e. one `clientId`: usually one browser tab. Only `CometClients` changes it. */
-import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { Session } from '../../sessions/session.ts';
-import { PendingCalls } from './pending-calls.ts';
+import type { PendingCalls } from './pending-calls.ts';
 
 export class CometClient {
   /** Keyed hash of its `clientId`. */
@@ -25,10 +24,10 @@ export class CometClient {
   /** When its last connect was answered; 0 before the first answer. */
   lastConnectedNs = 0;
 
-  /** `calls`: the limit of pending calls, and the budget for their names. */
-  constructor(token: string, calls: { readonly max: number; readonly memory: MemoryBudget }, atNs: number) {
+  /** `calls`: pending calls, none yet. */
+  constructor(token: string, calls: PendingCalls, atNs: number) {
     this.token = token;
-    this.calls = new PendingCalls(calls.max, calls.memory);
+    this.calls = calls;
     this.goneSinceNs = atNs;
   }
 }

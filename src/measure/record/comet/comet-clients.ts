@@ -18,16 +18,20 @@ import { CallCache } from '../../classify/call-cache.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CallObservers } from '../call-observer.ts';
+import type { RunningCalls } from '../running-calls.ts';
+import type { SlowEnding, SlowestCalls } from '../slowest-calls.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, EndedMessage } from './ended-message.ts';
-import type { PendingCall } from './pending-calls.ts';
+import { type PendingCall, PendingCalls } from './pending-calls.ts';
 import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
 
 export interface CometClientsParts {
   readonly clock: Clock;
   readonly statistics: Pick<ApplicationStatistics, 'rpc' | 'sba' | 'object'>;
   readonly sessions: SessionTable;
+  readonly running: RunningCalls;
+  readonly slowest: SlowestCalls;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   /** The budget for the names of monitored objects and of pending calls. */
@@ -83,8 +87,8 @@ export class CometClients {
   }
 
   #create(token: string, atNs: number): CometClient {
-    const { config, memory } = this.#parts;
-    return new CometClient(token, { max: config.comet.maxPendingCalls, memory }, atNs);
+    const { config, memory, running } = this.#parts;
+    return new CometClient(token, new PendingCalls(config.comet.maxPendingCalls, memory, running), atNs);
   }
 
   isKnown(token: string): boolean {
@@ -179,7 +183,8 @@ export class CometClients {
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
-    const { observers } = this.#parts;
+    const { observers, slowest } = this.#parts;
+    slowest.add(pending, session, toSlowEnding(result, atNs));
     if (observers.isWanted) observers.tell(new EndedMessage(pending, result, atNs, session));
   }
 
@@ -333,4 +338,12 @@ function latestGone(clients: Iterable<CometClient>): number {
     latestNs = Math.max(latestNs, goneSinceNs);
   }
   return latestNs;
+}
+
+function toSlowEnding(result: CallResult, endedNs: number): SlowEnding {
+  if (result.kind === 'failed') return { endedNs, status: 0, outcome: 'unanswered' };
+  if (result.kind === 'aborted') return { endedNs, status: 0, outcome: 'aborted' };
+  const { status } = result;
+  if (result.kind === 'refused') return { endedNs, status, outcome: 'client_error' };
+  return { endedNs, status, outcome: status >= 500 ? 'error' : 'ok' };
 }

@@ -39,8 +39,8 @@ export class Conversation {
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
     this.#asked = new AskedTable(application.memory);
-    const { path, remoteAddress, traceparent } = speaker;
-    this.#origin = { application: application.name, path, remoteAddress, traceparent };
+    const { path, connectionType, remoteAddress, traceparent } = speaker;
+    this.#origin = { application: application.name, path, connectionType, remoteAddress, traceparent };
     this.#who = new Registration(application, speaker);
   }
 
@@ -124,9 +124,10 @@ export class Conversation {
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
       const { session } = client;
+      const { connectionType, remoteAddress } = this.#origin;
       this.#beginCall(client, {
-        ...{ call: meaning, channel, id, origin: this.#origin },
-        ...{ beganNs: atNs, session, ackedNs: 0 },
+        ...{ call: meaning, channel, id, origin: this.#origin, connectionType, remoteAddress },
+        ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined },
       });
       return;
     }

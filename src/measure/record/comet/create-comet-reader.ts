@@ -48,8 +48,9 @@ export function createCometReader(
     reading,
     frameRate: new FrameRate(clock, FRAMES),
   };
-  const createApplication = ({ name, statistics, sessions }: RecordedApplication): CometApplication => {
-    const clients = new CometClients({ clock, statistics, sessions, metrics, observers, memory, config });
+  const createApplication = (application: RecordedApplication): CometApplication => {
+    const { name, sessions } = application;
+    const clients = new CometClients({ ...application, clock, metrics, observers, memory, config });
     const services = { name, clock, credentials, sessions, clients, observers, ...shared };
     return { ...configured, ...services, listener: listener && shielded(listener) };
   };

@@ -6,12 +6,14 @@ import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import type { DataPath } from '../../../proxy/exchange/exchange.ts';
 import type { ClassifiedMessage } from '../../classify/comet-classifier.ts';
 import { toReplyId } from '../../classify/comet-reply.ts';
-import type { Session } from '../../sessions/session.ts';
+import type { ConnectionType, Session } from '../../sessions/session.ts';
+import type { RunningCall, RunningCalls } from '../running-calls.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
 
 /** Where a call came from: the same for all calls of an exchange or a WebSocket. */
 export interface CallOrigin {
+  readonly connectionType: ConnectionType;
   readonly application: string;
   readonly path: DataPath;
   readonly remoteAddress: string;
@@ -19,7 +21,7 @@ export interface CallOrigin {
   readonly traceparent: string | undefined;
 }
 
-export interface PendingCall {
+export interface PendingCall extends RunningCall {
   readonly call: CometCall;
   readonly origin: CallOrigin;
   /** The channel of the answer. */
@@ -45,14 +47,16 @@ const CALL_BYTES = 500;
 export class PendingCalls {
   readonly #max: number;
   readonly #memory: MemoryBudget;
+  readonly #running: RunningCalls;
   /** By the channel of the answer; usually one entry each. */
   readonly #byChannel = new Map<string, Waiting[]>();
   #size = 0;
 
-  /** The memory of the calls is taken from `memory`. */
-  constructor(max: number, memory: MemoryBudget) {
+  /** The memory of the calls is taken from `memory`; `running` has those of all clients. */
+  constructor(max: number, memory: MemoryBudget, running: RunningCalls) {
     this.#max = max;
     this.#memory = memory;
+    this.#running = running;
   }
 
   get size(): number {
@@ -65,6 +69,7 @@ export class PendingCalls {
     const { calls } = this.#waitingFor(pending);
     if (calls.has(pending.id) || !this.#memory.take('names', toBytes(pending))) return false;
     calls.set(pending.id, pending);
+    this.#running.add(pending);
     this.#size += 1;
     return true;
   }
@@ -86,6 +91,7 @@ export class PendingCalls {
     const waiting = waitings?.find(({ calls }) => calls.get(pending.id) === pending);
     if (waiting === undefined) return false;
     waiting.calls.delete(pending.id);
+    this.#running.remove(pending);
     this.#memory.give('names', toBytes(pending));
     this.#size -= 1;
     // The default rules have few channels, but a rule may match any number.

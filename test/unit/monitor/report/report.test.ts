@@ -5,7 +5,7 @@ import { toJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
 import { createReport, type ReportSources } from '../../../../src/monitor/report/report.ts';
 import { AVAILABLE, createPlant as createPlantOf, MS } from '../../../support/monitor/prometheus/plant.ts';
-import { createWork, longestTurn } from '../../../support/monitor/work.ts';
+import { createWork, longestTurn, NO_CALLS } from '../../../support/monitor/work.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 
 async function createPlant(options: Parameters<typeof createPlantOf>[0] = {}) {
@@ -54,7 +54,7 @@ async function plantWith(entries: readonly SessionEntry[]) {
   const byType = { REST: entries.length, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
   const counted = { created, metrics: () => sessions.metrics(), find: () => undefined, countsByType: () => byType };
   return await createPlant({
-    applications: [{ name: 'smartWeb', statistics, sessions: { ...counted, entries: () => entries } }],
+    applications: [{ name: 'smartWeb', ...NO_CALLS, statistics, sessions: { ...counted, entries: () => entries } }],
   });
 }
 

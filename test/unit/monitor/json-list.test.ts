@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { renderSessions } from '../../../src/monitor/session-list.ts';
+import { renderList } from '../../../src/monitor/json-list.ts';
 
 const ENTRY: SessionEntry = {
   id: '0d9c6d3a-1b7e-4b5e-9a55-2f1c7f1d0c11',
@@ -25,11 +25,11 @@ const LISTS: Readonly<Record<string, readonly SessionEntry[]>> = {
   ),
 };
 
-describe('renderSessions', () => {
+describe('renderList', () => {
   for (const [what, list] of Object.entries(LISTS)) {
     it(`writes ${what} as JSON.stringify does`, () => {
-      expect([...renderSessions(list, false)].join('')).toBe(JSON.stringify(list));
-      expect([...renderSessions(list, true)].join('')).toBe(JSON.stringify(list, undefined, 2));
+      expect([...renderList(list, false)].join('')).toBe(JSON.stringify(list));
+      expect([...renderList(list, true)].join('')).toBe(JSON.stringify(list, undefined, 2));
     });
   }
 
@@ -42,7 +42,7 @@ describe('renderSessions', () => {
       }
     }
     let before = 0;
-    for (const _piece of renderSessions(entries(), false)) {
+    for (const _piece of renderList(entries(), false)) {
       expect(taken - before).toBeLessThanOrEqual(1);
       before = taken;
     }

@@ -1,7 +1,5 @@
-import type { SessionEntry } from '../measure/sessions/session.ts';
-
-/** A JSON array in pieces of one session each. Joined, it is the output of `JSON.stringify`; `pretty` indents by 2. */
-export function* renderSessions(entries: Iterable<SessionEntry>, pretty: boolean): Generator<string, void, undefined> {
+/** A JSON array in pieces of one entry each. Joined, it is the output of `JSON.stringify`; `pretty` indents by 2. */
+export function* renderList(entries: Iterable<object>, pretty: boolean): Generator<string, void, undefined> {
   let before = '[';
   for (const entry of entries) {
     yield pretty ? `${before}\n  ${toIndentedText(entry)}` : before + JSON.stringify(entry);
@@ -12,6 +10,6 @@ export function* renderSessions(entries: Iterable<SessionEntry>, pretty: boolean
 }
 
 /** Replacing is safe, since line feeds within JSON strings are escaped. */
-function toIndentedText(entry: SessionEntry): string {
+function toIndentedText(entry: object): string {
   return JSON.stringify(entry, undefined, 2).replaceAll('\n', '\n  ');
 }

@@ -1,0 +1,91 @@
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import type { CallKind } from '../classify/classifier.ts';
+import type { ConnectionType, Session } from '../sessions/session.ts';
+import { toEpochMs } from './call-observer.ts';
+
+/** A call that runs: a node of the list of its application. */
+export interface RunningCall {
+  readonly call: { readonly kind: CallKind; readonly name: string };
+  /** Undefined as long as the server has not accepted its login. */
+  readonly session: Pick<Session, 'id' | 'userName'> | undefined;
+  readonly connectionType: ConnectionType;
+  readonly remoteAddress: string;
+  readonly beganNs: number;
+  /** Only `RunningCalls` uses these two. */
+  before: RunningCall | undefined;
+  after: RunningCall | undefined;
+}
+
+/** As the monitoring port shows it. Times are ISO 8601, `duration` is in seconds. */
+export interface CallEntry {
+  readonly kind: CallKind;
+  readonly name: string;
+  readonly sessionId: string | null;
+  readonly userName: string | null;
+  readonly connectionType: ConnectionType;
+  readonly remoteAddress: string;
+  readonly startTime: string;
+  readonly duration: number;
+}
+
+/** The calls of one application that run now. A linked list: a call costs some assignments, and no memory of its own. */
+export class RunningCalls {
+  readonly #clock: Clock;
+  #first: RunningCall | undefined;
+  #last: RunningCall | undefined;
+  #size = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(call: RunningCall): void {
+    call.before = this.#last;
+    if (this.#last === undefined) this.#first = call;
+    else this.#last.after = call;
+    this.#last = call;
+    this.#size += 1;
+  }
+
+  /** `call` must be in the list. */
+  remove(call: RunningCall): void {
+    const { before, after } = call;
+    if (before === undefined) this.#first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    call.before = undefined;
+    call.after = undefined;
+    this.#size -= 1;
+  }
+
+  /** The oldest `max` calls, oldest first. */
+  oldest(max: number): readonly CallEntry[] {
+    const calls: RunningCall[] = [];
+    for (let call = this.#first; call !== undefined; call = call.after) calls.push(call);
+    // Comet messages are read a moment later than requests, so the order of the list is not quite that of the calls.
+    calls.sort((a, b) => a.beganNs - b.beganNs);
+    const nowNs = this.#clock.nowNs();
+    return calls.slice(0, max).map((call) => toCallEntry(call, call.session, nowNs, this.#clock));
+  }
+}
+
+/** `session` is the one to show, `untilNs` the end of the duration. */
+export function toCallEntry(
+  { call, connectionType, remoteAddress, beganNs }: Omit<RunningCall, 'before' | 'after' | 'session'>,
+  session: RunningCall['session'],
+  untilNs: number,
+  clock: Clock,
+): CallEntry {
+  return {
+    ...{ kind: call.kind, name: call.name },
+    ...{ sessionId: session?.id ?? null, userName: session?.userName ?? null },
+    ...{ connectionType, remoteAddress },
+    startTime: new Date(toEpochMs(clock, beganNs)).toISOString(),
+    duration: Math.max(0, untilNs - beganNs) / NS_PER_S,
+  };
+}

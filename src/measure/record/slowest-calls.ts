@@ -1,0 +1,109 @@
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { toEpochMs } from './call-observer.ts';
+import { type CallEntry, type RunningCall, toCallEntry } from './running-calls.ts';
+
+/** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
+export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
+
+export interface SlowEntry extends CallEntry {
+  readonly endTime: string;
+  /** Null without an answer. */
+  readonly status: number | null;
+  readonly outcome: SlowOutcome;
+}
+
+export interface SlowEnding {
+  readonly endedNs: number;
+  /** 0 without an answer. */
+  readonly status: number;
+  readonly outcome: SlowOutcome;
+}
+
+interface Slow {
+  readonly durationNs: number;
+  readonly endedNs: number;
+  readonly entry: SlowEntry;
+}
+
+interface Minute {
+  readonly number: number;
+  /** At most `max`, in any order. */
+  readonly calls: Slow[];
+  /** A call that took no longer is none of them; -1 while there is room. */
+  leastNs: number;
+}
+
+const MINUTE_NS = 60 * NS_PER_S;
+const HOUR_NS = 60 * MINUTE_NS;
+
+/**
+ * The slowest calls of the last hour. Each minute keeps its own, since a call that was not among the slowest of the hour
+ * becomes one when others are older than an hour. Most calls cost one comparison.
+ */
+export class SlowestCalls {
+  readonly #clock: Clock;
+  #max: number;
+  /** Oldest first; the last is the current one. */
+  #minutes: Minute[] = [];
+
+  constructor(max: number, clock: Clock) {
+    this.#max = max;
+    this.#clock = clock;
+  }
+
+  /** Most calls shown; a minute that has begun keeps as many as before. 0: none. */
+  set max(max: number) {
+    this.#max = max;
+  }
+
+  /** `session` is the one that the call counted in. The entry copies everything. */
+  add(
+    call: Omit<RunningCall, 'before' | 'after' | 'session'>,
+    session: RunningCall['session'],
+    ending: SlowEnding,
+  ): void {
+    const durationNs = ending.endedNs - call.beganNs;
+    const minute = this.#minuteOf(ending.endedNs);
+    if (durationNs <= minute.leastNs || this.#max === 0) return;
+    const { endedNs, outcome, status } = ending;
+    const entry: SlowEntry = {
+      ...toCallEntry(call, session, endedNs, this.#clock),
+      endTime: new Date(toEpochMs(this.#clock, endedNs)).toISOString(),
+      ...{ status: status === 0 ? null : status, outcome },
+    };
+    const slow = { durationNs, endedNs, entry };
+    if (minute.calls.length < this.#max) minute.calls.push(slow);
+    else minute.calls[indexOfLeast(minute.calls)] = slow;
+    if (minute.calls.length >= this.#max) minute.leastNs = minute.calls[indexOfLeast(minute.calls)]?.durationNs ?? -1;
+  }
+
+  /** Slowest first. */
+  slowest(): readonly SlowEntry[] {
+    const sinceNs = this.#clock.nowNs() - HOUR_NS;
+    return this.#minutes
+      .flatMap(({ calls }) => calls)
+      .filter(({ endedNs }) => endedNs > sinceNs)
+      .sort((a, b) => b.durationNs - a.durationNs)
+      .slice(0, this.#max)
+      .map(({ entry }) => entry);
+  }
+
+  /** A Comet call may end some moments ago: it counts in the current minute then. */
+  #minuteOf(endedNs: number): Minute {
+    const number = Math.floor(endedNs / MINUTE_NS);
+    const current = this.#minutes.at(-1);
+    if (current !== undefined && number <= current.number) return current;
+    const minute: Minute = { number, calls: [], leastNs: -1 };
+    this.#minutes = this.#minutes.filter((old) => number - old.number <= HOUR_NS / MINUTE_NS);
+    this.#minutes.push(minute);
+    return minute;
+  }
+}
+
+function indexOfLeast(calls: readonly Slow[]): number {
+  let least = 0;
+  for (let at = 1; at < calls.length; at += 1) {
+    if ((calls[at]?.durationNs ?? 0) < (calls[least]?.durationNs ?? 0)) least = at;
+  }
+  return least;
+}

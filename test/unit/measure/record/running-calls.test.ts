@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { type RunningCall, RunningCalls } from '../../../../src/measure/record/running-calls.ts';
+import { SlowestCalls, type SlowOutcome } from '../../../../src/measure/record/slowest-calls.ts';
+import { ManualClock } from '../../../support/clock.ts';
+
+const S = 1e9;
+
+function callOf(name: string, beganNs: number, user?: string): RunningCall {
+  return {
+    call: { kind: 'rpc', name },
+    session: user === undefined ? undefined : { id: `id of ${user}`, userName: user },
+    ...{ connectionType: 'REST', remoteAddress: '10.0.0.7', beganNs, before: undefined, after: undefined },
+  };
+}
+
+describe('the calls that run', () => {
+  const named = (calls: RunningCalls, max = 1_000) => calls.oldest(max).map(({ name }) => name);
+
+  it('are shown oldest first, with user, session and age', () => {
+    const clock = new ManualClock();
+    const calls = new RunningCalls(clock);
+    clock.ns = 10 * S;
+    calls.add(callOf('A', 4 * S, 'ann'));
+    calls.add(callOf('B', 2 * S));
+    expect(calls.size).toBe(2);
+    const [oldest, other] = calls.oldest(1_000);
+    expect(oldest).toMatchObject({ name: 'B', sessionId: null, userName: null, duration: 8 });
+    expect(other).toEqual({
+      ...{ kind: 'rpc', name: 'A', sessionId: 'id of ann', userName: 'ann', connectionType: 'REST' },
+      ...{ remoteAddress: '10.0.0.7', duration: 6, startTime: new Date(clock.epochMs() - 6_000).toISOString() },
+    });
+  });
+
+  it('leave in any order', () => {
+    const calls = new RunningCalls(new ManualClock());
+    const [a, b, c, d] = ['A', 'B', 'C', 'D'].map((name, index) => callOf(name, index)) as [
+      ...[RunningCall, RunningCall, RunningCall, RunningCall],
+    ];
+    for (const call of [a, b, c, d]) calls.add(call);
+    calls.remove(b);
+    expect(named(calls)).toEqual(['A', 'C', 'D']);
+    calls.remove(d);
+    calls.remove(a);
+    expect(named(calls)).toEqual(['C']);
+    calls.add(a);
+    calls.remove(c);
+    expect(named(calls)).toEqual(['A']);
+    calls.remove(a);
+    expect([named(calls), calls.size]).toEqual([[], 0]);
+  });
+
+  it('are shown up to a number, the oldest of them', () => {
+    const calls = new RunningCalls(new ManualClock());
+    for (let at = 0; at < 50; at += 1) calls.add(callOf(`C${at}`, at));
+    expect(named(calls, 3)).toEqual(['C0', 'C1', 'C2']);
+    expect(calls.size).toBe(50);
+  });
+});
+
+describe('the slowest calls', () => {
+  const clock = new ManualClock();
+  function ended(
+    calls: SlowestCalls,
+    name: string,
+    atS: number,
+    seconds: number,
+    outcome: SlowOutcome = 'ok',
+    status = 200,
+  ) {
+    clock.ns = atS * S;
+    calls.add(
+      callOf(name, (atS - seconds) * S),
+      { id: 'b7c1', userName: 'ann' },
+      { endedNs: atS * S, status, outcome },
+    );
+  }
+  const named = (calls: SlowestCalls) => calls.slowest().map(({ name }) => name);
+
+  it('are shown slowest first, with their end', () => {
+    const calls = new SlowestCalls(10, clock);
+    ended(calls, 'A', 100, 2);
+    ended(calls, 'B', 101, 3, 'unanswered', 0);
+    expect(calls.slowest()).toMatchObject([
+      { name: 'B', duration: 3, status: null, outcome: 'unanswered', sessionId: 'b7c1', userName: 'ann' },
+      { name: 'A', duration: 2, status: 200, outcome: 'ok' },
+    ]);
+    expect(calls.slowest()[0]?.endTime).toBe(new Date(clock.epochMs()).toISOString());
+  });
+
+  it('are the slowest of all, whatever order they come in', () => {
+    const calls = new SlowestCalls(5, clock);
+    for (let at = 0; at < 300; at += 1) ended(calls, `C${at}`, 1_000 + at, 1 + ((at * 37) % 300));
+    const slowest = Array.from({ length: 300 }, (_, at) => at)
+      .sort((a, b) => ((b * 37) % 300) - ((a * 37) % 300))
+      .slice(0, 5);
+    expect(named(calls)).toEqual(slowest.map((at) => `C${at}`));
+  });
+
+  it('are forgotten after an hour, and those below them are shown', () => {
+    const calls = new SlowestCalls(2, clock);
+    for (const name of ['A', 'B', 'C']) ended(calls, name, 100, 90);
+    ended(calls, 'later', 1_900, 5);
+    ended(calls, 'later, shorter', 1_901, 4);
+    expect(named(calls)).toEqual(['A', 'B']);
+    clock.ns = (100 + 3_600) * S;
+    expect(named(calls)).toEqual(['later', 'later, shorter']);
+    clock.ns = (1_901 + 3_600) * S;
+    expect(named(calls)).toEqual([]);
+  });
+
+  it('are bounded by their number in each minute, and by an hour', () => {
+    const calls = new SlowestCalls(3, clock);
+    for (let second = 0; second < 8_000; second += 1) ended(calls, 'C', second, 10 + (second % 7));
+    expect(calls.slowest()).toHaveLength(3);
+    calls.max = 100;
+    expect(calls.slowest()).toHaveLength(100);
+    calls.max = 0;
+    ended(calls, 'none', 8_001, 1_000);
+    expect(calls.slowest()).toEqual([]);
+  });
+
+  it('may end a moment before another one that was added', () => {
+    const calls = new SlowestCalls(3, clock);
+    ended(calls, 'A', 60.1, 1);
+    ended(calls, 'B', 59.9, 2);
+    expect(named(calls)).toEqual(['B', 'A']);
+  });
+});
