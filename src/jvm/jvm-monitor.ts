@@ -2,11 +2,12 @@
  * Reads the JVM's condition from one source on its own timer, never on request: a request gets the last reading and its
  * age. A source that hangs, fails or disappears affects nothing but these answers.
  */
-import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { type JvmGauges, toJvmGauges } from './gauges.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from './jvm-source.ts';
+import { type ServerState, toServerState } from './server-reading.ts';
 
 interface JvmMonitorOptions {
   readonly source: JvmSource;
@@ -16,6 +17,8 @@ interface JvmMonitorOptions {
   readonly staleAfterMs: number;
   /** True if the configuration does not name this source. A missing JVM is then logged at info, not at warn. */
   readonly isOptional?: boolean;
+  /** Of the connector whose threads are shown. */
+  readonly upstreamPort: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -25,6 +28,7 @@ export type JvmState =
       readonly kind: 'available';
       readonly reading: JvmReading;
       readonly gauges: JvmGauges;
+      readonly server: ServerState;
       readonly ageMs: number;
       readonly source: string;
       readonly memory: JvmReading['memory'];
@@ -36,6 +40,7 @@ export type JvmState =
 interface LastReading {
   readonly reading: JvmReading;
   readonly gauges: JvmGauges;
+  readonly server: ServerState;
   readonly atNs: number;
   readonly atEpochMs: number;
   readonly source: string;
@@ -73,9 +78,9 @@ export class JvmMonitor {
     if (last === undefined) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: this.#startedEpochMs };
     const ageMs = (clock.nowNs() - last.atNs) / NS_PER_MS;
     if (ageMs > staleAfterMs) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: last.atEpochMs };
-    const { gauges, source, reading } = last;
+    const { gauges, server, source, reading } = last;
     const sinceEpochMs = this.#availableSinceEpochMs;
-    return { kind: 'available', reading, gauges, ageMs, source, memory: reading.memory, sinceEpochMs };
+    return { kind: 'available', reading, gauges, server, ageMs, source, memory: reading.memory, sinceEpochMs };
   }
 
   start(): void {
@@ -112,7 +117,9 @@ export class JvmMonitor {
       const read = await Promise.race([reading, aborted(deadline.signal)]);
       const gauges = toJvmGauges(read);
       if (this.state.kind === 'unavailable') this.#availableSinceEpochMs = clock.epochMs();
-      this.#last = { reading: read, gauges, atNs: clock.nowNs(), atEpochMs: clock.epochMs(), source: source.name };
+      const atNs = clock.nowNs();
+      const server = this.#toServer(read, atNs);
+      this.#last = { reading: read, gauges, server, atNs, atEpochMs: clock.epochMs(), source: source.name };
       this.#onRead();
     } catch (cause) {
       this.#onFailure(deadline.signal.aborted ? timedOut(timeoutMs) : cause);
@@ -122,6 +129,12 @@ export class JvmMonitor {
         this.#isReading = false;
       });
     }
+  }
+
+  #toServer({ server = {} }: JvmReading, atNs: number): ServerState {
+    const last = this.#last;
+    const before = last && { process: last.reading.server?.process, seconds: (atNs - last.atNs) / NS_PER_S };
+    return toServerState(server, this.#options.upstreamPort, before);
   }
 
   #onRead(): void {

@@ -1,4 +1,5 @@
 /** A reading of a JVM at one moment. Missing is not zero: values that the source lacks are undefined. */
+import type { ServerReading } from './server-reading.ts';
 
 /** In bytes. `max` is -1 if the JVM has no limit, as in the platform's MXBeans. */
 export interface MemoryUsage {
@@ -27,6 +28,7 @@ export interface JvmReading {
   /** By MXBean name, e.g. `G1 Eden Space`, `CodeHeap 'non-nmethods'`. */
   readonly pools: ReadonlyMap<string, PoolUsage>;
   readonly collectors: ReadonlyMap<string, CollectorUsage>;
+  readonly server?: ServerReading | undefined;
   /** Whether the heap's `used` is current, or from the last collection. */
   readonly memory: 'live' | 'after-gc';
 }

@@ -29,8 +29,8 @@ export class PairedSource implements JvmSource {
     if (memory.status === 'rejected') throw memory.reason;
     this.#isPaired = rest.status === 'fulfilled';
     if (rest.status === 'rejected') return memory.value;
-    const { classes, collectors } = rest.value;
-    return { ...memory.value, classes, collectors };
+    const { classes, collectors, server } = rest.value;
+    return { ...memory.value, classes, collectors, server: { ...server, connectors: memory.value.server?.connectors } };
   }
 
   close(): void {

@@ -15,6 +15,7 @@
  * | `{base}/metrics/d2/object` | monitored objects, all and each |
  * | `{base}/metrics/d2/object/<name>` | one object |
  * | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
+ * | `{base}/metrics/server` | the server's threads, connections, processor, memory and descriptors |
  * | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 on request |
  * | `/openapi.json` | the OpenAPI 3.1 document of all this (openapi/openapi.yaml) |
  * | `/livez`, `/readyz`, `/startupz` | health, without details |
@@ -30,8 +31,9 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { toShownText } from '../base/shown-text.ts';
 import type { Config } from '../config/config.ts';
-import { type JvmGauges, toMetricSet } from '../jvm/gauges.ts';
+import { toMetricSet } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
+import { toServerGauges } from '../jvm/server-reading.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
@@ -59,6 +61,8 @@ export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'du
   /** Folder of the live page. Default: where the build puts it. */
   readonly page?: PageFolder;
 }
+
+type AvailableJvm = Extract<JvmState, { kind: 'available' }>;
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -90,11 +94,12 @@ const METRIC_PATHS: Readonly<Record<string, Select>> = {
   'metrics/d2/object/:name': (scope, name) => found(scope, 'object', name, scope.statistics.object.metricsOf(name)),
 };
 
-const JVM_PATHS: Readonly<Record<string, (gauges: JvmGauges) => MetricSet>> = {
-  'metrics/jvm': toMetricSet,
-  'metrics/jvm/classloader': ({ classloader }) => classloader,
-  'metrics/jvm/memory': ({ memory }) => memory,
-  'metrics/jvm/garbagecollector': ({ garbagecollector }) => garbagecollector,
+const JVM_PATHS: Readonly<Record<string, (state: AvailableJvm) => MetricSet>> = {
+  'metrics/jvm': ({ gauges }) => toMetricSet(gauges),
+  'metrics/jvm/classloader': ({ gauges }) => gauges.classloader,
+  'metrics/jvm/memory': ({ gauges }) => gauges.memory,
+  'metrics/jvm/garbagecollector': ({ gauges }) => gauges.garbagecollector,
+  'metrics/server': toServer,
 };
 
 /** Most running calls in one answer; X-Total-Count has the number of all. */
@@ -201,19 +206,29 @@ function sendJvm(
   request: FastifyRequest,
   reply: FastifyReply,
   state: JvmState,
-  select: (gauges: JvmGauges) => MetricSet,
+  select: (state: AvailableJvm) => MetricSet,
   answers: Answers,
 ): FastifyReply {
   if (state.kind === 'unavailable') {
     const since = new Date(state.sinceEpochMs).toISOString();
     throw new Problem(503, state.reason, { members: { since } });
   }
+  const metrics = select(state);
   reply.headers({
     age: String(Math.floor(state.ageMs / 1000)),
     'metrics-source': `${state.source}; memory=${state.memory}`,
     'metrics-window': String(answers.options.windowMs / 1000),
   });
-  return sendDocument(request, reply, [select(state.gauges)], answers);
+  return sendDocument(request, reply, [metrics], answers);
+}
+
+/** Throws 503 if the source knows nothing of it. */
+function toServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
+  const metrics = toServerGauges(server);
+  if (metrics.gauges.size > 0) return metrics;
+  const since = new Date(sinceEpochMs).toISOString();
+  const reason = `The source of the JVM’s numbers (${source}) tells nothing about the server’s capacity (docs/jvm.md).`;
+  throw new Problem(503, reason, { members: { since } });
 }
 
 function sendDocument(

@@ -1,7 +1,11 @@
 /** Converts the configuration to options of the data plane, at the start and at each reload. */
+
 import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
+import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
+import type { Admission } from '../proxy/exchange/exchange-reporter.ts';
+import { RequestOrigin } from '../proxy/exchange/request-origin.ts';
 import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
 import type { DispatcherLimits } from '../proxy/listener/dispatcher.ts';
 
@@ -30,4 +34,13 @@ export function toDispatcherLimits({ dataPath, listen, limits }: Config): Dispat
     maxConnections: limits.connections,
     maxConnectionsPerAddress: limits.connectionsPerAddress,
   };
+}
+
+export function toAdmission({ limits, rest, listen }: Config): Admission {
+  const { trustedProxies, clientAddress } = listen;
+  const origin =
+    trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
+      ? undefined
+      : new RequestOrigin(clientAddress, new AddressRanges(trustedProxies));
+  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), origin };
 }

@@ -7,6 +7,7 @@ import { VERSION_METRICS } from '../base/version.ts';
 import { ACCESS_LOG_METRICS } from '../export/access-log/access-logging.ts';
 import { OTLP_METRICS } from '../export/otlp/signal-numbers.ts';
 import { JVM_METRICS, JVM_SOURCE_METRICS } from '../jvm/jvm-metrics.ts';
+import { SERVER_METRICS } from '../jvm/server-reading.ts';
 import { LIMIT_METRICS } from '../limits/limit-hits.ts';
 import { MEMORY_METRICS } from '../limits/memory-budget.ts';
 import { HISTORY_METRICS } from '../measure/history/history.ts';
@@ -35,6 +36,7 @@ export const METRICS = {
   own: OWN_METRICS,
   comet: COMET_METRICS,
   jvm: JVM_METRICS,
+  server: SERVER_METRICS,
   upstream: UPSTREAM_METRICS,
   reporter: REPORTER_METRICS,
   dispatcher: DISPATCHER_METRICS,

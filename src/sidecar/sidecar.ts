@@ -5,7 +5,6 @@
  */
 
 import type { Readable } from 'node:stream';
-import { AddressRanges } from '../base/address.ts';
 import { BUILD } from '../base/build.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
@@ -19,7 +18,6 @@ import { LimitHits } from '../limits/limit-hits.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
 import { StalledWrites } from '../limits/stalled-writes.ts';
-import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
 import { createRecorder } from '../measure/record/create-recorder.ts';
@@ -34,9 +32,8 @@ import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import type { NextTurn } from '../monitor/turns.ts';
-import { type Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
+import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
-import { RequestOrigin } from '../proxy/exchange/request-origin.ts';
 import { Gateway } from '../proxy/gateway/gateway.ts';
 import { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
@@ -46,7 +43,7 @@ import { Upstream } from '../proxy/upstream/upstream.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
 import { takeUp } from '../state/take-up.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
-import { toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
+import { toAdmission, toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
 import { Reloads } from './reload.ts';
 import { SidecarTls } from './sidecar-tls.ts';
@@ -351,6 +348,7 @@ export class Sidecar {
       own,
       comet: own.comet,
       jvm: jvm?.kind === 'available' ? jvm.reading : undefined,
+      server: jvm?.kind === 'available' ? jvm.server : undefined,
       upstream: this.#upstream,
       reporter: this.reporter,
       dispatcher: this.dispatcher,
@@ -436,15 +434,6 @@ async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
   return (parts) => new Otlp(parts);
 }
 
-function toAdmission({ limits, rest, listen }: Config): Admission {
-  const { trustedProxies, clientAddress } = listen;
-  const origin =
-    trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
-      ? undefined
-      : new RequestOrigin(clientAddress, new AddressRanges(trustedProxies));
-  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), origin };
-}
-
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
 }
@@ -490,7 +479,19 @@ async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): P
   const source = await createJvmSource({ config, clock, logger, env: process.env });
   const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
   const isOptional = config.jvm.source === 'auto' && http === undefined;
-  return source && new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, isOptional, clock, logger });
+  return (
+    source &&
+    new JvmMonitor({
+      source,
+      intervalMs,
+      timeoutMs,
+      staleAfterMs,
+      isOptional,
+      upstreamPort: config.upstream.port,
+      clock,
+      logger,
+    })
+  );
 }
 
 function toText({ host, port }: HostPort): string {

@@ -30,6 +30,9 @@ const HERTZ = 6;
 
 const NUMBER_UNITS: ReadonlyMap<string, number> = new Map([
   ['java.cls.loadedClasses', EVENTS],
+  ['java.threads.daemon', NONE],
+  ['java.threads.live', NONE],
+  ['java.threads.livePeak', NONE],
   ['java.cls.sharedLoadedClasses', EVENTS],
   ['java.cls.unloadedClasses', EVENTS],
   ['java.cls.sharedUnloadedClasses', EVENTS],

@@ -6,8 +6,11 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { toFileReason } from '../../base/trusted-file.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { readServerProcess } from '../server-process.ts';
+import type { ServerReading } from '../server-reading.ts';
 import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
+import type { Counters } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { toReading } from './formulas.ts';
 import { type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
@@ -148,7 +151,13 @@ export class HsperfdataSource implements JvmSource {
     if (liveness === 'gone')
       return toGone(current.candidate, 'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer');
     this.#found = jvm;
-    return reading;
+    return { ...reading, server: await this.#readServer(jvm, counters, procPath) };
+  }
+
+  async #readServer(jvm: VisibleJvm, { numbers }: Counters, procPath: string): Promise<ServerReading> {
+    const count = (name: string) => toCount(numbers.get(`java.threads.${name}`));
+    const process = jvm.pid === undefined ? undefined : await readServerProcess(procPath, jvm.pid, jvm.startTicks);
+    return { threads: { live: count('live'), daemon: count('daemon'), peak: count('livePeak') }, process };
   }
 
   async #ask(liveness: Liveness, jvm: VisibleJvm, signal: AbortSignal): Promise<Liveness> {
@@ -156,6 +165,10 @@ export class HsperfdataSource implements JvmSource {
     const isAnswering = await this.#options.isAnswering?.(jvm, signal);
     return isAnswering === false ? 'gone' : 'unknown';
   }
+}
+
+function toCount(value: bigint | undefined): number | undefined {
+  return value === undefined || value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : Number(value);
 }
 
 function toGone({ path, process }: Candidate, why: string): JvmSourceError {

@@ -5,6 +5,7 @@
 import type { JvmReading } from '../jvm-reading.ts';
 import type { HttpKind } from './http-source.ts';
 import { addUp, type NamedUsage } from './pool-sums.ts';
+import { CAPACITY_NAMES, readCapacity } from './prometheus-capacity.ts';
 import { parsePrometheusText, type Sample, type Samples } from './prometheus-text.ts';
 import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
@@ -30,24 +31,24 @@ export const PROMETHEUS: HttpKind = {
 
 /** Throws `D2S_ERR_JVM_FORMAT`. */
 export function parsePrometheusJvm(text: string): JvmReading {
-  const samples = lowerCased(parsePrometheusText(text, (name) => WANTED.test(name)));
+  const samples = lowerCased(
+    parsePrometheusText(text, (name) => WANTED.test(name) || CAPACITY_NAMES.has(name.toLowerCase())),
+  );
   const builder = new ReadingBuilder();
-  readInto(builder, samples);
+  const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
+  // A standalone exporter's own jvm_* describe itself, not the JVM that it watches. An agent's describe its JVM.
+  const isOwn = !isStandalone(samples) && (!hasBeans || isAgent(samples));
+  if (!isOwn) readBeans(builder, samples);
+  else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))
+    readMicrometer(builder, samples);
+  else readClientJava(builder, samples);
+  readCapacity(builder, samples, isOwn);
   return builder.build(
     'D2S_ERR_JVM_FORMAT',
     isStandalone(samples)
       ? 'The metrics of the standalone jmx_exporter have no java_lang_* lines of Memory, MemoryPool, ClassLoading and GarbageCollector; let its rules and includeObjectNames pass them.'
       : 'The metrics hold neither jvm_memory_*, jvm_classes_* and jvm_gc_* nor java_lang_*. Is the metrics page that of the JVM, and does excludeJvmMetrics hide them?',
   );
-}
-
-function readInto(builder: ReadingBuilder, samples: Samples): void {
-  const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
-  // A standalone exporter's own jvm_* describe itself, not the JVM that it watches. An agent's describe its JVM.
-  if (isStandalone(samples) || (hasBeans && !isAgent(samples))) readBeans(builder, samples);
-  else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))
-    readMicrometer(builder, samples);
-  else readClientJava(builder, samples);
 }
 
 /** The exporter's kind, from `jmx_exporter_build_info{name="jmx_prometheus_javaagent"}`. */

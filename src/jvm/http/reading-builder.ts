@@ -1,6 +1,7 @@
 import { toShownText } from '../../base/shown-text.ts';
 import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
+import type { Connector, JvmThreads, ServerProcess, ServerReading } from '../server-reading.ts';
 import { fieldOf } from './json.ts';
 
 /** Values as the server sent them; anything but a number is left out. */
@@ -14,6 +15,9 @@ const MAX_NAME_CHARS = 128;
 export class ReadingBuilder {
   readonly #pools = new Map<string, PoolUsage>();
   readonly #collectors = new Map<string, CollectorUsage>();
+  readonly #connectors: Connector[] = [];
+  #threads: JvmThreads = {};
+  #process: ServerProcess | undefined;
   #classes: JvmReading['classes'] = {};
   #heap: MemoryUsage = {};
   #nonHeap: MemoryUsage = {};
@@ -43,13 +47,47 @@ export class ReadingBuilder {
     this.#add(this.#collectors, name, collector, 'collectors');
   }
 
+  /** `name`: as Tomcat writes it, with the port at its end: `"http-nio-127.0.0.1-8080"`. */
+  addConnector(name: unknown, busyThreads: unknown, maxThreads: unknown, connections?: unknown): void {
+    if (!isName(name) || this.#connectors.length === MAX_BEANS) return;
+    const port = /-(\d{1,5})"?$/.exec(name)?.[1];
+    const connector = {
+      port: port === undefined ? undefined : Number(port),
+      ...{ busyThreads: toCount(busyThreads), maxThreads: toCount(maxThreads), connections: toCount(connections) },
+    };
+    this.#connectors.push(connector);
+  }
+
+  setThreads(live: unknown, daemon: unknown, peak: unknown): void {
+    this.#threads = { live: toCount(live), daemon: toCount(daemon), peak: toCount(peak) };
+  }
+
+  /** `id` differs from that of every other process of the server. */
+  setProcess(id: string, values: { readonly [Key in keyof Omit<ServerProcess, 'id'>]: unknown }): void {
+    const { cpuSeconds } = values;
+    this.#process = {
+      id,
+      cpuSeconds:
+        typeof cpuSeconds === 'number' && Number.isFinite(cpuSeconds) && cpuSeconds >= 0 ? cpuSeconds : undefined,
+      residentBytes: toCount(values.residentBytes),
+      openDescriptors: toCount(values.openDescriptors),
+      maxDescriptors: toCount(values.maxDescriptors),
+    };
+  }
+
   /** Throws a `JvmSourceError` with this code and message if the reading is empty. */
   build(code: JvmErrorCode, message: string): JvmReading {
     const [classes, heap, nonHeap] = [this.#classes, this.#heap, this.#nonHeap];
     const [pools, collectors] = [this.#pools, this.#collectors];
     const found = [classes, heap, nonHeap, ...pools.values(), ...collectors.values()];
     if (!found.some(hasValue)) throw new JvmSourceError(code, message);
-    return { classes, heap, nonHeap, pools, collectors, memory: 'live' };
+    return { classes, heap, nonHeap, pools, collectors, server: this.#server(), memory: 'live' };
+  }
+
+  #server(): ServerReading | undefined {
+    const [connectors, threads, { id, ...values } = { id: '' }] = [this.#connectors, this.#threads, this.#process];
+    if (connectors.length === 0 && !hasValue(threads) && !hasValue(values)) return undefined;
+    return { connectors, threads, process: this.#process };
   }
 
   #add<Usage extends object>(to: Map<string, Usage>, name: string, usage: Usage, what: string): void {

@@ -24,7 +24,8 @@ export const TOMCAT_STATUS: HttpKind = {
  * and collectors stay empty. Throws `D2S_ERR_JVM_FORMAT`.
  */
 export function parseTomcatStatus(text: string): JvmReading {
-  const jvm = fieldOf(parseJson(text, 'Tomcat’s status page'), 'tomcat', 'jvm');
+  const parsed = parseJson(text, 'Tomcat’s status page');
+  const jvm = fieldOf(parsed, 'tomcat', 'jvm');
   const listed = fieldOf(jvm, 'memorypool');
   if (!Array.isArray(listed))
     throw new JvmSourceError(
@@ -44,6 +45,15 @@ export function parseTomcatStatus(text: string): JvmReading {
   // The page reads `memory` at another moment than the pools, so only its maximum is used: that never changes.
   builder.setHeap({ ...addUp(heap, 'heap'), max: fieldOf(jvm, 'memory', 'max') });
   builder.setNonHeap(addUp(nonHeap, 'non-heap'));
+  const connectors = fieldOf(parsed, 'tomcat', 'connector');
+  for (const connector of Array.isArray(connectors) ? connectors.slice(0, MAX_BEANS) : []) {
+    const threads = fieldOf(connector, 'threadInfo');
+    builder.addConnector(
+      fieldOf(connector, 'name'),
+      fieldOf(threads, 'currentThreadsBusy'),
+      fieldOf(threads, 'maxThreads'),
+    );
+  }
   return builder.build('D2S_ERR_JVM_FORMAT', "Tomcat's status page names no memory pool.");
 }
 

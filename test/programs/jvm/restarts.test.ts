@@ -46,6 +46,7 @@ function gaugeOf(state: JvmState, name: 'loaded' | 'unloaded'): number {
 
 function monitorOf(name: SourceName, where: Where, clock: Clock): JvmMonitor {
   return new JvmMonitor({
+    upstreamPort: 8080,
     source: openSource(name, where),
     clock,
     logger: pino({ level: 'silent' }),

@@ -17,7 +17,20 @@ import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 
 const DOCUMENT = readDocument('docs/statistics.md').text;
-const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8');
+/** With what exporters tell about Tomcat, threads and process beside it. */
+const SERVER = `tomcat_threads_busy_threads{name="http-nio-8080"} 17
+tomcat_threads_config_max_threads{name="http-nio-8080"} 200
+tomcat_connections_current_connections{name="http-nio-8080"} 40
+jvm_threads_current 64
+jvm_threads_daemon 60
+jvm_threads_peak 70
+process_start_time_seconds 1.7e9
+process_cpu_seconds_total 12.5
+process_resident_memory_bytes 5e8
+process_open_fds 120
+process_max_fds 1024
+`;
+const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8') + SERVER;
 const REST = '/smartWeb/api/rest/v0';
 const ADMIN = `${REST}/admin`;
 

@@ -5,6 +5,7 @@ import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import { toServerState } from '../../../src/jvm/server-reading.ts';
 import { SPARK_POINTS } from '../../../src/measure/history/spark-lines.ts';
 import type { CallEntry } from '../../../src/measure/record/running-calls.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
@@ -60,6 +61,7 @@ const TABLE: readonly Row[] = [
   [`${BASE}/d2/calls/slowest`, `${BASE}/d2/calls/slowest`, 401, 401, 403, 200],
   METRICS_ROW('/metrics/d2'),
   METRICS_ROW('/metrics/d2/sessions'),
+  METRICS_ROW('/metrics/server'),
   METRICS_ROW('/metrics/d2/rpc'),
   METRICS_ROW('/metrics/d2/sba'),
   METRICS_ROW('/metrics/d2/object'),
@@ -158,6 +160,7 @@ const monitored: Monitored = {
       ...plant.monitored.jvm.state,
       kind: 'available',
       gauges: { classloader: set, memory: set, garbagecollector: set },
+      server: toServerState({ threads: { live: 12 } }, 0, undefined),
       ageMs: 0,
       source: 'hsperfdata',
       memory: 'live',

@@ -21,6 +21,7 @@ describe('the condition of the JVM', () => {
       close: () => undefined,
     };
     const monitor = new JvmMonitor({
+      upstreamPort: 8080,
       ...{ source, intervalMs: 5_000, timeoutMs: 2_000, staleAfterMs: 15_000, clock },
       logger: createLogger('silent'),
     });

@@ -2,6 +2,7 @@
 
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import { toServerState } from '../../../../src/jvm/server-reading.ts';
 import type { UpstreamCondition } from '../../../../src/measure/history/conditions.ts';
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
@@ -59,7 +60,14 @@ export function available(reading: Partial<JvmReading>, sinceEpochMs = 0): JvmSt
     ...reading,
   };
   return {
-    ...{ kind: 'available', reading: whole, gauges: undefined as never, ageMs: 0, source: 'hsperfdata' },
+    ...{
+      kind: 'available',
+      reading: whole,
+      gauges: undefined as never,
+      server: toServerState({}, 0, undefined),
+      ageMs: 0,
+      source: 'hsperfdata',
+    },
     ...{ memory: whole.memory, sinceEpochMs },
   };
 }

@@ -2,6 +2,7 @@
 
 import { createLogger } from '../../../../src/base/logger.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import { toServerState } from '../../../../src/jvm/server-reading.ts';
 import type { ApplicationStatistics } from '../../../../src/metrics/statistics.ts';
 import type { Timer } from '../../../../src/metrics/timer.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
@@ -29,7 +30,14 @@ const READING: JvmReading = {
 export const AVAILABLE: MonitoredJvm = {
   ...{ reads: 5, failures: 1, boundsHit: new Map([['processes', 0]]) },
   state: {
-    ...{ kind: 'available', reading: READING, ageMs: 1_500, source: 'hsperfdata', memory: 'live' },
+    ...{
+      kind: 'available',
+      reading: READING,
+      server: toServerState({}, 0, undefined),
+      ageMs: 1_500,
+      source: 'hsperfdata',
+      memory: 'live',
+    },
     ...{ gauges: undefined as never, sinceEpochMs: 0 },
   },
 };

@@ -306,7 +306,15 @@ describe('the bounds of a search', () => {
 
   function monitorOf(source: JvmSource): JvmMonitor {
     const logger = pino({ level: 'silent' });
-    return new JvmMonitor({ source, clock: systemClock, logger, intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 });
+    return new JvmMonitor({
+      upstreamPort: 8080,
+      source,
+      clock: systemClock,
+      logger,
+      intervalMs: 1e6,
+      timeoutMs: 5_000,
+      staleAfterMs: 1e6,
+    });
   }
 
   it.each([

@@ -1,0 +1,109 @@
+/**
+ * What is left of the application server's capacity: threads, connections, processor, memory, descriptors. Part of a
+ * reading of the JVM, since it comes from the same sources.
+ */
+import { counter, type MetricDescription, gauge as metric } from '../base/metric-description.ts';
+import type { Gauge } from '../metrics/gauge.ts';
+import { emptyMetricSet, type MetricSet } from '../metrics/metric-set.ts';
+
+/** Missing is not zero: values that the source lacks are undefined. */
+export interface ServerReading {
+  /** Of all connectors that the source names. */
+  readonly connectors?: readonly Connector[] | undefined;
+  readonly threads?: JvmThreads | undefined;
+  readonly process?: ServerProcess | undefined;
+}
+
+export interface Connector {
+  /** Undefined for a connector that has its port by chance, or listens on a Unix socket. */
+  readonly port: number | undefined;
+  readonly busyThreads?: number | undefined;
+  readonly maxThreads?: number | undefined;
+  readonly connections?: number | undefined;
+}
+
+export interface JvmThreads {
+  readonly live?: number | undefined;
+  readonly daemon?: number | undefined;
+  readonly peak?: number | undefined;
+}
+
+export interface ServerProcess {
+  /** Differs from that of every other process. */
+  readonly id: string;
+  /** Processor time since its start. */
+  readonly cpuSeconds?: number | undefined;
+  readonly residentBytes?: number | undefined;
+  readonly openDescriptors?: number | undefined;
+  readonly maxDescriptors?: number | undefined;
+}
+
+/** A reading of the server at a moment, with the processor time since the one before. */
+export interface ServerState {
+  readonly connector: Connector | undefined;
+  readonly threads: JvmThreads;
+  readonly process: Partial<ServerProcess>;
+  /** Cores in use since the reading before; undefined after the first one. */
+  readonly cores: number | undefined;
+}
+
+/** `upstreamPort`: that of the connector that we dial. `before`: the reading `seconds` ago. */
+export function toServerState(
+  { connectors = [], threads = {}, process }: ServerReading,
+  upstreamPort: number,
+  before: { readonly process?: ServerProcess | undefined; readonly seconds: number } | undefined,
+): ServerState {
+  const [only, ...others] = connectors;
+  // One connector alone is ours, even behind a port that is mapped.
+  const connector = connectors.find(({ port }) => port === upstreamPort) ?? (others.length === 0 ? only : undefined);
+  return {
+    connector,
+    threads,
+    process: process ?? {},
+    cores: before && toCores(process, before.process, before.seconds),
+  };
+}
+
+function toCores(now: ServerProcess | undefined, then: ServerProcess | undefined, seconds: number): number | undefined {
+  if (now?.cpuSeconds === undefined || then?.cpuSeconds === undefined) return undefined;
+  return now.id === then.id && seconds > 0 ? Math.max(0, now.cpuSeconds - then.cpuSeconds) / seconds : undefined;
+}
+
+/** The gauges of `metrics/server`. */
+export function toServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
+  const gauges = new Map<string, Gauge>();
+  const put = (name: string, value: number | undefined, type: Gauge['type'] = 'integer') => {
+    if (value !== undefined) gauges.set(`server.${name}`, { type, read: () => value });
+  };
+  put('threads.busy', connector?.busyThreads);
+  put('threads.max', connector?.maxThreads);
+  put('connections', connector?.connections);
+  put('jvm.threads.live', threads.live);
+  put('jvm.threads.daemon', threads.daemon);
+  put('jvm.threads.peak', threads.peak);
+  put('process.cpu', cores, 'double');
+  put('process.memory', process.residentBytes);
+  put('process.descriptors.open', process.openDescriptors);
+  put('process.descriptors.max', process.maxDescriptors);
+  return { ...emptyMetricSet, gauges };
+}
+
+export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [
+  metric('d2_server_threads_busy', 'Busy request threads of the connector.', ({ connector }) => connector?.busyThreads),
+  metric('d2_server_threads_max', 'Most request threads of the connector.', ({ connector }) => connector?.maxThreads),
+  metric('d2_server_connections', 'Open connections of the connector.', ({ connector }) => connector?.connections),
+  metric(
+    'd2_server_jvm_threads',
+    'Threads of the JVM: live now, daemons among them, most ever.',
+    ({ threads }) => ({ ...threads }),
+    'state',
+  ),
+  counter('d2_server_cpu_seconds_total', 'Processor time of the server.', ({ process }) => process.cpuSeconds),
+  metric('d2_server_resident_memory_bytes', 'Resident memory of the server.', ({ process }) => process.residentBytes),
+  metric('d2_server_open_fds', 'Open file descriptors of the server.', ({ process }) => process.openDescriptors),
+  metric(
+    'd2_server_max_fds',
+    'File descriptors that the server may have open.',
+    ({ process }) => process.maxDescriptors,
+  ),
+];
