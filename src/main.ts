@@ -51,6 +51,12 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/report.ts')).report(command, env, processOutput);
     case 'shutdown':
       return await (await import('./cli/drain.ts')).shutdown(command, env, processOutput);
+    case 'threads':
+      return await (await import('./cli/threads.ts')).threads(command, env, processOutput);
+    case 'top': {
+      const { processTerminal, top } = await import('./cli/top.ts');
+      return await top(command, env, processOutput, processTerminal());
+    }
     case 'passwd':
       return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
     case 'serve':

@@ -25,6 +25,8 @@ export type Command =
   | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
   | { readonly kind: 'reload'; readonly flags: TargetFlags }
   | { readonly kind: 'shutdown'; readonly flags: TargetFlags }
+  | { readonly kind: 'threads'; readonly flags: TargetFlags }
+  | { readonly kind: 'top'; readonly flags: TargetFlags; readonly isOnce: boolean }
   | {
       readonly kind: 'health';
       readonly target: TargetFlags;
@@ -63,6 +65,7 @@ const OPTIONS = {
   as: { type: 'string' },
   wait: { type: 'string' },
   ready: { type: 'boolean' },
+  once: { type: 'boolean' },
   out: { type: 'string' },
   'with-users': { type: 'boolean' },
   minutes: { type: 'string' },
@@ -87,6 +90,8 @@ const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   drain: ['control', 'pid', 'config', 'wait'],
   reload: ['control', 'pid', 'config'],
   shutdown: ['control', 'pid', 'config'],
+  threads: ['control', 'pid', 'config'],
+  top: ['once', 'control', 'pid', 'config'],
   passwd: ['role', 'file', 'token'],
 };
 
@@ -141,7 +146,8 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   if (name === 'health') return toHealth(values);
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
   const target = toTargetFlags(values);
-  if (name === 'reload' || name === 'shutdown') return { kind: name, flags: target };
+  if (name === 'reload' || name === 'shutdown' || name === 'threads') return { kind: name, flags: target };
+  if (name === 'top') return { kind: name, flags: target, isOnce: values.has('once') };
   if (name === 'report')
     return { kind: name, flags: target, file: values.get('out'), hasUsers: values.has('with-users') };
   return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };

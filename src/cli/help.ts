@@ -13,6 +13,8 @@ Usage
   d2-sidecar report [--out FILE]     prints the state of a running sidecar as one JSON document without secrets
   d2-sidecar reload                  a running sidecar reads its configuration again, as on SIGHUP
   d2-sidecar shutdown                stops a running sidecar and waits until it has ended
+  d2-sidecar top [--once]            shows the calls that run, the slowest, and the verdict, in a terminal
+  d2-sidecar threads                 prints a thread dump of the server's JVM: deadlocks and a summary first
 
 Flags
   --upstream URL     the application server, http://host[:port][/application]; required, here or in the configuration
@@ -37,7 +39,7 @@ Flags of report
   --out FILE         writes the report into this new file instead of printing it
   --with-users       includes names of users and addresses
 
-Flags of health, report, drain, reload and shutdown
+Flags of health, report, drain, reload, shutdown, threads and top
   --control PATH     control socket of the sidecar
   --pid N            its process id; neither is needed if only one runs
   --config FILE      its configuration file, for control.socket

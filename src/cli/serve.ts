@@ -21,6 +21,8 @@ export interface Servable {
   /** Reopens log files, which may have been moved away. */
   reopenLogs?(): void;
   report?(hasUsers: boolean): Promise<Readable>;
+  dumpThreads?(): Promise<string>;
+  top?(): string;
 }
 
 interface ServeParts<Made extends Servable> {
@@ -68,6 +70,8 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       status,
       isReady: () => sidecar.isReady(),
       report: sidecar.report?.bind(sidecar),
+      dumpThreads: sidecar.dumpThreads?.bind(sidecar),
+      top: sidecar.top?.bind(sidecar),
       drain: () => {
         manager?.draining();
         lifecycle.drain();

@@ -11,7 +11,7 @@ import type { JvmSource } from './jvm-source.ts';
 import { LocalSource } from './local-source.ts';
 import { PairedSource } from './paired-source.ts';
 
-/** The four commands take 2 to 3 ms. */
+/** The four commands of a reading take 2 to 3 ms. */
 const MAX_ATTACH_MS = 500;
 
 interface JvmSourceParts {

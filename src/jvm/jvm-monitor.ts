@@ -46,6 +46,8 @@ interface LastReading {
   readonly source: string;
 }
 
+/** The JVM stops all its threads first, which may have to wait for a collection. */
+const DUMP_TIMEOUT_MS = 10_000;
 const NOT_READ_YET = 'The JVM has not been read yet.';
 
 export class JvmMonitor {
@@ -59,6 +61,7 @@ export class JvmMonitor {
   reads = 0;
   failures = 0;
   #isReading = false;
+  #isDumping = false;
   #isRunning = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -92,6 +95,23 @@ export class JvmMonitor {
     this.#isRunning = false;
     clearTimeout(this.#timer);
     this.#options.source.close();
+  }
+
+  /** A thread dump. Rejects with a `JvmSourceError` that says why there is none. */
+  async dumpThreads(): Promise<string> {
+    const { source } = this.#options;
+    if (source.dumpThreads === undefined) {
+      const why = `Threads come from the JVM’s attach socket, and jvm.source is ${source.name}: run d2-sidecar beside the JVM with jvm.source auto or hsperfdata.`;
+      throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', why);
+    }
+    if (this.#isDumping)
+      throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', 'Another thread dump is being made: ask again.');
+    this.#isDumping = true;
+    try {
+      return await source.dumpThreads(AbortSignal.timeout(DUMP_TIMEOUT_MS));
+    } finally {
+      this.#isDumping = false;
+    }
   }
 
   async #poll(): Promise<void> {

@@ -11,6 +11,8 @@ export interface JvmSource {
    * the user part of an address, or a body. Ends when `signal` aborts. Never called again before it settles.
    */
   read(signal: AbortSignal): Promise<JvmReading>;
+  /** A thread dump as HotSpot prints it. Rejects with a `JvmSourceError`. Absent where there is no attach socket. */
+  dumpThreads?(signal: AbortSignal): Promise<string>;
   /**
    * How often a bound of the search was reached, by the bound's name, e.g. `processes` => 0. Absent in a source where
    * reaching a bound fails the reading.

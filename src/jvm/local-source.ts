@@ -2,7 +2,7 @@ import type { Logger } from '../base/logger.ts';
 import type { AttachOverlay } from './attach/attach-overlay.ts';
 import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from './jvm-reading.ts';
-import type { JvmSource } from './jvm-source.ts';
+import { type JvmSource, JvmSourceError } from './jvm-source.ts';
 
 /** The default source: the counters file, overlaid with values from the attach socket if there is one. */
 export class LocalSource implements JvmSource {
@@ -32,6 +32,13 @@ export class LocalSource implements JvmSource {
     const laid = await this.#attach.apply(reading, jvm, signal);
     this.#tell(this.#attach.reason);
     return laid;
+  }
+
+  async dumpThreads(signal: AbortSignal): Promise<string> {
+    if (this.#counters.found === undefined) await this.#counters.read(signal);
+    const jvm = this.#counters.found;
+    if (jvm === undefined) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', 'The JVM has not been found.');
+    return await this.#attach.threads(jvm, signal);
   }
 
   /** Logs each change once: readings come every few seconds. Reasons hold paths and ids, and no text from a JVM. */

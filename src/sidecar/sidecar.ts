@@ -14,6 +14,7 @@ import { AccessLogging, type AccessLoggingParts } from '../export/access-log/acc
 import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
+import { JvmSourceError } from '../jvm/jvm-source.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
@@ -27,21 +28,20 @@ import { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
 import { HostCheck } from '../monitor/host-check.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
+import { renderTop } from '../monitor/live/top-document.ts';
 import { LoopDelay } from '../monitor/loop-delay.ts';
 import { Monitor } from '../monitor/monitor.ts';
-import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
+import type { Monitored, MonitoredJvm, MonitoredLive } from '../monitor/monitored.ts';
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import type { NextTurn } from '../monitor/turns.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
-import { Gateway } from '../proxy/gateway/gateway.ts';
-import { Dispatcher } from '../proxy/listener/dispatcher.ts';
-import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
-import { WriteBatch } from '../proxy/relay/write-batch.ts';
-import { ReadBuffers } from '../proxy/upstream/read-buffer.ts';
+import type { Gateway } from '../proxy/gateway/gateway.ts';
+import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
 import { takeUp } from '../state/take-up.ts';
+import { createDispatcher, createGateway } from './data-paths.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { toAdmission, toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
@@ -204,6 +204,18 @@ export class Sidecar {
     this.accessLog.reopen();
   }
 
+  /** What `d2-sidecar top` shows: one line of JSON. */
+  top(): string {
+    this.monitored.catchUp?.();
+    return renderTop(this.monitored, this.#live(), this.#config.metrics.windowMs);
+  }
+
+  /** A thread dump of the server's JVM. Rejects with a JvmSourceError that says why there is none. */
+  async dumpThreads(): Promise<string> {
+    if (this.#jvm === undefined) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', NO_JVM);
+    return await this.#jvm.dumpThreads();
+  }
+
   /** The report for a support ticket: one line of JSON, in slices; see monitor/report/. */
   async report(hasUsers: boolean): Promise<Readable> {
     const { createReport } = await import('../monitor/report/report.ts');
@@ -327,13 +339,17 @@ export class Sidecar {
         readProcess,
       },
       toTables: (process) => toTables(this.metricSources(process)),
-      live: {
-        clock: this.#clock,
-        history: this.history,
-        sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
-        outside: this.recorder.outside,
-        probe: () => this.#upstream.probe(),
-      },
+      live: this.#live(),
+    };
+  }
+
+  #live(): MonitoredLive {
+    return {
+      clock: this.#clock,
+      history: this.history,
+      sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
+      outside: this.recorder.outside,
+      probe: () => this.#upstream.probe(),
     };
   }
 
@@ -436,43 +452,6 @@ async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
 
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
-}
-
-interface DataPathParts extends Pick<SidecarParts, 'clock' | 'logger' | 'tls'> {
-  readonly memory: RequestMemory;
-  readonly stalled: StalledWrites;
-}
-
-function createGateway(
-  config: Config,
-  upstream: Upstream,
-  reporter: ExchangeReporter,
-  { clock, logger, tls, memory, stalled }: DataPathParts,
-): Gateway {
-  const options = {
-    upstreamHost: config.upstream.host,
-    upstreamPort: config.upstream.port,
-    ...toGatewayOptions(config),
-    upstreamTls: tls.upstream,
-    reachability: upstream,
-    memory,
-    stalled,
-  };
-  return new Gateway(options, reporter, clock, logger);
-}
-
-function createDispatcher(
-  config: Config,
-  upstream: Upstream,
-  reporter: ExchangeReporter,
-  gateway: Gateway,
-  { clock, logger, tls, memory, stalled }: DataPathParts,
-): Dispatcher {
-  const options = toRelayOptions(config);
-  const limits = { ...toDispatcherLimits(config), tls: tls.listen };
-  const shared = { writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() };
-  const services = { options, upstream, reporter, memory, stalled, ...shared };
-  return new Dispatcher(limits, services, gateway, clock, logger);
 }
 
 async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {

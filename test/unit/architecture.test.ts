@@ -24,8 +24,13 @@ const ROOMS = [
   'base',
 ];
 
-/** Runs in a browser: imports no room, and no room imports it. */
+/** Runs in a browser: imports no room, and no room imports it, except for what judges. */
 const PAGE = 'page';
+/** `d2-sidecar top` says what the page says, by the same rules. */
+const OF_PAGE_IN_CLI = ['format', 'history', 'live-data', 'verdict'].map((name) => [
+  'cli/top-lines.ts',
+  `page/${name}.ts`,
+]);
 
 /** Ordered folders within a room: what each may import of the others. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
@@ -124,7 +129,9 @@ describe('the rooms of src', () => {
   });
 
   it('import only rooms below them', () => {
-    const upwards = within().filter(({ from, to }) => ROOMS.indexOf(roomOf(from)) > ROOMS.indexOf(roomOf(to)));
+    const upwards = within().filter(
+      ({ from, to }) => roomOf(to) !== PAGE && ROOMS.indexOf(roomOf(from)) > ROOMS.indexOf(roomOf(to)),
+    );
     expect(upwards.map(({ from, to }) => `${from} must not import ${to}, which is above it`)).toEqual([]);
   });
 
@@ -183,7 +190,7 @@ describe('the rooms of src', () => {
     expect(ofPage.length).toBeGreaterThan(20);
     expect(foreign).toEqual([]);
     const others = IMPORTS.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== PAGE);
-    expect(others).toEqual([]);
+    expect(others.map(({ from, to }) => [from, to])).toEqual(OF_PAGE_IN_CLI);
   });
 
   it('leave http-proxy to the gateway', () => {

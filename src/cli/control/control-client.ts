@@ -14,6 +14,8 @@ import {
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
 const RELOAD_TIMEOUT_MS = 60_000;
+/** A JVM stops all its threads first. */
+const THREADS_TIMEOUT_MS = 20_000;
 
 interface Conversation {
   readonly socket: net.Socket;
@@ -56,24 +58,45 @@ export async function requestReport(
   hasUsers: boolean,
   maxBytes = MAX_REPORT_BYTES,
 ): Promise<{ readonly status: ControlStatus; readonly text: string }> {
-  const { socket, status, rest } = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
+  const conversation = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
+  return { status: conversation.status, text: await readDocument(socketPath, conversation, 'the report', maxBytes) };
+}
+
+/** Asks for a thread dump of the server's JVM. Throws like `sendCommand`. */
+export async function requestThreads(socketPath: string): Promise<string> {
+  const conversation = await converse(socketPath, 'threads', THREADS_TIMEOUT_MS);
+  return await readDocument(socketPath, conversation, 'the thread dump', MAX_REPORT_BYTES);
+}
+
+/** Asks for what `top` shows: one JSON document. Throws like `sendCommand`. */
+export async function requestTop(socketPath: string): Promise<string> {
+  return await readDocument(socketPath, await converse(socketPath, 'top'), 'the list of calls', MAX_REPORT_BYTES);
+}
+
+/** What follows the answer. `what` names it in errors. */
+async function readDocument(
+  socketPath: string,
+  { socket, rest }: Conversation,
+  what: string,
+  maxBytes: number,
+): Promise<string> {
   const chunks = [rest];
   let bytes = rest.length;
   try {
-    // The timeout applies to each chunk: the sidecar writes the report beside its traffic.
+    // The timeout applies to each chunk: the sidecar writes the document beside its traffic.
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > maxBytes) throw new ControlError(`${socketPath}: the report is larger than ${maxBytes} bytes`);
+      if (bytes > maxBytes) throw new ControlError(`${socketPath}: ${what} is larger than ${maxBytes} bytes`);
     }
   } catch (cause) {
     throw cause instanceof ControlError
       ? cause
-      : new ControlError(`${socketPath}: the report was broken off: ${toErrno(cause)}`);
+      : new ControlError(`${socketPath}: ${what} was broken off: ${toErrno(cause)}`);
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  if (!text.endsWith('\n')) throw new ControlError(`${socketPath}: the report was broken off`);
-  return { status, text };
+  if (!text.endsWith('\n')) throw new ControlError(`${socketPath}: ${what} was broken off`);
+  return text;
 }
 
 /** Asks the sidecar to stop. `gone` settles when its process has ended (true) or the time is over (false). */

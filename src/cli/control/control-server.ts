@@ -7,7 +7,7 @@ import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { pipeline, type Readable } from 'node:stream';
-import { isErrno, toErrno } from '../../base/errors.ts';
+import { isErrno, SidecarError, toErrno } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { isListening } from './control-client.ts';
 import {
@@ -26,6 +26,10 @@ export interface ControlTarget {
   isReady(): Promise<boolean>;
   /** One line with its line feed. Absent: this sidecar gives no reports. */
   readonly report?: ((hasUsers: boolean) => Promise<Readable>) | undefined;
+  /** A thread dump of the JVM, ending in a line feed. Rejects with a SidecarError. Absent: as above. */
+  readonly dumpThreads?: (() => Promise<string>) | undefined;
+  /** One line of JSON with its line feed. Absent: this sidecar has no calls to show. */
+  readonly top?: (() => string) | undefined;
   drain(): void;
   /** Never rejects. */
   reload(): Promise<ReloadAnswer>;
@@ -36,6 +40,8 @@ export interface ControlTarget {
 const IDLE_TIMEOUT_MS = 5_000;
 /** Files of the configuration may be on a slow file system. */
 const RELOAD_TIMEOUT_MS = 60_000;
+/** As long as the JVM may take, and a little more. */
+const THREADS_TIMEOUT_MS = 15_000;
 /** Bound on the problems of a refused reload in an answer; the log has all of them. */
 const MAX_PROBLEM_CHARS = 8_192;
 /** Enough for somebody who drains, somebody who shuts down, and a few watchers. Others are refused and counted. */
@@ -169,6 +175,19 @@ export class ControlServer {
     }
   }
 
+  async #threads(socket: net.Socket): Promise<void> {
+    const target = this.#target;
+    socket.setTimeout(THREADS_TIMEOUT_MS);
+    try {
+      const dump = await target.dumpThreads?.();
+      if (dump === undefined) socket.end(toLine({ kind: 'refused', reason: 'this sidecar reads no JVM' }));
+      else socket.end(toLine({ kind: 'ok', status: target.status() }) + dump);
+    } catch (cause) {
+      const reason = cause instanceof SidecarError ? cause.message : 'an unexpected error';
+      socket.end(toLine({ kind: 'refused', reason }));
+    }
+  }
+
   #reportFailed(cause: unknown): void {
     this.#logger.warn({ error: cause instanceof Error ? cause.name : typeof cause }, 'a report was broken off');
   }
@@ -195,6 +214,15 @@ export class ControlServer {
       case 'report-with-users':
         void this.#report(socket, command === 'report-with-users');
         return;
+      case 'threads':
+        void this.#threads(socket);
+        return;
+      case 'top': {
+        const text = target.top?.();
+        if (text === undefined) socket.end(toLine({ kind: 'refused', reason: 'this sidecar shows no calls' }));
+        else socket.end(toLine({ kind: 'ok', status: target.status() }) + text);
+        return;
+      }
       case 'status':
         socket.end(toLine({ kind: 'ok', status: target.status() }));
         return;

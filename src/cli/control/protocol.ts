@@ -1,12 +1,22 @@
 /**
  * The protocol of the control socket. The client sends one word and a line feed. The server answers with one line of
- * JSON and closes the connection. After `report`, a second line with the document comes before that. After `shutdown`,
+ * JSON and closes the connection. After `report`, `threads` and `top`, a document comes before that. After `shutdown`,
  * the connection closes when the process ends, which is how the client notices.
  */
 import { z } from 'zod';
 import { SidecarError } from '../../base/errors.ts';
 
-const COMMANDS = ['status', 'health', 'report', 'report-with-users', 'drain', 'reload', 'shutdown'] as const;
+const COMMANDS = [
+  'status',
+  'health',
+  'report',
+  'report-with-users',
+  'threads',
+  'top',
+  'drain',
+  'reload',
+  'shutdown',
+] as const;
 
 export type ControlCommand = (typeof COMMANDS)[number];
 

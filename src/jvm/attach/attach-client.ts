@@ -1,13 +1,14 @@
 /**
  * The attach socket's protocol. Access to this socket means control of the JVM: it also loads code, sets flags and
- * dumps memory. So this client can send four commands and no others; none of them stops the JVM at a safepoint.
+ * dumps memory. So this client can send five commands and no others. The four of a reading never stop the JVM at a
+ * safepoint; `THREAD_COMMAND` does for some milliseconds, and is only sent when somebody asks for threads.
  */
 import { strict as assert } from 'node:assert';
 import net from 'node:net';
 import { toErrno } from '../../base/errors.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 
-/** All commands that are ever sent, in jcmd's spelling. Frozen, so that nothing is added at run time. */
+/** All commands of a reading, in jcmd's spelling. Frozen, so that nothing is added at run time. */
 export const ATTACH_COMMANDS = Object.freeze([
   'GC.heap_info',
   'VM.metaspace basic scale=1',
@@ -15,9 +16,14 @@ export const ATTACH_COMMANDS = Object.freeze([
   'VM.flags',
 ] as const);
 
-export type AttachCommand = (typeof ATTACH_COMMANDS)[number];
+/** Without `-l`, for which the JVM would walk through its heap. Deadlocks are found all the same. */
+export const THREAD_COMMAND = 'Thread.print';
+/** Some thousand threads with deep stacks. */
+export const MAX_DUMP_BYTES = 16 * 1_024 * 1_024;
 
-/** The longest known answer has 2 KiB. */
+export type AttachCommand = (typeof ATTACH_COMMANDS)[number] | typeof THREAD_COMMAND;
+
+/** The longest known answer to a reading has 2 KiB. */
 export const MAX_ANSWER_BYTES = 262_144;
 /** JDK 17 and JDK 25 both accept the first version of the protocol. */
 const PROTOCOL_VERSION = '1';
@@ -27,7 +33,7 @@ const ARGUMENTS = 3;
 /** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each followed by a NUL. */
 export function toRequest(command: AttachCommand): string {
   // Types are not checked at run time.
-  assert(ATTACH_COMMANDS.includes(command), 'a command that is not on the list');
+  assert([...ATTACH_COMMANDS, THREAD_COMMAND].includes(command), 'a command that is not on the list');
   return `${PROTOCOL_VERSION}\0${OPERATION}\0${command}${'\0'.repeat(ARGUMENTS)}`;
 }
 
@@ -37,7 +43,8 @@ export function toRequest(command: AttachCommand): string {
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
   const request = toRequest(command);
-  const answer = await converse(socketPath, request, signal);
+  const maxBytes = command === THREAD_COMMAND ? MAX_DUMP_BYTES : MAX_ANSWER_BYTES;
+  const answer = await converse(socketPath, request, signal, maxBytes);
   // Every answer has a result code; a JVM that refuses us closes the connection without one.
   if (answer === '') throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `${REFUSED}.`);
   const end = answer.indexOf('\n');
@@ -68,7 +75,12 @@ export async function isListening(socketPath: string, signal: AbortSignal): Prom
 }
 
 /** Without a request, resolves as soon as the connection is open. */
-function converse(socketPath: string, request: string | undefined, signal: AbortSignal): Promise<string> {
+function converse(
+  socketPath: string,
+  request: string | undefined,
+  signal: AbortSignal,
+  maxBytes = MAX_ANSWER_BYTES,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(timedOut());
@@ -91,7 +103,7 @@ function converse(socketPath: string, request: string | undefined, signal: Abort
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       chunks.push(chunk);
-      if (bytes > MAX_ANSWER_BYTES) end(() => reject(tooLong()));
+      if (bytes > maxBytes) end(() => reject(tooLong(maxBytes)));
     });
     // The JVM closes the connection after its answer; nothing else marks the end.
     socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
@@ -105,11 +117,8 @@ function timedOut(): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'The JVM did not answer on its attach socket in time.');
 }
 
-function tooLong(): JvmSourceError {
-  return new JvmSourceError(
-    'D2S_ERR_JVM_FORMAT',
-    `The answer on the attach socket is larger than ${MAX_ANSWER_BYTES} bytes.`,
-  );
+function tooLong(maxBytes: number): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_FORMAT', `The answer on the attach socket is larger than ${maxBytes} bytes.`);
 }
 
 function toAttachError(cause: Error): JvmSourceError {

@@ -8,7 +8,7 @@ import { toErrno } from '../../base/errors.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import { type AttachCommand, askJvm, isListening } from './attach-client.ts';
+import { type AttachCommand, askJvm, isListening, THREAD_COMMAND } from './attach-client.ts';
 import { type AttachSocket, openAttachSocket } from './attach-socket.ts';
 import { type AttachSystem, createAttachSystem } from './attach-system.ts';
 import { isHeapOf, type LiveValues, layOver } from './live-values.ts';
@@ -78,6 +78,28 @@ export class AttachOverlay {
       deadline.clear();
       await socket?.close();
     }
+  }
+
+  /** A thread dump. Rejects with a JvmSourceError that says why there is none. May run beside `apply`. */
+  async threads(jvm: VisibleJvm, signal: AbortSignal): Promise<string> {
+    const socket = (await openAttachSocket(jvm, this.#system)) ?? (await this.#opened(jvm, signal));
+    try {
+      if (isOlder(socket, jvm))
+        throw new JvmSourceError('D2S_ERR_JVM_GONE', 'The attach socket is that of another JVM.');
+      return await askJvm(socket.connectPath, THREAD_COMMAND, signal);
+    } finally {
+      await socket.close();
+    }
+  }
+
+  async #opened(jvm: VisibleJvm, signal: AbortSignal): Promise<AttachSocket> {
+    if (!this.#mayOpen) throw unreachable(NOT_OPENED);
+    const opened = await Promise.race([this.#opener.open(jvm), aborted(signal)]);
+    if (opened === undefined) throw unreachable(STILL_OPENING);
+    if (opened.kind === 'closed') throw unreachable(opened.reason);
+    const socket = await openAttachSocket(jvm, this.#system);
+    if (socket === undefined) throw unreachable(REMOVED_AGAIN);
+    return socket;
   }
 
   /** Whether the JVM is alive according to its attach socket; undefined if there is none, or it cannot be used. */
@@ -166,6 +188,10 @@ function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void 
     'D2S_ERR_JVM_FORMAT',
     'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container a /tmp of its own.',
   );
+}
+
+function unreachable(reason: string): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`);
 }
 
 function isOlder({ madeEpochMs }: AttachSocket, { startedEpochMs }: VisibleJvm): boolean {

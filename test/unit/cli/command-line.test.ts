@@ -48,11 +48,11 @@ describe('parseCommandLine', () => {
     ['chek', '"chek": unknown command, did you mean check?'],
     [
       'start',
-      '"start": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, passwd, or flags only',
+      '"start": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd, or flags only',
     ],
     [
       'serve',
-      '"serve": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, passwd, or flags only',
+      '"serve": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd, or flags only',
     ],
     ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
     ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
@@ -89,7 +89,7 @@ describe('parseCommandLine', () => {
     ]),
     [
       'http://alice:s3cr3t@plant',
-      '"[hidden]@plant": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, passwd, or flags only',
+      '"[hidden]@plant": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd, or flags only',
     ],
   ])('refuses %j', (line, message) => {
     expect(() => parse(line)).toThrow(new ConfigError(message));

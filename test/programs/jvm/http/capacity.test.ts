@@ -1,10 +1,14 @@
 /** `metrics/server` beside a real Tomcat of ten request threads, by its status page and by its counters. Needs Debian's `tomcat10-admin`. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basic, Folder } from '../../../support/monitor/access/access-files.ts';
 import { isAvailable } from '../../../support/programs.ts';
-import { type SidecarProcess, startSidecarProcess } from '../../../support/sidecar-process.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../../../support/sidecar-process.ts';
 import { isManagerInstalled, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
+const run = promisify(execFile);
+const SPACE = { maxBuffer: 16 * 1_024 * 1_024 };
 const WAIT = { timeout: 15_000, interval: 100 };
 
 describe.runIf(isAvailable('Tomcat’s manager', isManagerInstalled()))('the capacity of a real Tomcat', () => {
@@ -44,6 +48,21 @@ describe.runIf(isAvailable('Tomcat’s manager', isManagerInstalled()))('the cap
     await expect.poll(read, WAIT).toMatchObject({ 'server.threads.busy': 1, 'server.threads.max': 10 });
     for (let held = 0; held < 6; held += 1) void fetch(`${tomcat.origin}/beans/hold`).catch(() => undefined);
     await expect.poll(read, WAIT).toMatchObject({ 'server.threads.busy': 7, 'server.threads.max': 10 });
+  });
+
+  it('shows what its request threads do, and a deadlock, in a thread dump', async () => {
+    await start('  source: auto\n  attach: true\n');
+    const { pid } = sidecars.at(-1) as SidecarProcess;
+    const dump = async () => (await run(process.execPath, [MAIN_PATH, 'threads', '--pid', String(pid)], SPACE)).stdout;
+    await expect.poll(() => dump().catch(() => ''), WAIT).toContain('Deadlocks: none');
+    expect(await dump()).toMatch(/^Request threads: 10, 6 of them busy\n +6 {2}in .*hold_jsp/m);
+    expect(await (await fetch(`${tomcat.origin}/beans/deadlock`)).text()).toBe('deadlocked');
+    await expect.poll(dump, WAIT).toMatch(/^DEADLOCK\nFound one Java-level deadlock:/);
+    const text = await dump();
+    expect(text).toMatch(/"deadlocked one":\n +waiting to lock monitor/);
+    expect(text).toContain('"deadlocked other"');
+    // The whole dump follows the summary.
+    expect(text).toMatch(/^Full thread dump /m);
   });
 
   it('has its threads, processor time, memory and descriptors, by its counters and /proc', async () => {

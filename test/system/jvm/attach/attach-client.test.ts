@@ -10,6 +10,7 @@ import {
   askJvm,
   isListening,
   MAX_ANSWER_BYTES,
+  THREAD_COMMAND,
   toRequest,
 } from '../../../../src/jvm/attach/attach-client.ts';
 
@@ -49,7 +50,8 @@ function closeOf(socket: Socket): Promise<void> {
 }
 
 describe('the list of commands', () => {
-  it('has exactly these four', () => {
+  it('has exactly these four for a reading, and one for threads', () => {
+    expect(THREAD_COMMAND).toBe('Thread.print');
     expect(ATTACH_COMMANDS).toEqual(['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache', 'VM.flags']);
   });
 

@@ -1,0 +1,14 @@
+/** `d2-sidecar threads`: a thread dump of the application server's JVM, by the running sidecar, with a summary first. */
+import type { Environment } from '../config/environment.ts';
+import { summariseThreads } from '../jvm/thread-dump.ts';
+import type { FlagsOf } from './command-line.ts';
+import { requestThreads } from './control/control-client.ts';
+import { findSocket } from './drain.ts';
+import type { Output } from './output.ts';
+
+/** Throws D2S_ERR_CONTROL if no sidecar runs, or it cannot reach the JVM's attach socket; the message says why. */
+export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, output: Output): Promise<number> {
+  const dump = await requestThreads(await findSocket(flags, env));
+  output.out(`${summariseThreads(dump)}\n${dump}`);
+  return 0;
+}

@@ -1,0 +1,96 @@
+/** The lines of `d2-sidecar top`. The verdict is that of the live page, by the same rules. */
+import type { CallEntry } from '../measure/record/running-calls.ts';
+import type { SlowEntry } from '../measure/record/slowest-calls.ts';
+import { toBytes, toCount, toDuration } from '../page/format.ts';
+import { toMinute } from '../page/history.ts';
+import type { Live, LiveApplication } from '../page/live-data.ts';
+import { toVerdict, toWorstText } from '../page/verdict.ts';
+
+export interface TopDocument {
+  readonly live: Live;
+  /** The gauges of `metrics/server`. */
+  readonly server: Readonly<Record<string, number>>;
+  readonly calls: readonly CallsOfApplication[];
+}
+
+interface CallsOfApplication {
+  readonly name: string;
+  /** All that run; `running` has the oldest. */
+  readonly total: number;
+  readonly running: readonly CallEntry[];
+  readonly slowest: readonly SlowEntry[];
+}
+
+const SHOWN_SLOWEST = 10;
+/** With a terminal of 24 lines, the slowest ones still have some. */
+const SHOWN_RUNNING = 12;
+const OVER = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
+
+/** None is longer than `columns` characters. */
+export function toTopLines({ live, server, calls }: TopDocument, columns: number): readonly string[] {
+  const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
+  for (const application of live.applications) {
+    const ownCalls = calls.find(({ name }) => name === application.name);
+    lines.push('', ...toApplication(live, application, server), '');
+    if (ownCalls !== undefined) lines.push(...toCalls(ownCalls));
+  }
+  return lines.map((line) => [...line].slice(0, columns).join(''));
+}
+
+function toApplication(live: Live, application: LiveApplication, server: TopDocument['server']): readonly string[] {
+  const { history, sessions, holds, worstCall } = application;
+  const { points } = history;
+  const { text } = toVerdict({ live, application, points, nowMs: Date.parse(live.now) });
+  const minute = toMinute(points, history.stepSeconds);
+  const { REST, COMET_WEBSOCKET, COMET_LONG_POLLING } = sessions;
+  const all = REST + COMET_WEBSOCKET + COMET_LONG_POLLING;
+  return [
+    `${application.name === '' ? '/' : application.name}: ${text}`,
+    `Last minute  ${toCount(minute.calls)} calls, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} left by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
+    `Sessions     ${toCount(all)}: REST ${toCount(REST)}, WebSocket ${toCount(COMET_WEBSOCKET)}, long polling ${toCount(COMET_LONG_POLLING)}; held polls ${toCount(holds.now)}`,
+    `Server       ${toServer(server)}`,
+    `JVM          ${toJvm(live, points.at(-1)?.heapUsed ?? null)}`,
+  ];
+}
+
+function toServer(server: TopDocument['server']): string {
+  const of = (name: string) => server[`server.${name}`];
+  const [busy, max, cores] = [of('threads.busy'), of('threads.max'), of('process.cpu')];
+  const [open, most] = [of('process.descriptors.open'), of('process.descriptors.max')];
+  const parts = [
+    busy === undefined ? '' : `request threads ${toCount(busy)}${max === undefined ? '' : ` of ${toCount(max)}`} busy`,
+    cores === undefined ? '' : `${cores.toFixed(2)} cores`,
+    of('process.memory') === undefined ? '' : toBytes(of('process.memory')),
+    open === undefined ? '' : `descriptors ${toCount(open)}${most === undefined ? '' : ` of ${toCount(most)}`}`,
+    of('jvm.threads.live') === undefined ? '' : `${toCount(of('jvm.threads.live') ?? 0)} threads`,
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? 'nothing is known of its capacity' : parts.join(', ');
+}
+
+function toJvm({ jvm }: Live, heapUsed: number | null): string {
+  if (jvm.state !== 'available') return jvm.reason ?? jvm.state;
+  return `heap ${toBytes(heapUsed)}${jvm.heapMax === null ? '' : ` of ${toBytes(jvm.heapMax)}`}, read from ${jvm.source}`;
+}
+
+function toCalls({ total, running, slowest }: CallsOfApplication): readonly string[] {
+  const shown = running.slice(0, SHOWN_RUNNING);
+  const more = total - shown.length;
+  return [
+    total === 0
+      ? 'No call runs now.'
+      : `Running now: ${toCount(total)}${more > 0 ? `, the oldest ${shown.length}` : ''}`,
+    ...shown.map((call) => toRow(call)),
+    '',
+    slowest.length === 0 ? 'No call has ended in the last hour.' : 'Slowest of the last hour:',
+    ...slowest
+      .slice(0, SHOWN_SLOWEST)
+      .map((call) =>
+        toRow(call, `${call.outcome}${call.status === null ? '' : ` ${call.status}`}, ended ${call.endTime}`),
+      ),
+  ];
+}
+
+function toRow({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
+  const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${OVER[connectionType]}`;
+  return `  ${toDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
+}

@@ -1,0 +1,85 @@
+/** Reads the text of HotSpot's `Thread.print`, and says first what matters in it. */
+
+interface DumpedThread {
+  readonly name: string;
+  /** E.g. `TIMED_WAITING`; undefined for threads of the JVM itself, which have no frames. */
+  readonly state: string | undefined;
+  /** E.g. `java.lang.Thread.sleep(java.base@17.0.21/Native Method)`, innermost first. */
+  readonly frames: readonly string[];
+}
+
+const DEADLOCK = /^Found (?:one|\d+) Java-level deadlocks?:$/;
+const DEADLOCKS_END = /^Found \d+ deadlocks?\.$/;
+/** Threads for requests: of Tomcat's connectors, of WildFly's worker. */
+const REQUEST_THREAD = /^(?:(?:http|https|ajp)-.+-exec-\d+|default task-\d+|catalina-exec-\d+)$/;
+/** Frames of the JDK and of the server: what stands below them is the application. */
+const OF_SERVER =
+  /^(?:java|javax|jdk|sun|com\.sun|jakarta|org\.apache\.(?:catalina|coyote|tomcat|jasper)|org\.(?:jboss|wildfly|xnio)|io\.undertow)\./;
+/** A request thread in it waits for work. */
+const IDLE =
+  /\.(?:TaskQueue|EnhancedQueueExecutor|LinkedBlockingQueue|ThreadPoolExecutor)(?:\$\w+)?\.\w*(?:take|poll|park|getTask)/;
+const MOST_FRAMES = 10;
+
+/** The deadlocks and a summary of the dump, in some lines of text. */
+export function summariseThreads(dump: string): string {
+  const lines = dump.split(/\r?\n/);
+  const threads = toThreads(lines);
+  const java = threads.filter(({ state }) => state !== undefined);
+  const requests = java.filter(({ name }) => REQUEST_THREAD.test(name));
+  const busy = requests.filter(({ frames }) => frames.length > 0 && !frames.some((frame) => IDLE.test(frame)));
+  const deadlocks = toDeadlocks(lines);
+  const states = counted(java.map(({ state = '' }) => state)).map(([state, count]) => `${state} ${count}`);
+  return [
+    ...(deadlocks.length === 0 ? ['Deadlocks: none'] : ['DEADLOCK', ...deadlocks]),
+    '',
+    `Threads: ${java.length} of Java (${states.join(', ')}), ${threads.length - java.length} of the JVM itself`,
+    '',
+    `Request threads: ${requests.length}, ${busy.length} of them busy`,
+    ...counted(busy.map(toMethod)).map(([method, count]) => toRow(count, `in ${method}`)),
+    '',
+    'Most common top frames:',
+    ...counted(java.flatMap(({ frames: [top] }) => (top === undefined ? [] : [top])))
+      .slice(0, MOST_FRAMES)
+      .map(([frame, count]) => toRow(count, frame)),
+    '',
+  ].join('\n');
+}
+
+function toThreads(lines: readonly string[]): readonly DumpedThread[] {
+  const threads: { name: string; state: string | undefined; frames: string[] }[] = [];
+  for (const line of lines) {
+    // The deadlocks at the end repeat the frames of threads.
+    if (DEADLOCK.test(line)) break;
+    const name = /^"(.*)" .*(?:\bos_prio=|\bnid=)/.exec(line)?.[1];
+    const thread = threads.at(-1);
+    if (name !== undefined) threads.push({ name, state: undefined, frames: [] });
+    else if (thread === undefined) continue;
+    else if (line.startsWith('\tat ')) thread.frames.push(line.slice('\tat '.length));
+    else thread.state ??= /^ {3}java\.lang\.Thread\.State: ([A-Z_]+)/.exec(line)?.[1];
+  }
+  return threads;
+}
+
+function toDeadlocks(lines: readonly string[]): readonly string[] {
+  const from = lines.findIndex((line) => DEADLOCK.test(line));
+  if (from < 0) return [];
+  const length = lines.slice(from).findIndex((line) => DEADLOCKS_END.test(line));
+  return lines.slice(from, length < 0 ? undefined : from + length + 1);
+}
+
+/** The innermost method of the application; of the server, where there is none. */
+function toMethod({ frames }: DumpedThread): string {
+  const own = frames.find((frame) => !OF_SERVER.test(frame));
+  return own ?? frames[0] ?? '';
+}
+
+/** Most first. */
+function counted(texts: readonly string[]): readonly (readonly [text: string, count: number])[] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a);
+}
+
+function toRow(count: number, text: string): string {
+  return `${String(count).padStart(6)}  ${text}`;
+}

@@ -1,0 +1,149 @@
+/** `d2-sidecar top` beside a real sidecar: printed once, and in a terminal that a test has in its hands. */
+import { execFile } from 'node:child_process';
+import http from 'node:http';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Terminal, top } from '../../../src/cli/top.ts';
+import { listening } from '../../support/net.ts';
+import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
+
+const run = promisify(execFile);
+const WAIT = { timeout: 10_000, interval: 20 };
+const RPC = '/smartWeb/api/rest/v0/d2/rpc';
+
+const held: http.ServerResponse[] = [];
+const agent = new http.Agent({ keepAlive: true });
+let upstream: http.Server;
+let sidecar: SidecarProcess;
+
+beforeAll(async () => {
+  upstream = http.createServer((request, response) => {
+    request.resume();
+    if (request.url?.includes('Hold') === true) held.push(response);
+    else response.writeHead(request.url?.includes('Fail') === true ? 500 : 200).end('ok');
+  });
+  sidecar = await startSidecarProcess(flagsFor(await listening(upstream)), { D2_SIDECAR_JVM_SOURCE: 'none' });
+});
+
+afterAll(async () => {
+  await sidecar?.stop('SIGKILL');
+  agent.destroy();
+  upstream.closeAllConnections();
+  upstream.close();
+});
+
+function call(name: string, user: string): Promise<number> {
+  const [host, port] = sidecar.listen.split(':');
+  const headers = { authorization: `Basic ${Buffer.from(`${user}:secret`).toString('base64')}` };
+  return new Promise((resolve) => {
+    const path = `${RPC}/${name}`;
+    http
+      .request({ host, port: Number(port), method: 'POST', path, agent, headers }, (response) => {
+        response.resume().on('close', () => resolve(response.statusCode ?? 0));
+      })
+      .on('error', () => resolve(0))
+      .end();
+  });
+}
+
+const printed = async () =>
+  (await run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', String(sidecar.pid)])).stdout;
+
+/** A terminal that keeps what it is sent. */
+class Hand implements Terminal {
+  readonly isTerminal = true;
+  columns = 60;
+  rows = 12;
+  shown = '';
+  press: (key: string) => void = () => undefined;
+  resize: () => void = () => undefined;
+  readonly output = {
+    out: (text: string) => {
+      this.shown += text;
+    },
+    err: () => undefined,
+  };
+
+  readKeys(onKey: (key: string) => void): () => void {
+    this.press = onKey;
+    return () => {
+      this.press = () => undefined;
+    };
+  }
+
+  watchSize(onResize: () => void): () => void {
+    this.resize = onResize;
+    return () => {
+      this.resize = () => undefined;
+    };
+  }
+
+  /** The lines of the last picture. */
+  get lines(): readonly string[] {
+    const picture = this.shown.slice(this.shown.lastIndexOf('\x1b[H') + 3).split('\x1b[J')[0] ?? '';
+    return picture.split('\r\n').map((line) => line.replace('\x1b[K', ''));
+  }
+}
+
+describe('d2-sidecar top', () => {
+  it('prints the verdict, sessions, and that nothing runs', async () => {
+    const text = await printed();
+    expect(text).toMatch(/^d2-sidecar \S+, serving, upstream \w+, \d{4}-/);
+    expect(text).toContain('smartWeb: Nothing to judge by');
+    expect(text).toContain('No call runs now.');
+    expect(text).toContain('No call has ended in the last hour.');
+    expect(text).toContain('JVM          The condition of the JVM is not read');
+  });
+
+  it('prints the calls that run, oldest first, and the slowest', async () => {
+    expect(await call('E.Demo/First', 'ann')).toBe(200);
+    expect(await call('E.Demo/Fail', 'ann')).toBe(500);
+    void call('E.Hold/One', 'ann');
+    await expect.poll(() => held.length, WAIT).toBe(1);
+    void call('E.Hold/Two', 'nobody');
+    await expect.poll(() => held.length, WAIT).toBe(2);
+    const text = await printed();
+    expect(text).toMatch(
+      /Running now: 2\n .*rpc {5}E\.Hold\.One {2}ann from 127\.0\.0\.1 over REST\n .*E\.Hold\.Two {2}\(unknown user\)/,
+    );
+    expect(text).toMatch(/E\.Demo\.First {2}ann from .* ok 200, ended /);
+    expect(text).toMatch(/E\.Demo\.Fail {2}.* error 500, ended /);
+    expect(text).toContain('Sessions     1: REST 1, WebSocket 0, long polling 0');
+    expect(text).not.toMatch(/secret|Basic/);
+  });
+
+  it('fits its picture into a terminal, draws it anew when that changes, and ends with q', async () => {
+    const hand = new Hand();
+    const ended = top({ flags: { pid: sidecar.pid }, isOnce: false }, process.env, hand.output, hand);
+    await expect.poll(() => hand.lines.at(-1), WAIT).toBe('q quits');
+    expect(hand.lines).toHaveLength(12);
+    expect(hand.lines.every((line) => line.length <= 60)).toBe(true);
+    hand.columns = 200;
+    hand.rows = 40;
+    hand.resize();
+    expect(hand.lines.some((line) => line.includes('E.Demo.Fail') && line.length > 60)).toBe(true);
+    hand.press('x');
+    for (const response of held.splice(0)) response.end('ok');
+    // The next picture is two seconds away.
+    await expect.poll(() => hand.lines.includes('No call runs now.'), WAIT).toBe(true);
+    hand.press('q');
+    expect(await ended).toBe(0);
+    expect(hand.shown.startsWith('\x1b[?1049h\x1b[?25l')).toBe(true);
+    expect(hand.shown.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
+  });
+
+  it('says that the sidecar has ended, and leaves the terminal as it was', async () => {
+    const hand = new Hand();
+    const own = await startSidecarProcess(flagsFor(1), { D2_SIDECAR_JVM_SOURCE: 'none' });
+    const ended = top({ flags: { pid: own.pid }, isOnce: false }, process.env, hand.output, hand);
+    await expect.poll(() => hand.lines.at(-1), WAIT).toBe('q quits');
+    await own.stop();
+    await expect(ended).rejects.toThrow(/has ended/);
+    expect(hand.shown.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
+  });
+
+  it('needs a running sidecar', async () => {
+    const failed = run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', '999999999']);
+    await expect(failed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_CONTROL') });
+  });
+});
