@@ -1,36 +1,40 @@
 /**
- * HTTP/1.1 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a clock,
+ * HTTP/1.1 and 1.0 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a clock,
  * and nothing of the relay, the gateway or sessions. See request-reader.ts and response-reader.ts for a connection's
  * messages in order.
  */
 import http from 'node:http';
-import { CR, LF, TARGET } from './characters.ts';
+import { CR, LF, TARGET, TOKEN } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
-/**
- * Methods that Node's parser knows. It answers an unknown one with 400, so the relay leaves that to it. CONNECT asks
- * for a tunnel, and PRI is HTTP/2's preface.
- */
-const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'PRI'));
+/** CONNECT asks for a tunnel, and PRI is HTTP/2's preface. */
+const NO_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'PRI']);
+const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => !NO_METHODS.has(method)));
+/** Any other token may be a method, too (RFC 9110 §9.1): the upstream knows. */
+const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
 
 const VERSION = ' HTTP/1.1\r\n';
+const OLD_VERSION = ' HTTP/1.0\r\n';
 
 /** Why the relay does not take a head: the gateway serves or rejects it. */
 export type Irregularity = (typeof IRREGULARITIES)[number];
 
 export const IRREGULARITIES = [
-  /** A method unknown to Node's parser, CONNECT, no HTTP/1.1, or a target in neither origin form nor `OPTIONS *`. */
+  /** CONNECT, no method, neither HTTP/1.1 nor 1.0, or a target in neither origin form nor `OPTIONS *`. */
   'start-line',
   /** A line that is no well-formed field. */
   'fields',
   /** No Host, or several. */
   'host',
-  /** No clear Content-Length, one beside a Transfer-Encoding, or a transfer coding that is not just chunked. */
+  /**
+   * No clear Content-Length, one beside a Transfer-Encoding, or a transfer coding that is not just chunked, or any in
+   * HTTP/1.0.
+   */
   'framing',
   /** A WebSocket. `RequestReader` removes other upgrades. */
   'upgrade',
-  /** A bare CR or LF, a NUL, or a first byte that begins no method, e.g. of a TLS handshake on the plain port. */
+  /** A bare CR or LF, a NUL, or a first byte that is of no method, e.g. of a TLS handshake on the plain port. */
   'line-breaks',
   /** Larger than `limits.headBytes`. The gateway answers 431. */
   'too-large',
@@ -42,19 +46,23 @@ export class Http1RequestHead {
   readonly method: string;
   readonly target: string;
   readonly framing: Framing;
+  /** HTTP/1.0. */
+  readonly isOld: boolean;
   readonly #fields: FieldSummary;
 
-  constructor(text: string, method: string, target: string, framing: Framing, fields: FieldSummary) {
+  constructor(text: string, method: string, target: string, framing: Framing, fields: FieldSummary, isOld: boolean) {
     this.text = text;
     this.method = method;
     this.target = target;
     this.framing = framing;
+    this.isOld = isOld;
     this.#fields = fields;
   }
 
-  /** The client asks to close the connection after the response. */
+  /** The connection ends after the response, as far as the client says: the default of HTTP/1.0 (RFC 9112 §9.3). */
   get isLast(): boolean {
-    return this.#fields.connectionClose;
+    const { connectionClose, connectionKeepAlive } = this.#fields;
+    return connectionClose || (this.isOld && !connectionKeepAlive);
   }
 
   get fieldCount(): number {
@@ -83,7 +91,7 @@ export class Http1RequestHead {
 }
 
 /**
- * Reads one whole request head (latin1 text up to and including its empty line), e.g.
+ * Reads one whole request head of HTTP/1.1 or 1.0 (latin1 text up to and including its empty line), e.g.
  * `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6 and what Node's strict
  * parser accepts too. For everything else it returns what is irregular. `bytes` begin with those of `text`.
  */
@@ -97,7 +105,8 @@ export function parseRequestHead(
   const targetStart = method.length + 1;
   let at = targetStart;
   while (TARGET[bytes[at] as number] === 1) at += 1;
-  if (!text.startsWith(VERSION, at)) return 'start-line';
+  const isOld = !text.startsWith(VERSION, at);
+  if (isOld && !text.startsWith(OLD_VERSION, at)) return 'start-line';
   const isOriginForm = bytes[targetStart] === 0x2f;
   if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*'))
     return 'start-line';
@@ -107,14 +116,15 @@ export function parseRequestHead(
   if (fields.hostCount !== 1) return 'host';
   if (fields.hasUpgrade) return 'upgrade';
   const framing = toRequestFraming(fields);
-  if (framing === undefined) return 'framing';
-  return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields);
+  // HTTP/1.0 has no transfer codings: servers differ on what they make of one (RFC 9112 §6.1).
+  if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
+  return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields, isOld);
 }
 
-/** The method before the first space; undefined for an unknown one. */
+/** The method before the first space; undefined if it is none that the relay serves. */
 function methodOf(text: string): string | undefined {
   const method = text.slice(0, text.indexOf(' '));
-  return METHODS.has(method) ? method : undefined;
+  return METHODS.has(method) || (METHOD.test(method) && !NO_METHODS.has(method)) ? method : undefined;
 }
 
 function toRequestFraming(fields: FieldSummary): Framing | undefined {
@@ -124,12 +134,12 @@ function toRequestFraming(fields: FieldSummary): Framing | undefined {
 }
 
 /**
- * Whether bytes without an empty line so far can never become a regular head: the first byte begins no method, or there
+ * Whether bytes without an empty line so far can never become a regular head: the first byte is of no method, or there
  * is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
  */
 export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   const first = bytes[0];
-  if (first !== undefined && (first < 0x41 || first > 0x5a)) return true;
+  if (first !== undefined && TOKEN[first] !== 1) return true;
   for (let at = from; at < bytes.length; at += 1) {
     const byte = bytes[at];
     if (byte === LF && bytes[at - 1] !== CR) return true;

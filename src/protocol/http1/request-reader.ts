@@ -1,5 +1,5 @@
 import { BodyReader } from './body-reader.ts';
-import { findHeadEnd } from './characters.ts';
+import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
@@ -87,7 +87,7 @@ export class RequestReader {
 
   /** Drops CRLFs before the next request line. */
   skipEmptyLines(): void {
-    while (this.#unread[0] === 0x0d && this.#unread[1] === 0x0a) this.#unread = this.#unread.subarray(2);
+    while (this.#unread[0] === CR && this.#unread[1] === LF) this.#unread = this.#unread.subarray(2);
   }
 
   clear(): void {
@@ -113,6 +113,9 @@ export class RequestReader {
    * without an upgrade to something else than a WebSocket.
    */
   peek(): Http1RequestHead | Irregularity | undefined {
+    this.skipEmptyLines();
+    // The other half of an empty line may follow.
+    if (this.#unread.length === 1 && this.#unread[0] === CR) return undefined;
     // Three of the four bytes that end a head may have been searched before.
     const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - 3);
     const end = findHeadEnd(this.#unread, from, this.#unread.length);

@@ -1,6 +1,6 @@
 /**
  * This folder is the complete data path: Node's own HTTP server and http-proxy. It serves what the relay does not frame
- * itself (HTTP/1.0, odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes
+ * itself (odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes
  * sockets and never listens. It reports the same exchanges as the relay; it must know neither the relay nor metrics/.
  * Node's strict parser decides what is HTTP at all.
  *

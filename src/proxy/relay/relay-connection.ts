@@ -48,6 +48,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
   #head: Http1RequestHead | undefined;
+  /** The last request was of HTTP/1.0: without a word about it, its client waits for the upstream to close. */
+  #isTied = false;
   /** The buffer of the client read in progress, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
   /** We added `Connection: close` to the current response. */
@@ -128,7 +130,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       return;
     }
     // RFC 9112 §2.2: an empty line before a request line is ignored.
-    if (this.#toClient.hasEnded) this.#request.skipEmptyLines();
+    this.#request.skipEmptyLines();
     if (this.#request.unread.length === 0) {
       if (this.#toClient.hasEnded) this.#close();
       return;
@@ -164,6 +166,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
     this.#head = head;
+    this.#isTied = head.isOld;
     this.#response.begin(head.method);
     this.#passRequest(this.#request.begin(head), head);
   }
@@ -273,7 +276,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#toUpstream.drop(false);
     if (this.#exchange === undefined || this.#isTurnedAway) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
-      if (!this.#request.isDone) this.#close();
+      if (!this.#request.isDone || this.#isTied) this.#close();
       return;
     }
     if (failure !== undefined || !this.#response.endsWithConnection) {
@@ -293,7 +296,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.letGo();
     // A drain closes a connection only after the client was told: otherwise the close may cross with its next request.
-    const isLast = this.#head?.isLast === true || this.#response.head?.isPersistent !== true || this.#hasDrainNotice;
+    const isSaid = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
+    const isLast = isSaid || this.#hasDrainNotice || (this.#isTied && !this.#toUpstream.isOpen);
     this.#head = undefined;
     if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
       this.#close();
@@ -380,7 +384,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
   #answer(problem: Problem, isForcedLast: boolean): void {
-    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || this.#head?.isLast === true;
+    const { isLast: isLastByHead = false, isOld = false } = this.#head ?? {};
+    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || isLastByHead || isOld;
     const answer = toRawResponse(problem, { isHead: this.#head?.method === 'HEAD', isLast });
     this.#head = undefined;
     if (isLast) {

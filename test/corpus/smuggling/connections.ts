@@ -74,17 +74,27 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     ['Connection of odd options', head(GET, HOST, 'Connection: , ,keep-alive,, x')],
     ['Connection: Host', head(GET, HOST, 'Connection: Host')],
     ['Keep-Alive', head(GET, HOST, 'Keep-Alive: timeout=1, max=1')],
-    ['HTTP/1.0 that is kept', head('GET /m HTTP/1.0', HOST, 'Connection: keep-alive')],
-    [
-      'HTTP/1.0 that is kept, with content',
-      `${head('POST /m HTTP/1.0', HOST, 'Connection: keep-alive', `Content-Length: ${N}`)}${SMUGGLED}`,
-    ],
-    ['HTTP/1.0 that is kept, without Host', head('GET /m HTTP/1.0', 'Connection: keep-alive')],
-    [
-      'HTTP/1.0 with Expect',
-      `${head('POST /m HTTP/1.0', HOST, 'Connection: keep-alive', 'Expect: 100-continue', 'Content-Length: 2')}ab`,
-    ],
   ]),
+  ...messages(
+    'RFC 9112 §9.3, HTTP/1.0 goes on unchanged, and the server decides whether the connection does',
+    ['served', 'closed'],
+    [
+      ['HTTP/1.0 that is kept', head('GET /m HTTP/1.0', HOST, 'Connection: keep-alive')],
+      [
+        'HTTP/1.0 that is kept, in between',
+        `${head(GET, HOST)}${head('GET /m HTTP/1.0', HOST, 'Connection: keep-alive')}${head(GET, HOST)}`,
+      ],
+      [
+        'HTTP/1.0 that is kept, with content',
+        `${head('POST /m HTTP/1.0', HOST, 'Connection: keep-alive', `Content-Length: ${N}`)}${SMUGGLED}`,
+      ],
+      ['HTTP/1.0 that is kept, without Host', head('GET /m HTTP/1.0', 'Connection: keep-alive')],
+      [
+        'HTTP/1.0 with Expect',
+        `${head('POST /m HTTP/1.0', HOST, 'Connection: keep-alive', 'Expect: 100-continue', 'Content-Length: 2')}ab`,
+      ],
+    ],
+  ),
   ...messages('RFC 9112 §9.6, bytes after a last request are not read', 'closed', [
     ['close, then a request', `${head(GET, HOST, 'Connection: close')}${SMUGGLED}`],
     ['close and content, then a request', `${post(['Connection: close', 'Content-Length: 2'], 'ab')}${SMUGGLED}`],
@@ -109,10 +119,6 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     [
       'absolute-form in the second request',
       `${head(GET, HOST)}${head('GET http://evil.example/m HTTP/1.1', HOST)}${head(GET, HOST)}`,
-    ],
-    [
-      'HTTP/1.0 that is kept, in between',
-      `${head(GET, HOST)}${head('GET /m HTTP/1.0', HOST, 'Connection: keep-alive')}${head(GET, HOST)}`,
     ],
     ['HEAD, then GET', `${head('HEAD /m HTTP/1.1', HOST)}${head(GET, HOST)}`],
   ]),

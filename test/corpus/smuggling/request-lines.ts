@@ -22,13 +22,19 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     ['no method', head('/m HTTP/1.1', HOST)],
     ['only a method', head('GET', HOST)],
     ['a colon behind the method', head('GET: /m HTTP/1.1', HOST)],
-    ['a method in lower case', head('get /m HTTP/1.1', HOST)],
-    ['a method in mixed case', head('Get /m HTTP/1.1', HOST)],
-    ['an unknown method', head('FROBNICATE /m HTTP/1.1', HOST)],
     ['a method that is no token', head('GE{T /m HTTP/1.1', HOST)],
     ['a method with a NUL', head('GE\0T /m HTTP/1.1', HOST)],
-    ['a method that is a known one and more', head('GETX /m HTTP/1.1', HOST)],
   ]),
+  ...messages(
+    'RFC 9110 §9.1, any token is a method: the relay leaves it to the server, Node’s parser refuses it',
+    ['served', 'refused', 'closed'],
+    [
+      ['a method in lower case', head('get /m HTTP/1.1', HOST)],
+      ['a method in mixed case', head('Get /m HTTP/1.1', HOST)],
+      ['an unknown method', head('FROBNICATE /m HTTP/1.1', HOST)],
+      ['a method that is a known one and more', head('GETX /m HTTP/1.1', HOST)],
+    ],
+  ),
   ...messages('RFC 9112 §2.3, the version; T-Reqs, Probe, llhttp #877', 'refused', [
     ['HTTP/0.9, without a version', `GET /m\r\n\r\n`],
     ['HTTP/0.9 with fields', head('GET /m', HOST)],

@@ -5,13 +5,12 @@ import type { DataPathCase } from '../data-path-case.ts';
 // CONNECT asks for a tunnel to elsewhere, which a reverse proxy does not offer.
 const FORWARDED = METHODS.filter((method) => method !== 'CONNECT');
 
-const WHY_UNKNOWN =
-  'the parser of node:http knows a closed list of methods, and what it rejects the relay does not take';
+const WHY_UNKNOWN = 'the parser of node:http knows a closed list of methods';
 
 function unknownMethod(name: string, method: string): DataPathCase {
   return {
     ...oneExchange(name, request(`${method} /calls/1`), OK),
-    knownDifference: { relay: WHY_UNKNOWN, gateway: WHY_UNKNOWN },
+    knownDifference: { gateway: WHY_UNKNOWN },
   };
 }
 

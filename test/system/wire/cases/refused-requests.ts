@@ -50,8 +50,6 @@ export const refusedRequests: readonly RefusedRequest[] = [
   { name: 'a blank in the target', bytes: head('GET /a b HTTP/1.1', HOST) },
   { name: 'no target', bytes: head('GET HTTP/1.1', HOST) },
   { name: 'a method that is no token', bytes: head('GE(T / HTTP/1.1', HOST) },
-  { name: 'a method that node:http does not know', bytes: head('FROBNICATE / HTTP/1.1', HOST) },
-  { name: 'a method in lower case', bytes: head('get / HTTP/1.1', HOST) },
   { name: 'a version that does not exist', bytes: head('GET / HTTP/1.2', HOST) },
   { name: 'the preface of HTTP/2', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
   { name: 'a TLS handshake', bytes: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n' },

@@ -72,11 +72,12 @@ describe('parseRequestHead', () => {
   });
 
   it.each([
-    ['HTTP/1.0', 'GET / HTTP/1.0'],
+    ['HTTP/1.2', 'GET / HTTP/1.2'],
+    ['HTTP/0.9', 'GET /'],
     ['HTTP/2', 'PRI * HTTP/2.0'],
     ['CONNECT', 'CONNECT a:443 HTTP/1.1'],
-    ['an unknown method', 'FOO / HTTP/1.1'],
-    ['a method in lower case', 'get / HTTP/1.1'],
+    ['a method that is no token', 'GE(T / HTTP/1.1'],
+    ['a method of more than 64 characters', `${'A'.repeat(65)} / HTTP/1.1`],
     ['an absolute target', 'GET http://a/ HTTP/1.1'],
     ['an asterisk without OPTIONS', 'GET * HTTP/1.1'],
     ['a fragment', 'GET /a#b HTTP/1.1'],
@@ -86,6 +87,25 @@ describe('parseRequestHead', () => {
     ['a protocol in lower case', 'GET / http/1.1'],
   ])('leaves %s to the gateway', (_what, startLine) => {
     expect(parseRequestHead(`${startLine}\r\nHost: a\r\n\r\n`)).toBe('start-line');
+  });
+
+  it.each(['FOO', 'get', "aZ09!#$%&'*+-.^_`|~", 'A'.repeat(64)])('takes any other method: %s', (method) => {
+    expect(parsed(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`).method).toBe(method);
+  });
+
+  it.each([
+    ['', true],
+    ['Connection: keep-alive\r\n', false],
+    ['Connection: x, Keep-Alive\r\n', false],
+    ['Connection: keep-alive, close\r\n', true],
+    ['Keep-Alive: 5\r\n', true],
+  ])('takes HTTP/1.0 with %j, and knows whether it is the last request: %s', (field, isLast) => {
+    const head = parsed(`POST / HTTP/1.0\r\nHost: a\r\n${field}Content-Length: 3\r\n\r\n`);
+    expect([head.isOld, head.isLast, head.framing]).toEqual([true, isLast, { kind: 'length', bytes: 3 }]);
+  });
+
+  it('leaves a transfer coding in HTTP/1.0 to the gateway, which refuses it', () => {
+    expect(parseRequestHead('POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')).toBe('framing');
   });
 
   it('leaves a head without Host to the gateway', () => {
@@ -103,7 +123,7 @@ describe('parseRequestHead', () => {
 });
 
 describe('isOddPrefix', () => {
-  it.each(['\r\nGET', 'get', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
+  it.each(['\r\nGET', '(GET', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
     'sees that %j begins no regular head',
     (text) => {
       expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(true);

@@ -76,7 +76,7 @@ it('parses a waiting request once, whatever follows it', () => {
   expect(texts.mock.calls.filter(([encoding]) => encoding === 'latin1')).toHaveLength(1);
 });
 
-it.each(['/b HTTP/1.0', 'http://a/b HTTP/1.1'])(
+it.each(['/b HTTP/1.2', 'http://a/b HTTP/1.1'])(
   'knows of each request whether it is not for it, also behind others: %s',
   (odd) => {
     const reader = new RequestReader(1_000);
