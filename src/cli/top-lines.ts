@@ -46,7 +46,7 @@ function toApplication(live: Live, application: LiveApplication, server: TopDocu
   const all = REST + COMET_WEBSOCKET + COMET_LONG_POLLING;
   return [
     `${application.name === '' ? '/' : application.name}: ${text}`,
-    `Last minute  ${toCount(minute.calls)} calls, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} left by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
+    `Last minute  ${toCount(minute.calls)} ${minute.calls === 1 ? 'call' : 'calls'}, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} left by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
     `Sessions     ${toCount(all)}: REST ${toCount(REST)}, WebSocket ${toCount(COMET_WEBSOCKET)}, long polling ${toCount(COMET_LONG_POLLING)}; held polls ${toCount(holds.now)}`,
     `Server       ${toServer(server)}`,
     `JVM          ${toJvm(live, points.at(-1)?.heapUsed ?? null)}`,

@@ -38,6 +38,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:d2-sidecar|node dist\/main\.js) learn\b/, { kind: 'serve', end: 'SIGINT' }],
   [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, elsewhere(['test/system/demo.test.ts', "[MAIN_PATH, 'demo']"])],
   [/^npx d2-sidecar\b/, elsewhere(['test/programs/install/npm-package.test.ts', "{ by: 'npx' }"])],
+  [/^d2-sidecar threads\b/, elsewhere(['test/programs/jvm/http/capacity.test.ts', "[MAIN_PATH, 'threads',"])],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],
   [/^(?:d2-sidecar|node dist\/main\.js)(?: --|$)/, SERVE],
   [/^promtool check config \/etc\//, { kind: 'check', why: NO_SYSTEMD, fault: faultOfInstalledFile }],

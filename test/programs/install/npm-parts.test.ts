@@ -148,6 +148,9 @@ describe('the installed package', () => {
     expect(await run('health', '--ready')).toMatchObject({ code: 0 });
     expect(await run('health', '--monitor', monitor)).toMatchObject({ code: 0 });
     expect((await run('report')).stdout).toContain('"sidecar"');
+    expect((await run('top', '--once')).stdout).toContain('No call runs now.');
+    // There is no JVM, and the message says so.
+    expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
     expect(await run('reload')).toMatchObject({ code: 0 });
     expect(await run('drain')).toMatchObject({ code: 0 });
     expect(await run('shutdown')).toMatchObject({ code: 0 });
