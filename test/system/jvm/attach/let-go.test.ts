@@ -115,7 +115,7 @@ it('ends with the reading that it overlays', async () => {
 
 it('removes the marker on close, even while the JVM is stopped', async () => {
   jvm.onSignal = () => jvm.become({ state: 'T' });
-  const overlay = overlayOf({ timeoutMs: 50 });
+  const overlay = overlayOf({ timeoutMs: 50, openTimeoutMs: 60_000 });
   await overlay.apply(EMPTY, jvm.target, NEVER);
   expect(overlay.reason).toContain('has not done so yet');
   expect(jvm.markers()).toHaveLength(1);

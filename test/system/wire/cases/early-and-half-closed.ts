@@ -220,6 +220,9 @@ function stallNote(side: string, sentBytes: number): string {
     : `${side}: sent ${sentBytes} bytes to one who does not read`;
 }
 
+/** The upstream sends nothing before: what a client reads until then depends on the machine. */
+const PAUSED = 'client: paused';
+
 const pressure: readonly DataPathCase[] = [
   {
     name: 'back pressure: an upstream that does not read makes the client wait',
@@ -252,6 +255,7 @@ const pressure: readonly DataPathCase[] = [
     upstream: async (connection) => {
       await connection.request();
       await connection.write(response('200 OK', `Content-Length: ${PRESSURE_MEBIBYTES * MEBIBYTE}`));
+      await connection.run.noted(1);
       let sentBytes = 0;
       const sending = (async () => {
         for (; sentBytes < PRESSURE_MEBIBYTES * MEBIBYTE; sentBytes += NOISE.length) await connection.write(NOISE);
@@ -263,11 +267,12 @@ const pressure: readonly DataPathCase[] = [
       await client.send(request('GET /download'));
       await client.heads(1);
       client.socket.pause();
-      await run.noted(1);
+      run.note(PAUSED);
+      await run.noted(2);
       client.socket.resume();
       await client.finals(1);
     },
-    verify: ({ notes }) => expect(notes).toEqual(['upstream: had to wait']),
+    verify: ({ notes }) => expect(notes).toEqual([PAUSED, 'upstream: had to wait']),
   },
   {
     name: 'back pressure: a client that does not read makes an upstream of small pieces wait',
@@ -277,6 +282,7 @@ const pressure: readonly DataPathCase[] = [
       await connection.request();
       const total = PRESSURE_MEBIBYTES * MEBIBYTE;
       await connection.write(response('200 OK', `Content-Length: ${total}`));
+      await connection.run.noted(1);
       let sentBytes = 0;
       let pieceBytes = SMALL_BYTES;
       const sending = (async () => {
@@ -297,11 +303,12 @@ const pressure: readonly DataPathCase[] = [
       await client.send(request('GET /download'));
       await client.heads(1);
       client.socket.pause();
-      await run.noted(1);
+      run.note(PAUSED);
+      await run.noted(2);
       client.socket.resume();
       await client.finals(1);
     },
-    verify: ({ notes }) => expect(notes).toEqual(['upstream: had to wait']),
+    verify: ({ notes }) => expect(notes).toEqual([PAUSED, 'upstream: had to wait']),
   },
 ];
 
