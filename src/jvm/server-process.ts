@@ -1,4 +1,5 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';
 import type { ServerProcess } from './server-reading.ts';
 
 /** Field 22 of /proc/<pid>/stat, counted after the name; 14 and 15 are the processor time (proc(5)). */
@@ -6,8 +7,6 @@ const [START_TICKS, USER_TICKS, SYSTEM_TICKS] = [19, 11, 12];
 /** `getconf CLK_TCK`: 100 on every Linux that Node.js runs on. */
 const TICKS_PER_S = 100;
 const BYTES_PER_KB = 1_024;
-/** A process with more is counted by nobody: reading the folder would take too long. */
-const MAX_COUNTED = 100_000;
 
 /**
  * The process of the server, as /proc shows it; undefined if it has ended, or its pid belongs to another one.
@@ -19,10 +18,9 @@ export async function readServerProcess(
   startTicks: number | undefined,
 ): Promise<ServerProcess | undefined> {
   const folder = `${procPath}/${pid}`;
-  const [text, status, limits, openDescriptors] = await Promise.all([
+  const [text, status, openDescriptors] = await Promise.all([
     textOf(`${folder}/stat`),
     textOf(`${folder}/status`),
-    textOf(`${folder}/limits`),
     countDescriptors(`${folder}/fd`),
   ]);
   // The name is in parentheses, and may have some itself.
@@ -37,25 +35,13 @@ export async function readServerProcess(
     cpuSeconds: user === undefined || system === undefined ? undefined : (user + system) / TICKS_PER_S,
     residentBytes: residentKb === undefined ? undefined : residentKb * BYTES_PER_KB,
     openDescriptors,
-    maxDescriptors: toNumber(/^Max open files\s+(\d+)\s/m.exec(limits ?? '')?.[1]),
+    maxDescriptors: readMaxDescriptors(`${folder}/limits`),
   };
 }
 
 async function textOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'latin1');
-  } catch {
-    return undefined;
-  }
-}
-
-async function countDescriptors(folder: string): Promise<number | undefined> {
-  try {
-    // Linux 6.2 and later report the count as the folder's size.
-    const { size } = await stat(folder);
-    if (size > 0) return size;
-    const { length } = await readdir(folder);
-    return length <= MAX_COUNTED ? length : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { detached } from '../../protocol/http1/text.ts';
 import { toEpochMs } from './call-observer.ts';
 import { type CallEntry, type RunningCall, toCallEntry } from './running-calls.ts';
 
@@ -33,6 +34,8 @@ interface Minute {
   leastNs: number;
 }
 
+/** Longest name, in characters, its last one then being `…`. */
+const MAX_TEXT = 256;
 const MINUTE_NS = 60 * NS_PER_S;
 const HOUR_NS = 60 * MINUTE_NS;
 
@@ -66,8 +69,11 @@ export class SlowestCalls {
     const minute = this.#minuteOf(ending.endedNs);
     if (durationNs <= minute.leastNs || this.#max === 0) return;
     const { endedNs, outcome, status } = ending;
+    const shown = toCallEntry(call, session, endedNs, this.#clock);
     const entry: SlowEntry = {
-      ...toCallEntry(call, session, endedNs, this.#clock),
+      ...shown,
+      name: shortened(shown.name),
+      userName: shown.userName && shortened(shown.userName),
       endTime: new Date(toEpochMs(this.#clock, endedNs)).toISOString(),
       ...{ status: status === 0 ? null : status, outcome },
     };
@@ -98,6 +104,11 @@ export class SlowestCalls {
     this.#minutes.push(minute);
     return minute;
   }
+}
+
+/** Kept for an hour, 61 times `max` of them: a client may send a name of 64 KiB. */
+function shortened(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${detached(text.slice(0, MAX_TEXT - 1))}…`;
 }
 
 function indexOfLeast(calls: readonly Slow[]): number {

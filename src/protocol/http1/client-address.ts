@@ -62,11 +62,17 @@ function isEscaped(text: string, at: number): boolean {
 
 /** E.g. `for="[2001:db8::1]:80";proto=https` is `2001:db8::1`. Undefined unless it has exactly one `for`. */
 function ofForwardedElement(element: string): string | undefined {
-  if (!FORWARDED_ELEMENT.test(element)) return undefined;
-  const [first, second] = element.matchAll(FOR_PAIR);
-  if (first === undefined || second !== undefined) return undefined;
-  const { token, quoted } = first.groups as { token?: string; quoted?: string };
-  return toNodeAddress(token ?? quoted?.replace(/\\(.)/g, '$1') ?? '');
+  let node: string | undefined;
+  for (let at = 0; at < element.length; at = PAIR.lastIndex) {
+    PAIR.lastIndex = at;
+    const { name, token, quoted } = PAIR.exec(element)?.groups ?? {};
+    // Nothing matched: the position is that of the beginning again.
+    if (PAIR.lastIndex === 0) return undefined;
+    if (name?.toLowerCase() !== 'for') continue;
+    if (node !== undefined) return undefined;
+    node = token ?? quoted?.replace(/\\(.)/g, '$1');
+  }
+  return node === undefined ? undefined : toNodeAddress(node);
 }
 
 /** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for everything else. */
@@ -85,6 +91,6 @@ const BACKSLASH = 0x5c;
 const MAX_NODE = 64;
 /** The port may be hidden (RFC 7239 §6.2). */
 const NODE = /^(?:\[(?<v6>[^\]]*)\]|(?<v4>[\d.]+))(?::(?:\d{1,5}|_[\w.-]+))?$/;
-const PAIR = String.raw`[\w!#$%&'*+.^\`|~-]+=(?:[\w!#$%&'*+.^\`|~-]+|"(?:[^"\\]|\\.)*")`;
-const FORWARDED_ELEMENT = new RegExp(`^${PAIR}(?:[ \\t]*;[ \\t]*${PAIR})*$`);
-const FOR_PAIR = /(?:^|;)[ \t]*for=(?:(?<token>[^";]+)|"(?<quoted>(?:[^"\\]|\\.)*)")(?=[ \t]*(?:;|$))/gi;
+/** One pair, which may be missing, up to the next semicolon or the end (RFC 7239 §4). */
+const PAIR =
+  /[ \t]*(?:(?<name>[\w!#$%&'*+.^`|~-]+)=(?:(?<token>[\w!#$%&'*+.^`|~-]+)|"(?<quoted>(?:[^"\\]|\\.)*)")[ \t]*)?(?:;|$)/y;

@@ -17,6 +17,8 @@ export class RequestReader {
   #unread: Buffer = NOTHING;
   #text = '';
   #isDone = true;
+  /** An empty line before the next request was dropped. */
+  #hasSkipped = false;
   /** Own memory that `unread` ends in, with possible room after it; undefined while `unread` is as it was read. */
   #store: Buffer | undefined;
   /** Up to this offset `unread` has no end of a head and nothing odd. */
@@ -85,9 +87,14 @@ export class RequestReader {
     this.#unread = this.#store;
   }
 
-  /** Drops CRLFs before the next request line. */
-  skipEmptyLines(): void {
-    while (this.#unread[0] === CR && this.#unread[1] === LF) this.#unread = this.#unread.subarray(2);
+  /** Drops an empty line before the next request line (RFC 9112 §2.2), or `all` of them. Further ones are irregular. */
+  skipEmptyLines(all = false): void {
+    let at = 0;
+    while (this.#unread[at] === CR && this.#unread[at + 1] === LF && (all || !this.#hasSkipped)) {
+      at += 2;
+      this.#hasSkipped = true;
+    }
+    if (at > 0) this.#unread = this.#unread.subarray(at);
   }
 
   clear(): void {
@@ -146,6 +153,7 @@ export class RequestReader {
   begin(head: Http1RequestHead): Buffer | undefined {
     const bytes = this.#unread;
     this.#searched = 0;
+    this.#hasSkipped = false;
     this.#isNextRegular = undefined;
     this.#unread = NOTHING;
     this.#body.begin(head.framing);

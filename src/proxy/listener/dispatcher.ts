@@ -9,6 +9,7 @@ import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { type AddressRanges, withoutMapping } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
+import { readMaxDescriptors } from '../../base/descriptors.ts';
 import { StartError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
@@ -24,7 +25,7 @@ import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts
 import type { RelayServices } from '../relay/relay-services.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
-import { connectionsFor, descriptorsFor, openFilesLimit } from './open-files.ts';
+import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { type ClosableConnection, QuietConnections } from './quiet-connections.ts';
 
@@ -298,7 +299,7 @@ export class Dispatcher implements RelayContext {
    * connections are limited to what the descriptors suffice for, and further clients are refused as at any other limit.
    */
   #capByDescriptors(): void {
-    const limit = openFilesLimit();
+    const limit = readMaxDescriptors();
     const { maxConnections } = this.#options;
     if (limit === undefined || connectionsFor(limit) >= maxConnections) return;
     const connections = connectionsFor(limit);

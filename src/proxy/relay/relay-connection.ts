@@ -130,7 +130,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       return;
     }
     // RFC 9112 §2.2: an empty line before a request line is ignored.
-    this.#request.skipEmptyLines();
+    this.#request.skipEmptyLines(this.#toClient.hasEnded);
     if (this.#request.unread.length === 0) {
       if (this.#toClient.hasEnded) this.#close();
       return;

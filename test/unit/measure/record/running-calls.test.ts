@@ -119,6 +119,13 @@ describe('the slowest calls', () => {
     expect(calls.slowest()).toEqual([]);
   });
 
+  it('keep no more than 256 characters of a name', () => {
+    const calls = new SlowestCalls(10, clock);
+    ended(calls, 'N'.repeat(256), 100, 2);
+    ended(calls, 'N'.repeat(60_000), 101, 1);
+    expect(named(calls)).toEqual(['N'.repeat(256), `${'N'.repeat(255)}…`]);
+  });
+
   it('may end a moment before another one that was added', () => {
     const calls = new SlowestCalls(3, clock);
     ended(calls, 'A', 60.1, 1);

@@ -71,6 +71,9 @@ describe('the client by Forwarded', () => {
     ['escapes in quotes', ['for="203\\.0.113.7"'], '203.0.113.7'],
     ['the last that is not trusted', ['for=6.6.6.6, for=203.0.113.7', 'for="[fd00::2]"'], '203.0.113.7'],
     ['commas and semicolons in quotes', ['for=203.0.113.7;host="a,b;for=6.6.6.6"'], '203.0.113.7'],
+    ['a for in quotes of another pair', ['host="a;for=6.6.6.6;b"'], undefined],
+    ['a for in quotes beside the real one', ['for=203.0.113.7;host="a;for=6.6.6.6;b"'], '203.0.113.7'],
+    ['pairs that are missing', [';for=203.0.113.7;;proto=https;'], '203.0.113.7'],
     ['an open quote of the client', ['for="6.6.6.6, for=203.0.113.7'], '203.0.113.7'],
     ['an escaped quote of the client', ['for="6.6.6.6\\", for=203.0.113.7'], '203.0.113.7'],
     ['an open quote that would hide a trusted one', ['for=";x=, for=203.0.113.7, for=10.0.0.2'], '203.0.113.7'],
@@ -96,7 +99,8 @@ describe('the client by Forwarded', () => {
     ['quotes', '"'.repeat(64_000)],
     ['semicolons', `for=a${';for=a'.repeat(10_000)}`],
     ['pairs without an end', 'a=b;'.repeat(16_000)],
-    ['blanks', `for=10.0.0.2${' '.repeat(64_000)};`],
+    ['blanks in quotes', `x=";for=${' '.repeat(64_000)}"`],
+    ['blanks', `for=10.0.0.2${' '.repeat(64_000)}!`],
   ])('64 KiB of %s are read in no more than a hundredth of a second, or so', (_, value) => {
     const began = performance.now();
     expect(forwarded(value)).toBeUndefined();
