@@ -39,7 +39,7 @@ describe('the client by X-Forwarded-For', () => {
     ['hexadecimal', ['0xcb007107'], undefined],
     ['a number', ['3405803783'], undefined],
     ['a port without an address', [':80'], undefined],
-    ['a port that is none', ['203.0.113.7:http'], undefined],
+    ['a port that is no number', ['203.0.113.7:http'], undefined],
     ['six digits of a port', ['203.0.113.7:123456'], undefined],
     ['IPv4 in brackets', ['[203.0.113.7]'], undefined],
     ['an open bracket', ['[2001:db8::7'], undefined],
