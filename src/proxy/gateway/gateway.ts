@@ -43,6 +43,7 @@ import { NO_SIZE, type RequestSize, toHeadProblem, toRequestSize } from './reque
 import { ServedConnection } from './served-connection.ts';
 import type { GatewayOptions, GatewayServices, LiveGatewayOptions } from './services.ts';
 import { type Turn, WAITING_TURN } from './turn.ts';
+import { UpstreamAgent } from './upstream-agent.ts';
 import { hasBody, isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
 
 /** Node 22.21, 24.9 and later have it; the types of Node 20 do not. */
@@ -124,11 +125,18 @@ export class Gateway {
     return this.#overflowed;
   }
 
-  /** Takes over a client's socket, without listeners, whose next unread byte is the first of a request head. */
-  take(socket: net.Socket, client: ClientConnection): void {
+  /**
+   * Takes over a client's socket, without listeners, whose next unread byte is the first of a request head. `upstream`
+   * is the connection that has served this client so far.
+   */
+  take(socket: net.Socket, client: ClientConnection, upstream?: net.Socket): void {
     if (this.#isDestroyed) socket.destroy();
-    if (socket.destroyed) return;
-    const connection = new ServedConnection(socket, client, this.#services, this.#isDraining);
+    if (socket.destroyed) {
+      upstream?.destroy();
+      return;
+    }
+    const agent = new UpstreamAgent(this.#services, upstream);
+    const connection = new ServedConnection(socket, { client, agent, isDraining: this.#isDraining }, this.#services);
     this.#connections.set(socket, connection);
     socket.on('close', () => this.#connections.delete(socket));
     this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS).unref();

@@ -1,4 +1,3 @@
-import http from 'node:http';
 import type net from 'node:net';
 import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
 import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
@@ -8,6 +7,7 @@ import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exc
 import { NO_SIZE, type RequestSize } from './request-head.ts';
 import type { GatewayServices } from './services.ts';
 import { type Turn, WAITING_TURN } from './turn.ts';
+import type { UpstreamAgent } from './upstream-agent.ts';
 
 /** Requests that may wait while one is being served. One read can hold about 2,500; no client needs that. */
 export const MAX_WAITING = 256;
@@ -26,6 +26,12 @@ interface ParsedSocket {
 /** Makes the parser fail at this head, within the bytes that it has. `parser.pause()` would only stop after them. */
 const STOP = () => -1;
 
+interface Serving {
+  readonly client: ClientConnection;
+  readonly agent: UpstreamAgent;
+  readonly isDraining: boolean;
+}
+
 /**
  * One client connection of the gateway, with an upstream connection of its own.
  *
@@ -36,11 +42,7 @@ const STOP = () => -1;
 export class ServedConnection implements StallingConnection, HeadWaiter {
   readonly socket: net.Socket;
   readonly client: ClientConnection;
-  /**
-   * An agent of its own, for at most one socket. Connections stay one to one, so no client can receive another's
-   * response, and logins that are bound to a connection keep working.
-   */
-  readonly agent: http.Agent;
+  readonly agent: UpstreamAgent;
   readonly #services: GatewayServices;
   /** Charged for the requests that wait. */
   readonly #account: RequestAccount;
@@ -66,9 +68,9 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   /** `socket.bytesRead` when the connection became idle: while it is unchanged, nothing of a next request has come. */
   #idleAtBytes: number;
 
-  constructor(socket: net.Socket, client: ClientConnection, services: GatewayServices, isDraining: boolean) {
+  constructor(socket: net.Socket, { client, agent, isDraining }: Serving, services: GatewayServices) {
     this.socket = socket;
-    this.agent = createAgent(services);
+    this.agent = agent;
     this.client = client;
     this.#services = services;
     this.#account = new RequestAccount(services.options.memory);
@@ -378,11 +380,4 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
 /** Bytes that the operating system has taken. */
 function sentOn(socket: net.Socket): number {
   return socket.bytesWritten - socket.writableLength;
-}
-
-/** http.request does not check whether its agent's sockets speak TLS, so http-proxy need not know either. */
-function createAgent({ options: { upstreamTls }, lookup }: GatewayServices): http.Agent {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, lookup } as http.AgentOptions);
-  if (upstreamTls === undefined) return agent;
-  return Object.assign(agent, { createConnection: () => upstreamTls.connect(lookup) });
 }

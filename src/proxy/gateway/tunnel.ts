@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { resetConnection } from '../../tls/connection-end.ts';
 import type { TunnelObserver } from '../exchange/exchange.ts';
 
 /** How long the second direction of a tunnel may last after the first has ended: WebSocket closes both at once. */
@@ -7,6 +8,7 @@ const HALF_CLOSED_MS = 30_000;
 /**
  * Makes both ends of a tunnel end together. http-proxy pipes them into each other, which passes on data, back pressure
  * and an orderly end. But when one end breaks, or breaks while it is not read, the pipe leaves the other open for ever.
+ * A reset of one end resets the other.
  * `idleMs`: the interval at which a paused end is probed; 0: never.
  */
 export function endTogether(client: Socket, upstream: Socket, idleMs: number): void {
@@ -17,6 +19,14 @@ export function endTogether(client: Socket, upstream: Socket, idleMs: number): v
   if (idleMs === 0) return;
   askWhilePaused(client, idleMs);
   askWhilePaused(upstream, idleMs);
+}
+
+/**
+ * To be called when the pipes are set up: takes away http-proxy's listeners, which answer a reset of one end with an
+ * orderly end of the other.
+ */
+export function leaveErrors(client: Socket, upstream: Socket): void {
+  for (const socket of [client, upstream]) socket.removeAllListeners('error').on('error', () => undefined);
 }
 
 /** A socket is paused while the other end takes no bytes: it does not see its peer leave. An empty write then fails. */
@@ -62,8 +72,9 @@ function endWith(first: Socket, second: Socket): void {
   });
   first.on('close', (hadError) => {
     clearTimeout(timer);
+    if (hadError) resetConnection(second);
+    else if (!first.readableEnded) second.destroy();
     // Bytes from before an orderly end are still on their way.
-    if (hadError || !first.readableEnded) second.destroy();
     else second.destroySoon();
   });
 }

@@ -10,7 +10,7 @@ import { isVersion10, setRequestHead } from './request-head.ts';
 import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
-import { endTogether, observeTunnel } from './tunnel.ts';
+import { endTogether, leaveErrors, observeTunnel } from './tunnel.ts';
 import type { Turn } from './turn.ts';
 import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
@@ -156,6 +156,7 @@ export class WebSocketExchange implements Turn {
     upstream.on('upgrade', (response, tunnel, leftover) => {
       if (!this.#accept(response, tunnel)) return;
       openTunnel?.call(upstream, response, tunnel, leftover);
+      leaveErrors(this.#connection.socket, tunnel);
       this.#onTunnel(tunnel);
       const observer = this.#services.reporter.tunnelOf(this.#exchange);
       if (observer !== undefined) observeTunnel(this.#connection.socket, tunnel, observer);

@@ -22,7 +22,7 @@ import type { ClientConnection } from '../exchange/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { ClientReads } from '../relay/client-reads.ts';
 import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts';
-import type { RelayServices } from '../relay/relay-services.ts';
+import type { HandedOver, RelayServices } from '../relay/relay-services.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
 import { connectionsFor, descriptorsFor } from './open-files.ts';
@@ -186,12 +186,12 @@ export class Dispatcher implements RelayContext {
     for (const { socket } of this.#secured.values()) socket.destroy();
   }
 
-  onIrregular(connection: RelayConnection, socket: net.Socket, unread: Buffer, irregularity: Irregularity): void {
+  onIrregular(connection: RelayConnection, { socket, unread, upstream }: HandedOver, irregularity: Irregularity): void {
     this.#relayed.delete(connection);
     this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
     socket.pause();
     socket.unshift(unread);
-    this.#gateway.take(socket, connection.client);
+    this.#gateway.take(socket, connection.client, upstream);
     socket.resume();
   }
 

@@ -18,12 +18,12 @@ import { type Refusal, toRawResponse, upstreamProblem } from '../exchange/proble
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
-import type { UpstreamListener } from '../upstream/upstream.ts';
+import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
 import { toRawRefusal, withDrainNotice, withForwardedFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
-import type { RelayServices } from './relay-services.ts';
+import type { HandedOver, RelayServices } from './relay-services.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
 /** The owner of relay connections: the dispatcher. */
@@ -31,8 +31,8 @@ export interface RelayContext {
   readonly services: RelayServices;
   /** True while the sidecar drains: responses then announce the end of their connection. */
   readonly isDraining: boolean;
-  /** The relay cannot serve the next request on this socket. `unread` begins with its first byte. */
-  onIrregular(connection: RelayConnection, socket: Socket, unread: Buffer, irregularity: Irregularity): void;
+  /** The relay cannot serve the next request of this connection. */
+  onIrregular(connection: RelayConnection, sockets: HandedOver, irregularity: Irregularity): void;
   onRelayClosed(connection: RelayConnection): void;
 }
 
@@ -470,9 +470,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#request.clear();
     this.#account.keep(0);
     this.#timer.stop();
-    this.#toUpstream.drop(false);
+    const upstream = this.#toUpstream.release();
     this.#services.stalled.remove(this);
-    this.#context.onIrregular(this, socket, unread, irregularity);
+    this.#context.onIrregular(this, { socket, unread, upstream }, irregularity);
   }
 
   #close(): void {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { RequestMemory } from '../../limits/request-memory.ts';
 import type { StalledWrites } from '../../limits/stalled-writes.ts';
 import type { DataPathOptions } from '../exchange/data-path-options.ts';
@@ -21,4 +22,13 @@ export interface RelayServices {
   readonly memory: RequestMemory;
   /** For writes that peers do not read. */
   readonly stalled: StalledWrites;
+}
+
+/** What a new owner of a connection gets. */
+export interface HandedOver {
+  readonly socket: Socket;
+  /** Begins with the first byte of the next request. */
+  readonly unread: Buffer;
+  /** The connection to the upstream that served the requests before, if it can serve another. */
+  readonly upstream: Socket | undefined;
 }

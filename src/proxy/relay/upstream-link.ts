@@ -3,7 +3,8 @@ import type { StalledWrites, StallingConnection } from '../../limits/stalled-wri
 import { resetConnection } from '../../tls/connection-end.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import type { Upstream, UpstreamListener } from '../upstream/upstream.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { UpstreamConnection, UpstreamListener } from '../upstream/upstream-connection.ts';
 import type { RelayServices } from './relay-services.ts';
 import { DeferredWriter } from './write-batch.ts';
 
@@ -21,7 +22,7 @@ export class UpstreamLink {
   readonly #added: AddedTime;
   readonly #writer: DeferredWriter;
   readonly #stalled: StalledWrites;
-  #socket: Socket | undefined;
+  #connection: UpstreamConnection | undefined;
   /** A socket that was let go and has not closed yet. */
   #leaving: Socket | undefined;
   /** The socket takes no more until its 'drain'. */
@@ -37,20 +38,21 @@ export class UpstreamLink {
   }
 
   get isOpen(): boolean {
-    return this.#socket !== undefined;
+    return this.#connection !== undefined;
   }
 
   get unsentBytes(): number {
-    return this.#socket?.writableLength ?? 0;
+    return this.#connection?.socket.writableLength ?? 0;
   }
 
   get sentBytes(): number {
-    return this.#socket === undefined ? 0 : this.#socket.bytesWritten - this.#socket.writableLength;
+    const socket = this.#connection?.socket;
+    return socket === undefined ? 0 : socket.bytesWritten - socket.writableLength;
   }
 
   /** False for an earlier connection that was dropped. */
   is(socket: Socket): boolean {
-    return socket === this.#socket;
+    return socket === this.#connection?.socket;
   }
 
   /**
@@ -58,13 +60,14 @@ export class UpstreamLink {
    * turn. `sinceNs` comes from `AddedTime.sample`. `buffer` is the shared buffer that holds `bytes`, if any.
    */
   send(bytes: Buffer | string, sinceNs = 0, buffer?: ReadBuffer): void {
-    this.#socket ??= this.#upstream.connect(this.#listener);
+    this.#connection ??= this.#upstream.connect(this.#listener);
+    const { socket } = this.#connection;
     if (typeof bytes === 'string') {
-      this.#writer.write(this.#socket, bytes, sinceNs);
+      this.#writer.write(socket, bytes, sinceNs);
       return;
     }
     this.#writer.flush();
-    const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
+    const takesMore = buffer === undefined ? socket.write(bytes) : buffer.pass(bytes, socket);
     this.#added.written(sinceNs);
     if (!takesMore) this.#onFull();
   }
@@ -75,22 +78,22 @@ export class UpstreamLink {
 
   end(): void {
     this.#writer.flush();
-    this.#socket?.end();
+    this.#connection?.socket.end();
   }
 
   pause(): void {
-    this.#socket?.pause();
+    this.#connection?.socket.pause();
   }
 
   resume(): void {
-    this.#socket?.resume();
+    this.#connection?.socket.resume();
   }
 
   /** Closes the connection at once, by a reset if `isReset`. Deferred text is lost. */
   drop(isReset: boolean): void {
-    const socket = this.#socket;
+    const socket = this.#connection?.socket;
     if (socket === undefined) return;
-    this.#socket = undefined;
+    this.#connection = undefined;
     this.#writer.clear();
     // A reset of a connecting socket would wait until it is connected.
     if (isReset && !socket.connecting) resetConnection(socket);
@@ -98,15 +101,23 @@ export class UpstreamLink {
     if (this.isFull) this.onDrain();
   }
 
+  /** Gives the connection to a new owner; undefined if there is none that can serve another request. */
+  release(): Socket | undefined {
+    const socket = this.#connection?.release();
+    if (socket === undefined) this.drop(false);
+    else this.#connection = undefined;
+    return socket;
+  }
+
   /**
    * Ends the connection after the remaining bytes are sent. Nothing that it receives is read any more: the listener
    * destroys a connection that still sends. Only one may be leaving: an earlier one is destroyed.
    */
   letGo(): void {
-    const socket = this.#socket;
+    const socket = this.#connection?.socket;
     if (socket === undefined) return;
     this.#writer.flush();
-    this.#socket = undefined;
+    this.#connection = undefined;
     this.#leaving?.destroy();
     this.#leaving = socket;
     socket.end(() => socket.setTimeout(LET_GO_MS, () => socket.destroy()));

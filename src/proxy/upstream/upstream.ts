@@ -4,24 +4,11 @@ import net from 'node:net';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
-import { reasonOf, toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { isDoubtfulEnd } from './doubtful-end.ts';
-import { PhaseTimer } from './phase-timer.ts';
-import { ReadBuffer, ReadBuffers } from './read-buffer.ts';
+import { reasonOf, toUpstreamFailure, type UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
+import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
 import type { UpstreamTls } from './upstream-tls.ts';
-
-/** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
-export interface UpstreamListener {
-  /**
-   * `bytes` up to `length` are valid only during the call, since the next read reuses the memory. `buffer`, if given,
-   * writes them to another socket. Returning false pauses reading until the socket's `resume`.
-   */
-  onUpstreamBytes(upstream: net.Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
-  onUpstreamDrain(upstream: net.Socket): void;
-  /** The connection has ended. `failure` is undefined if the upstream closed its side in order. */
-  onUpstreamClosed(upstream: net.Socket, failure: UpstreamFailure | undefined): void;
-}
 
 /** Whether the upstream accepted the last connection attempt, and since when this has been so. */
 export type Reachability =
@@ -68,50 +55,10 @@ export class Upstream {
     return this.#reachability;
   }
 
-  /** Opens a connection. Earlier writes wait in the socket until it is connected. */
-  connect(listener: UpstreamListener): net.Socket {
-    let phase: 'connect' | 'handshake' | 'wait' = 'connect';
-    let failure: UpstreamFailure | undefined;
-    let isClosed = false;
-    const tls = this.#tls;
-    const socket = tls === undefined ? this.#dial(listener) : dialSecure(tls.connect(this.#lookup), listener);
-    const giveUp = () => socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
-    const timer = new PhaseTimer();
-    timer.start(this.#connectTimeoutMs, giveUp);
-    const onClosed = () => {
-      timer.stop();
-      if (isClosed) return;
-      isClosed = true;
-      listener.onUpstreamClosed(socket, failure);
-    };
-    const onReady = () => {
-      phase = 'wait';
-      timer.stop();
-      this.noteReachable();
-    };
-    if (tls === undefined) socket.on('connect', onReady);
-    else {
-      socket.on('connect', () => {
-        phase = 'handshake';
-      });
-      socket.on('secureConnect', onReady);
-    }
-    socket.on('drain', () => listener.onUpstreamDrain(socket));
-    socket.on('error', (cause) => {
-      failure = toUpstreamFailure(cause, phase);
-      if (phase !== 'wait') this.noteUnreachable(failure);
-    });
-    socket.prependListener('end', () => {
-      // During the handshake an 'error' follows.
-      if (phase !== 'wait') return;
-      const onKnown = (cause: Error | undefined) => {
-        failure = cause && toUpstreamFailure(cause, phase);
-        onClosed();
-      };
-      if (tls !== undefined || !isDoubtfulEnd(socket, onKnown)) onClosed();
-    });
-    socket.on('close', onClosed);
-    return socket;
+  /** Opens a connection. Earlier writes wait in its socket until it is connected. */
+  connect(listener: UpstreamListener): UpstreamConnection {
+    const options = { connectTimeoutMs: this.#connectTimeoutMs, buffers: this.#buffers, reachability: this };
+    return new UpstreamConnection(this.#address, listener, options, this.#lookup, this.#tls);
   }
 
   /** Whether the upstream accepts a connection now. Checks at most once a second. */
@@ -121,30 +68,6 @@ export class Upstream {
       this.#lastProbe = { atNs: nowNs, isReachable: this.#probeNow() };
     }
     return this.#lastProbe.isReachable;
-  }
-
-  #dial(listener: UpstreamListener): net.Socket {
-    const { host, port } = this.#address;
-    const buffer = new ReadBuffer(this.#buffers);
-    const socket: net.Socket = net.connect({
-      host,
-      port,
-      noDelay: true,
-      keepAlive: true,
-      autoSelectFamily: true,
-      lookup: this.#lookup,
-      // Reading into our own buffers saves a stream chunk per read.
-      onread: {
-        buffer: buffer.next,
-        callback: (length, bytes) => {
-          const canGoOn = listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
-          buffer.onRead(length);
-          // The listener resumes a socket that it has stopped.
-          return canGoOn && buffer.hasTurn(length, socket);
-        },
-      },
-    });
-    return socket;
   }
 
   #probeNow(): Promise<boolean> {
@@ -188,14 +111,6 @@ export class Upstream {
     const reason = reasonOf(failure) ?? failure.code;
     this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason };
   }
-}
-
-/** A TLS stream emits chunks with their own memory, and keeps decrypted bytes while it is paused. */
-function dialSecure(socket: net.Socket, listener: UpstreamListener): net.Socket {
-  socket.on('data', (bytes: Buffer) => {
-    if (!listener.onUpstreamBytes(socket, bytes, bytes.length, undefined)) socket.pause();
-  });
-  return socket;
 }
 
 export const UPSTREAM_METRICS: readonly MetricDescription<Pick<Upstream, 'reachability'>>[] = [

@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { RelayConnection, type RelayContext } from '../../../src/proxy/relay/relay-connection.ts';
-import type { UpstreamListener } from '../../../src/proxy/upstream/upstream.ts';
+import type { UpstreamListener } from '../../../src/proxy/upstream/upstream-connection.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
 import { atHeads, FaultHarness, OK, sound } from './fault-stand.ts';
 
@@ -113,7 +113,7 @@ describe('the relay’s limit for idle connections', () => {
         upstream: {
           connect: (given: UpstreamListener) => {
             listener = given;
-            return upstream;
+            return { socket: upstream };
           },
         } as unknown as RelayContext['services']['upstream'],
       },

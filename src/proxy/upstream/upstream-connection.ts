@@ -1,0 +1,151 @@
+import net from 'node:net';
+import type { HostPort } from '../../config/config.ts';
+import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { isDoubtfulEnd } from './doubtful-end.ts';
+import { PhaseTimer } from './phase-timer.ts';
+import { ReadBuffer, type ReadBuffers } from './read-buffer.ts';
+import type { UpstreamTls } from './upstream-tls.ts';
+
+/** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
+export interface UpstreamListener {
+  /**
+   * `bytes` up to `length` are valid only during the call, since the next read reuses the memory. `buffer`, if given,
+   * writes them to another socket. Returning false pauses reading until the socket's `resume`.
+   */
+  onUpstreamBytes(upstream: net.Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
+  onUpstreamDrain(upstream: net.Socket): void;
+  /** The connection has ended. `failure` is undefined if the upstream closed its side in order. */
+  onUpstreamClosed(upstream: net.Socket, failure: UpstreamFailure | undefined): void;
+}
+
+interface ConnectionOptions {
+  readonly connectTimeoutMs: number;
+  readonly buffers: ReadBuffers;
+  /** Told whether the upstream accepts the connection. */
+  readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
+}
+
+/** One connection to the upstream, which reports to its listener until it is released to another owner. */
+export class UpstreamConnection {
+  readonly socket: net.Socket;
+  readonly #options: ConnectionOptions;
+  readonly #isSecure: boolean;
+  readonly #timer = new PhaseTimer();
+  #listener: UpstreamListener | undefined;
+  #phase: 'connect' | 'handshake' | 'wait' = 'connect';
+  #failure: UpstreamFailure | undefined;
+  #isClosed = false;
+
+  constructor(
+    address: HostPort,
+    listener: UpstreamListener,
+    options: ConnectionOptions,
+    lookup: net.LookupFunction,
+    tls: UpstreamTls | undefined,
+  ) {
+    this.#options = options;
+    this.#listener = listener;
+    this.#isSecure = tls !== undefined;
+    this.socket = tls === undefined ? this.#dial(address, lookup) : tls.connect(lookup);
+    this.#timer.start(options.connectTimeoutMs, this.#giveUp);
+    this.#listen();
+  }
+
+  /**
+   * Ends the reports and returns the socket, an ordinary stream from now on; undefined if it cannot serve another
+   * request. Call only between two exchanges.
+   */
+  release(): net.Socket | undefined {
+    const { socket } = this;
+    const isUsable = this.#phase === 'wait' && !this.#isClosed && socket.writable && socket.writableLength === 0;
+    if (!isUsable) return undefined;
+    this.#listener = undefined;
+    socket.off('data', this.#onData);
+    socket.off('drain', this.#onDrain);
+    socket.off('end', this.#onEnd);
+    socket.off('close', this.#onClosed);
+    socket.resume();
+    return socket;
+  }
+
+  #dial({ host, port }: HostPort, lookup: net.LookupFunction): net.Socket {
+    const buffer = new ReadBuffer(this.#options.buffers);
+    const socket: net.Socket = net.connect({
+      host,
+      port,
+      noDelay: true,
+      keepAlive: true,
+      autoSelectFamily: true,
+      lookup,
+      // Reading into our own buffers saves a stream chunk per read.
+      onread: {
+        buffer: buffer.next,
+        callback: (length, bytes) => {
+          const canGoOn =
+            this.#listener === undefined
+              ? socket.push(Buffer.from(bytes.subarray(0, length)))
+              : this.#listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
+          buffer.onRead(length);
+          // The listener resumes a socket that it has stopped.
+          return canGoOn && buffer.hasTurn(length, socket);
+        },
+      },
+    });
+    return socket;
+  }
+
+  #listen(): void {
+    const { socket } = this;
+    if (this.#isSecure) {
+      // A TLS stream emits chunks with their own memory, and keeps decrypted bytes while it is paused.
+      socket.on('data', this.#onData);
+      socket.on('connect', () => {
+        this.#phase = 'handshake';
+      });
+      socket.on('secureConnect', this.#onReady);
+    } else {
+      socket.on('connect', this.#onReady);
+    }
+    socket.on('drain', this.#onDrain);
+    // Stays for the socket's whole life: between two owners nothing else listens.
+    socket.on('error', (cause) => {
+      this.#failure = toUpstreamFailure(cause, this.#phase);
+      if (this.#phase !== 'wait') this.#options.reachability.noteUnreachable(this.#failure);
+    });
+    socket.prependListener('end', this.#onEnd);
+    socket.on('close', this.#onClosed);
+  }
+
+  readonly #giveUp = (): void => {
+    this.socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
+  };
+
+  readonly #onReady = (): void => {
+    this.#phase = 'wait';
+    this.#timer.stop();
+    this.#options.reachability.noteReachable();
+  };
+
+  readonly #onData = (bytes: Buffer): void => {
+    if (this.#listener?.onUpstreamBytes(this.socket, bytes, bytes.length, undefined) !== true) this.socket.pause();
+  };
+
+  readonly #onDrain = (): void => this.#listener?.onUpstreamDrain(this.socket);
+
+  readonly #onEnd = (): void => {
+    // During the handshake an 'error' follows.
+    if (this.#phase !== 'wait') return;
+    const onKnown = (cause: Error | undefined) => {
+      this.#failure = cause && toUpstreamFailure(cause, this.#phase);
+      this.#onClosed();
+    };
+    if (this.#isSecure || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
+  };
+
+  readonly #onClosed = (): void => {
+    this.#timer.stop();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#listener?.onUpstreamClosed(this.socket, this.#failure);
+  };
+}
