@@ -21,7 +21,7 @@ export type JvmHttpKind = JvmHttpSource['kind'];
 
 /** `parsed` has an upstream.url and no conflicts. The result is deeply frozen. */
 export function buildConfig(parsed: ParsedConfig) {
-  const { listen, monitor, jvm, applications } = parsed;
+  const { listen, monitor, jvm, applications, forwarded } = parsed;
   const { url, tls, ...upstreamTimes } = parsed.upstream;
   if (url === undefined) throw new TypeError('upstream.url is checked before');
   const { host, port, origin, isSecure, application } = url;
@@ -33,6 +33,8 @@ export function buildConfig(parsed: ParsedConfig) {
     upstream: { host, port, origin, ...upstreamTimes, tls: isSecure ? tls : undefined },
     // Without a path and without a list there is one application, at the root.
     applications: listed.length === 0 ? [''] : [...new Set(listed)],
+    forwarded: forwarded.addresses,
+    clientCertificate: forwarded.clientCertificate,
     monitor: { ...monitor, tls: toListenerTls(monitor.tls), hosts: [...new Set(monitor.hosts)] },
     jvm: { ...jvm, http: toJvmHttp(jvm.http) },
     stop: fitIntoDeadline(parsed.stop),

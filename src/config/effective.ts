@@ -16,7 +16,8 @@ export async function toYaml(config: Config): Promise<string> {
 export function toEffective(config: Config): object {
   const upstream = { ...config.upstream, url: config.upstream.origin };
   const applications = config.applications.map((path) => (path === '' ? '/' : path));
-  return toWritten(configSchema, { ...config, upstream, applications }) as object;
+  const forwarded = { addresses: config.forwarded, clientCertificate: config.clientCertificate };
+  return toWritten(configSchema, { ...config, upstream, applications, forwarded }) as object;
 }
 
 /** `value` as it would be written for a part of the schema; undefined if it would not be. */

@@ -4,6 +4,7 @@ import { ConfigError } from '../base/errors.ts';
 import { buildConfig, type Config } from './config.ts';
 import { findConflicts, type ParsedConfig } from './schema.ts';
 import { type Key, listKeys } from './schema-walk.ts';
+import { hasOwnCertificate } from './tls-schema.ts';
 import { isGroup, setAt, toKeyText, valueAt } from './written.ts';
 
 export interface ReloadedConfig {
@@ -57,5 +58,5 @@ function mustWait({ path, reload }: Key, running: ParsedConfig, read: ParsedConf
   if (section === 'upstream') return running.upstream.url?.isSecure !== read.upstream.url?.isSecure;
   if (section !== 'listen' && section !== 'monitor') return false;
   const [before, after] = [running[section].tls, read[section].tls];
-  return (before.certFile === undefined) !== (after.certFile === undefined) || before.clientAuth !== after.clientAuth;
+  return hasOwnCertificate(before) !== hasOwnCertificate(after) || before.clientAuth !== after.clientAuth;
 }

@@ -24,6 +24,7 @@ import {
   port,
   section,
   share,
+  toChoice,
   wholeNumber,
   yesOrNo,
 } from './schema-keys.ts';
@@ -34,6 +35,37 @@ import { type Group, valueAt } from './written.ts';
 const RANGE_FORM = 'an address or CIDR such as 127.0.0.1, 10.0.0.0/8 or fd00::/8';
 const COUNTS = { min: 1, max: 1_000_000 };
 const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
+
+const FORWARDED = ['append', 'replace', 'off'] as const;
+const FORWARDED_FORM = `${toChoice(FORWARDED)}, or a group with addresses and clientCertificate`;
+
+const forwarded = z
+  .union(
+    [
+      z.enum(FORWARDED),
+      z.strictObject({
+        addresses: oneOf(
+          FORWARDED,
+          'append',
+          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly, since they can send any value.',
+        ),
+        clientCertificate: oneOf(
+          ['off', 'tomcat', 'rfc9440'],
+          'off',
+          "How the application server learns of a client's verified certificate: [tls.md](tls.md#the-certificate-for-the-application-server). `tomcat` writes the fields of Tomcat's SSLValve, `rfc9440` `Client-Cert` and `Client-Cert-Chain`; a client's own fields of these names are removed.",
+        ).meta({ reload: 'restart' }),
+      }),
+    ],
+    { error: FORWARDED_FORM },
+  )
+  .transform((written) =>
+    typeof written === 'string' ? { addresses: written, clientCertificate: 'off' as const } : written,
+  )
+  .prefault({})
+  .meta({
+    description: 'What the application server is told of clients. A single value is `addresses`.',
+    reload: 'live',
+  });
 
 export const configSchema = z
   .strictObject(
@@ -91,11 +123,7 @@ export const configSchema = z
         'auto',
         '`auto` relays what it can; `gateway` sends everything through the slower but complete gateway.',
       ),
-      forwarded: oneOf(
-        ['append', 'replace', 'off'],
-        'append',
-        'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly, since they can send any value.',
-      ),
+      forwarded,
       monitor,
       metrics,
       calls,
@@ -220,6 +248,13 @@ function parseRange(text: string): Parsed<string> {
 /** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;
 
+function findCertificateConflicts({ forwarded, listen }: ParsedConfig): readonly Conflict[] {
+  if (forwarded.clientCertificate === 'off' || listen.tls.clientAuth !== 'none') return [];
+  const expected = 'expected listen.tls.clientAuth: request or require, since no client shows a certificate without it';
+  const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
+  return [{ keys: ['forwarded.clientCertificate', 'listen.tls'], line }];
+}
+
 export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
   return [
     ...findPlaceConflicts(parsed),
@@ -227,6 +262,7 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
     ...findListenerTlsConflicts('listen.tls', parsed.listen.tls),
     ...findListenerTlsConflicts('monitor.tls', parsed.monitor.tls),
     ...findUpstreamTlsConflicts(parsed.upstream.tls, parsed.upstream.url?.isSecure),
+    ...findCertificateConflicts(parsed),
     ...findJvmConflicts(parsed.jvm),
     ...findOtlpConflicts(parsed.otlp),
     // One key of two users would not show which of them sent it.

@@ -2,6 +2,19 @@
 import type { z } from 'zod';
 import { authoritiesFile, type Conflict, oneOf, optionalText, pemFile, section, yesOrNo } from './schema-keys.ts';
 
+function keyStore(folder: string) {
+  return {
+    pfxFile: pemFile(
+      `${folder}/tls.pfx`,
+      'PKCS #12 file (`.pfx`, `.p12`) with certificate, private key and intermediate certificates, in place of `certFile` and `keyFile`.',
+    ),
+    passphraseFile: pemFile(
+      `${folder}/passphrase`,
+      'File whose first line is the passphrase of `pfxFile` or `keyFile`.',
+    ),
+  };
+}
+
 export function listenerTls(listener: 'listen' | 'monitor') {
   const folder = `/etc/d2-sidecar/${listener}`;
   return section(
@@ -12,7 +25,8 @@ export function listenerTls(listener: 'listen' | 'monitor') {
         `${folder}/tls.crt`,
         'PEM file: the certificate, then intermediate ones. With it the port speaks TLS.',
       ),
-      keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key, without a passphrase.'),
+      keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
+      ...keyStore(folder),
       clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities for certificates of clients.'),
       clientAuth: oneOf(
         ['none', 'request', 'require'],
@@ -42,23 +56,41 @@ export const upstreamTls = section(
       '/etc/d2-sidecar/upstream/tls.crt',
       'PEM file with a certificate of the sidecar, if the application server asks for one.',
     ),
-    keyFile: pemFile('/etc/d2-sidecar/upstream/tls.key', 'PEM file of its private key, without a passphrase.'),
+    keyFile: pemFile('/etc/d2-sidecar/upstream/tls.key', 'PEM file of its private key.'),
+    ...keyStore('/etc/d2-sidecar/upstream'),
   },
 ).meta({ hide: 'value' });
 
 type ParsedListener = z.output<ReturnType<typeof listenerTls>>;
 
+interface OwnFiles {
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly pfxFile?: string | undefined;
+  readonly passphraseFile?: string | undefined;
+}
+
+/** Whether there is a certificate of our own. */
+export function hasOwnCertificate({ certFile, pfxFile }: OwnFiles): boolean {
+  return (certFile ?? pfxFile) !== undefined;
+}
+
+interface ListenerTls extends OwnFiles {
+  readonly clientCaFile: string | undefined;
+  readonly clientAuth: ParsedListener['clientAuth'];
+}
+
 /** Undefined: plain HTTP. */
-export function toListenerTls({ certFile, keyFile, clientCaFile, clientAuth }: ParsedListener) {
-  if (certFile === undefined || keyFile === undefined) return undefined;
-  return { certFile, keyFile, clientCaFile, clientAuth };
+export function toListenerTls(tls: ParsedListener): ListenerTls | undefined {
+  if (!hasOwnCertificate(tls)) return undefined;
+  return { ...tls, clientCaFile: tls.clientCaFile };
 }
 
 export function findListenerTlsConflicts(section: string, tls: ParsedListener): readonly Conflict[] {
-  const { certFile, clientCaFile, clientAuth } = tls;
-  const conflicts = findHalfPair(section, tls);
+  const { clientCaFile, clientAuth } = tls;
+  const conflicts = findOwnConflicts(section, tls);
   const add = (line: string) => conflicts.push({ keys: [section], line: `${section}.${line}` });
-  if (certFile === undefined && (clientCaFile !== undefined || clientAuth !== 'none')) {
+  if (!hasOwnCertificate(tls) && (clientCaFile !== undefined || clientAuth !== 'none')) {
     const other = clientCaFile === undefined ? 'clientAuth' : 'clientCaFile';
     if (conflicts.length === 0) add(`certFile: missing, expected it beside ${section}.${other}`);
   } else if (clientAuth !== 'none' && clientCaFile === undefined) {
@@ -71,9 +103,9 @@ export function findListenerTlsConflicts(section: string, tls: ParsedListener): 
 
 /** `isSecure`: whether upstream.url is https://; undefined without one. */
 export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSecure: boolean | undefined) {
-  const { caFile, serverName, verify, certFile, keyFile } = tls;
-  const conflicts = findHalfPair('upstream.tls', tls);
-  const isWritten = (caFile ?? serverName ?? certFile ?? keyFile) !== undefined || !verify;
+  const { caFile, serverName, verify, certFile, keyFile, pfxFile } = tls;
+  const conflicts = findOwnConflicts('upstream.tls', tls);
+  const isWritten = (caFile ?? serverName ?? certFile ?? keyFile ?? pfxFile) !== undefined || !verify;
   if (isWritten && isSecure === false) {
     const line = 'upstream.tls: set beside an upstream.url without TLS, expected https:// in upstream.url';
     conflicts.push({ keys: ['upstream.url', 'upstream.tls'], line });
@@ -81,8 +113,17 @@ export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSe
   return conflicts;
 }
 
-function findHalfPair(section: string, { certFile, keyFile }: { certFile?: unknown; keyFile?: unknown }): Conflict[] {
+function findOwnConflicts(section: string, { certFile, keyFile, pfxFile, passphraseFile }: OwnFiles): Conflict[] {
+  const toConflict = (line: string) => [{ keys: [section], line: `${section}.${line}` }];
+  const pem = certFile ?? keyFile;
+  if (pfxFile !== undefined && pem !== undefined) {
+    const other = certFile === undefined ? 'keyFile' : 'certFile';
+    return toConflict(`pfxFile: set beside ${section}.${other}, expected one or the other`);
+  }
+  if (passphraseFile !== undefined && pfxFile === undefined && keyFile === undefined) {
+    return toConflict(`passphraseFile: set without a file that it opens, expected pfxFile or keyFile beside it`);
+  }
   if ((certFile === undefined) === (keyFile === undefined)) return [];
   const [missing, other] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
-  return [{ keys: [section], line: `${section}.${missing}: missing, expected it beside ${section}.${other}` }];
+  return toConflict(`${missing}: missing, expected it beside ${section}.${other}`);
 }

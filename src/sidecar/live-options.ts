@@ -3,6 +3,7 @@
 import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
+import { replacedFields } from '../protocol/http1/forwarded.ts';
 import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
 import type { Admission } from '../proxy/exchange/exchange-reporter.ts';
 import { RequestOrigin } from '../proxy/exchange/request-origin.ts';
@@ -10,9 +11,11 @@ import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
 import type { DispatcherLimits } from '../proxy/listener/dispatcher.ts';
 
 export function toRelayOptions(config: Config): DataPathOptions {
-  const { forwarded, upstream, limits, timeouts } = config;
+  const { forwarded, clientCertificate, upstream, limits, timeouts } = config;
   return {
     forwarded,
+    clientCertificate,
+    replacedFields: replacedFields(forwarded, clientCertificate),
     headBytes: limits.headBytes,
     maxFields: limits.fields,
     headTimeoutMs: timeouts.headMs,

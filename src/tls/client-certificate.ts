@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 
 /** The identity in a verified client certificate. */
@@ -6,6 +7,25 @@ export interface ClientCertificate {
   readonly user: string;
   /** Issuer and subject; a renewed certificate keeps both. */
   readonly subject: string;
+}
+
+/** Longer chains are cut: real ones have two or three certificates. */
+const MAX_CHAIN = 10;
+
+/**
+ * The client's verified certificate in DER, then those of its authorities without the root; empty without one. A session
+ * resumed by a ticket has the certificate alone.
+ */
+export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
+  const chain: Buffer[] = [];
+  if (!socket.authorized) return chain;
+  for (let next = socket.getPeerX509Certificate(); next !== undefined && chain.length < MAX_CHAIN; ) {
+    const issuer: X509Certificate | undefined = next.issuerCertificate;
+    const isRoot = next.issuer === next.subject;
+    if (chain.length === 0 || !isRoot) chain.push(next.raw);
+    next = isRoot ? undefined : issuer;
+  }
+  return chain;
 }
 
 /**

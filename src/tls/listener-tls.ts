@@ -119,8 +119,8 @@ export class ListenerTls {
   }
 }
 
-function filesOf(section: string, { certFile, keyFile, clientCaFile }: ListenerTlsConfig): TlsFiles {
-  return { section, certFile, keyFile, caFile: clientCaFile, caKey: 'clientCaFile' };
+function filesOf(section: string, { clientCaFile, ...own }: ListenerTlsConfig): TlsFiles {
+  return { ...own, section, caFile: clientCaFile, caKey: 'clientCaFile' };
 }
 
 /** E.g. `SELF_SIGNED_CERT_IN_CHAIN`; undefined if the certificate was not the reason. Node's types say Error. */

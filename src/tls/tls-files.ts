@@ -1,4 +1,4 @@
-/** Reads PEM files with certificates and keys, and reports which is wrong and why. Never quotes their content. */
+/** Reads files with certificates and keys, and reports which is wrong and why. Never quotes their content. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
@@ -9,13 +9,18 @@ import { TLS_POLICY } from './policy.ts';
 export interface TlsFiles {
   readonly section: string;
   /** `certFile` and `keyFile` are both set or both undefined. */
-  readonly certFile: string | undefined;
-  readonly keyFile: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  /** Has both, in place of them. */
+  readonly pfxFile?: string | undefined;
+  /** Opens `keyFile` or `pfxFile`. */
+  readonly passphraseFile?: string | undefined;
   /** Authorities that verify the peer's certificate. */
-  readonly caFile: string | undefined;
+  readonly caFile?: string | undefined;
   readonly caKey: 'clientCaFile' | 'caFile';
 }
 
+/** PEM. */
 export interface TlsTexts {
   readonly cert: string | undefined;
   readonly key: string | undefined;
@@ -41,28 +46,52 @@ const OTHERS_READ = 0o004;
 const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read. */
+/**
+ * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its passphrase
+ * is wrong.
+ */
 export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   const warnings: string[] = [];
-  const { section, certFile, keyFile, caFile, caKey } = files;
-  const cert = await readFile(`${section}.certFile`, certFile);
-  const key = await readFile(`${section}.keyFile`, keyFile, (mode) => {
-    if ((mode & OTHERS_READ) === 0 || process.platform === 'win32') return;
-    warnings.push(`${section}.keyFile: ${keyFile} can be read by every user of this machine; chmod o= closes it`);
-  });
-  const ca = await readFile(`${section}.${caKey}`, caFile);
-  return { cert, key, ca, warnings };
+  const { section, certFile, caFile, caKey } = files;
+  const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
+    readFile(`${section}.${name}`, files[name], (mode) => {
+      if ((mode & OTHERS_READ) === 0 || process.platform === 'win32') return;
+      warnings.push(`${section}.${name}: ${files[name]} can be read by every user of this machine; chmod o= closes it`);
+    });
+  const passphrase = (await readSecret('passphraseFile'))?.toString('utf8').split(/\r?\n/, 1)[0];
+  const cert = (await readFile(`${section}.certFile`, certFile))?.toString('latin1');
+  const key = (await readSecret('keyFile'))?.toString('latin1');
+  const pfx = await readSecret('pfxFile');
+  const ca = (await readFile(`${section}.${caKey}`, caFile))?.toString('latin1');
+  if (pfx !== undefined) {
+    const { readPkcs12 } = await import('./pkcs12.ts');
+    return { ...readPkcs12(`${section}.pfxFile: ${files.pfxFile}`, pfx, passphrase), ca, warnings };
+  }
+  return { cert, key: key && toOpenKey(`${section}.keyFile: ${files.keyFile}`, key, passphrase), ca, warnings };
+}
+
+/** The key in PEM without its passphrase. */
+function toOpenKey(where: string, key: string, passphrase: string | undefined): string {
+  if (passphrase === undefined || !ENCRYPTED_KEY.test(key)) return key;
+  try {
+    return createPrivateKey({ key, passphrase }).export({ type: 'pkcs8', format: 'pem' }) as string;
+  } catch (cause) {
+    throw new ConfigError(`${where} does not open with the passphrase in passphraseFile`, { cause });
+  }
 }
 
 /** Throws ConfigError with key, file and reason. An expired certificate is only a warning: the clock may be wrong. */
 export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): TlsMaterial {
-  const { section, certFile, keyFile, caFile, caKey } = files;
+  const { section, caFile, caKey } = files;
   const warnings = [...texts.warnings];
-  const own = texts.cert === undefined ? [] : parseCertificates(`${section}.certFile: ${certFile}`, texts.cert);
+  const [certKey, keyKey] =
+    files.pfxFile === undefined ? (['certFile', 'keyFile'] as const) : (['pfxFile', 'pfxFile'] as const);
+  const [certFile, keyFile] = [files[certKey], files[keyKey]];
+  const own = texts.cert === undefined ? [] : parseCertificates(`${section}.${certKey}: ${certFile}`, texts.cert);
   const [leaf] = own;
   if (leaf !== undefined && texts.key !== undefined) {
-    checkKey(`${section}.keyFile: ${keyFile}`, texts.key, `${certFile}`, own);
-    warnings.push(...warnOfTime(`${section}.certFile: ${certFile}`, leaf, clock.epochMs()));
+    checkKey(`${section}.${keyKey}: ${keyFile}`, texts.key, `${certFile}`, own);
+    warnings.push(...warnOfTime(`${section}.${certKey}: ${certFile}`, leaf, clock.epochMs()));
   }
   if (texts.ca !== undefined) parseCertificates(`${section}.${caKey}: ${caFile}`, texts.ca);
   const options = {
@@ -79,10 +108,10 @@ async function readFile(
   key: string,
   file: string | undefined,
   onMode?: (mode: number) => void,
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   if (file === undefined) return undefined;
   try {
-    return (await readRegularFile(file, MAX_BYTES, ({ mode }) => onMode?.(mode))).toString('latin1');
+    return await readRegularFile(file, MAX_BYTES, ({ mode }) => onMode?.(mode));
   } catch (cause) {
     throw new StartError('D2S_ERR_TLS_FILE', `${key}: ${file} cannot be read: ${toFileReason(cause)}`, { cause });
   }
@@ -115,7 +144,7 @@ function checkKey(where: string, text: string, certFile: string, own: readonly X
 function parseKey(where: string, text: string): KeyObject {
   if (ENCRYPTED_KEY.test(text)) {
     throw new ConfigError(
-      `${where} is encrypted, expected a private key without a passphrase (openssl pkey removes it)`,
+      `${where} is encrypted, expected passphraseFile with its passphrase, or a key without one (openssl pkey removes it)`,
     );
   }
   try {

@@ -1,8 +1,9 @@
 /**
- * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host. Tomcat's RemoteIpValve and
- * similar filters read them. RFC 7239's `Forwarded` passes unchanged.
+ * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host, and its certificate. Tomcat's
+ * RemoteIpValve and similar filters read them. RFC 7239's `Forwarded` passes unchanged.
  */
 import type { Config } from '../../config/config.ts';
+import { CERTIFICATE_FIELDS, type CertificateMode, type Fields } from './certificate-fields.ts';
 import { withEditedLines } from './head-lines.ts';
 
 export type ForwardedMode = Config['forwarded'];
@@ -11,6 +12,8 @@ export type ForwardedMode = Config['forwarded'];
 export interface ForwardedClient {
   readonly remoteAddress: string;
   readonly secure: boolean;
+  /** Fields about its certificate. */
+  readonly certificateFields?: Fields;
 }
 
 export interface OwnFields {
@@ -20,27 +23,28 @@ export interface OwnFields {
   readonly hasHost: boolean;
 }
 
-export const FORWARDED_FIELDS: ReadonlySet<string> = new Set([
-  'x-forwarded-for',
-  'x-forwarded-proto',
-  'x-forwarded-host',
-]);
+const FORWARDED_FIELDS = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
+
+/** Names in lower case of fields that are removed from requests, since only the sidecar may write them. */
+export function replacedFields(mode: ForwardedMode, certificates: CertificateMode): ReadonlySet<string> {
+  return new Set([...(mode === 'replace' ? FORWARDED_FIELDS : []), ...CERTIFICATE_FIELDS[certificates]]);
+}
 
 /**
  * Fields to add after the request's own, e.g. `[['X-Forwarded-For', '10.0.0.7'], ['X-Forwarded-Proto', 'http']]`.
  *
  * `append`: one more X-Forwarded-For line, which extends the same list (RFC 9110 §5.3). The other two are added only if
  * the client sent none: they come from the edge, and an ingress's `https` must survive. `replace`: all three; the
- * caller has removed `FORWARDED_FIELDS` before. `off`: none.
+ * caller has removed `replacedFields` before. `off`: none. The certificate's fields come in each mode.
  */
-export function forwardedFields(
-  mode: ForwardedMode,
-  client: ForwardedClient,
-  own: OwnFields,
-): readonly (readonly [name: string, value: string])[] {
-  if (mode === 'off') return [];
+export function forwardedFields(mode: ForwardedMode, client: ForwardedClient, own: OwnFields): Fields {
+  const certificate = client.certificateFields ?? [];
+  if (mode === 'off') return certificate;
   const isReplaced = mode === 'replace';
-  const fields: [string, string][] = [['X-Forwarded-For', withoutZone(client.remoteAddress)]];
+  const fields: (readonly [string, string])[] = [
+    ...certificate,
+    ['X-Forwarded-For', withoutZone(client.remoteAddress)],
+  ];
   if (isReplaced || !own.hasProto) fields.push(['X-Forwarded-Proto', client.secure ? 'https' : 'http']);
   if (own.host !== undefined && (isReplaced || !own.hasHost)) fields.push(['X-Forwarded-Host', own.host]);
   return fields;
@@ -48,7 +52,7 @@ export function forwardedFields(
 
 /**
  * The fields of mode `append` as text to insert before a head's empty line, for the relay, which does not split heads
- * into fields. For `replace`: with both booleans false, after `withoutForwarded`.
+ * into fields. For `replace`: with both booleans false, after `withoutFields`.
  */
 export function forwardedLines(client: ForwardedClient, host: string, hasProto: boolean, hasHost: boolean): string {
   const proto = hasProto ? '' : `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
@@ -56,8 +60,9 @@ export function forwardedLines(client: ForwardedClient, host: string, hasProto: 
   return hasHost ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
 }
 
-export function withoutForwarded(headText: string): string {
-  return withEditedLines(headText, (name, line) => (FORWARDED_FIELDS.has(name) ? '' : line));
+/** `names` in lower case. */
+export function withoutFields(headText: string, names: ReadonlySet<string>): string {
+  return withEditedLines(headText, (name, line) => (names.has(name) ? '' : line));
 }
 
 /** A zone (`%eth0`) means nothing on another machine. */

@@ -1,8 +1,12 @@
+import type { CertificateMode } from '../../protocol/http1/certificate-fields.ts';
 import type { ForwardedMode } from '../../protocol/http1/forwarded.ts';
 
 /** Options of both data paths. A reload can change them. */
 export interface DataPathOptions {
   readonly forwarded: ForwardedMode;
+  readonly clientCertificate: CertificateMode;
+  /** Names in lower case of fields that are removed from requests. */
+  readonly replacedFields: ReadonlySet<string>;
   readonly headBytes: number;
   readonly maxFields: number;
   readonly headTimeoutMs: number;

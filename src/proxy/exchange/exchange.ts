@@ -6,6 +6,7 @@
  * must not know sockets or metrics/. An observer that throws never touches the traffic: the exchange goes on
  * unobserved.
  */
+import type { Fields } from '../../protocol/http1/certificate-fields.ts';
 import type { Direction } from './added-time.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
@@ -27,6 +28,8 @@ export interface ClientConnection {
   readonly certificateUser?: string;
   /** Issuer and subject of that certificate: they distinguish it from others with the same common name. */
   readonly certificateSubject?: string;
+  /** What the upstream is told of the certificate. */
+  readonly certificateFields?: Fields;
 }
 
 /**

@@ -132,7 +132,7 @@ export class PlainExchange implements Turn {
       upstream.once('close', () => socket.off('drain', flow));
     });
     setRequestHead(upstream, this.#request, {
-      forwarded: options.forwarded,
+      options,
       authority,
       client: this.#connection.client,
     });

@@ -1,14 +1,10 @@
 import { type ClientRequest, type IncomingMessage, METHODS } from 'node:http';
-import {
-  FORWARDED_FIELDS,
-  type ForwardedClient,
-  type ForwardedMode,
-  forwardedFields,
-} from '../../protocol/http1/forwarded.ts';
+import { type ForwardedClient, forwardedFields } from '../../protocol/http1/forwarded.ts';
+import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import { isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
 
 export interface RequestHeadContext {
-  readonly forwarded: ForwardedMode;
+  readonly options: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>;
   readonly client: ForwardedClient;
   /** Host for an HTTP/1.0 request that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;
@@ -111,8 +107,9 @@ function toUpstreamFields(request: IncomingMessage, context: RequestHeadContext)
     hasProto: fields.has('x-forwarded-proto'),
     hasHost: fields.has('x-forwarded-host'),
   };
-  if (context.forwarded === 'replace') for (const name of FORWARDED_FIELDS) fields.delete(name);
-  for (const [name, value] of forwardedFields(context.forwarded, context.client, own)) {
+  const { forwarded, replacedFields } = context.options;
+  for (const name of replacedFields) fields.delete(name);
+  for (const [name, value] of forwardedFields(forwarded, context.client, own)) {
     const group = fields.get(name.toLowerCase());
     if (group === undefined) fields.set(name.toLowerCase(), { name, values: [value] });
     else group.values.push(value);

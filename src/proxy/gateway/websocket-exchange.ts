@@ -132,7 +132,7 @@ export class WebSocketExchange implements Turn {
       if (!this.#isOver) this.#connection.socket.write(toInterimBytes(interim));
     });
     setRequestHead(upstream, this.#request, {
-      forwarded: options.forwarded,
+      options,
       authority,
       client: this.#connection.client,
     });

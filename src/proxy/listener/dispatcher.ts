@@ -15,7 +15,9 @@ import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
 import { AddressCounts } from '../../limits/address-counts.ts';
+import { type CertificateMode, certificateFields } from '../../protocol/http1/certificate-fields.ts';
 import { IRREGULARITIES, type Irregularity } from '../../protocol/http1/request-head.ts';
+import { certificateChainOf } from '../../tls/client-certificate.ts';
 import type { ListenerTls } from '../../tls/listener-tls.ts';
 import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
@@ -254,7 +256,8 @@ export class Dispatcher implements RelayContext {
       const { client } = this.#secured.get(peerOf(socket)) ?? {};
       // As above, but only after the handshake: a client that closes during it waits for nothing.
       socket.allowHalfOpen = true;
-      this.#onConnection(socket, toSecureClient(client ?? toClientConnection(socket), socket, listenerTls));
+      const plain = client ?? toClientConnection(socket);
+      this.#onConnection(socket, toSecureClient(plain, socket, listenerTls, this.services.options));
     });
     return (socket, client) => {
       const key = peerOf(socket);
@@ -323,11 +326,22 @@ function peerOf({ remoteAddress, remotePort }: net.Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-function toSecureClient(plain: ClientConnection, socket: TLSSocket, listenerTls: ListenerTls): ClientConnection {
-  const client = { ...plain, secure: true };
+function toSecureClient(
+  plain: ClientConnection,
+  socket: TLSSocket,
+  listenerTls: ListenerTls,
+  { clientCertificate }: DataPathOptions,
+): ClientConnection {
+  const client = { ...plain, secure: true, ...certificateFieldsOf(socket, clientCertificate) };
   const certificate = listenerTls.clientOf(socket);
   if (certificate === undefined) return client;
   return { ...client, certificateUser: certificate.user, certificateSubject: certificate.subject };
+}
+
+function certificateFieldsOf(socket: TLSSocket, mode: CertificateMode): Pick<ClientConnection, 'certificateFields'> {
+  if (mode === 'off') return {};
+  const cipher = socket.getCipher().standardName;
+  return { certificateFields: certificateFields(mode, { certificates: certificateChainOf(socket), cipher }) };
 }
 
 export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [

@@ -3,38 +3,55 @@
 import {
   type ForwardedClient,
   type ForwardedMode,
+  forwardedFields,
   forwardedLines,
-  withoutForwarded,
+  withoutFields,
 } from '../../protocol/http1/forwarded.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
+import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
 
 const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
 
 /**
- * Inserts the forwarding fields before the empty line of a request's head. `bytes` are the head and the body so far;
+ * Inserts the fields about the client before the empty line of a request's head, and removes those that only the sidecar
+ * may write. `bytes` are the head and the body so far;
  * they stay in one piece, since one write costs less than two. `text` is the latin1 text of `bytes`, of their
  * beginning, or of more than `bytes`.
  */
-export function withForwardedFields(
-  mode: ForwardedMode,
+export function withOwnFields(
+  { forwarded, replacedFields }: DataPathOptions,
   head: Http1RequestHead,
   client: ForwardedClient,
   bytes: Buffer,
   text: string,
 ): Buffer | string {
-  if (mode === 'off') return bytes;
-  if (mode === 'replace') {
-    const lines = forwardedLines(client, head.host, false, false);
-    const own = withoutForwarded(head.text).slice(0, -EMPTY_LINE_BYTES);
-    return Buffer.concat([Buffer.from(`${own}${lines}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
-  }
+  if (replacedFields.size > 0) return withReplacedFields(forwarded, replacedFields, head, client, bytes);
+  if (forwarded === 'off') return bytes;
   const lines = forwardedLines(client, head.host, head.hasForwardedProto, head.hasForwardedHost);
   const headEnd = head.text.length;
   if (bytes.length > Math.min(text.length, MAX_TEXT_BYTES)) return withLines(bytes, headEnd, bytes.length, lines);
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
+}
+
+function withReplacedFields(
+  mode: ForwardedMode,
+  replaced: ReadonlySet<string>,
+  head: Http1RequestHead,
+  client: ForwardedClient,
+  bytes: Buffer,
+): Buffer {
+  const isAppended = mode === 'append';
+  const own = {
+    host: head.host,
+    hasProto: isAppended && head.hasForwardedProto,
+    hasHost: isAppended && head.hasForwardedHost,
+  };
+  const lines = forwardedFields(mode, client, own).map(([name, value]) => `${name}: ${value}\r\n`);
+  const rest = withoutFields(head.text, replaced).slice(0, -EMPTY_LINE_BYTES);
+  return Buffer.concat([Buffer.from(`${rest}${lines.join('')}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
 }
 
 /** Adds `Connection: close` to a response (RFC 9112 §9.6). */

@@ -21,7 +21,7 @@ import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { toRawRefusal, withDrainNotice, withForwardedFields } from './messages.ts';
+import { toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { HandedOver, RelayServices } from './relay-services.ts';
 import { UpstreamLink } from './upstream-link.ts';
@@ -181,7 +181,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (head) {
       const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
       const text = this.#request.takeText();
-      const sent = withForwardedFields(options.forwarded, head, this.client, bytes, text);
+      const sent = withOwnFields(options, head, this.client, bytes, text);
       this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
     // A body may still arrive without an upstream, after an early response or our own: then its rest is dropped.

@@ -110,8 +110,8 @@ export class UpstreamTls {
   }
 }
 
-function filesOf({ certFile, keyFile, caFile }: UpstreamTlsConfig): TlsFiles {
-  return { section: 'upstream.tls', certFile, keyFile, caFile, caKey: 'caFile' };
+function filesOf(config: UpstreamTlsConfig): TlsFiles {
+  return { ...config, section: 'upstream.tls', caKey: 'caFile' };
 }
 
 export const UPSTREAM_TLS_METRICS: readonly MetricDescription<Pick<UpstreamTls, 'numbers'>>[] = [

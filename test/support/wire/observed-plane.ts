@@ -4,6 +4,7 @@ import type { Logger } from '../../../src/base/logger.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../src/limits/request-memory.ts';
 import { StalledWrites } from '../../../src/limits/stalled-writes.ts';
+import { replacedFields } from '../../../src/protocol/http1/forwarded.ts';
 import type { ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../src/proxy/exchange/exchange-reporter.ts';
 import { Gateway } from '../../../src/proxy/gateway/gateway.ts';
@@ -39,6 +40,8 @@ export class ObservedPlane {
     this.reporter = new ExchangeReporter(clock, observer, logger);
     const limits = {
       forwarded,
+      clientCertificate: 'off' as const,
+      replacedFields: replacedFields(forwarded, 'off'),
       headBytes: HEAD_BYTES,
       maxFields: 1_000,
       headTimeoutMs: 10_000,

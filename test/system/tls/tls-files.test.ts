@@ -108,7 +108,11 @@ describe('files that are wrong', () => {
       { keyFile: own.certFile },
       'holds no private key that can be read, expected PEM',
     ],
-    ['an encrypted key', { keyFile: encrypted }, 'is encrypted, expected a private key without a passphrase'],
+    [
+      'an encrypted key',
+      { keyFile: encrypted },
+      'is encrypted, expected passphraseFile with its passphrase, or a key without one',
+    ],
     ['the key of another', { keyFile: other.keyFile }, `does not belong to the certificate in ${own.certFile}`],
     [
       'a chain whose first is not ours',

@@ -48,6 +48,8 @@ describe('the effective configuration', () => {
     const withEnv = {
       ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
       otlp: { ...config.otlp, headersEnv: 'H' },
+      // In place of certFile and keyFile, which the file has.
+      monitor: { ...config.monitor, tls: { ...config.monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
     } as Config;
     const yaml = await toYaml(withEnv);
     const names = listKeys().map((key) => key.path.at(-1) ?? '');

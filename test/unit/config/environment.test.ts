@@ -20,6 +20,7 @@ describe('environment variables', () => {
     ['APPLICATIONS', 'a, /b/,/', (config) => config.applications, ['smartWeb', 'a', 'b', '']],
     ['DATA_PATH', 'gateway', (config) => config.dataPath, 'gateway'],
     ['FORWARDED', 'off', (config) => config.forwarded, 'off'],
+    ['FORWARDED_ADDRESSES', 'replace', (config) => config.forwarded, 'replace'],
     ['MONITOR_PORT', '1234', (config) => config.monitor.port, 1234],
     ['MONITOR_AUTH', 'none', (config) => config.monitor.auth, 'none'],
     ['MONITOR_READY_WITH_UPSTREAM', 'True', (config) => config.monitor.readyWithUpstream, true],
@@ -52,6 +53,18 @@ describe('environment variables', () => {
   it('unite number and part of metrics.maxNames, whatever their order', async () => {
     const config = await load({ D2_SIDECAR_METRICS_MAX_NAMES_SBA: '3', D2_SIDECAR_METRICS_MAX_NAMES: '9' });
     expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 3, object: 9 });
+  });
+
+  it('unite single value and part of forwarded', async () => {
+    const tls = { CERT_FILE: '/c', KEY_FILE: '/k', CLIENT_CA_FILE: '/ca', CLIENT_AUTH: 'request' };
+    const listen = Object.fromEntries(
+      Object.entries(tls).map(([name, text]) => [`D2_SIDECAR_LISTEN_TLS_${name}`, text]),
+    );
+    const both = { D2_SIDECAR_FORWARDED: 'replace', D2_SIDECAR_FORWARDED_CLIENT_CERTIFICATE: 'tomcat' };
+    expect(await load({ ...listen, ...both })).toMatchObject({ forwarded: 'replace', clientCertificate: 'tomcat' });
+    await expect(load(both)).rejects.toThrow(
+      'forwarded.clientCertificate: got "tomcat", expected listen.tls.clientAuth: request or require',
+    );
   });
 
   it('count as absent when empty', async () => {

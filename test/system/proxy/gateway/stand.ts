@@ -4,6 +4,7 @@ import { createLogger } from '../../../../src/base/logger.ts';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../../src/limits/request-memory.ts';
 import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
+import { replacedFields } from '../../../../src/protocol/http1/forwarded.ts';
 import type { ClientConnection, Ending, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { Gateway } from '../../../../src/proxy/gateway/gateway.ts';
@@ -58,6 +59,8 @@ export class Stand {
       upstreamHost: '127.0.0.1',
       upstreamPort: portOf(upstreamServer),
       forwarded: 'off',
+      clientCertificate: 'off',
+      replacedFields: replacedFields(options.gateway?.forwarded ?? 'off', 'off'),
       headBytes: 16_384,
       maxFields: 1_000,
       headTimeoutMs: 10_000,

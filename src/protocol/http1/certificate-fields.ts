@@ -1,0 +1,62 @@
+/**
+ * The fields that tell the upstream of the client's certificate (`forwarded.clientCertificate`): those that Tomcat's
+ * SSLValve reads, or those of RFC 9440.
+ */
+import type { Config } from '../../config/config.ts';
+
+export type CertificateMode = Config['clientCertificate'];
+
+export type Fields = readonly (readonly [name: string, value: string])[];
+
+/** What a TLS handshake has shown of a client. */
+export interface TlsClient {
+  /** Its verified certificate in DER, then those of its authorities without the root; empty without one. */
+  readonly certificates: readonly Buffer[];
+  /** The standard name, e.g. `TLS_AES_256_GCM_SHA384`. */
+  readonly cipher: string;
+}
+
+/**
+ * Fields in lower case that only the sidecar writes: a client's own are removed. The valve also reads
+ * `ssl_client_escaped_cert`, which goes before `ssl_client_cert`, and `ssl_session_id`.
+ */
+export const CERTIFICATE_FIELDS: Readonly<Record<CertificateMode, readonly string[]>> = {
+  off: [],
+  tomcat: [
+    'ssl_client_cert',
+    'ssl_client_escaped_cert',
+    'ssl_client_verify',
+    'ssl_cipher',
+    'ssl_cipher_usekeysize',
+    'ssl_session_id',
+  ],
+  rfc9440: ['client-cert', 'client-cert-chain'],
+};
+
+export function certificateFields(mode: CertificateMode, { certificates, cipher }: TlsClient): Fields {
+  const [own, ...authorities] = certificates;
+  if (mode === 'off') return [];
+  if (mode === 'tomcat') {
+    const fields: Fields = [
+      ['ssl_client_verify', own === undefined ? 'NONE' : 'SUCCESS'],
+      ['ssl_cipher', cipher],
+      ['ssl_cipher_usekeysize', /_128_/.test(cipher) ? '128' : '256'],
+    ];
+    return own === undefined ? fields : [['ssl_client_cert', toPemLine(own)], ...fields];
+  }
+  if (own === undefined) return [];
+  const fields: Fields = [['Client-Cert', toByteSequence(own)]];
+  return authorities.length === 0
+    ? fields
+    : [...fields, ['Client-Cert-Chain', authorities.map(toByteSequence).join(', ')]];
+}
+
+/** The valve makes the line breaks of PEM from the blanks. */
+function toPemLine(der: Buffer): string {
+  return `-----BEGIN CERTIFICATE----- ${der.toString('base64')} -----END CERTIFICATE-----`;
+}
+
+/** RFC 8941 §3.3.5. */
+function toByteSequence(der: Buffer): string {
+  return `:${der.toString('base64')}:`;
+}

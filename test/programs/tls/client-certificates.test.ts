@@ -1,0 +1,200 @@
+/**
+ * Client certificates before a real Tomcat 10 whose SSLValve and CLIENT-CERT login read what the sidecar writes, and the
+ * sidecar's own key in PKCS #12 as OpenSSL writes it. Needs Debian's `tomcat10` and `openssl`.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmodSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import tls from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
+import { isAvailable } from '../../support/programs.ts';
+import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { isTomcatInstalled, startTomcat, type Tomcat } from '../../support/tomcat/tomcat.ts';
+
+const hasTomcat = isAvailable('Tomcat', isTomcatInstalled());
+const hasOpenssl = isAvailable('openssl', spawnSync('openssl', ['version']).status === 0);
+
+const WEB_XML = `<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0">
+  <security-constraint>
+    <web-resource-collection><web-resource-name>all</web-resource-name><url-pattern>/*</url-pattern></web-resource-collection>
+    <auth-constraint><role-name>operator</role-name></auth-constraint>
+  </security-constraint>
+  <login-config><auth-method>CLIENT-CERT</auth-method></login-config>
+  <security-role><role-name>operator</role-name></security-role>
+</web-app>`;
+const PAGE = `<%@ page contentType="text/plain" %><%
+java.security.cert.X509Certificate[] chain = (java.security.cert.X509Certificate[])
+    request.getAttribute("jakarta.servlet.request.X509Certificate");
+%>user <%= request.getUserPrincipal().getName() %>; by <%= chain[0].getIssuerX500Principal().getName() %>; <%=
+request.getAttribute("jakarta.servlet.request.cipher_suite") %> <%=
+request.getAttribute("jakarta.servlet.request.key_size") %>`;
+/** As docs/tls.md has it. */
+const VALVE = '<Valve className="org.apache.catalina.valves.SSLValve" />';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'plant' });
+const ann = folder.signed(authority, { name: 'ann', usage: 'clientAuth' });
+const bob = folder.signed(authority, { name: 'bob', usage: 'clientAuth' });
+let stand: SecureStand | undefined;
+
+afterEach(async () => {
+  await stand?.close();
+  stand = undefined;
+});
+afterAll(() => folder.remove());
+
+async function ask(port: number, as?: Pair, fields = ''): Promise<string> {
+  const pair = as && { cert: textOf(as.certFile), key: textOf(as.keyFile) };
+  const socket = tls.connect({ port, ca: textOf(authority.certFile), servername: 'localhost', ...pair });
+  socket.write(`GET /smartWeb/who.jsp HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n${fields}\r\n`);
+  let text = '';
+  for await (const bytes of socket) text += String(bytes);
+  return text;
+}
+
+describe.runIf(hasTomcat)('a Tomcat with SSLValve and CLIENT-CERT', () => {
+  let tomcat: Tomcat;
+  let webapp: string;
+
+  beforeAll(async () => {
+    webapp = await mkdtemp(join(tmpdir(), 'd2s-client-cert-'));
+    await mkdir(join(webapp, 'WEB-INF'));
+    await writeFile(join(webapp, 'WEB-INF/web.xml'), WEB_XML);
+    await writeFile(join(webapp, 'who.jsp'), PAGE);
+    const realm = join(webapp, 'META-INF');
+    await mkdir(realm);
+    await writeFile(
+      join(webapp, 'WEB-INF/users.xml'),
+      '<tomcat-users><user username="CN=ann" password="" roles="operator"/></tomcat-users>',
+    );
+    await writeFile(
+      join(realm, 'context.xml'),
+      `<Context><Realm className="org.apache.catalina.realm.MemoryRealm" pathname="${join(webapp, 'WEB-INF/users.xml')}" /></Context>`,
+    );
+    tomcat = await startTomcat({ webapp, context: 'smartWeb' }, VALVE);
+  });
+
+  afterAll(async () => {
+    await tomcat.stop();
+    await rm(webapp, { recursive: true });
+  });
+
+  const start = async (dataPath: Config['dataPath'], clientCertificate: Config['clientCertificate']) => {
+    stand = await startSecureStand((base) => ({
+      upstream: { ...base.upstream, port: tomcat.port },
+      listen: { ...base.listen, tls: listenerTls(own, { clientCaFile: authority.certFile, clientAuth: 'request' }) },
+      clientCertificate,
+      dataPath,
+    }));
+    return stand.port;
+  };
+
+  it.each(['auto', 'gateway'] as const)(
+    'logs a client in by its certificate alone, with dataPath %s',
+    async (dataPath) => {
+      const port = await start(dataPath, 'tomcat');
+      const body = 'user CN=ann; by CN=plant authority; TLS_AES_256_GCM_SHA384 256';
+      expect(await ask(port, ann)).toContain(body);
+      // Another's certificate in the field that goes before ours.
+      const forged = `ssl_client_escaped_cert: ${encodeURIComponent(textOf(ann.certFile))}\r\nssl_client_cert: ${textOf(ann.certFile).trim().replaceAll('\n', ' ')}\r\n`;
+      expect(await ask(port, bob, forged)).toMatch(/^HTTP\/1\.1 40[13]/);
+      expect(await ask(port, undefined, forged)).toMatch(/^HTTP\/1\.1 40[13]/);
+    },
+  );
+
+  it('would believe a client that writes the field itself, where it is off', async () => {
+    const port = await start('auto', 'off');
+    const forged = `ssl_client_cert: ${textOf(ann.certFile).trim().replaceAll('\n', ' ')}\r\n`;
+    expect(await ask(port, undefined, forged)).toContain('user CN=ann');
+  });
+});
+
+describe.runIf(hasOpenssl)('a key of our own', () => {
+  const chain = folder.file('chain.pem', textOf(authority.certFile));
+  const passphraseFile = folder.file('passphrase', 'word of the plänt\n');
+
+  function openssl(...parameters: readonly string[]): void {
+    const { status, stderr } = spawnSync('openssl', parameters, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+  }
+
+  function pfx(pair: Pair, name: string, ...more: readonly string[]): string {
+    const file = join(folder.folder, name);
+    const files = ['-inkey', pair.keyFile, '-in', pair.certFile, '-certfile', chain, '-out', file];
+    openssl('pkcs12', '-export', ...files, '-passout', `file:${passphraseFile}`, ...more);
+    chmodSync(file, 0o600);
+    return file;
+  }
+
+  const rsa = folder.signed(authority, { name: 'plant', key: 'rsa' });
+  it.each([
+    ['PKCS #12 with RSA', () => ({ pfxFile: pfx(rsa, 'rsa.pfx') })],
+    ['PKCS #12 with an elliptic curve', () => ({ pfxFile: pfx(own, 'ec.pfx') })],
+    ['PKCS #12 with the ciphers of older Windows', () => ({ pfxFile: pfx(rsa, 'old.pfx', '-legacy') })],
+    [
+      'PEM with a passphrase',
+      () => {
+        const keyFile = join(folder.folder, 'locked.key');
+        openssl('pkey', '-in', own.keyFile, '-aes256', '-out', keyFile, '-passout', `file:${passphraseFile}`);
+        return { certFile: own.certFile, keyFile };
+      },
+    ],
+  ])('is read from %s', async (_what, files) => {
+    stand = await startSecureStand((base) => ({
+      listen: {
+        ...base.listen,
+        tls: { clientCaFile: authority.certFile, clientAuth: 'request' as const, passphraseFile, ...files() },
+      },
+    }));
+    const socket = tls.connect({ port: stand.port, ca: textOf(authority.certFile), servername: 'localhost' });
+    await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
+    expect(socket.getPeerCertificate().subject.CN).toBe('plant');
+    expect(stand.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    socket.destroy();
+  });
+
+  it('trusts no client for an authority in the PKCS #12 file', async () => {
+    const clientAuthority = folder.authority('authority of clients');
+    stand = await startSecureStand((base) => ({
+      listen: {
+        ...base.listen,
+        tls: {
+          ...{ clientCaFile: clientAuthority.certFile, clientAuth: 'require' as const },
+          ...{ passphraseFile, pfxFile: pfx(own, 'own.pfx') },
+        },
+      },
+    }));
+    const refused = await ask(stand.port, ann).catch(() => '');
+    expect(refused).toBe('');
+    const good = folder.signed(clientAuthority, { name: 'ann', usage: 'clientAuth' });
+    expect(await ask(stand.port, good)).toMatch(/^HTTP/);
+  });
+
+  it.each([
+    [
+      'a wrong passphrase',
+      () => ({ pfxFile: pfx(own, 'wrong.pfx'), passphraseFile: folder.file('other', 'other') }),
+      'does not open with the passphrase in passphraseFile',
+    ],
+    [
+      'no passphrase',
+      () => ({ pfxFile: pfx(own, 'none.pfx'), passphraseFile: undefined }),
+      'does not open without a passphrase: set passphraseFile',
+    ],
+    ['another file', () => ({ pfxFile: own.certFile, passphraseFile }), 'is no PKCS #12 file (.pfx, .p12)'],
+    [
+      'no key',
+      () => ({ pfxFile: pfx(own, 'keyless.pfx', '-nokeys'), passphraseFile }),
+      'holds no private key, expected one: export it with its key',
+    ],
+  ])('is refused with key and file: %s', async (_what, files, why) => {
+    const config = { ...files(), clientCaFile: undefined, clientAuth: 'none' as const };
+    const start = startSecureStand((base) => ({ listen: { ...base.listen, tls: config } }));
+    await expect(start).rejects.toThrow(`listen.tls.pfxFile: ${config.pfxFile} ${why}`);
+  });
+});
