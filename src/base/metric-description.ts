@@ -23,11 +23,27 @@ export interface Summary {
   readonly sum?: number | undefined;
 }
 
+/** The trace of one call. */
+export interface Exemplar {
+  /** Lower-case hexadecimal, 32 and 16 characters. */
+  readonly traceId: string;
+  readonly spanId: string;
+  /** When the call ended. */
+  readonly atEpochMs: number;
+}
+
+export interface ExemplarReading extends Exemplar {
+  /** Its duration. */
+  readonly seconds: number;
+}
+
 export interface DurationBucketsReading {
   readonly bounds: readonly number[];
   readonly sumSeconds: number;
   /** The number of durations up to each bound, then of all; e.g. `[0, 3, 4]` for two bounds. */
   cumulative(): number[];
+  /** A call in a bucket, by the index of its count in `cumulative`. */
+  readonly exemplars?: ReadonlyMap<number, ExemplarReading> | undefined;
 }
 
 export type MetricValue = number | Summary | DurationBucketsReading;

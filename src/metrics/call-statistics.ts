@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import type { Exemplar } from '../base/metric-description.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
@@ -137,6 +138,12 @@ export class CallStatistics {
     if (!isError) return;
     this.#total.markError(nowNs);
     named?.markError(nowNs);
+  }
+
+  /** Call after `recordAnswered`; without `keepsCounts` it does nothing. */
+  exemplify(name: string | undefined, durationNs: number, exemplar: Exemplar): void {
+    const named = name === undefined ? undefined : this.#names.find(name);
+    this.#countsOf(named)?.durations.exemplify(durationNs, exemplar);
   }
 
   /** An error answer that the caller caused: counts as an error, but creates no name. */

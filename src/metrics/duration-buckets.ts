@@ -4,7 +4,7 @@
  */
 
 import { NS_PER_S } from '../base/clock.ts';
-import type { DurationBucketsReading } from '../base/metric-description.ts';
+import type { DurationBucketsReading, Exemplar, ExemplarReading } from '../base/metric-description.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
 
 /** Longer durations count as 1 hour, the end of the range in which percentiles keep their error. */
@@ -29,6 +29,8 @@ export class DurationBuckets implements DurationBucketsReading {
   readonly #bounds: BucketBounds;
   readonly #counts: number[];
   #sumNs = 0;
+  /** Undefined without traces, as nearly always. */
+  #exemplars: Map<number, ExemplarReading> | undefined;
 
   constructor(bounds: BucketBounds = CALL_BOUNDS) {
     this.#bounds = bounds;
@@ -48,12 +50,27 @@ export class DurationBuckets implements DurationBucketsReading {
   /** Caps and ignores the same durations as `Timer.update`, so that both count the same. */
   add(durationNs: number): void {
     if (!(durationNs >= 0)) return;
+    const bucket = this.#bucketOf(durationNs);
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
+    this.#sumNs += Math.min(durationNs, MAX_DURATION_NS);
+  }
+
+  get exemplars(): ReadonlyMap<number, ExemplarReading> | undefined {
+    return this.#exemplars;
+  }
+
+  /** Keeps the trace of a call that `add` has counted, the newest of each bucket. */
+  exemplify(durationNs: number, exemplar: Exemplar): void {
+    this.#exemplars ??= new Map();
+    this.#exemplars.set(this.#bucketOf(durationNs), { ...exemplar, seconds: durationNs / NS_PER_S });
+  }
+
+  #bucketOf(durationNs: number): number {
     const { ns } = this.#bounds;
     let bucket = 0;
     // From the lowest bound: most calls are quick, and 15 comparisons are the maximum.
     while (bucket < ns.length && durationNs > (ns[bucket] as number)) bucket += 1;
-    this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
-    this.#sumNs += Math.min(durationNs, MAX_DURATION_NS);
+    return bucket;
   }
 
   /** With the bounds: another version may have others. */

@@ -51,7 +51,14 @@ describe(`full tables, ${MetricsExporterMetricsHelper.countItems(all)} data poin
 const call: EndedCall = {
   ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: false, method: 'POST', status: 200 },
   ...{ outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7', requestBytes: 1 },
-  ...{ beganNs: 0, endedNs: 1e6, responseBytes: 2, traceparent: undefined, session: undefined },
+  ...{
+    beganNs: 0,
+    endedNs: 1e6,
+    responseBytes: 2,
+    traceparent: undefined,
+    ownTraceparent: undefined,
+    session: undefined,
+  },
 };
 const traced = { ...call, traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
 const unsampled = { ...call, traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00' };

@@ -24,7 +24,7 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
     `"duration":${toSeconds(call.endedNs - call.beganNs)},` +
     `"requestBytes":${requestBytes ?? null},"responseBytes":${responseBytes ?? null},"dataPath":"${call.path}",` +
     `"session":${session === undefined ? 'null' : `"${session.id}"`},${hasUsers ? toPersonal(call, session) : ''}` +
-    `"trace":${toTraceId(call.traceparent)}}\n`
+    `"trace":${toTraceId(call.ownTraceparent ?? call.traceparent)}}\n`
   );
 }
 

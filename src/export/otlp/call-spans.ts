@@ -1,7 +1,8 @@
 /**
- * Makes a span of each sampled call, after the call has ended, so that no call waits for it. For an unsampled call it
- * only looks at the `traceparent`. The sidecar forwards trace context unchanged and does not add its own span to it.
- * So its span is a leaf: a sibling of the application server's span, and both are children of the client's.
+ * Makes a span of each sampled call, after the call has ended, so that no call waits for it. A sampled call over REST
+ * goes on with a `traceparent` that names this span as the parent of the application server's. With `slowerThan` it is
+ * known only at the end whether there is a span, and Comet carries many calls in a request: there the trace context
+ * passes unchanged, and the span is a sibling of the application server's.
  *
  * Attributes follow OpenTelemetry's conventions for HTTP servers, plus `d2.*`. They never contain a path, query,
  * address, session or user.
@@ -45,21 +46,40 @@ export class CallSpans implements CallObserver {
     this.#random = parts.random ?? Math.random;
   }
 
+  /** The `traceparent` of the call's span; undefined without a span, or before it is known whether there is one. */
+  traceparentFor(traceparent: string | undefined): string | undefined {
+    if (this.#parts.slowerThanMs > 0) return undefined;
+    const parent = toParent(traceparent);
+    if (!this.#isSampled(parent)) return undefined;
+    const { traceId, spanId, traceFlags } = this.#createContext(parent);
+    return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+  }
+
   callEnded(call: EndedCall): void {
     const { slowerThanMs, take } = this.#parts;
     if (slowerThanMs > 0 && call.endedNs - call.beganNs <= slowerThanMs * NS_PER_MS) return;
     const parent = toParent(call.traceparent);
-    const isSampled = parent === undefined ? this.#random() < this.#parts.sampleRatio : isSampledBy(parent);
-    if (isSampled) take(() => this.#createSpan(call, parent));
+    const own = toParent(call.ownTraceparent);
+    const isDecided = !call.isComet && slowerThanMs === 0;
+    if (own === undefined && (isDecided || !this.#isSampled(parent))) return;
+    take(() => this.#createSpan(call, parent, own ?? this.#createContext(parent)));
   }
 
-  #createSpan(call: EndedCall, parent: SpanContext | undefined): ReadableSpan {
-    const { resource, scope, clock } = this.#parts;
-    const context: SpanContext = {
+  #isSampled(parent: SpanContext | undefined): boolean {
+    return parent === undefined ? this.#random() < this.#parts.sampleRatio : isSampledBy(parent);
+  }
+
+  #createContext(parent: SpanContext | undefined): SpanContext {
+    return {
       traceId: parent?.traceId ?? this.#ids.generateTraceId(),
       spanId: this.#ids.generateSpanId(),
-      traceFlags: TraceFlags.SAMPLED,
+      traceFlags: parent?.traceFlags ?? TraceFlags.SAMPLED,
     };
+  }
+
+  #createSpan(call: EndedCall, parent: SpanContext | undefined, { traceId, spanId }: SpanContext): ReadableSpan {
+    const { resource, scope, clock } = this.#parts;
+    const context: SpanContext = { traceId, spanId, traceFlags: TraceFlags.SAMPLED };
     const durationMs = (call.endedNs - call.beganNs) / NS_PER_MS;
     const endMs = toEpochMs(clock, call.endedNs);
     return {

@@ -61,6 +61,8 @@ export interface EndedCall {
   readonly session: CallSession | undefined;
   /** The request's `traceparent`, not validated. Undefined without one, and on a WebSocket, which has none per call. */
   readonly traceparent: string | undefined;
+  /** The `traceparent` that the upstream got in its place; undefined if an observer gave none. */
+  readonly ownTraceparent: string | undefined;
 }
 
 export interface CallObserver {
@@ -68,6 +70,11 @@ export interface CallObserver {
   readonly wantsBytes: boolean;
   /** Report exchanges that are not calls as well. */
   readonly wantsOthers: boolean;
+  /**
+   * The `traceparent` with which a call over REST goes on; undefined: unchanged. `traceparent` is the client's, not
+   * validated. Must not throw.
+   */
+  traceparentFor?(traceparent: string | undefined): string | undefined;
   /** Called once for each call, after it has been counted. `call` is valid until this returns. */
   callEnded(call: EndedCall): void;
 }
@@ -80,6 +87,8 @@ export class CallObservers {
   isWanted = false;
   areBytesWanted = false;
   areOthersWanted = false;
+  /** Undefined if no observer changes a `traceparent`. */
+  tracer: Required<Pick<CallObserver, 'traceparentFor'>> | undefined;
 
   add(observer: CallObserver): void {
     this.#use([...this.#list, observer]);
@@ -107,6 +116,7 @@ export class CallObservers {
     this.isWanted = list.length > 0;
     this.areBytesWanted = list.some(({ wantsBytes }) => wantsBytes);
     this.areOthersWanted = list.some(({ wantsOthers }) => wantsOthers);
+    this.tracer = list.find((observer) => observer.traceparentFor !== undefined) as CallObservers['tracer'];
   }
 }
 

@@ -55,6 +55,7 @@ export function createRecorder(config: RecorderConfig, clock: Clock, services: R
     outside: new OutsidePaths(config.applications),
     observers,
     memory,
+    clock,
     state: new RecorderState({ ...parts, cometMetrics, clientsOf: (name) => comet?.clientsOf(name) }),
   });
 }

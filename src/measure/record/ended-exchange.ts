@@ -85,4 +85,8 @@ export class EndedExchange implements EndedCall {
   get traceparent(): string | undefined {
     return this.#exchange.request.field('traceparent');
   }
+
+  get ownTraceparent(): string | undefined {
+    return this.#exchange.traceparent;
+  }
 }

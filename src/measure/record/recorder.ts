@@ -19,6 +19,7 @@
  * (measure/sessions/companions.ts, docs/statistics.md).
  */
 
+import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
@@ -53,6 +54,7 @@ export interface RecorderParts {
   readonly observers: CallObservers;
   readonly memory: MemoryBudget;
   readonly state: RecorderState;
+  readonly clock: Clock;
 }
 
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
@@ -96,6 +98,7 @@ export class Recorder implements ExchangeObserver<Note> {
   #classifier: Classifier;
   readonly #credentials: Credentials;
   readonly #comet: CometReader | undefined;
+  readonly #clock: Clock;
 
   constructor(parts: RecorderParts) {
     this.#classifier = parts.classifier;
@@ -107,6 +110,7 @@ export class Recorder implements ExchangeObserver<Note> {
     this.observers = parts.observers;
     this.memory = parts.memory;
     this.state = parts.state;
+    this.#clock = parts.clock;
   }
 
   /**
@@ -150,6 +154,8 @@ export class Recorder implements ExchangeObserver<Note> {
     const note = new CallNote(call, application, exchange, token, session);
     exchange.note = note;
     application.running.add(note);
+    const { tracer } = this.observers;
+    if (tracer !== undefined) exchange.traceparent = tracer.traceparentFor(request.field('traceparent'));
     if (this.observers.areBytesWanted) countBytes(exchange);
   }
 
@@ -183,6 +189,7 @@ export class Recorder implements ExchangeObserver<Note> {
     session?.callEnded(exchange.endedNs);
     if (isCounted(note.call, ending)) {
       count(note.application.statistics, note.call, exchange, ending);
+      if (exchange.traceparent !== undefined) exemplify(note.application.statistics, note.call, exchange, this.#clock);
       if (session !== undefined) count(session.statistics, note.call, exchange, ending);
     }
     const outcome = toSlowOutcome(ending, exchange.status);
@@ -276,6 +283,14 @@ function count(statistics: Statistics, call: CountedCall, exchange: Exchange, en
   const { beganNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
   else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
+}
+
+/** Shows the call's trace beside its histogram. */
+function exemplify(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
+  const { traceparent = '', beganNs, endedNs } = exchange;
+  if (kind === 'object') return;
+  const [, traceId = '', spanId = ''] = traceparent.split('-');
+  statistics[kind].exemplify(name, endedNs - beganNs, { traceId, spanId, atEpochMs: clock.epochMs() });
 }
 
 /** Undefined for what the server was never asked. */

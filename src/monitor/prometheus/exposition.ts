@@ -3,7 +3,15 @@
  * or the meaning of the numbers. https://prometheus.io/docs/instrumenting/exposition_formats/,
  * https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
  */
-import type { DurationBucketsReading, Family, Sample, Summary, Table } from '../../base/metric-description.ts';
+import { MS_PER_S } from '../../base/clock.ts';
+import type {
+  DurationBucketsReading,
+  ExemplarReading,
+  Family,
+  Sample,
+  Summary,
+  Table,
+} from '../../base/metric-description.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
@@ -20,7 +28,7 @@ export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat)
     let piece = headOf(table, format);
     let samples = 0;
     for (const sample of table.samples()) {
-      piece += textOf(leads, sample);
+      piece += textOf(leads, sample, format);
       samples += 1;
       if (typeof sample.value === 'number' && samples < NUMBERS_IN_PIECE) continue;
       yield piece;
@@ -72,20 +80,36 @@ function labelled(leads: readonly string[], values: readonly string[]): string {
   return text;
 }
 
-function textOf(leads: Leads, { labels, value }: Sample): string {
+function textOf(leads: Leads, { labels, value }: Sample, format: ExpositionFormat): string {
   if (typeof value === 'number') return `${labelled(leads.plain, labels)}${toNumber(value)}\n`;
-  if ('cumulative' in value) return histogramText(leads, labels, value);
+  if ('cumulative' in value) return histogramText(leads, labels, value, format === 'openmetrics');
   return summaryText(leads, labels, value);
 }
 
-function histogramText(leads: Leads, labels: readonly string[], value: DurationBucketsReading): string {
+function histogramText(
+  leads: Leads,
+  labels: readonly string[],
+  value: DurationBucketsReading,
+  hasExemplars: boolean,
+): string {
+  const exemplars = hasExemplars ? value.exemplars : undefined;
   const counts = value.cumulative();
   const bounds = toBoundTexts(value.bounds);
   const first = labelled(leads.bucket, labels);
   const next = `\n${first}`;
   let text = '';
-  for (let i = 0; i < counts.length; i += 1) text += `${i === 0 ? first : next}${bounds[i]}${counts[i]}`;
+  for (let i = 0; i < counts.length; i += 1) {
+    text += `${i === 0 ? first : next}${bounds[i]}${counts[i]}`;
+    if (exemplars !== undefined) text += exemplarText(exemplars.get(i));
+  }
   return `${text}\n${summaryText(leads, labels, { sum: value.sumSeconds, count: counts.at(-1) })}`;
+}
+
+/** Only OpenMetrics has exemplars. */
+function exemplarText(exemplar: ExemplarReading | undefined): string {
+  if (exemplar === undefined) return '';
+  const { traceId, spanId, seconds, atEpochMs } = exemplar;
+  return ` # {trace_id="${traceId}",span_id="${spanId}"} ${seconds} ${atEpochMs / MS_PER_S}`;
 }
 
 function summaryText(leads: Leads, labels: readonly string[], { count, sum }: Summary): string {

@@ -143,6 +143,8 @@ export class Exchange<Note = unknown> {
   wantsResponse = false;
   responseObserver: BodyObserver | undefined = undefined;
   tunnelObserver: TunnelObserver | undefined = undefined;
+  /** The observer sets the `traceparent` that the upstream gets in place of the client's; undefined: that stays. */
+  traceparent: string | undefined = undefined;
   /** It counts among the requests that may be with the upstream at a time (`limits.inFlight`). */
   isAdmitted = false;
   #ended = false;

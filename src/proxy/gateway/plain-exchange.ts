@@ -133,6 +133,7 @@ export class PlainExchange implements Turn {
     });
     setRequestHead(upstream, this.#request, {
       options,
+      traceparent: this.#exchange.traceparent,
       authority,
       client: this.#connection.client,
     });

@@ -6,6 +6,8 @@ import { isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
 export interface RequestHeadContext {
   readonly options: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>;
   readonly client: ForwardedClient;
+  /** Replaces the client's; undefined: that stays. */
+  readonly traceparent: string | undefined;
   /** Host for an HTTP/1.0 request that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;
 }
@@ -109,6 +111,8 @@ function toUpstreamFields(request: IncomingMessage, context: RequestHeadContext)
   };
   const { forwarded, replacedFields } = context.options;
   for (const name of replacedFields) fields.delete(name);
+  const { traceparent } = context;
+  if (traceparent !== undefined) fields.set('traceparent', { name: 'traceparent', values: [traceparent] });
   for (const [name, value] of forwardedFields(forwarded, context.client, own)) {
     const group = fields.get(name.toLowerCase());
     if (group === undefined) fields.set(name.toLowerCase(), { name, values: [value] });

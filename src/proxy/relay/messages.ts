@@ -2,11 +2,11 @@
 
 import {
   type ForwardedClient,
-  type ForwardedMode,
   forwardedFields,
   forwardedLines,
   withoutFields,
 } from '../../protocol/http1/forwarded.ts';
+import { withEditedLines } from '../../protocol/http1/head-lines.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
 import type { DataPathOptions } from '../exchange/data-path-options.ts';
@@ -27,8 +27,11 @@ export function withOwnFields(
   client: ForwardedClient,
   bytes: Buffer,
   text: string,
+  traceparent?: string,
 ): Buffer | string {
-  if (replacedFields.size > 0) return withReplacedFields(forwarded, replacedFields, head, client, bytes);
+  if (replacedFields.size > 0 || traceparent !== undefined) {
+    return withReplacedFields({ forwarded, replacedFields }, head, client, bytes, traceparent);
+  }
   if (forwarded === 'off') return bytes;
   const lines = forwardedLines(client, head.host, head.hasForwardedProto, head.hasForwardedHost);
   const headEnd = head.text.length;
@@ -37,21 +40,35 @@ export function withOwnFields(
 }
 
 function withReplacedFields(
-  mode: ForwardedMode,
-  replaced: ReadonlySet<string>,
+  { forwarded, replacedFields }: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>,
   head: Http1RequestHead,
   client: ForwardedClient,
   bytes: Buffer,
+  traceparent: string | undefined,
 ): Buffer {
-  const isAppended = mode === 'append';
+  const isAppended = forwarded === 'append';
   const own = {
     host: head.host,
     hasProto: isAppended && head.hasForwardedProto,
     hasHost: isAppended && head.hasForwardedHost,
   };
-  const lines = forwardedFields(mode, client, own).map(([name, value]) => `${name}: ${value}\r\n`);
-  const rest = withoutFields(head.text, replaced).slice(0, -EMPTY_LINE_BYTES);
+  const lines = forwardedFields(forwarded, client, own).map(([name, value]) => `${name}: ${value}\r\n`);
+  const traced = traceparent === undefined ? head.text : withTraceparent(head.text, traceparent);
+  const rest = withoutFields(traced, replacedFields).slice(0, -EMPTY_LINE_BYTES);
   return Buffer.concat([Buffer.from(`${rest}${lines.join('')}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
+}
+
+/** The field at the place of the client's own, or as the last. */
+function withTraceparent(headText: string, traceparent: string): string {
+  const line = `traceparent: ${traceparent}\r\n`;
+  let isPlaced = false;
+  const edited = withEditedLines(headText, (name, own) => {
+    if (name !== 'traceparent') return own;
+    const replacement = isPlaced ? '' : line;
+    isPlaced = true;
+    return replacement;
+  });
+  return isPlaced ? edited : `${headText.slice(0, -EMPTY_LINE_BYTES)}${line}\r\n`;
 }
 
 /** Adds `Connection: close` to a response (RFC 9112 §9.6). */

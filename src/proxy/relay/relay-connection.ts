@@ -181,7 +181,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (head) {
       const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
       const text = this.#request.takeText();
-      const sent = withOwnFields(options, head, this.client, bytes, text);
+      const sent = withOwnFields(options, head, this.client, bytes, text, this.#exchange?.traceparent);
       this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
     // A body may still arrive without an upstream, after an early response or our own: then its rest is dropped.

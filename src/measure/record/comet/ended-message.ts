@@ -66,6 +66,8 @@ export class EndedMessage implements EndedCall {
     return this.#pending.origin.remoteAddress;
   }
 
+  readonly ownTraceparent = undefined;
+
   get traceparent(): string | undefined {
     return this.#pending.origin.traceparent;
   }

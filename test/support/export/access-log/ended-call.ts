@@ -6,7 +6,11 @@ export function endedCall(change: Partial<EndedCall> = {}): EndedCall {
     ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST', status: 200 },
     ...{ outcome: 'answered', errorCode: undefined, beganNs: 1_000, endedNs: 25_002_000 },
     ...{ requestBytes: 12, responseBytes: 3_400, path: 'relay', remoteAddress: '10.0.0.7' },
-    ...{ session: { id: 'b7c1', userName: 'anna', isVerified: true }, traceparent: undefined },
+    ...{
+      session: { id: 'b7c1', userName: 'anna', isVerified: true },
+      traceparent: undefined,
+      ownTraceparent: undefined,
+    },
     ...change,
   };
 }

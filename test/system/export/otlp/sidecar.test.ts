@@ -1,7 +1,16 @@
-/** A whole sidecar, by both data paths: what it pushes is what it shows and what was called, and trace context passes as it came. */
+/** A whole sidecar, by both data paths: what it pushes is what it shows and what was called, and traces connect. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import {
+  AlwaysOnSampler,
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  ParentBasedSampler,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
 import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
@@ -44,9 +53,48 @@ afterEach(async () => {
   await receiver.close();
 });
 
-async function start(dataPath: Config['dataPath'], otlp: Partial<OtlpConfig>, deadlineMs = 5_000): Promise<Sidecar> {
+/** An application server with OpenTelemetry's SDK: a span for each request, below what the request says. */
+class TracedServer {
+  readonly #memory = new InMemorySpanExporter();
+  readonly #tracer = new BasicTracerProvider({
+    spanProcessors: [new SimpleSpanProcessor(this.#memory)],
+    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+  }).getTracer('server');
+  readonly #server = http.createServer((request, response) => {
+    const parent = new W3CTraceContextPropagator().extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
+    const span = this.#tracer.startSpan('request', { kind: SpanKind.SERVER }, parent);
+    request.resume();
+    response.end('{}');
+    span.end();
+  });
+
+  get spans() {
+    return this.#memory.getFinishedSpans();
+  }
+
+  listen(): Promise<number> {
+    return listening(this.#server);
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+async function scrape(): Promise<string> {
+  const accept = 'application/openmetrics-text; version=1.0.0';
+  const response = await fetch(`http://127.0.0.1:${ports.monitor}/metrics`, { headers: { accept } });
+  return await response.text();
+}
+
+async function start(
+  dataPath: Config['dataPath'],
+  otlp: Partial<OtlpConfig>,
+  deadlineMs = 5_000,
+  { port } = upstream.address() as Pick<AddressInfo, 'port'>,
+): Promise<Sidecar> {
   const base = testConfig();
-  const { port } = upstream.address() as AddressInfo;
   const config = testConfig({
     ...{ dataPath, otlp: otlpConfig(otlp), stop: { ...base.stop, deadlineMs } },
     upstream: { ...base.upstream, port, origin: `http://127.0.0.1:${port}` },
@@ -72,7 +120,7 @@ const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
 
 describe.each(PATHS)('data path %s', (dataPath) => {
-  it('forwards trace context unchanged, with and without spans', async () => {
+  it('forwards trace context unchanged without spans, and with them for what gets none', async () => {
     const sent = {
       TraceParent: `00-${TRACE}-${PARENT}-01`,
       tracestate: ['plant=a:1,  other=2', 'third=%20'],
@@ -87,13 +135,41 @@ describe.each(PATHS)('data path %s', (dataPath) => {
     await send('/page', { traceparent: 'not one', tracestate: '' });
     await sidecar?.stop();
     await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    await send('/page', sent);
+    await sidecar?.stop();
+    await start(dataPath, { endpoint: receiver.endpoint, traces: { ...SPANS, slowerThanMs: 1 } });
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
     const unread = [
       ['traceparent', 'not one'],
       ['tracestate', ''],
     ];
-    expect(heads.map(traceContextOf)).toEqual([seen, unread, seen, []]);
+    expect(heads.map(traceContextOf)).toEqual([seen, unread, seen, seen, []]);
+  });
+
+  it('has the spans of a server with OpenTelemetry below its own, also where the client sent no trace', async () => {
+    const server = new TracedServer();
+    const port = await server.listen();
+    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, { port });
+    const sampled = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: 'plant=a:1' };
+    await send(`${BASE}/d2/rpc/E.Demo/Test`, sampled);
+    await send(`${BASE}/d2/rpc/E.Demo/Test`);
+    await send(`${BASE}/d2/rpc/E.Demo/Test`, { traceparent: `00-${TRACE}-${PARENT}-00` });
+    const exposition = await scrape();
+    await sidecar?.stop();
+    server.close();
+    const [first, second] = receiver.spans;
+    expect(receiver.spans).toHaveLength(2);
+    expect(first).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
+    expect(second?.traceId).not.toBe(TRACE);
+    expect(server.spans.map((span) => [span.spanContext().traceId, span.parentSpanContext?.spanId])).toEqual([
+      [TRACE, first?.spanId],
+      [second?.traceId, second?.spanId],
+    ]);
+    expect(server.spans[0]?.parentSpanContext?.traceState?.serialize()).toBe('plant=a:1');
+    const exemplars = exposition.match(/^d2_call_duration_seconds_bucket.* # .*$/gm) ?? [];
+    const last = `# {trace_id="${second?.traceId}",span_id="${second?.spanId}"}`;
+    expect(exemplars.some((line) => line.includes(last))).toBe(true);
   });
 
   it('pushes a span for each call when it stops, and none for other requests', async () => {

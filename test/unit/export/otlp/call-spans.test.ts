@@ -13,7 +13,8 @@ const clock = new ManualClock();
 const CALL: EndedCall = {
   ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: false, method: 'POST', status: 200 },
   ...{ outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7', requestBytes: 1 },
-  ...{ beganNs: clock.nowNs() - 250.5 * MS, endedNs: clock.nowNs(), responseBytes: 2, traceparent: undefined },
+  ...{ beganNs: clock.nowNs() - 250.5 * MS, endedNs: clock.nowNs(), responseBytes: 2 },
+  ...{ traceparent: undefined, ownTraceparent: undefined },
   session: { id: 'session-id', userName: 'alice', isVerified: true },
 };
 
@@ -24,7 +25,11 @@ function spansOf(calls: readonly EndedCall[], options: Partial<CallSpansParts> =
     ...{ sampleRatio: 1, slowerThanMs: 0, take: (create) => made.push(create()) },
     ...options,
   });
-  for (const call of calls) spans.callEnded(call);
+  // As in the recorder: asked when the call begins.
+  for (const call of calls) {
+    const ownTraceparent = call.isComet ? undefined : spans.traceparentFor(call.traceparent);
+    spans.callEnded({ ...call, ownTraceparent });
+  }
   return made;
 }
 
@@ -75,6 +80,33 @@ describe('a span', () => {
   it('has short, well-formed names', () => {
     expect(spanOf({ name: 'x'.repeat(300) }).name).toBe(`rpc ${'x'.repeat(256)}`);
     expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
+  });
+});
+
+describe('the traceparent with which a sampled call goes on', () => {
+  const parts = { resource: resourceFromAttributes({}), scope: { name: 'd2-sidecar', version: '1' }, clock };
+  const spans = (options: Partial<CallSpansParts>, made: ReadableSpan[] = []) =>
+    new CallSpans({ ...parts, sampleRatio: 0, slowerThanMs: 0, take: (create) => made.push(create()), ...options });
+
+  it('is of the client’s trace, names the call’s span as parent, and keeps the flags', () => {
+    const made: ReadableSpan[] = [];
+    const observer = spans({}, made);
+    const traceparent = `00-${TRACE}-${PARENT}-03`;
+    const ownTraceparent = observer.traceparentFor(traceparent);
+    observer.callEnded({ ...CALL, traceparent, ownTraceparent });
+    const spanId = made[0]?.spanContext().spanId;
+    expect(ownTraceparent).toBe(`00-${TRACE}-${spanId}-03`);
+    expect(made[0]?.parentSpanContext?.spanId).toBe(PARENT);
+  });
+
+  it('begins a trace where the client sent none, for the drawn calls only', () => {
+    expect(spans({ sampleRatio: 1 }).traceparentFor(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    expect(spans({ sampleRatio: 0 }).traceparentFor(undefined)).toBeUndefined();
+    expect(spans({ sampleRatio: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
+  });
+
+  it('is the client’s own with slowerThan, since only the end tells whether there is a span', () => {
+    expect(spans({ sampleRatio: 1, slowerThanMs: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-01`)).toBeUndefined();
   });
 });
 
