@@ -20,6 +20,7 @@ export class AccessLogging {
   readonly counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
   readonly #parts: AccessLoggingParts;
   #log: AccessLog | undefined;
+  #closing: Promise<unknown> = Promise.resolve();
 
   /** Never rejects: problems with the file are logged. */
   static async open(config: Config['accessLog'], parts: AccessLoggingParts): Promise<AccessLogging> {
@@ -54,13 +55,15 @@ export class AccessLogging {
     return () => this.#use(options, Loaded);
   }
 
-  /** Writes pending lines, then closes the file. */
+  /** Writes pending lines, then closes the file, and any that a reload has turned off before. */
   async close(): Promise<void> {
     const log = this.#log;
-    if (log === undefined) return;
-    this.#parts.observers.remove(log);
-    this.#log = undefined;
-    await log.file.close(CLOSE_MS);
+    if (log !== undefined) {
+      this.#parts.observers.remove(log);
+      this.#log = undefined;
+      this.#closing = Promise.all([this.#closing, log.file.close(CLOSE_MS)]);
+    }
+    await this.#closing;
   }
 
   #use(options: AccessLogOptions, Loaded: typeof AccessLog): void {
