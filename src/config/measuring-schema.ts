@@ -6,6 +6,7 @@ import {
   intWithin,
   NOT_EMPTY,
   oneOf,
+  optionalText,
   parsedText,
   section,
   text,
@@ -81,6 +82,12 @@ export const sessions = section('live', 'Who is connected.', {
   cookie: text('the name of a cookie such as JSESSIONID', /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/)
     .prefault('JSESSIONID')
     .meta({ description: 'Name of the cookie that identifies a login.', reload: 'restart' }),
+  userField: optionalText(
+    'the name of a field such as X-Remote-User',
+    /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/,
+    'X-Remote-User',
+    'Field of the responses in which the application server tells the user, for single sign-on: see [statistics.md](statistics.md#single-sign-on). Absent: none.',
+  ),
   // The names of the servlet specification (Jakarta Servlet 6, section 13.6.3).
   formLogin: section('live', 'The form by which users of Comet log in.', {
     path: text('a path such as j_security_check', /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)

@@ -34,6 +34,7 @@ export interface RecorderServices {
 export function createRecorder(config: RecorderConfig, clock: Clock, services: RecorderServices = {}): Recorder {
   const { listener, memory = new MemoryBudget() } = services;
   const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
+  credentials.reconfigure(config.sessions);
   const claimRate = new AddressRate(clock, CLAIMS_PER_ADDRESS);
   const applications = config.applications.map((name) => createApplication(name, config, { clock, claimRate }));
   const cometMetrics = new CometMetrics(clock);

@@ -26,7 +26,7 @@ import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
-import type { Credentials } from '../sessions/credentials.ts';
+import type { Credentials, Identity } from '../sessions/credentials.ts';
 import type { Session, SessionOrigin } from '../sessions/session.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import type { CallObservers } from './call-observer.ts';
@@ -70,6 +70,8 @@ class CallNote implements RunningCall {
   readonly session: Session | undefined;
   readonly remoteAddress: string;
   readonly beganNs: number;
+  /** The user that the server has told in its response. */
+  told: Identity | undefined = undefined;
 
   constructor(call: Call, application: RecordedApplication, exchange: Exchange, token?: string, session?: Session) {
     this.call = call;
@@ -123,7 +125,7 @@ export class Recorder implements ExchangeObserver<Note> {
     const changes = this.#comet && createCometChanges(config);
     return () => {
       this.#classifier = classifier;
-      this.#credentials.nameApiKeys(config.sessions.apiKeys);
+      this.#credentials.reconfigure(config.sessions);
       for (const { statistics, sessions, slowest } of this.applications.values()) {
         slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
@@ -154,6 +156,7 @@ export class Recorder implements ExchangeObserver<Note> {
     const note = new CallNote(call, application, exchange, token, session);
     exchange.note = note;
     application.running.add(note);
+    if (this.#credentials.readsResponses) exchange.wantsResponse = true;
     const { tracer } = this.observers;
     if (tracer !== undefined) exchange.traceparent = tracer.traceparentFor(request.field('traceparent'));
     if (this.observers.areBytesWanted) countBytes(exchange);
@@ -161,6 +164,7 @@ export class Recorder implements ExchangeObserver<Note> {
 
   onResponse(exchange: Exchange<Note>, response: ResponseHeadView): void {
     const { note } = exchange;
+    if (note?.kind === 'call' && isAccepted(response.status)) note.told = this.#credentials.toldBy(response);
     if (note?.kind !== 'comet') return;
     note.reading.onResponse(exchange, response);
     if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
@@ -233,7 +237,8 @@ export class Recorder implements ExchangeObserver<Note> {
 
   /** The session of the call, with `callBegan` done; the first accepted call begins one. */
   #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session } = note;
+    const { application, token, session, told } = note;
+    if (told !== undefined && ending.kind === 'completed') return this.#toldSession(note, told, exchange);
     // Even if it has ended since: a call that was running during the logout must not begin a new session.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
@@ -243,6 +248,30 @@ export class Recorder implements ExchangeObserver<Note> {
     }
     found?.callBegan(beganNs);
     return found;
+  }
+
+  /** The session of the user whom the server has told with an accepted call, with `callBegan` done. */
+  #toldSession(note: CallNote, told: Identity, exchange: Exchange): Session | undefined {
+    const { sessions } = note.application;
+    const { beganNs, endedNs, request, client } = exchange;
+    if (note.session !== undefined) {
+      sessions.name(note.session, told.userName, 'proven');
+      return note.session;
+    }
+    // A credential beside a login may be wrong: it must not lead to the user's session from now on.
+    const isAlone = note.token !== undefined && this.#credentials.claimOf(request) === undefined;
+    const token = isAlone ? note.token : told.key;
+    const origin: SessionOrigin = {
+      userName: told.userName,
+      connectionType: 'REST',
+      remoteAddress: client.remoteAddress,
+      atNs: endedNs,
+      creationNs: endedNs - beganNs,
+    };
+    const present = sessions.join(told.key, token, endedNs);
+    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(told.key, token, origin));
+    session?.callBegan(beganNs);
+    return session;
   }
 
   /** The session of a just accepted call whose credential was not accepted before. */

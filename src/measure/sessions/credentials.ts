@@ -9,7 +9,7 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
-import type { ApiKeyUser } from '../../config/config.ts';
+import type { ApiKeyUser, Config } from '../../config/config.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
 import { RecentTokens } from './recent-tokens.ts';
 
@@ -44,17 +44,20 @@ export interface Claim {
   readonly logins: readonly string[];
 }
 
-/** The user name that the HTTP request of a Comet message states, and how far it is proven. */
+/** The user name that HTTP states for a Comet message, and how far it is proven. */
 export interface StatedName {
   /** Null when the request states no name. */
   readonly userName: string | null;
   /** Token of the credential that states it; undefined for a certificate, or without a credential. */
   readonly credentialToken: string | undefined;
-  /** True when a client certificate states it, which has been verified. */
+  /** True when a client certificate states it, which has been verified, or the server. */
   readonly isVerified: boolean;
   /** True when the request has nothing else that the server may accept it for. */
   readonly isAlone: boolean;
 }
+
+/** A longer value of `sessions.userField` is no name. */
+const MAX_TOLD_CHARS = 1_024;
 
 /** Longest displayed user name, in UTF-16 code units. */
 export const MAX_USER_NAME_CHARS = 256;
@@ -66,6 +69,8 @@ export class Credentials {
   readonly #apiKeyUsers = new Map<string, string>();
   readonly #cookieName: string;
   #apiKeys: readonly ApiKeyUser[];
+  /** Name in lower case of the response field in which the server tells the user (`sessions.userField`). */
+  #userField: string | undefined;
 
   /** `cookieName`: name of the login cookie, e.g. `JSESSIONID`. */
   constructor(apiKeys: readonly ApiKeyUser[], cookieName: string) {
@@ -86,10 +91,24 @@ export class Credentials {
     this.#hashApiKeys();
   }
 
-  /** Replaces the application keys and their users. Existing sessions keep their names. */
-  nameApiKeys(apiKeys: readonly ApiKeyUser[]): void {
+  /** Replaces the application keys and their users, and the field of responses. Existing sessions keep their names. */
+  reconfigure({ apiKeys, userField }: Pick<Config['sessions'], 'apiKeys' | 'userField'>): void {
     this.#apiKeys = apiKeys;
+    this.#userField = userField?.toLowerCase();
     this.#hashApiKeys();
+  }
+
+  /** Whether the server tells the user in a field of its responses. */
+  get readsResponses(): boolean {
+    return this.#userField !== undefined;
+  }
+
+  /** The user that the server tells in a response; undefined if it tells none. */
+  toldBy(response: CredentialFields): Identity | undefined {
+    const value = this.#userField === undefined ? undefined : response.field(this.#userField);
+    if (value === undefined || value === '' || value.length > MAX_TOLD_CHARS) return undefined;
+    const user = decodeUser(Buffer.from(value, 'latin1'));
+    return { key: this.#hash('user', user), userName: toShownName(user) };
   }
 
   #createBasicTokens(): RecentTokens {
@@ -187,6 +206,12 @@ export class Credentials {
       isVerified: identity !== undefined && !isNamedByField,
       isAlone: companionsOf(request, this.#cookieName) === undefined,
     };
+  }
+
+  /** As `statedNameOf`, from a response in which the server tells the user; undefined if it tells none. */
+  statedBy(response: CredentialFields): StatedName | undefined {
+    const told = this.toldBy(response);
+    return told && { userName: told.userName, credentialToken: undefined, isVerified: true, isAlone: true };
   }
 
   #companionsOf(request: CompanionFields): Companions | undefined {

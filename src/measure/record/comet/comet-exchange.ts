@@ -131,7 +131,10 @@ export class CometExchange implements ExchangeReading {
   #collectResponse(exchange: Exchange, response: ResponseHeadView): void {
     const { clock, metrics, credentials } = this.#application;
     const { status } = response;
-    const setCookieToken = credentials.setCookieTokenOf(response.fields('set-cookie'));
+    const from = {
+      setCookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')),
+      told: credentials.statedBy(response),
+    };
     let atNs = 0;
     let isEmpty = false;
     const body = this.#createReading(copied(response.field('content-encoding')), {
@@ -145,7 +148,7 @@ export class CometExchange implements ExchangeReading {
       },
       onMessages: (messages) => {
         this.#isHeard = true;
-        this.#conversation.onUpstreamMessages(messages, atNs, setCookieToken);
+        this.#conversation.onUpstreamMessages(messages, atNs, from);
       },
       onRead: () => this.#conversation.onUpstreamEnd(atNs),
       // Error pages and empty bodies need not be Bayeux.

@@ -36,7 +36,7 @@ export class CometTunnel implements TunnelObserver {
       path,
       remoteAddress: client.remoteAddress,
       traceparent: undefined,
-      stated: credentials.statedNameOf(request, client),
+      stated: credentials.statedBy(response) ?? credentials.statedNameOf(request, client),
       cookieToken,
     });
     const extensions = parseExtensions(response.fields('sec-websocket-extensions'));

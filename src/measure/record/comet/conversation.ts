@@ -154,12 +154,17 @@ export class Conversation {
   // ---- from the server
 
   /**
-   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `setCookieToken` is
-   * the token of the login cookie, if the response sets it.
+   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `from` is what
+   * the response's head says of the login.
    */
-  onUpstreamMessages(messages: readonly BayeuxMessage[], atNs: number, setCookieToken?: string): void {
+  onUpstreamMessages(
+    messages: readonly BayeuxMessage[],
+    atNs: number,
+    from: Partial<Pick<Registration, 'setCookieToken' | 'told'>> = {},
+  ): void {
     this.#application.metrics.upstreamMessages += messages.length;
-    this.#who.setCookieToken = setCookieToken;
+    this.#who.setCookieToken = from.setCookieToken;
+    this.#who.told = from.told;
     for (const message of messages) {
       if (message.channel === '/meta/connect') this.#connectReply = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);

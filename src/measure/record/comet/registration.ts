@@ -30,6 +30,8 @@ export class Registration {
   readonly #connected = new Set<CometClient>();
   /** Token of the login cookie, if the response sets it. */
   setCookieToken: string | undefined;
+  /** The name that the server states in the response (`sessions.userField`). */
+  told: StatedName | undefined;
   /** The client that messages without a `clientId` belong to. */
   current: CometClient | undefined;
 
@@ -123,8 +125,8 @@ export class Registration {
     origin: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
   ): Session | undefined {
     const { sessions } = this.#application;
-    const { cookieToken, connectionType, remoteAddress, stated } = this.#speaker;
-    const userName = stated.userName ?? origin.userName;
+    const { cookieToken, connectionType, remoteAddress } = this.#speaker;
+    const userName = this.#stated.userName ?? origin.userName;
     const proof = this.#proofOf(origin);
     const key = this.setCookieToken ?? cookieToken ?? client.token;
     const present =
@@ -137,9 +139,13 @@ export class Registration {
     return session;
   }
 
+  get #stated(): StatedName {
+    return this.told ?? this.#speaker.stated;
+  }
+
   /** How far a name is proven that came with a handshake or, for an adopted client, with its first message. */
   #proofOf({ userName, atNs, isAdopted }: { userName: string | null; atNs: number; isAdopted: boolean }): NameProof {
-    const { isVerified, isAlone, credentialToken, userName: byHttp } = this.#speaker.stated;
+    const { isVerified, isAlone, credentialToken, userName: byHttp } = this.#stated;
     if (isVerified) return 'proven';
     if (credentialToken === undefined) return isAlone && !isAdopted ? 'proven' : { credentialToken };
     // The credential names nobody, and the server may have checked only that: nothing proves the handshake's name.
