@@ -8,8 +8,6 @@ import { toVerdict, toWorstText } from '../page/verdict.ts';
 
 export interface TopDocument {
   readonly live: Live;
-  /** The gauges of `metrics/server`. */
-  readonly server: Readonly<Record<string, number>>;
   readonly calls: readonly CallsOfApplication[];
 }
 
@@ -27,17 +25,17 @@ const SHOWN_RUNNING = 12;
 const OVER = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
 
 /** None is longer than `columns` characters. */
-export function toTopLines({ live, server, calls }: TopDocument, columns: number): readonly string[] {
+export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
   const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
   for (const application of live.applications) {
     const ownCalls = calls.find(({ name }) => name === application.name);
-    lines.push('', ...toApplication(live, application, server), '');
+    lines.push('', ...toApplication(live, application), '');
     if (ownCalls !== undefined) lines.push(...toCalls(ownCalls));
   }
   return lines.map((line) => [...line].slice(0, columns).join(''));
 }
 
-function toApplication(live: Live, application: LiveApplication, server: TopDocument['server']): readonly string[] {
+function toApplication(live: Live, application: LiveApplication): readonly string[] {
   const { history, sessions, holds, worstCall } = application;
   const { points } = history;
   const { text } = toVerdict({ live, application, points, nowMs: Date.parse(live.now) });
@@ -48,21 +46,21 @@ function toApplication(live: Live, application: LiveApplication, server: TopDocu
     `${application.name === '' ? '/' : application.name}: ${text}`,
     `Last minute  ${toCount(minute.calls)} ${minute.calls === 1 ? 'call' : 'calls'}, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} left by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
     `Sessions     ${toCount(all)}: REST ${toCount(REST)}, WebSocket ${toCount(COMET_WEBSOCKET)}, long polling ${toCount(COMET_LONG_POLLING)}; held polls ${toCount(holds.now)}`,
-    `Server       ${toServer(server)}`,
+    `Server       ${toServer(live.server)}`,
     `JVM          ${toJvm(live, points.at(-1)?.heapUsed ?? null)}`,
   ];
 }
 
-function toServer(server: TopDocument['server']): string {
-  const of = (name: string) => server[`server.${name}`];
-  const [busy, max, cores] = [of('threads.busy'), of('threads.max'), of('process.cpu')];
-  const [open, most] = [of('process.descriptors.open'), of('process.descriptors.max')];
+function toServer(server: Live['server']): string {
+  const { 'threads.busy': busy, 'threads.max': max, 'process.cpu': cores, processors } = server;
+  const { 'process.descriptors.open': open, 'process.descriptors.max': most, 'process.memory': memory } = server;
+  const threads = server['jvm.threads.live'];
   const parts = [
     busy === undefined ? '' : `request threads ${toCount(busy)}${max === undefined ? '' : ` of ${toCount(max)}`} busy`,
-    cores === undefined ? '' : `${cores.toFixed(2)} cores`,
-    of('process.memory') === undefined ? '' : toBytes(of('process.memory')),
+    cores === undefined ? '' : `${cores.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`,
+    memory === undefined ? '' : toBytes(memory),
     open === undefined ? '' : `descriptors ${toCount(open)}${most === undefined ? '' : ` of ${toCount(most)}`}`,
-    of('jvm.threads.live') === undefined ? '' : `${toCount(of('jvm.threads.live') ?? 0)} threads`,
+    threads === undefined ? '' : `${toCount(threads)} threads`,
   ].filter((part) => part !== '');
   return parts.length === 0 ? 'nothing is known of its capacity' : parts.join(', ');
 }

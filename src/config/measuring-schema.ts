@@ -51,6 +51,12 @@ export const calls = section('live', 'Single calls: those that run, and the slow
     100,
     'Most calls of the last hour in `d2/calls/slowest`, for each application. 0: none.',
   ),
+  // The default of the server's own clients.
+  clientTimeout: duration(
+    '10s',
+    'How long clients wait. An answer that took longer came too late for its user, and counts in `d2_calls_late_total`. 0: they wait for ever.',
+    { zero: 'for ever' },
+  ),
 });
 
 const SECRET_TEXT = 'a text in quotes that is not empty';

@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { AddressRanges } from '../base/address.ts';
 import { comet } from './comet-schema.ts';
+import { diagnosis, findDiagnosisConflicts } from './diagnosis-schema.ts';
 import { toDurationText } from './duration.ts';
 import { isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
 import { findJvmConflicts, jvm } from './jvm-schema.ts';
@@ -131,6 +132,7 @@ export const configSchema = z
       rest,
       comet,
       jvm,
+      diagnosis,
       otlp,
       limits: section('live', 'How much is taken: [limits.md](limits.md) says what happens at each limit.', {
         // Single sign-on cookies exceed Node's own 16 KiB.
@@ -264,6 +266,7 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
     ...findUpstreamTlsConflicts(parsed.upstream.tls, parsed.upstream.url?.isSecure),
     ...findCertificateConflicts(parsed),
     ...findJvmConflicts(parsed.jvm),
+    ...findDiagnosisConflicts(parsed.diagnosis),
     ...findOtlpConflicts(parsed.otlp),
     // One key of two users would not show which of them sent it.
     ...findRepeated(

@@ -29,7 +29,7 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
   // Imported on demand: its HTTP client would add a tenth to the time of every start.
   const { createHttpSource } = await import('./http/create-http-source.ts');
   const remote = createHttpSource(http, parts);
-  return http.kind === 'tomcat-status' ? new PairedSource(remote, createCounters(parts)) : remote;
+  return http.kind === 'tomcat-status' ? new PairedSource(remote, createLocalSource(parts)) : remote;
 }
 
 function createLocalSource(parts: JvmSourceParts): JvmSource {

@@ -1,9 +1,10 @@
 import type { JvmReading } from './jvm-reading.ts';
-import type { JvmSource } from './jvm-source.ts';
+import { type JvmSource, JvmSourceError } from './jvm-source.ts';
 
 /**
  * Takes memory from one source, classes and collectors from another. Tomcat's status page needs the fewest rights and
- * has only memory; the counters file has the others exactly. If the second source fails, only memory is returned.
+ * has only memory and connectors; the counters file has the others exactly. If the second source fails, only those of
+ * the first are returned.
  */
 export class PairedSource implements JvmSource {
   readonly #memory: JvmSource;
@@ -31,6 +32,12 @@ export class PairedSource implements JvmSource {
     if (rest.status === 'rejected') return memory.value;
     const { classes, collectors, server } = rest.value;
     return { ...memory.value, classes, collectors, server: { ...server, connectors: memory.value.server?.connectors } };
+  }
+
+  async dumpThreads(signal: AbortSignal): Promise<string> {
+    const dump = await this.#rest.dumpThreads?.(signal);
+    if (dump === undefined) throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', `${this.name} has no thread dumps.`);
+    return dump;
   }
 
   close(): void {

@@ -36,7 +36,21 @@ export async function readServerProcess(
     residentBytes: residentKb === undefined ? undefined : residentKb * BYTES_PER_KB,
     openDescriptors,
     maxDescriptors: readMaxDescriptors(`${folder}/limits`),
+    processors: await processorsOf(folder, status ?? ''),
   };
+}
+
+/** As the JVM counts them: those that it may run on, and not more than the quota of its control group (version 2). */
+async function processorsOf(folder: string, status: string): Promise<number | undefined> {
+  const list = /^Cpus_allowed_list:\s+([\d,-]+)$/m.exec(status)?.[1];
+  if (list === undefined) return undefined;
+  const allowed = list.split(',').reduce((sum, range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return sum + last - first + 1;
+  }, 0);
+  const group = /^0::(\/.*)$/m.exec((await textOf(`${folder}/cgroup`)) ?? '')?.[1] ?? '/';
+  const [quota, period] = ((await textOf(`/sys/fs/cgroup${group}/cpu.max`)) ?? 'max').split(' ').map(Number);
+  return quota !== undefined && period !== undefined && quota > 0 ? Math.min(allowed, quota / period) : allowed;
 }
 
 async function textOf(file: string): Promise<string | undefined> {

@@ -36,6 +36,8 @@ export interface ServerProcess {
   readonly residentBytes?: number | undefined;
   readonly openDescriptors?: number | undefined;
   readonly maxDescriptors?: number | undefined;
+  /** That it may use. */
+  readonly processors?: number | undefined;
 }
 
 /** A reading of the server at a moment, with the processor time since the one before. */
@@ -99,6 +101,7 @@ export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [
     'state',
   ),
   counter('d2_server_cpu_seconds_total', 'Processor time of the server.', ({ process }) => process.cpuSeconds),
+  metric('d2_server_processors', 'Processors that the server may use.', ({ process }) => process.processors),
   metric('d2_server_resident_memory_bytes', 'Resident memory of the server.', ({ process }) => process.residentBytes),
   metric('d2_server_open_fds', 'Open file descriptors of the server.', ({ process }) => process.openDescriptors),
   metric(

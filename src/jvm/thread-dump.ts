@@ -45,6 +45,12 @@ export function summariseThreads(dump: string): string {
   ].join('\n');
 }
 
+/** Threads in deadlocks, by the names that the dump's last part has: `"one":` and its like. */
+export function countDeadlocked(dump: string): number {
+  const names = toDeadlocks(dump.split(/\r?\n/)).flatMap((line) => /^"(.*)":$/.exec(line)?.[1] ?? []);
+  return new Set(names).size;
+}
+
 function toThreads(lines: readonly string[]): readonly DumpedThread[] {
   const threads: { name: string; state: string | undefined; frames: string[] }[] = [];
   for (const line of lines) {

@@ -9,6 +9,8 @@ export interface CallCountsReading {
   readonly clientErrors: number;
   /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
   readonly errors: number;
+  /** Answers that came after the limit of the clients; they count as one of the above, too. */
+  readonly late: number;
   /** Durations of all calls except the errors without an answer. */
   readonly durations: DurationBucketsReading;
 }
@@ -19,6 +21,7 @@ export class CallCounts implements CallCountsReading {
   ok = 0;
   clientErrors = 0;
   errors = 0;
+  late = 0;
 
   answered(status: number, durationNs: number): void {
     this.durations.add(durationNs);
@@ -37,14 +40,15 @@ export class CallCounts implements CallCountsReading {
   }
 
   save(): Fields {
-    const { ok, clientErrors, errors } = this;
-    return { ok, clientErrors, errors, durations: this.durations.save() };
+    const { ok, clientErrors, errors, late } = this;
+    return { ok, clientErrors, errors, late, durations: this.durations.save() };
   }
 
   load(saved: SavedRecord): void {
     this.ok = saved.count('ok');
     this.clientErrors = saved.count('clientErrors');
     this.errors = saved.count('errors');
+    this.late = saved.has('late') ? saved.count('late') : 0;
     this.durations.load(saved.record('durations'));
   }
 }

@@ -77,6 +77,8 @@ export class CallStatistics {
   readonly #unnamed: CallCounts | undefined;
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
+  /** An answer after this time is late. */
+  lateAfterNs = Number.POSITIVE_INFINITY;
 
   constructor(options: {
     prefix: 'rpc' | 'sba';
@@ -132,7 +134,9 @@ export class CallStatistics {
   ): void {
     const isError = status >= 500;
     const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
-    this.#countsOf(named)?.answered(status, durationNs);
+    const counts = this.#countsOf(named);
+    counts?.answered(status, durationNs);
+    if (counts !== undefined && durationNs > this.lateAfterNs) counts.late += 1;
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     if (!isError) return;
@@ -150,7 +154,9 @@ export class CallStatistics {
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
     const named = this.#names.find(name);
-    this.#countsOf(named)?.refused(durationNs);
+    const counts = this.#countsOf(named);
+    counts?.refused(durationNs);
+    if (counts !== undefined && durationNs > this.lateAfterNs) counts.late += 1;
     for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
       calls?.markError(nowNs);

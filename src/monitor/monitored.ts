@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Table } from '../base/metric-description.ts';
 import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
+import type { Diagnosed } from '../jvm/thread-diagnosis.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
 import type { UpstreamCondition } from '../measure/history/conditions.ts';
 import type { History } from '../measure/history/history.ts';
@@ -10,6 +11,7 @@ import type { OutsidePaths } from '../measure/record/outside-paths.ts';
 import type { OwnMetrics } from '../measure/record/own-metrics.ts';
 import type { RunningCalls } from '../measure/record/running-calls.ts';
 import type { SlowestCalls } from '../measure/record/slowest-calls.ts';
+import type { UnclassifiedPaths } from '../measure/record/unclassified-paths.ts';
 import type { Session } from '../measure/sessions/session.ts';
 import type { SessionTable } from '../measure/sessions/session-table.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
@@ -34,7 +36,7 @@ export interface MonitoredSession {
 
 /** `name`: the context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
 export interface MonitoredApplication extends CountedApplication {
-  readonly running: Pick<RunningCalls, 'size' | 'oldest'>;
+  readonly running: Pick<RunningCalls, 'size' | 'oldest' | 'byName'>;
   readonly slowest: Pick<SlowestCalls, 'slowest'>;
   readonly statistics: CountedApplication['statistics'] & MonitoredStatistics;
   readonly sessions: CountedApplication['sessions'] &
@@ -81,6 +83,12 @@ export interface MonitoredLive {
   >;
   /** Requests since the start outside of all applications. */
   readonly outside: Pick<OutsidePaths, 'read'>;
+  /** Requests since the start that are no calls. */
+  readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
+  /** 0: clients wait for ever. */
+  clientTimeoutMs(): number;
+  /** What the last thread dump has shown. */
+  diagnosed(): Diagnosed | undefined;
   /** Current sessions, oldest first. */
   sessionsOf(application: string): Iterable<LiveSession>;
   /** Tries a connection to the upstream, at most one each second. */

@@ -1,7 +1,7 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
 import type { DefinitionKey } from './definitions.ts';
 import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
-import type { CallRow, ConnectionType, ObjectRow, SessionRow } from './live-data.ts';
+import type { CallRow, ConnectionType, ObjectRow, PathRow, RunningRow, SessionRow, SlowRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
 /** Index of the first step count in a row of calls. */
@@ -76,6 +76,49 @@ export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
       (row) => row[6],
     ),
   ];
+}
+
+export const PATH_COLUMNS: readonly Column<PathRow>[] = [
+  text('path', 'Path', 'path.name', 'wide', (row) => row[0]),
+  number('count', 'Requests', 'path.count', 'w-count', (row) => row[1], toCount),
+  number('p95', 'p95', 'path.p95', 'w-duration', (row) => row[2], toDuration),
+];
+
+/** `clientTimeoutS`: an answer after it came too late for its user; 0: never. */
+export function toSingleCallColumns(
+  kind: 'running' | 'slowest',
+  clientTimeoutS: number,
+  nowMs: number,
+): readonly Column<RunningRow | SlowRow>[] {
+  const isLate = (row: RunningRow | SlowRow) => clientTimeoutS > 0 && row[7] > clientTimeoutS;
+  const columns: Column<RunningRow | SlowRow>[] = [
+    text('name', 'Name', 'single.name', 'wide', (row) => row[2]),
+    {
+      ...number(
+        'duration',
+        kind === 'running' ? 'Age' : 'Took',
+        'single.duration',
+        'w-age',
+        (row: RunningRow | SlowRow) => row[7],
+        toDuration,
+      ),
+      isBad: isLate,
+    },
+    { ...text('user', 'User', 'single.user', 'w-text', (row: RunningRow | SlowRow) => row[3] ?? '(unknown)') },
+    {
+      ...text('address', 'Address', 'session.address', 'w-text', (row: RunningRow | SlowRow) => row[5]),
+      isMinor: true,
+    },
+    { ...time('since', 'Since', 'single.since', nowMs, (row: RunningRow | SlowRow) => row[6]), isMinor: true },
+  ];
+  if (kind === 'running') return columns;
+  return [...columns, text('outcome', 'Outcome', 'single.outcome', 'w-text', (row) => toOutcome(row, isLate(row)))];
+}
+
+/** E.g. `ok 200, too late`. */
+function toOutcome([, , , , , , , , , , , status, outcome]: RunningRow | SlowRow, isLate: boolean): string {
+  const code = status === null || status === undefined ? '' : ` ${String(status)}`;
+  return `${String(outcome).replace('_', ' ')}${code}${isLate ? ', too late' : ''}`;
 }
 
 function text<Row>(

@@ -131,6 +131,29 @@ export const DEFINITIONS = {
     term: 'Rows',
     text: 'Rows of the table; with a filter, those that match and all. Names end at metrics.maxNames, and what comes after is under (other).',
   },
+  'single.name': {
+    term: 'Name of a running call',
+    text: 'Event and method, joined by a dot, or the name of the object.',
+  },
+  'single.duration': {
+    term: 'Age of a call',
+    text: `How long it has run, or took. Marked from calls.clientTimeout on, when its user has given up. ${CLOCK}`,
+  },
+  'single.user': { term: 'User of a call', text: 'Whose session it belongs to, as far as the server has accepted it.' },
+  'single.since': { term: 'Since', text: 'When the head of its request had been read.' },
+  'single.outcome': {
+    term: 'Outcome',
+    text: 'Ok, client error (400 to 499), error (500 and above), unanswered, or aborted by the client; and whether the answer came too late for its user.',
+  },
+  'path.name': {
+    term: 'Path',
+    text: 'The first two segments of requests that no rule takes for a call, of all applications. {} stands for what does not look like a name; after 200 paths all others are (other).',
+  },
+  'path.count': { term: 'Requests of a path', text: 'Answered requests since the start.' },
+  'path.p95': {
+    term: 'p95 of a path',
+    text: `95 of 100 requests since the start were quicker, at most 10 % off. ${CLOCK}`,
+  },
   'session.address': { term: 'Address', text: 'Where its connection comes from, as the sidecar sees it.' },
 } as const satisfies Readonly<Record<string, Definition>>;
 

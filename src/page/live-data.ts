@@ -51,11 +51,40 @@ export interface Outside extends RecentCount {
   readonly other: number | null;
 }
 
+/** A name whose calls all hang. Ages in seconds. */
+export interface HungCalls {
+  readonly kind: string;
+  readonly name: string;
+  readonly count: number;
+  readonly youngest: number;
+  readonly oldest: number;
+  /** Of all answered calls; null without any. */
+  readonly p99: number | null;
+}
+
+/** What is left of the server's capacity. Unknown values are absent. */
+export interface ServerCapacity {
+  readonly 'threads.busy'?: number;
+  readonly 'threads.max'?: number;
+  readonly connections?: number;
+  readonly 'jvm.threads.live'?: number;
+  /** In cores. */
+  readonly 'process.cpu'?: number;
+  readonly processors?: number;
+  /** In bytes. */
+  readonly 'process.memory'?: number;
+  readonly 'process.descriptors.open'?: number;
+  readonly 'process.descriptors.max'?: number;
+  /** In the last thread dump. */
+  readonly deadlock?: { readonly threads: number; readonly at: string; readonly file: string };
+}
+
 export interface LiveApplication {
   /** Path of the application, e.g. `smartWeb`; empty for the root. */
   readonly name: string;
   readonly sessions: Readonly<Record<ConnectionType | 'created', number>>;
   readonly holds: { readonly now: number };
+  readonly running: { readonly count: number; readonly hung: HungCalls | null };
   readonly worstCall: WorstCall | null;
   readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
 }
@@ -94,6 +123,9 @@ export interface Live {
   readonly stopLeftSeconds: number | null;
   readonly upstream: Upstream;
   readonly jvm: Jvm;
+  readonly server: ServerCapacity;
+  /** 0: clients wait for ever. */
+  readonly clientTimeoutSeconds: number;
   readonly limits: readonly ({ readonly key: string } & RecentCount)[];
   readonly failures: readonly ({ readonly code: string } & RecentCount)[];
   readonly connections: { readonly open: number; readonly refused: RecentCount };
@@ -139,11 +171,36 @@ export type SessionRow = readonly [
   verified?: false,
 ];
 
+/** A call that runs; age and start are of the moment of the answer. */
+export type RunningRow = readonly [
+  /** Different from that of all other calls. */
+  key: string,
+  kind: 'rpc' | 'sba' | 'object' | 'session',
+  name: string,
+  userName: string | null,
+  connectionType: ConnectionType,
+  remoteAddress: string,
+  startTime: string,
+  /** Seconds. */
+  duration: number,
+  sessionId: string | null,
+  threadDump: string | null,
+];
+
+/** A call that has ended. */
+export type SlowRow = readonly [...call: RunningRow, endTime: string, status: number | null, outcome: string];
+
+/** Requests that are no calls, by the first segments of their path; `p95` in seconds. */
+export type PathRow = readonly [path: string, count: number, p95: number];
+
 export interface RowsOf {
   readonly rpc: readonly CallRow[];
   readonly sba: readonly CallRow[];
   readonly objects: readonly ObjectRow[];
   readonly sessions: readonly SessionRow[];
+  readonly running: readonly RunningRow[];
+  readonly slowest: readonly SlowRow[];
+  readonly unclassified: readonly PathRow[];
 }
 
 export type TableKind = keyof RowsOf;

@@ -5,7 +5,7 @@
 import type { Api } from './api.ts';
 import type { Live, MetricsDocument, TableKind } from './live-data.ts';
 import { isAnother, isUnknown, lastSeq, type PageState, withLive, withoutLive } from './page-state.ts';
-import { toSegment } from './route.ts';
+import { PERSONAL_TABLES, toSegment } from './route.ts';
 import type { Store } from './store.ts';
 
 const PERIOD_MS = 2_000;
@@ -79,7 +79,7 @@ export class Poller {
     const { route } = this.#store.state;
     const application = route.application ?? live.applications[0]?.name;
     if (application === undefined) return {};
-    const isHidden = route.table === 'sessions' && live.role !== 'sessions';
+    const isHidden = PERSONAL_TABLES.has(route.table) && live.role !== 'sessions';
     if (isHidden) return { table: undefined, item: undefined };
     const [table, item] = await Promise.all([
       this.#table(application, route.table),

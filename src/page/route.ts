@@ -9,7 +9,21 @@ export interface Route {
   readonly item: string | undefined;
 }
 
-export const TABLE_KINDS: readonly TableKind[] = ['rpc', 'sba', 'objects', 'sessions'];
+export const TABLE_KINDS: readonly TableKind[] = [
+  'rpc',
+  'sba',
+  'objects',
+  'sessions',
+  'running',
+  'slowest',
+  'unclassified',
+];
+
+/** Tables whose rows have no view of their own. */
+const WITHOUT_ITEMS: ReadonlySet<TableKind> = new Set(['running', 'slowest', 'unclassified']);
+
+/** Tables that need the role `sessions`. */
+export const PERSONAL_TABLES: ReadonlySet<TableKind> = new Set(['sessions', ...WITHOUT_ITEMS]);
 
 /** Stands for the root application, whose name is empty. */
 const ROOT = '-';
@@ -20,10 +34,11 @@ export function parseRoute(hash: string): Route {
     .replace(/^#\/?/, '')
     .split('/')
     .map((part) => decode(part));
+  const kind = TABLE_KINDS.find((known) => known === table) ?? 'rpc';
   return {
     application: application === undefined || application === '' ? undefined : fromSegment(application),
-    table: TABLE_KINDS.find((kind) => kind === table) ?? 'rpc',
-    item: item === '' ? undefined : item,
+    table: kind,
+    item: item === '' || WITHOUT_ITEMS.has(kind) ? undefined : item,
   };
 }
 

@@ -1,12 +1,13 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
 import { toTime } from './format.ts';
+import type { Subject } from './judged.ts';
 import { showTables } from './lead.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { type Sentence, toSentences } from './sentences.ts';
-import { type Subject, toVerdict, toWorstText, type Verdict } from './verdict.ts';
+import { toVerdict, toWorstText, type Verdict } from './verdict.ts';
 
 const SUBJECTS: Readonly<Record<Subject, string>> = {
   server: 'Server',

@@ -4,9 +4,9 @@
  */
 import { toCount, toDuration, toPercent, toTime } from './format.ts';
 import { errorShareOf, type Minute, toMinute, usualP95 } from './history.ts';
+import type { Judged, Rule, Subject } from './judged.ts';
 import type { HistoryPoint, Live, LiveApplication, Upstream, WorstCall } from './live-data.ts';
-
-export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
+import { judgeDeadlock, judgeDescriptors, judgeHung, judgeProcessors, judgeThreads } from './server-rules.ts';
 
 export interface Verdict {
   readonly subject: Subject;
@@ -15,20 +15,6 @@ export interface Verdict {
   /** The call to look at first; undefined if the verdict is not about a single call. */
   readonly worst: WorstCall | undefined;
   readonly rules: readonly Rule[];
-}
-
-export interface Rule {
-  readonly name: string;
-  /** The condition, and the current figure. */
-  readonly text: string;
-  readonly holds: boolean;
-}
-
-interface Judged extends Rule {
-  readonly subject: Subject;
-  readonly verdict: string;
-  /** The rule is about failed calls, so the worst call is shown with it. */
-  readonly isOfCalls?: boolean;
 }
 
 export interface Evidence {
@@ -74,11 +60,17 @@ const OWN_REASONS: ReadonlySet<string> = new Set([
 
 export function toVerdict(evidence: Evidence): Verdict {
   const { application, points } = evidence;
+  const { server } = evidence.live;
   const minute = toMinute(points, application.history.stepSeconds);
   const judged = [
     judgeDraining(evidence),
     judgeUpstream(evidence),
+    judgeDeadlock(server, evidence.nowMs),
+    judgeThreads(server),
+    judgeDescriptors(server),
+    judgeHung(application),
     judgeErrors(minute),
+    judgeProcessors(server),
     judgePauses(minute),
     judgeSlowness(evidence, minute),
     judgeLeaving(minute),

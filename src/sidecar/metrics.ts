@@ -8,6 +8,7 @@ import { ACCESS_LOG_METRICS } from '../export/access-log/access-logging.ts';
 import { OTLP_METRICS } from '../export/otlp/signal-numbers.ts';
 import { JVM_METRICS, JVM_SOURCE_METRICS } from '../jvm/jvm-metrics.ts';
 import { SERVER_METRICS } from '../jvm/server-reading.ts';
+import { DIAGNOSIS_METRICS } from '../jvm/thread-diagnosis.ts';
 import { LIMIT_METRICS } from '../limits/limit-hits.ts';
 import { MEMORY_METRICS } from '../limits/memory-budget.ts';
 import { HISTORY_METRICS } from '../measure/history/history.ts';
@@ -58,6 +59,7 @@ export const METRICS = {
   otlp: OTLP_METRICS,
   accessLog: ACCESS_LOG_METRICS,
   jvmSource: JVM_SOURCE_METRICS,
+  diagnosis: DIAGNOSIS_METRICS,
   version: VERSION_METRICS,
   loop: LOOP_METRICS,
   process: PROCESS_METRICS,

@@ -15,6 +15,7 @@ import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
+import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
@@ -42,6 +43,7 @@ import { Upstream } from '../proxy/upstream/upstream.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
 import { takeUp } from '../state/take-up.ts';
 import { createDispatcher, createGateway } from './data-paths.ts';
+import { createDiagnosis } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { toAdmission, toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
@@ -98,6 +100,7 @@ export class Sidecar {
   readonly #state: StateKeeper | undefined;
   /** Undefined: nothing is pushed, and its packages are not loaded. */
   readonly #otlp: Otlp | undefined;
+  readonly #diagnosis: ThreadDiagnosis | undefined;
   #config: Config;
   #hosts: HostCheck;
   #sweeper: NodeJS.Timeout | undefined;
@@ -148,6 +151,7 @@ export class Sidecar {
     this.gateway = createGateway(config, this.#upstream, this.reporter, dataPaths);
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, dataPaths);
     this.#jvm = parts.jvm;
+    this.#diagnosis = createDiagnosis(config, parts);
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
     this.history = new History(this.#historySources(), clock);
@@ -181,6 +185,7 @@ export class Sidecar {
       const monitor = await this.#monitor.listen(this.#config.monitor);
       this.#sweeper = setInterval(() => this.reporter.shield(() => this.recorder.sweep()), SWEEP_MS).unref();
       this.#jvm?.start();
+      this.#diagnosis?.start();
       this.#loopDelay.start();
       this.history.start((work) => this.reporter.shield(work));
       this.tls.watch();
@@ -263,6 +268,7 @@ export class Sidecar {
   async #end(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#jvm?.stop();
+    this.#diagnosis?.stop();
     this.#loopDelay.stop();
     this.history.stop();
     this.tls.close();
@@ -349,6 +355,9 @@ export class Sidecar {
       history: this.history,
       sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
       outside: this.recorder.outside,
+      unclassified: this.recorder.unclassified,
+      clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
+      diagnosed: () => this.#diagnosis?.last,
       probe: () => this.#upstream.probe(),
     };
   }
@@ -386,6 +395,7 @@ export class Sidecar {
       otlp: this.#otlp,
       accessLog: accessLog.isOn ? accessLog : undefined,
       jvmSource: this.#jvm,
+      diagnosis: this.#diagnosis,
       version: this.monitored.sidecar.version,
       loop: this.#loopDelay,
       process,

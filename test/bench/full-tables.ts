@@ -13,7 +13,7 @@ import { testComet, testSessions } from '../support/wire/test-config.ts';
 const CONFIG: RecorderConfig = {
   applications: ['smartWeb'],
   rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
-  calls: { slowest: 100 },
+  calls: { slowest: 100, clientTimeoutMs: 10_000 },
   metrics: {
     windowMs: 300_000,
     durationUnit: 'seconds',

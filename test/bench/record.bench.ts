@@ -25,7 +25,7 @@ const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
 const CONFIG: RecorderConfig = {
   applications: ['smartWeb'],
   rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
-  calls: { slowest: 100 },
+  calls: { slowest: 100, clientTimeoutMs: 10_000 },
   metrics: {
     windowMs: 300_000,
     durationUnit: 'seconds',

@@ -7,7 +7,7 @@ import { compilesBy, decodeText, orMistake, type Pattern, parseName, parsePatter
 const KINDS = ['rpc', 'sba', 'object', 'session', 'none'] as const;
 const METHOD_FORM = 'an upper-case method such as GET or POST';
 const PATH_FORM =
-  'a path below rest.prefix such as d2/rpc/{event}/{method}, where each segment is a text or one {capture}';
+  'a path below rest.prefix such as d2/rpc/{event}/{method}, or below the application such as /odata/{set}, where each segment is a text or one {capture}';
 const NAME_FORM = 'a name with captures of the path such as {event}.{method}';
 
 const writtenRule = z.strictObject(
@@ -21,8 +21,10 @@ const writtenRule = z.strictObject(
     path: z
       .string({ error: PATH_FORM })
       .refine((path) => parsePath(path) !== undefined, { error: PATH_FORM })
-      .overwrite(trimSlashes)
-      .describe('Path below rest.prefix, with captures: d2/rpc/{event}/{method}. A capture takes exactly one segment.'),
+      .overwrite((path) => (path.startsWith('/') ? `/${trimSlashes(path)}` : trimSlashes(path)))
+      .describe(
+        'Path below rest.prefix, with captures: d2/rpc/{event}/{method}. With a slash in front, also below the application: /odata/{set}. A capture takes exactly one segment.',
+      ),
     kind: z
       .enum(KINDS, { error: toChoice(KINDS) })
       .describe('What a match is; none passes it uncounted, to take something out of a later rule.'),
@@ -42,6 +44,8 @@ export const restRuleSchema = writtenRule.superRefine(compilesBy(compileRestRule
 
 export interface CompiledRestRule extends Pick<RestRule, 'methods' | 'kind'> {
   readonly pattern: Pattern;
+  /** The path begins below rest.prefix; otherwise it may also begin below the application. */
+  readonly isBelowPrefix: boolean;
   /** Literal texts, and the indexes of the captures to insert between them. */
   readonly name: readonly (string | number)[];
 }
@@ -59,7 +63,7 @@ export function compileRestRule({ methods, path, kind, name }: RestRule): Compil
     if (index < 0) throw new RuleMistake(['name'], `only captures that are in the path ${path}`);
     return index;
   });
-  return { methods, kind, pattern, name: orMistake(parts, ['name'], NAME_FORM) };
+  return { methods, kind, pattern, isBelowPrefix: !path.startsWith('/'), name: orMistake(parts, ['name'], NAME_FORM) };
 }
 
 /** Texts are compared decoded. Dot segments could never match: they are resolved before rules are tried. */

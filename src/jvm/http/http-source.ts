@@ -1,6 +1,6 @@
 /**
- * Reads the JVM's condition over HTTP, with one read-only request at one address of the configuration. It takes no input
- * from a caller, follows no redirect, and gives up on late or oversized answers.
+ * Reads the JVM's condition over HTTP, with read-only requests at one address of the configuration. It takes no input from
+ * a caller, follows no redirect, and gives up on late or oversized answers.
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
@@ -14,22 +14,28 @@ import { type Advice, toStatusError, toWireError } from './http-errors.ts';
 import { BasicLogin, DigestLogin, type Login } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
 
-/** One kind of server: what it is asked, and how its answer is read. */
-export interface HttpKind {
+/** What a server is asked. */
+interface Question {
+  /** Appended to the address's path, e.g. `/status?JSON=true`. */
+  readonly path: string;
+  /** JSON. With a body the request is a POST. */
+  readonly body?: string;
+}
+
+/** One kind of server: what it is asked, and how its answers are read. */
+export interface HttpKind extends Question {
   readonly name: JvmHttpKind;
   /** E.g. `/manager`: used if the configured address has no path. */
   readonly defaultPath: string;
   readonly mayHaveQuery?: boolean;
-  /** Appended to the address's path, e.g. `/status?JSON=true`. */
-  readonly path: string;
   readonly accept: string;
-  /** JSON. With a body the request is a POST. */
-  readonly body?: string;
+  /** Asked afterwards, for values that not every server has or shows: a failure leaves them out. */
+  readonly further?: readonly Question[];
   readonly advice: Advice;
   /** Logs in by Digest (RFC 7616); otherwise by Basic. */
   readonly hasDigest?: boolean;
-  /** Converts the text of a 200 answer. Throws JvmSourceError. */
-  parse(text: string): JvmReading;
+  /** Converts the text of a 200 answer, and those of `further`, undefined where there is none. Throws JvmSourceError. */
+  parse(text: string, further: readonly (string | undefined)[]): JvmReading;
 }
 
 export interface HttpSourceOptions {
@@ -78,23 +84,31 @@ export class HttpSource implements JvmSource {
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
-    return this.#kind.parse(await this.#ask(signal));
+    const { text, further } = await this.#ask(signal);
+    return this.#kind.parse(text, further);
   }
 
   close(): void {
     this.#underWay?.destroy().catch(() => undefined);
   }
 
-  async #ask(signal: AbortSignal): Promise<string> {
+  async #ask(signal: AbortSignal): Promise<{ text: string; further: readonly (string | undefined)[] }> {
     let client: Client | undefined;
     try {
       const credentials = await this.#options.credentials?.();
       this.#backOff.check(credentials);
       client = await this.#connect();
       this.#underWay = client;
-      const answer = await this.#logIn(client, credentials, signal);
+      const answer = await this.#logIn(client, this.#kind, credentials, signal);
       if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      return await textOf(answer, this.#where);
+      const text = await textOf(answer, this.#where);
+      // A server that does not answer what it was asked is asked nothing else.
+      this.#kind.parse(text, []);
+      const further: (string | undefined)[] = [];
+      for (const question of this.#kind.further ?? []) {
+        further.push(await this.#askFurther(client, question, credentials, signal));
+      }
+      return { text, further };
     } catch (cause) {
       throw toWireError(cause, this.#where, signal);
     } finally {
@@ -102,6 +116,23 @@ export class HttpSource implements JvmSource {
       // No keep-alive: between two polls the server would close an idle connection. This also drops unread bodies.
       client?.destroy().catch(() => undefined);
     }
+  }
+
+  async #askFurther(
+    client: Client,
+    question: Question,
+    credentials: Credentials | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    try {
+      const answer = await this.#logIn(client, question, credentials, signal);
+      if (answer.statusCode === 200) return await textOf(answer, this.#where);
+      await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
+    } catch (cause) {
+      // A reading that is late as a whole is no reading.
+      if (signal.aborted) throw cause;
+    }
+    return undefined;
   }
 
   async #connect(): Promise<Client> {
@@ -123,15 +154,15 @@ export class HttpSource implements JvmSource {
   /** Sends the request, with a retry if the server's challenge suggests one. Returns any answer but a 401. */
   async #logIn(
     client: Client,
+    { path: kindPath, body }: Question,
     credentials: Credentials | undefined,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
-    const { body } = this.#kind;
     const method = body === undefined ? 'GET' : 'POST';
-    const path = `${this.#address.basePath}${this.#kind.path}${this.#address.query}`;
+    const path = `${this.#address.basePath}${kindPath}${this.#address.query}`;
     for (let tries = 1; ; tries += 1) {
       const authorization = this.#login.authorize({ method, target: path }, credentials);
-      const headers = this.#headers(authorization);
+      const headers = this.#headers(authorization, body !== undefined);
       const answer = await client.request({ method, path, headers, body: body ?? null, signal });
       if (answer.statusCode !== 401) {
         if (answer.statusCode === 200 || answer.statusCode === 403) {
@@ -147,14 +178,14 @@ export class HttpSource implements JvmSource {
     }
   }
 
-  #headers(authorization: string | undefined): Record<string, string> {
-    const { accept, body } = this.#kind;
+  #headers(authorization: string | undefined, hasBody: boolean): Record<string, string> {
+    const { accept } = this.#kind;
     return {
       accept,
       // A small compressed body could become a large one.
       'accept-encoding': 'identity',
       'user-agent': 'd2-sidecar',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(hasBody ? { 'content-type': 'application/json' } : {}),
       ...(authorization === undefined ? {} : { authorization }),
     };
   }

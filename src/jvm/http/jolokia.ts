@@ -1,4 +1,8 @@
-/** Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request. */
+/**
+ * Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request, and threads, processor
+ * time, descriptors and Tomcat's connectors in another.
+ */
+import { NS_PER_S } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
@@ -12,6 +16,18 @@ const REQUESTS = [
   { mbean: 'java.lang:type=GarbageCollector,name=*', attribute: ['Name', 'CollectionCount', 'CollectionTime'] },
 ] as const;
 
+/** Of the runtime only the start: its system properties may hold passwords. */
+const FURTHER = [
+  { mbean: 'java.lang:type=Threading', attribute: ['ThreadCount', 'DaemonThreadCount', 'PeakThreadCount'] },
+  { mbean: 'java.lang:type=OperatingSystem', attribute: ['ProcessCpuTime', 'AvailableProcessors'] },
+  { mbean: 'java.lang:type=OperatingSystem', attribute: ['OpenFileDescriptorCount', 'MaxFileDescriptorCount'] },
+  { mbean: 'java.lang:type=Runtime', attribute: ['StartTime'] },
+  {
+    mbean: '*:type=ThreadPool,name=*',
+    attribute: ['name', 'currentThreadsBusy', 'maxThreads', 'connectionCount'],
+  },
+] as const;
+
 export const JOLOKIA: HttpKind = {
   name: 'jolokia',
   defaultPath: '/jolokia',
@@ -19,6 +35,7 @@ export const JOLOKIA: HttpKind = {
   path: '/',
   accept: 'application/json, text/plain',
   body: JSON.stringify(REQUESTS.map((request) => ({ type: 'read', ...request }))),
+  further: [{ path: '/', body: JSON.stringify(FURTHER.map((request) => ({ type: 'read', ...request }))) }],
   advice: {
     forbidden:
       'Its policy (jolokia-access.xml) must allow the sidecar’s address, the method POST and the command read of java.lang:*, and the user needs the role jolokia where the web application asks for it.',
@@ -31,7 +48,7 @@ export const JOLOKIA: HttpKind = {
  * Parses the bulk answer: one element for each request, in the same order, each with its own `status`. A failed element
  * leaves its gauges out. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_ACCESS` if the policy allows nothing.
  */
-export function parseJolokia(text: string): JvmReading {
+export function parseJolokia(text: string, [further]: readonly (string | undefined)[] = []): JvmReading {
   const answer = parseJson(text, 'Jolokia’s answer');
   if (!Array.isArray(answer) || answer.length !== REQUESTS.length)
     throw new JvmSourceError(
@@ -58,6 +75,7 @@ export function parseJolokia(text: string): JvmReading {
       fieldOf(collector, 'CollectionCount'),
       fieldOf(collector, 'CollectionTime'),
     );
+  addServer(builder, further);
   const isForbidden = statuses.includes(403);
   return builder.build(
     isForbidden ? 'D2S_ERR_JVM_ACCESS' : 'D2S_ERR_JVM_FORMAT',
@@ -65,6 +83,37 @@ export function parseJolokia(text: string): JvmReading {
       ? 'Jolokia’s policy (jolokia-access.xml) forbids to read java.lang:*; allow the command read for it.'
       : `Jolokia read none of the platform's beans (${statuses.map(describeStatus).join(', ')}).`,
   );
+}
+
+/** Leaves out what cannot be read: these values are extra. */
+function addServer(builder: ReadingBuilder, text: string | undefined): void {
+  let answer: unknown;
+  try {
+    answer = text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return;
+  }
+  if (!Array.isArray(answer)) return;
+  const [threads, system, descriptors, runtime, pools] = answer.map((element: unknown) =>
+    fieldOf(element, 'status') === 200 ? fieldOf(element, 'value') : undefined,
+  );
+  const thread = (key: string) => fieldOf(threads, key);
+  builder.setThreads(thread('ThreadCount'), thread('DaemonThreadCount'), thread('PeakThreadCount'));
+  const startTime = fieldOf(runtime, 'StartTime');
+  const cpuNs = fieldOf(system, 'ProcessCpuTime');
+  if (typeof startTime === 'number') {
+    builder.setProcess(String(startTime), {
+      cpuSeconds: typeof cpuNs === 'number' ? cpuNs / NS_PER_S : undefined,
+      residentBytes: undefined,
+      openDescriptors: fieldOf(descriptors, 'OpenFileDescriptorCount'),
+      maxDescriptors: fieldOf(descriptors, 'MaxFileDescriptorCount'),
+      processors: fieldOf(system, 'AvailableProcessors'),
+    });
+  }
+  for (const [, pool] of entriesOf(pools, MAX_BEANS)) {
+    const of = (key: string) => fieldOf(pool, key);
+    builder.addConnector(of('name'), of('currentThreadsBusy'), of('maxThreads'), of('connectionCount'));
+  }
 }
 
 function describeStatus(status: unknown): string {

@@ -72,6 +72,7 @@ export class ReadingBuilder {
       residentBytes: toCount(values.residentBytes),
       openDescriptors: toCount(values.openDescriptors),
       maxDescriptors: toCount(values.maxDescriptors),
+      processors: toCount(values.processors),
     };
   }
 

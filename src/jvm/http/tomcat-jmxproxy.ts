@@ -1,9 +1,13 @@
-/** Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads the four kinds of MXBeans in one request. */
+/**
+ * Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads the four kinds of MXBeans in one request, and
+ * threads, processor time, descriptors and connectors in further ones.
+ */
+import { NS_PER_S } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { adviceForManager } from './http-errors.ts';
 import type { HttpKind } from './http-source.ts';
-import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
+import { MAX_BEANS, type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
 export const TOMCAT_JMXPROXY: HttpKind = {
   name: 'tomcat-jmxproxy',
@@ -11,6 +15,13 @@ export const TOMCAT_JMXPROXY: HttpKind = {
   // Matches ClassLoading, Memory, MemoryPool and GarbageCollector (also Compilation and MemoryManager), but not Runtime,
   // whose system properties may hold passwords.
   path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=*o*,*')}`,
+  further: [
+    { path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=Threading')}` },
+    { path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=OperatingSystem')}` },
+    { path: `/jmxproxy/?qry=${encodeURIComponent('*:type=ThreadPool,name=*')}` },
+    // One attribute of it: its system properties may hold passwords.
+    { path: `/jmxproxy/?get=${encodeURIComponent('java.lang:type=Runtime')}&att=StartTime` },
+  ],
   accept: 'text/plain',
   advice: adviceForManager('manager-jmx'),
   parse: parseJmxProxy,
@@ -33,20 +44,73 @@ const ATTRIBUTES = new Set([
   'UnloadedClassCount',
   'CollectionCount',
   'CollectionTime',
+  'ThreadCount',
+  'DaemonThreadCount',
+  'PeakThreadCount',
+  'ProcessCpuTime',
+  'OpenFileDescriptorCount',
+  'MaxFileDescriptorCount',
+  'AvailableProcessors',
+  'name',
+  'currentThreadsBusy',
+  'maxThreads',
+  'connectionCount',
 ]);
 
 /**
  * Parses e.g. `OK - Number of results: 15`, an empty line, then for each MXBean `Name: java.lang:type=Memory` and its
  * attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_NOT_FOUND` for no result.
  */
-export function parseJmxProxy(text: string): JvmReading {
+export function parseJmxProxy(text: string, further: readonly (string | undefined)[] = []): JvmReading {
   refuseFailure(text);
   const builder = new ReadingBuilder();
   for (const bean of toBeans(text)) addBean(builder, bean);
+  addServer(builder, further);
   return builder.build(
     'D2S_ERR_JVM_FORMAT',
     'Tomcat’s JMX proxy named none of the platform’s beans. Is it really a Tomcat on HotSpot?',
   );
+}
+
+function addServer(builder: ReadingBuilder, [threads, system, pools, started]: readonly (string | undefined)[]): void {
+  const [threading] = toFurtherBeans(threads);
+  const number = (bean: Bean | undefined, key: string) => toNumber(bean?.attributes.get(key));
+  const count = (key: string) => number(threading, key);
+  builder.setThreads(count('ThreadCount'), count('DaemonThreadCount'), count('PeakThreadCount'));
+  const [operatingSystem] = toFurtherBeans(system);
+  const ofSystem = (key: string) => number(operatingSystem, key);
+  const startTime = /^OK - .* = (\d{1,15})\s*$/.exec(started ?? '')?.[1];
+  const cpuNs = ofSystem('ProcessCpuTime');
+  if (startTime !== undefined) {
+    builder.setProcess(startTime, {
+      cpuSeconds: cpuNs === undefined ? undefined : cpuNs / NS_PER_S,
+      residentBytes: undefined,
+      openDescriptors: ofSystem('OpenFileDescriptorCount'),
+      maxDescriptors: ofSystem('MaxFileDescriptorCount'),
+      processors: ofSystem('AvailableProcessors'),
+    });
+  }
+  for (const pool of toFurtherBeans(pools)) {
+    const busy = number(pool, 'currentThreadsBusy');
+    // Beans of the sockets have the same type.
+    if (busy === undefined) continue;
+    builder.addConnector(
+      pool.attributes.get('name'),
+      busy,
+      number(pool, 'maxThreads'),
+      number(pool, 'connectionCount'),
+    );
+  }
+}
+
+/** None for an answer that cannot be read: these values are extra. */
+function toFurtherBeans(text: string | undefined): readonly Bean[] {
+  if (text === undefined || !text.startsWith('OK - ')) return [];
+  try {
+    return [...toBeans(text)].slice(0, MAX_BEANS);
+  } catch {
+    return [];
+  }
 }
 
 function refuseFailure(text: string): void {
@@ -71,7 +135,7 @@ function* toBeans(text: string): Generator<Bean> {
   let bean: Bean | undefined;
   // The first block is the number of results; each block ends with an empty line.
   for (const line of text.replace(/\n$/, '').split('\n')) {
-    const name = bean === undefined ? /^Name: (java\.lang:[^\r]+)\r?$/.exec(line) : null;
+    const name = bean === undefined ? /^Name: ([\w.]+:[^\r]+)\r?$/.exec(line) : null;
     if (name !== null) {
       bean = { type: typeOf(name[1] as string), attributes: new Map() };
     } else if (bean !== undefined && line.trim() === '') {

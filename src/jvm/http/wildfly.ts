@@ -8,6 +8,19 @@ import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
 /** Without `runtime`: its system properties may hold passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
 
+const ofBean = (type: string) => ({
+  operation: 'read-resource',
+  address: [{ 'core-service': 'platform-mbean' }, { type }],
+  'include-runtime': true,
+});
+
+/** One by one: a step that fails would take the others of a composite operation back. */
+const FURTHER = [
+  ofBean('threading'),
+  // Requests run in its default worker.
+  { operation: 'read-resource', address: [{ subsystem: 'io' }, { worker: 'default' }], 'include-runtime': true },
+];
+
 export const WILDFLY: HttpKind = {
   name: 'wildfly',
   defaultPath: '/management',
@@ -23,6 +36,7 @@ export const WILDFLY: HttpKind = {
       'include-runtime': true,
     })),
   }),
+  further: FURTHER.map((operation) => ({ path: '', body: JSON.stringify(operation) })),
   advice: {
     forbidden: 'The user (jvm.http.username), made by add-user in the realm ManagementRealm, needs the role Monitor.',
     notFound: 'jvm.http.url should be the management interface of a standalone server, e.g. http://127.0.0.1:9990.',
@@ -35,7 +49,7 @@ export const WILDFLY: HttpKind = {
  * Parses `{"outcome":"success","result":{"step-1":{"outcome":"success","result":{...}}, ...}}`. A failed step leaves
  * its gauges out. Throws `D2S_ERR_JVM_FORMAT`.
  */
-export function parseWildFly(text: string): JvmReading {
+export function parseWildFly(text: string, further: readonly (string | undefined)[] = []): JvmReading {
   const answer = parseJson(text, 'The answer of WildFly’s management interface');
   if (fieldOf(answer, 'outcome') !== 'success')
     throw new JvmSourceError(
@@ -61,7 +75,26 @@ export function parseWildFly(text: string): JvmReading {
       fieldOf(collector, 'collection-count'),
       fieldOf(collector, 'collection-time'),
     );
+  addServer(builder, further.map(toResult));
   return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface returned none of the platform's beans.");
+}
+
+/** Undefined for what cannot be read: these values are extra. */
+function toResult(text: string | undefined): unknown {
+  try {
+    const answer: unknown = text === undefined ? undefined : JSON.parse(text);
+    return fieldOf(answer, 'outcome') === 'success' ? fieldOf(answer, 'result') : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function addServer(builder: ReadingBuilder, [threads, worker]: readonly unknown[]): void {
+  const thread = (key: string) => fieldOf(threads, key);
+  builder.setThreads(thread('thread-count'), thread('daemon-thread-count'), thread('peak-thread-count'));
+  const most = fieldOf(worker, 'max-pool-size') ?? fieldOf(worker, 'task-max-threads');
+  const busy = fieldOf(worker, 'busy-task-thread-count');
+  if (busy !== undefined) builder.addConnector('worker default', busy, most);
 }
 
 /** `G1 Eden Space` for `G1_Eden_Space`: a name in an address cannot contain spaces. */

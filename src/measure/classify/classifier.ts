@@ -49,7 +49,7 @@ export class Classifier {
   readonly #contexts: readonly Context[];
   readonly #prefix: readonly string[];
   /** Prefixes of all paths that can be calls, unless a path is irregular (`isIrregularPath`). */
-  readonly #regularStarts: readonly string[];
+  readonly #regularStarts: string[];
   readonly #methods = new Map<string, MethodRules>();
 
   constructor(config: ClassifierConfig) {
@@ -95,6 +95,9 @@ export class Classifier {
       this.#methods.set(method, known);
       known.rules.push(rule);
     }
+    if (rule.isBelowPrefix) return;
+    const first = rule.pattern.segments[0] ?? '';
+    for (const { segments } of this.#contexts) this.#regularStarts.push(`/${[...segments, first].join('/')}`);
   }
 
   #read(rules: readonly CompiledRestRule[], path: string): Call | undefined {
@@ -103,10 +106,13 @@ export class Classifier {
     const segments = toSegments(path);
     if (segments === undefined) return undefined;
     const context = this.#contexts.find((candidate) => startsWith(segments, candidate.segments, 0));
-    if (context === undefined || !startsWith(segments, this.#prefix, context.segments.length)) return undefined;
-    const offset = context.segments.length + this.#prefix.length;
-    for (const { pattern, kind, name } of rules) {
-      const captured = matchPattern(pattern, segments, offset);
+    if (context === undefined) return undefined;
+    const start = context.segments.length;
+    const isBelow = startsWith(segments, this.#prefix, start);
+    for (const { pattern, isBelowPrefix, kind, name } of rules) {
+      const captured =
+        (isBelowPrefix ? undefined : matchPattern(pattern, segments, start)) ??
+        (isBelow ? matchPattern(pattern, segments, start + this.#prefix.length) : undefined);
       if (captured === undefined) continue;
       if (kind === 'none') return undefined;
       return { application: context.application, kind, name: toName(name, captured) };

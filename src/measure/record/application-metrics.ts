@@ -10,6 +10,8 @@ import {
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import { findHung, toConfirmedName } from './hung-calls.ts';
+import type { RunningCalls } from './running-calls.ts';
 
 type CountedCalls = Pick<CallStatistics, 'countsByName' | 'nameCount' | 'foldedCount'>;
 
@@ -21,6 +23,7 @@ export interface CountedApplication {
     readonly object: Pick<ObjectStatistics, 'objects' | 'monitored' | 'nameCount' | 'foldedCount'>;
   };
   readonly sessions: Pick<SessionTable, 'created' | 'countsByType'>;
+  readonly running: Pick<RunningCalls, 'size' | 'byName'>;
 }
 
 export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApplication[]>[] = [
@@ -42,6 +45,31 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     'kind',
     'name',
     'outcome',
+  ),
+  counter(
+    'd2_calls_late_total',
+    'Answered RPC calls that took longer than calls.clientTimeout: too late for their users.',
+    ofCalls(({ countsByName }) => readEach(countsByName, ({ late }) => late)),
+    'application',
+    'kind',
+    'name',
+  ),
+  gauge(
+    'd2_calls_running',
+    'Calls that run now.',
+    ofEach(({ running }) => running.size),
+    'application',
+  ),
+  gauge(
+    'd2_calls_hung',
+    'Running calls of the name whose calls hang: for ten times its p99 and 5 s at least. Absent if nothing hangs.',
+    ofEach((application) => {
+      const hung = findHung(application);
+      return hung === null ? undefined : { [hung.kind]: { [toConfirmedName(hung)]: hung.count } };
+    }),
+    'application',
+    'kind',
+    'name',
   ),
   gauge(
     'd2_sessions',

@@ -15,10 +15,11 @@ import { createCometReader } from './comet/create-comet-reader.ts';
 import { OutsidePaths } from './outside-paths.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
-import { Recorder, type RecorderConfig } from './recorder.ts';
+import { limitLateness, Recorder, type RecorderConfig } from './recorder.ts';
 import { RecorderState } from './recorder-state.ts';
 import { RunningCalls } from './running-calls.ts';
 import { SlowestCalls } from './slowest-calls.ts';
+import { UnclassifiedPaths } from './unclassified-paths.ts';
 
 export interface RecorderServices {
   /** Receives all Comet messages that are read. */
@@ -54,6 +55,7 @@ export function createRecorder(config: RecorderConfig, clock: Clock, services: R
     classifier: new Classifier(config),
     comet,
     outside: new OutsidePaths(config.applications),
+    unclassified: new UnclassifiedPaths(clock),
     observers,
     memory,
     clock,
@@ -67,6 +69,7 @@ function createApplication(
   { clock, claimRate }: Pick<SessionTableParts, 'clock' | 'claimRate'>,
 ): RecordedApplication {
   const statistics = createStatistics(config.metrics, clock);
+  limitLateness(statistics, config.calls);
   const sessions = new SessionTable({
     config: config.sessions,
     ...{ clock, claimRate },

@@ -5,9 +5,9 @@
  * - only segments that look like the name of an application are kept; all others count as `(other)`.
  */
 
-import { toShownText } from '../../base/shown-text.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { decodeSegment, isIrregularPath, toConfigSegments, toRawPath, toSegments } from '../classify/path.ts';
+import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from '../classify/path.ts';
+import { toHarmlessName } from './harmless-name.ts';
 
 /** E.g. `{ count: 5, segments: [['plant', 3]], other: 2 }`. */
 export interface OutsideReading {
@@ -20,13 +20,8 @@ export interface OutsideReading {
 
 const MAX_SEGMENTS = 32;
 const SHOWN_SEGMENTS = 5;
-const MAX_NAME_CHARS = 32;
 /** The rest of a path is ignored, so that long paths cost no more. */
 const MAX_PATH_CHARS = 2_048;
-/** An escaped character takes up to 12 characters. */
-const MAX_RAW_CHARS = 12 * MAX_NAME_CHARS;
-const MAX_DIGITS = 4;
-const MAX_SWITCHES = 3;
 
 export class OutsidePaths {
   readonly #contexts: readonly (readonly string[])[];
@@ -52,7 +47,7 @@ export class OutsidePaths {
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
     if (segments !== undefined && this.#contexts.some((context) => startsWith(segments, context))) return;
     this.#count += 1;
-    const name = toName(segments?.[0]);
+    const name = toHarmlessName(segments?.[0]);
     if (name === undefined) return;
     const known = this.#segments.get(name);
     if (known === undefined && this.#segments.size === MAX_SEGMENTS) this.#segments.delete(this.#rarest());
@@ -84,26 +79,4 @@ function toFirstSegments(path: string, count: number): string[] {
 
 function startsWith(segments: readonly string[], context: readonly string[]): boolean {
   return context.every((segment, at) => segments[at] === segment);
-}
-
-/**
- * Returns the segment, with hidden characters as U+FFFD, if it looks like the name of an application. It must begin
- * with a letter, followed by letters, digits, dots, dashes and underscores. It has at most 32 characters, 4 digits, and
- * 3 places where a digit or a capital follows another kind. Ids, tokens and encoded data are longer or mix letters and
- * digits; for them the result is undefined.
- */
-function toName(segment: string | undefined): string | undefined {
-  if (segment === undefined || segment.length > MAX_RAW_CHARS) return undefined;
-  const name = toShownText(decodeSegment(segment));
-  if (name.length > MAX_NAME_CHARS || !NAME.test(name)) return undefined;
-  const isMixed = countOf(name, DIGITS) > MAX_DIGITS || countOf(name, SWITCHES) > MAX_SWITCHES;
-  return isMixed ? undefined : name;
-}
-
-const NAME = /^\p{L}[\p{L}\p{M}\p{N}\ufffd._-]*$/u;
-const DIGITS = /\p{N}/gu;
-const SWITCHES = /(?<=\p{Ll})\p{Lu}|(?<=\p{L})\p{N}|(?<=\p{N})\p{L}/gu;
-
-function countOf(text: string, pattern: RegExp): number {
-  return text.match(pattern)?.length ?? 0;
 }

@@ -19,7 +19,7 @@
  * (measure/sessions/companions.ts, docs/statistics.md).
  */
 
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
@@ -40,6 +40,7 @@ import type { RecordedApplication } from './recorded-application.ts';
 import type { RecorderState } from './recorder-state.ts';
 import type { RunningCall } from './running-calls.ts';
 import type { SlowOutcome } from './slowest-calls.ts';
+import type { UnclassifiedPaths } from './unclassified-paths.ts';
 
 export type RecorderConfig = ClassifierConfig & Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'>;
 
@@ -51,6 +52,7 @@ export interface RecorderParts {
   readonly comet: CometReader | undefined;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
+  readonly unclassified: UnclassifiedPaths;
   readonly observers: CallObservers;
   readonly memory: MemoryBudget;
   readonly state: RecorderState;
@@ -63,6 +65,7 @@ class CallNote implements RunningCall {
   readonly connectionType = 'REST';
   before: RunningCall | undefined = undefined;
   after: RunningCall | undefined = undefined;
+  threadDump: string | undefined = undefined;
   readonly call: Call;
   readonly application: RecordedApplication;
   readonly token: string | undefined;
@@ -92,6 +95,7 @@ export class Recorder implements ExchangeObserver<Note> {
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
+  readonly unclassified: UnclassifiedPaths;
   readonly observers: CallObservers;
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
@@ -109,6 +113,7 @@ export class Recorder implements ExchangeObserver<Note> {
     this.applications = parts.applications;
     this.own = parts.own;
     this.outside = parts.outside;
+    this.unclassified = parts.unclassified;
     this.observers = parts.observers;
     this.memory = parts.memory;
     this.state = parts.state;
@@ -129,6 +134,7 @@ export class Recorder implements ExchangeObserver<Note> {
       for (const { statistics, sessions, slowest } of this.applications.values()) {
         slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
+        limitLateness(statistics, config.calls);
         sessions.reconfigure(config.sessions);
       }
       if (changes !== undefined) this.#comet?.reconfigure(changes);
@@ -177,7 +183,7 @@ export class Recorder implements ExchangeObserver<Note> {
     this.own.exchangeEnded(exchange.path, ending.kind, exchange.status);
     if (note.kind === 'other') {
       this.own.exchangeUnclassified();
-      if (ending.kind === 'completed') this.outside.add(exchange.request.target);
+      if (ending.kind === 'completed') this.#passed(exchange);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }
@@ -205,6 +211,11 @@ export class Recorder implements ExchangeObserver<Note> {
       note.application.sessions.end(session);
     }
     if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
+  }
+
+  #passed({ request, beganNs, endedNs }: Exchange): void {
+    this.outside.add(request.target);
+    this.unclassified.add(request.target, endedNs - beganNs, endedNs);
   }
 
   onAdded(direction: Direction, addedNs: number): void {
@@ -300,6 +311,12 @@ export class Recorder implements ExchangeObserver<Note> {
     const claim = this.#credentials.claimOf(request);
     return claim && sessions.recognise(claim.token, nowNs);
   }
+}
+
+export function limitLateness({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, calls: Config['calls']): void {
+  const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
+  rpc.lateAfterNs = afterNs;
+  sba.lateAfterNs = afterNs;
 }
 
 /** Whether the call changes statistics. A session's statistics are not even created otherwise. */

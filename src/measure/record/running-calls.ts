@@ -11,6 +11,8 @@ export interface RunningCall {
   readonly connectionType: ConnectionType;
   readonly remoteAddress: string;
   readonly beganNs: number;
+  /** The file of the thread dump that was taken while it ran, if one was. */
+  threadDump: string | undefined;
   /** Only `RunningCalls` uses these two. */
   before: RunningCall | undefined;
   after: RunningCall | undefined;
@@ -26,6 +28,17 @@ export interface CallEntry {
   readonly remoteAddress: string;
   readonly startTime: string;
   readonly duration: number;
+  /** File name of the thread dump that was taken while it ran; absent without one. */
+  readonly threadDump?: string;
+}
+
+/** What runs under one name. Ages in seconds. */
+export interface RunningName {
+  readonly kind: CallKind;
+  readonly name: string;
+  readonly count: number;
+  readonly youngest: number;
+  readonly oldest: number;
 }
 
 /** The calls of one application that run now. A linked list: a call costs some assignments, and no memory of its own. */
@@ -63,6 +76,33 @@ export class RunningCalls {
     this.#size -= 1;
   }
 
+  /** What runs, by name, in no order. */
+  byName(): Iterable<RunningName> {
+    const nowNs = this.#clock.nowNs();
+    const found = new Map<string, { -readonly [K in keyof RunningName]: RunningName[K] }>();
+    for (let running = this.#first; running !== undefined; running = running.after) {
+      const { kind, name } = running.call;
+      const key = `${kind} ${name}`;
+      const age = Math.max(0, nowNs - running.beganNs) / NS_PER_S;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, { kind, name, count: 1, youngest: age, oldest: age });
+      else {
+        known.count += 1;
+        known.youngest = Math.min(known.youngest, age);
+        known.oldest = Math.max(known.oldest, age);
+      }
+    }
+    return found.values();
+  }
+
+  /** Notes the thread dump at the calls that have run for at least `ageNs`. */
+  dumped(fileName: string, ageNs: number): void {
+    const beforeNs = this.#clock.nowNs() - ageNs;
+    for (let running = this.#first; running !== undefined; running = running.after) {
+      if (running.beganNs <= beforeNs) running.threadDump = fileName;
+    }
+  }
+
   /** The oldest `max` calls, oldest first. */
   oldest(max: number): readonly CallEntry[] {
     const calls: RunningCall[] = [];
@@ -76,7 +116,7 @@ export class RunningCalls {
 
 /** `session` is the one to show, `untilNs` the end of the duration. */
 export function toCallEntry(
-  { call, connectionType, remoteAddress, beganNs }: Omit<RunningCall, 'before' | 'after' | 'session'>,
+  { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'before' | 'after' | 'session'>,
   session: RunningCall['session'],
   untilNs: number,
   clock: Clock,
@@ -87,5 +127,6 @@ export function toCallEntry(
     ...{ connectionType, remoteAddress },
     startTime: new Date(toEpochMs(clock, beganNs)).toISOString(),
     duration: Math.max(0, untilNs - beganNs) / NS_PER_S,
+    ...(threadDump === undefined ? {} : { threadDump }),
   };
 }

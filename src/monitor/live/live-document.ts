@@ -2,10 +2,12 @@
 
 import { MS_PER_S } from '../../base/clock.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
+import { toServerGauges } from '../../jvm/server-reading.ts';
 import type { CallsPoint } from '../../measure/history/application-history.ts';
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import type { HistoryPoint } from '../../measure/history/history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
+import { findHung, type HungName, toConfirmedName } from '../../measure/record/hung-calls.ts';
 import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
 import type { Role } from '../access/reader.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
@@ -35,6 +37,8 @@ export function* renderLive(
     ...toState(sidecar),
     upstream: toUpstream(sidecar),
     jvm: toJvm(jvm),
+    server: toServer(jvm, live),
+    clientTimeoutSeconds: live.clientTimeoutMs() / MS_PER_S,
     limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
     failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
     connections: { open: sidecar.dispatcher.openConnections, refused: countOf(recent, REFUSED) },
@@ -50,22 +54,24 @@ export function* renderLive(
   let before = '';
   for (const application of applications) {
     yield before;
-    yield* renderApplication(application, numbers, live, since);
+    yield* renderApplication(application, numbers, live, { since, role });
     before = ',';
   }
   yield ']}';
 }
 
 function* renderApplication(
-  { name, sessions }: MonitoredApplication,
+  application: MonitoredApplication,
   { comet }: OwnNumbers,
   { history }: MonitoredLive,
-  since: number,
+  { since, role }: Pick<LiveQuestion, 'since' | 'role'>,
 ): Generator<string, void, undefined> {
+  const { name, sessions, running } = application;
   const head = {
     name,
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
     holds: { now: comet.holds.now },
+    running: { count: running.size, hung: toHung(application, role) },
     worstCall: history.worstCallOf(name) ?? null,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
@@ -75,6 +81,12 @@ function* renderApplication(
     before = ',';
   }
   yield ']}}';
+}
+
+/** A name that no answer has confirmed yet may be anything: it needs the role `sessions`, as in `d2/calls`. */
+function toHung(application: MonitoredApplication, role: Role): HungName | null {
+  const hung = findHung(application);
+  return hung === null || role === 'sessions' ? hung : { ...hung, name: toConfirmedName(hung) };
 }
 
 function toPointText(point: HistoryPoint): string {
@@ -125,6 +137,23 @@ function toJvm({ state, reads }: MonitoredJvm): object {
     reason: state.kind === 'available' ? null : state.reason,
     heapMax: state.kind === 'available' ? toHeapMax(state.reading.heap) : null,
   };
+}
+
+/** What is left of the server's capacity: the gauges of `metrics/server`, and more. Only what is known. */
+function toServer({ state }: MonitoredJvm, live: MonitoredLive): object {
+  const diagnosed = live.diagnosed();
+  const told =
+    diagnosed === undefined || diagnosed.deadlockedThreads === 0
+      ? {}
+      : {
+          deadlock: { threads: diagnosed.deadlockedThreads, at: toIso(diagnosed.atEpochMs), file: diagnosed.fileName },
+        };
+  if (state.kind === 'unavailable') return told;
+  const gauges = Array.from(toServerGauges(state.server).gauges, ([name, gauge]) => [
+    name.slice('server.'.length),
+    gauge.read(),
+  ]);
+  return { ...Object.fromEntries(gauges), processors: state.server.process.processors, ...told };
 }
 
 /** In bytes; null if the JVM has no limit (-1), or if its source does not report one. */

@@ -7,6 +7,8 @@
  * | `/live` | `metrics` | conditions, the last hour in steps, marks; `?since=<seq>` gives only later steps |
  * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | one row per name |
  * | `/live/<application>/sessions` | `sessions` | one row per session |
+ * | `/live/<application>/running`, `slowest` | `sessions` | one row per call |
+ * | `/live/<application>/unclassified` | `sessions` | one row per path, of all applications |
  *
  * The root context has the application name `-`.
  */
@@ -17,7 +19,14 @@ import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitore
 import { sendPieces } from '../send.ts';
 import type { Turns } from '../turns.ts';
 import { renderLive } from './live-document.ts';
-import { renderCalls, renderObjects, renderSessionRows } from './live-tables.ts';
+import {
+  renderCalls,
+  renderObjects,
+  renderRunning,
+  renderSessionRows,
+  renderSlowest,
+  renderUnclassified,
+} from './live-tables.ts';
 
 /** Path segment of the application without a name. */
 const ROOT = '-';
@@ -50,10 +59,17 @@ export function addLiveRoutes(
       sendPieces(request, reply, render(applicationOf(request, applications)), turns),
     );
   }
-  server.get('/live/:application/sessions', ALL, (request, reply) => {
-    const { name } = applicationOf(request, applications);
-    return sendPieces(request, reply, renderSessionRows(live.sessionsOf(name)), turns);
-  });
+  const personalTables = {
+    sessions: ({ name }: MonitoredApplication) => renderSessionRows(live.sessionsOf(name)),
+    running: renderRunning,
+    slowest: renderSlowest,
+    unclassified: () => renderUnclassified(live),
+  } as const;
+  for (const [table, render] of Object.entries(personalTables)) {
+    server.get(`/live/:application/${table}`, ALL, (request, reply) =>
+      sendPieces(request, reply, render(applicationOf(request, applications)), turns),
+    );
+  }
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;

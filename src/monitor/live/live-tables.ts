@@ -3,8 +3,12 @@
 import { NS_PER_S } from '../../base/clock.ts';
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
+import type { CallEntry } from '../../measure/record/running-calls.ts';
 import type { LiveSession, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { toShort } from './live-document.ts';
+
+/** As in `d2/calls`. */
+const MAX_CALLS = 1_000;
 
 type Pieces = Generator<string, void, undefined>;
 
@@ -83,6 +87,30 @@ function* rowsOfSessions(sessions: Iterable<LiveSession>): Generator<readonly un
     if (entry.verified === false) row.push(false);
     yield row;
   }
+}
+
+/** Rows as `RunningRow` of page/live-data.ts has them, oldest first. */
+export function* renderRunning({ running }: MonitoredApplication): Pieces {
+  yield* renderRows(running.oldest(MAX_CALLS).map(toRunningRow));
+}
+
+/** The same with `[endTime, status, outcome]` behind, slowest first. */
+export function* renderSlowest({ slowest }: MonitoredApplication): Pieces {
+  const rows = slowest
+    .slowest()
+    .map((call, at) => [...toRunningRow(call, at), call.endTime, call.status, call.outcome]);
+  yield* renderRows(rows);
+}
+
+function toRunningRow(call: CallEntry, at: number): readonly unknown[] {
+  const { kind, name, userName, connectionType, remoteAddress, startTime, duration, sessionId, threadDump } = call;
+  const what = [kind, name, userName, connectionType, remoteAddress, startTime, toShort(duration), sessionId];
+  return [`${startTime} ${at}`, ...what, threadDump ?? null];
+}
+
+/** Rows `[path, count, p95]` of requests of all applications that are no calls, most frequent first. */
+export function* renderUnclassified({ unclassified }: MonitoredLive): Pieces {
+  yield* renderRows(unclassified.read(MAX_CALLS).map(({ path, count, p95 }) => [path, count, toShort(p95)]));
 }
 
 function* renderRows(rows: Iterable<readonly unknown[]>, members: object = {}): Pieces {

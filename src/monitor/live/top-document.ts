@@ -1,5 +1,4 @@
 /** What `d2-sidecar top` shows: the data of the live page, with the calls that run and the slowest ones. */
-import { toServerGauges } from '../../jvm/server-reading.ts';
 import type { Monitored, MonitoredLive } from '../monitored.ts';
 import { renderLive } from './live-document.ts';
 
@@ -8,10 +7,7 @@ const MAX_SLOWEST = 100;
 
 /** One line of JSON with its line feed. */
 export function renderTop(monitored: Monitored, live: MonitoredLive, windowMs: number): string {
-  const { state } = monitored.jvm;
-  const gauges = state.kind === 'available' ? toServerGauges(state.server).gauges : new Map();
   const calls = {
-    server: Object.fromEntries(Array.from(gauges, ([name, gauge]) => [name, gauge.read()])),
     calls: monitored.applications.map(({ name, running, slowest }) => ({
       ...{ name, total: running.size, running: running.oldest(MAX_RUNNING) },
       slowest: slowest.slowest().slice(0, MAX_SLOWEST),

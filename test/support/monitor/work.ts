@@ -124,7 +124,7 @@ export function createWork({
 
 /** An application in which no call runs, and none has ended. */
 export const NO_CALLS: Pick<MonitoredApplication, 'running' | 'slowest'> = {
-  running: { size: 0, oldest: () => [] },
+  running: { size: 0, oldest: () => [], byName: () => [] },
   slowest: { slowest: () => [] },
 };
 
@@ -159,7 +159,7 @@ function metricsOf(clock: ManualClock): Metrics {
   const durations = { bounds: [1], sumSeconds: 1, cumulative: () => spend(COST.histogram, [1, 1]) };
   return {
     ...{ timer, counter, meter },
-    counts: { ok: 1, clientErrors: 0, errors: 0, durations },
+    counts: { ok: 1, clientErrors: 0, late: 0, errors: 0, durations },
     object: { subscriptions: counter, newValues: meter },
   };
 }

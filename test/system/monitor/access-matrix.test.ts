@@ -56,6 +56,9 @@ const TABLE: readonly Row[] = [
   ['/live/smartWeb/sba', '/live/:application/sba', 401, 401, 200, 200],
   ['/live/smartWeb/objects', '/live/:application/objects', 401, 401, 200, 200],
   ['/live/smartWeb/sessions', '/live/:application/sessions', 401, 401, 403, 200],
+  ['/live/smartWeb/running', '/live/:application/running', 401, 401, 403, 200],
+  ['/live/smartWeb/slowest', '/live/:application/slowest', 401, 401, 403, 200],
+  ['/live/smartWeb/unclassified', '/live/:application/unclassified', 401, 401, 403, 200],
   [`${BASE}/d2/sessions`, `${BASE}/d2/sessions`, 401, 401, 403, 200],
   [`${BASE}/d2/calls`, `${BASE}/d2/calls`, 401, 401, 403, 200],
   [`${BASE}/d2/calls/slowest`, `${BASE}/d2/calls/slowest`, 401, 401, 403, 200],
@@ -135,6 +138,9 @@ const monitored: Monitored = {
       recentCounts: () => new Map([['outside', { sinceStart: 3, inMinute: 1 }]]),
       worstCallOf: () => ({ kind: 'rpc', name: 'E.Demo.Run', failed: 1, ended: 2 }),
     },
+    unclassified: { read: () => [] },
+    clientTimeoutMs: () => 10_000,
+    diagnosed: () => undefined,
     outside: { read: () => ({ count: 3, segments: [[SEGMENT, 2]], other: 1 }) },
     sessionsOf: () => [{ errors: 0, toEntry: () => SESSION }],
     probe: () => Promise.resolve(true),
@@ -142,7 +148,7 @@ const monitored: Monitored = {
   applications: [
     {
       name: 'smartWeb',
-      running: { size: 1, oldest: () => [CALL] },
+      running: { size: 1, byName: () => [], oldest: () => [CALL] },
       slowest: { slowest: () => [{ ...CALL, endTime: CALL.startTime, status: 200, outcome: 'ok' }] },
       statistics,
       sessions: {

@@ -23,6 +23,7 @@ sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
 control: { socket: /run/d2/s.sock }
 state: { file: /run/d2/state }
+diagnosis: { threads: { whenCallRuns: 1m, folder: /run/threads } }
 jvm:
   { pid: 7, user: tomcat, http: { kind: jolokia, url: 'https://h/j', username: m, passwordFile: /run/p, serverName: s, caFile: /run/ca } }
 otlp:

@@ -34,7 +34,7 @@ describe('environment variables', () => {
       'REST_RULES',
       '[{ methods: [GET], path: "/x/{y}", kind: object, name: "{y}" }]',
       (config) => config.rest.rules,
-      [{ methods: ['GET'], path: 'x/{y}', kind: 'object', name: '{y}' }],
+      [{ methods: ['GET'], path: '/x/{y}', kind: 'object', name: '{y}' }],
     ],
     ['TIMEOUTS_HALF_CLOSED', '1h', (config) => config.timeouts.halfClosedMs, 3_600_000],
     ['STATE_FILE', '/run/state', (config) => config.state.file, '/run/state'],

@@ -127,7 +127,7 @@ export class Conversation {
       const { connectionType, remoteAddress } = this.#origin;
       this.#beginCall(client, {
         ...{ call: meaning, channel, id, origin: this.#origin, connectionType, remoteAddress },
-        ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined },
+        ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined, threadDump: undefined },
       });
       return;
     }

@@ -50,6 +50,22 @@ describe.runIf(isAvailable('Tomcat’s manager', isManagerInstalled()))('the cap
     await expect.poll(read, WAIT).toMatchObject({ 'server.threads.busy': 7, 'server.threads.max': 10 });
   });
 
+  it('has threads, processors and descriptors, by the JMX proxy', async () => {
+    folder.write('jmx-password', 'word of jmx\n');
+    const http = `  http:\n    kind: tomcat-jmxproxy\n    url: ${tomcat.origin}/manager\n    username: jmx\n    passwordFile: ${folder.path}/jmx-password\n`;
+    const read = await start(`  source: http\n${http}`);
+    // Six are held by the test before, and the request for the proxy takes one itself.
+    await expect
+      .poll(async () => Object.keys(await read()).sort(), WAIT)
+      .toEqual(
+        ['threads.busy', 'threads.max', 'connections', 'jvm.threads.daemon', 'jvm.threads.live', 'jvm.threads.peak']
+          .concat(['process.cpu', 'process.descriptors.max', 'process.descriptors.open'])
+          .map((name) => `server.${name}`)
+          .sort(),
+      );
+    expect(await read()).toMatchObject({ 'server.threads.busy': 7, 'server.threads.max': 10 });
+  });
+
   it('shows what its request threads do, and a deadlock, in a thread dump', async () => {
     await start('  source: auto\n  attach: true\n');
     const { pid } = sidecars.at(-1) as SidecarProcess;

@@ -26,7 +26,7 @@ export const FAILED: Ending = { kind: 'failed', failure: new UpstreamFailure('D2
 const CONFIG: RecorderConfig = {
   applications: ['smartWeb'],
   rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
-  calls: { slowest: 100 },
+  calls: { slowest: 100, clientTimeoutMs: 10_000 },
   metrics: {
     windowMs: 300_000,
     durationUnit: 'seconds',

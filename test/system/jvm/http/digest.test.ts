@@ -94,11 +94,14 @@ describe('a source that logs in by Digest', () => {
   async function start(options: Partial<DigestServerOptions> = {}, password = user.password) {
     server = await startDigestServer({ ...user, answer: ANSWER, ...options });
     const clock = new ManualClock();
-    const source = new HttpSource(WILDFLY, {
-      url: server.origin,
-      credentials: credentialsOf('monitor', password),
-      clock,
-    });
+    const source = new HttpSource(
+      { ...WILDFLY, further: [] },
+      {
+        url: server.origin,
+        credentials: credentialsOf('monitor', password),
+        clock,
+      },
+    );
     return { server, source, clock };
   }
 

@@ -38,7 +38,10 @@ function monitoredWith(jvm: MonitoredJvm = plant.monitored.jvm): Monitored & Req
     jvm,
     health: { isStarted: true, isReady: () => Promise.resolve(true) },
     applications: [work.application],
-    live: { clock: sources.clock, history, outside, sessionsOf, probe: () => Promise.resolve(true) },
+    live: {
+      ...{ clock: sources.clock, history, outside, sessionsOf, probe: () => Promise.resolve(true) },
+      ...{ unclassified: { read: () => [] }, clientTimeoutMs: () => 10_000, diagnosed: () => undefined },
+    },
   };
 }
 

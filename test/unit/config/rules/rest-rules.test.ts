@@ -25,8 +25,9 @@ describe('the configuration accepts', () => {
   });
 });
 
-it('the configuration removes the outer slashes of a path', () => {
-  expect(restRuleSchema.parse({ ...GOOD, path: '/d2/{event}/{method}/' }).path).toBe('d2/{event}/{method}');
+it('the configuration removes the slash at the end of a path, and keeps one at its beginning', () => {
+  expect(restRuleSchema.parse({ ...GOOD, path: '/d2/{event}/{method}/' }).path).toBe('/d2/{event}/{method}');
+  expect(restRuleSchema.parse({ ...GOOD, path: 'd2/{event}/{method}/' }).path).toBe('d2/{event}/{method}');
 });
 
 describe('the configuration refuses', () => {
@@ -57,6 +58,7 @@ describe('the configuration refuses', () => {
 it('a compiled rule compares decoded texts and inserts captures into the name', () => {
   expect(compileRestRule({ ...GOOD, path: 'd2/a%20b/{event}/{method}', name: 'x:{method}.{event}' })).toEqual({
     methods: ['POST'],
+    isBelowPrefix: true,
     kind: 'rpc',
     pattern: { segments: ['d2', 'a b', null, null], captures: ['event', 'method'] },
     name: ['x:', 1, '.', 0],

@@ -9,7 +9,14 @@ function callOf(name: string, beganNs: number, user?: string): RunningCall {
   return {
     call: { kind: 'rpc', name },
     session: user === undefined ? undefined : { id: `id of ${user}`, userName: user },
-    ...{ connectionType: 'REST', remoteAddress: '10.0.0.7', beganNs, before: undefined, after: undefined },
+    ...{
+      connectionType: 'REST',
+      remoteAddress: '10.0.0.7',
+      beganNs,
+      before: undefined,
+      after: undefined,
+      threadDump: undefined,
+    },
   };
 }
 

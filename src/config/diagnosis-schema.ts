@@ -1,0 +1,27 @@
+/** The keys below `diagnosis`: what the sidecar looks into by itself when a call hangs. */
+import type { z } from 'zod';
+import { type Conflict, duration, NOT_EMPTY, optionalText, section, wholeNumber } from './schema-keys.ts';
+
+export const diagnosis = section('restart', 'What is looked into when a call hangs.', {
+  threads: section(
+    'restart',
+    "Thread dumps of the application server's JVM, taken by themselves: see [troubleshooting.md](troubleshooting.md#thread-dumps).",
+    {
+      whenCallRuns: duration(0, 'A dump is taken when a call has run for this long. 0: never.', { zero: 'never' }),
+      folder: optionalText(
+        'the path of a folder',
+        NOT_EMPTY,
+        '/var/lib/d2-sidecar/threads',
+        'Folder for the dumps, which only the user of the sidecar can read.',
+      ),
+      keep: wholeNumber({ min: 1, max: 1_000 }, 20, 'Most dumps kept, of at most 4 MiB each; the oldest goes first.'),
+      atMostEvery: duration('10m', 'Time between two dumps at least.', { minMs: 1_000 }),
+    },
+  ),
+});
+
+export function findDiagnosisConflicts({ threads }: z.output<typeof diagnosis>): readonly Conflict[] {
+  const keys = ['diagnosis.threads.whenCallRuns', 'diagnosis.threads.folder'];
+  if (threads.whenCallRunsMs === 0 || threads.folder !== undefined) return [];
+  return [{ keys, line: 'diagnosis.threads.folder: missing, expected it beside diagnosis.threads.whenCallRuns' }];
+}

@@ -1,0 +1,145 @@
+/**
+ * Takes a thread dump of the server's JVM when a call hangs, and keeps the last ones in a folder. A dump stops the JVM's
+ * threads for some milliseconds, so there is one at a time, and not more often than configured.
+ */
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
+import { toErrno } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+import type { Config } from '../config/config.ts';
+import { writeAside } from '../state/write-aside.ts';
+import { JvmSourceError } from './jvm-source.ts';
+import { countDeadlocked, summariseThreads } from './thread-dump.ts';
+
+/** A call that has run for long. */
+export interface HungCall {
+  readonly kind: string;
+  readonly name: string;
+  readonly seconds: number;
+}
+
+export interface ThreadDiagnosisParts {
+  readonly config: Config['diagnosis']['threads'] & { readonly folder: string };
+  readonly dumpThreads: () => Promise<string>;
+  /** The call that has run for longest; undefined if none runs. */
+  readonly oldestCall: () => HungCall | undefined;
+  /** Told of each dump, by its file's name: it belongs to the calls that have run for at least `ageNs`. */
+  readonly onDump: (fileName: string, ageNs: number) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What the last dump has shown. */
+export interface Diagnosed {
+  /** E.g. `threads-20261124T155501Z.txt`. */
+  readonly fileName: string;
+  readonly atEpochMs: number;
+  readonly deadlockedThreads: number;
+}
+
+const LOOK_MS = 1_000;
+const MAX_FILE_BYTES = 4 * 1_024 * 1_024;
+const DUMP_FILE = /^threads-\d{8}T\d{6}Z\.txt$/;
+
+export class ThreadDiagnosis {
+  readonly #parts: ThreadDiagnosisParts;
+  #timer: NodeJS.Timeout | undefined;
+  #nextNs = 0;
+  #isBusy = false;
+  #toldReason: string | undefined;
+  /** Undefined before the first dump. */
+  last: Diagnosed | undefined;
+  written = 0;
+  failed = 0;
+
+  constructor(parts: ThreadDiagnosisParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Takes a dump if a call has run for long enough. Never rejects. */
+  async look(): Promise<void> {
+    const { config, clock, oldestCall } = this.#parts;
+    const nowNs = clock.nowNs();
+    if (this.#isBusy || nowNs < this.#nextNs) return;
+    const call = oldestCall();
+    if (call === undefined || call.seconds * NS_PER_S < config.whenCallRunsMs * NS_PER_MS) return;
+    this.#isBusy = true;
+    this.#nextNs = nowNs + config.atMostEveryMs * NS_PER_MS;
+    try {
+      await this.#dump(call);
+    } catch (cause) {
+      this.#onFailure(cause);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #dump(call: HungCall): Promise<void> {
+    const { config, clock, logger, dumpThreads, onDump } = this.#parts;
+    const atEpochMs = clock.epochMs();
+    const dump = await dumpThreads();
+    const time = new Date(atEpochMs).toISOString();
+    const fileName = `threads-${time.replace(/[-:]|\.\d+/g, '')}.txt`;
+    const why = `${time}: ${call.kind} ${call.name} has run for ${Math.round(call.seconds)} s`;
+    const text = Buffer.from(`${why}\n\n${summariseThreads(dump)}\n${dump}`, 'utf8');
+    await mkdir(config.folder, { recursive: true, mode: 0o700 });
+    await writeAside(path.join(config.folder, fileName), async (handle) => {
+      await handle.writeFile(text.subarray(0, MAX_FILE_BYTES));
+      if (text.length > MAX_FILE_BYTES) await handle.writeFile('\n(the rest is left out)\n');
+    });
+    this.last = { fileName, atEpochMs, deadlockedThreads: countDeadlocked(dump) };
+    this.written += 1;
+    this.#toldReason = undefined;
+    onDump(fileName, config.whenCallRunsMs * NS_PER_MS);
+    logger.warn(
+      {
+        file: path.join(config.folder, fileName),
+        seconds: Math.round(call.seconds),
+        deadlocked: this.last.deadlockedThreads,
+      },
+      'a call runs for long: the threads of the JVM are in a file',
+    );
+    await this.#removeOldest();
+  }
+
+  async #removeOldest(): Promise<void> {
+    const { folder, keep } = this.#parts.config;
+    const names = (await readdir(folder)).filter((name) => DUMP_FILE.test(name)).sort();
+    for (const name of names.slice(0, Math.max(0, names.length - keep)))
+      await rm(path.join(folder, name), { force: true });
+  }
+
+  #onFailure(cause: unknown): void {
+    this.failed += 1;
+    const reason = cause instanceof JvmSourceError ? cause.message : toErrno(cause);
+    // Each reason once, not every ten minutes.
+    if (reason === this.#toldReason) return;
+    this.#toldReason = reason;
+    const { folder } = this.#parts.config;
+    this.#parts.logger.warn({ reason, folder }, 'a call runs for long, and the threads of the JVM cannot be written');
+  }
+}
+
+export const DIAGNOSIS_METRICS: readonly MetricDescription<Pick<ThreadDiagnosis, 'written' | 'failed' | 'last'>>[] = [
+  counter(
+    'd2_sidecar_thread_dumps_total',
+    'Thread dumps that diagnosis.threads has taken, by outcome: written or failed.',
+    ({ written, failed }) => ({ written, failed }),
+    'outcome',
+  ),
+  gauge(
+    'd2_server_deadlocked_threads',
+    'Threads of the JVM in a deadlock, in the last thread dump of diagnosis.threads.',
+    ({ last }) => last?.deadlockedThreads,
+  ),
+];

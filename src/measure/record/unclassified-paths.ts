@@ -1,0 +1,71 @@
+/**
+ * Requests that are no calls, by the first two segments of their path, so that OData, pages and files are seen as load.
+ * Anybody can send a path, and it may hold a secret or a number of its own for each request. So a segment that does not
+ * look like a name becomes `{}`, and after 200 paths all others count as `(other)`.
+ */
+import type { Clock } from '../../base/clock.ts';
+import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
+import { detached } from '../../protocol/http1/text.ts';
+import { toRawPath } from '../classify/path.ts';
+import { toHarmlessName } from './harmless-name.ts';
+
+export interface UnclassifiedPath {
+  /** E.g. `/smartWeb/odata`, `/smartWeb/{}`, or `(other)`. */
+  readonly path: string;
+  /** Answered requests since the start. */
+  readonly count: number;
+  /** Seconds, within 10 %. */
+  readonly p95: number;
+}
+
+export const MAX_PATHS = 200;
+const OTHER = '(other)';
+const SEGMENTS = 2;
+/** The rest of a path is ignored, so that long paths cost no more. */
+const MAX_PATH_CHARS = 1_024;
+const KEYED = /^([^()]+)\(.*\)$/s;
+
+export class UnclassifiedPaths {
+  readonly #clock: Clock;
+  readonly #timers = new Map<string, LifetimeTimer>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Call it for an answered exchange that is not a call. Only a copy of the path is kept. */
+  add(target: string, durationNs: number, endedNs: number): void {
+    const path = toTemplate(target);
+    let timer = this.#timers.get(path);
+    if (timer === undefined) {
+      const name = this.#timers.size < MAX_PATHS ? detached(path) : OTHER;
+      timer = this.#timers.get(name) ?? new LifetimeTimer(this.#clock, endedNs);
+      this.#timers.set(name, timer);
+    }
+    timer.update(durationNs, endedNs);
+  }
+
+  /** The `limit` most frequent, most frequent first. */
+  read(limit: number): readonly UnclassifiedPath[] {
+    const found = [...this.#timers].sort(([, a], [, b]) => b.count - a.count).slice(0, limit);
+    return found.map(([path, timer]) => ({ path, count: timer.count, p95: timer.snapshot().p95 / 1e9 }));
+  }
+}
+
+/** `/smartWeb/odata/Pumps(7)` to `/smartWeb/odata`, `/a/Pumps(7)` to `/a/Pumps({})`, `/a/7f3e...` to `/a/{}`. */
+function toTemplate(target: string): string {
+  const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
+  const segments = path
+    .split('/', SEGMENTS + 1)
+    .filter((segment) => segment !== '')
+    .slice(0, SEGMENTS);
+  return `/${segments.map(toPart).join('/')}`;
+}
+
+function toPart(segment: string): string {
+  const keyed = KEYED.exec(segment)?.[1];
+  if (keyed !== undefined) return `${toPart(keyed)}({})`;
+  const sign = /^[$_.]/.exec(segment)?.[0] ?? '';
+  const name = toHarmlessName(segment.slice(sign.length));
+  return name === undefined ? '{}' : sign + name;
+}

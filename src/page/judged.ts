@@ -1,0 +1,17 @@
+/** What a rule of the verdict says. */
+
+export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
+
+export interface Rule {
+  readonly name: string;
+  /** The condition, and the current figure. */
+  readonly text: string;
+  readonly holds: boolean;
+}
+
+export interface Judged extends Rule {
+  readonly subject: Subject;
+  readonly verdict: string;
+  /** The rule is about failed calls, so the worst call is shown with it. */
+  readonly isOfCalls?: boolean;
+}
