@@ -18,6 +18,7 @@ const START_TIMEOUT_MS = 50_000;
 
 export interface Tomcat {
   readonly port: number;
+  readonly pid: number;
   /** Ends the process and removes its directory. */
   stop(): Promise<void>;
 }
@@ -47,16 +48,19 @@ export async function startTomcat(
   return startTomcatIn(await createBase([applications].flat(), valves));
 }
 
-/** Starts Tomcat in `base`, a CATALINA_BASE, which its end removes. `options` of the JVM, e.g. `-XX:+UseG1GC`. */
-export async function startTomcatIn(base: string, options: readonly string[] = []): Promise<Tomcat> {
-  const child = spawn('java', javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
+/**
+ * Starts Tomcat in `base`, a CATALINA_BASE, which its end removes. `options` of the JVM, e.g. `-XX:+UseG1GC`; `java` is
+ * its program.
+ */
+export async function startTomcatIn(base: string, options: readonly string[] = [], java = 'java'): Promise<Tomcat> {
+  const child = spawn(java, javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   const stop = async () => {
     await stopProcess(child, exited, 'SIGTERM');
     await rm(base, { recursive: true, force: true });
   };
   try {
-    return { port: await portOf(child, exited), stop };
+    return { port: await portOf(child, exited), pid: child.pid ?? 0, stop };
   } catch (cause) {
     await stop();
     throw cause;

@@ -19,6 +19,7 @@ const HERE = fileURLToPath(new URL('.', import.meta.url));
 export interface ManagerTomcat {
   /** E.g. `http://127.0.0.1:41234`. */
   readonly origin: string;
+  readonly pid: number;
   beans(): Promise<Beans>;
   stop(): Promise<void>;
 }
@@ -27,9 +28,9 @@ export function isManagerInstalled(): boolean {
   return isTomcatInstalled() && existsSync(join(MANAGER, 'WEB-INF/web.xml'));
 }
 
-/** `options` of the JVM, e.g. `-XX:+UseG1GC`. Ready for requests when it resolves. */
-export async function startManagerTomcat(options: readonly string[]): Promise<ManagerTomcat> {
-  const tomcat = await startTomcatIn(await createBase(), options);
+/** `options` of the JVM, e.g. `-XX:+UseG1GC`; `java` is its program. Ready for requests when it resolves. */
+export async function startManagerTomcat(options: readonly string[], java?: string): Promise<ManagerTomcat> {
+  const tomcat = await startTomcatIn(await createBase(), options, java);
   const origin = `http://127.0.0.1:${tomcat.port}`;
   const beans = async () => (await (await request(`${origin}/beans/now`)).body.json()) as Beans;
   try {
@@ -40,7 +41,7 @@ export async function startManagerTomcat(options: readonly string[]): Promise<Ma
     await tomcat.stop();
     throw cause;
   }
-  return { origin, beans, stop: tomcat.stop };
+  return { origin, pid: tomcat.pid, beans, stop: tomcat.stop };
 }
 
 async function createBase(): Promise<string> {

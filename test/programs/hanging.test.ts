@@ -1,0 +1,134 @@
+/**
+ * A real Tomcat of ten request threads whose calls hang, deadlock and burn a processor: `top`, the page's verdict and the
+ * thread dumps name it within ten seconds, with G1 on each JDK of the machine. Needs Debian's `tomcat10-admin`.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Live } from '../../src/page/live-data.ts';
+import { toVerdict } from '../../src/page/verdict.ts';
+import { Folder } from '../support/monitor/access/access-files.ts';
+import { isAvailable } from '../support/programs.ts';
+import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { JDKS } from './jvm/hsperfdata/real-jvms.ts';
+import {
+  isManagerInstalled,
+  type ManagerTomcat,
+  startManagerTomcat,
+} from './jvm/http/manager-tomcat/manager-tomcat.ts';
+
+const run = promisify(execFile);
+const WITHIN = { timeout: 10_000, interval: 250 };
+/** The JVM may use this one alone. */
+const ONE_PROCESSOR = '0';
+
+const hasManager = isAvailable('Tomcat’s manager', isManagerInstalled());
+
+describe.runIf(hasManager).each(JDKS)('a real Tomcat on %s whose calls hang', (jdk) => {
+  const folder = new Folder();
+  const dumps = mkdtempSync(path.join(tmpdir(), 'd2s-dumps-'));
+  let tomcat: ManagerTomcat;
+  let sidecar: SidecarProcess;
+
+  beforeAll(async () => {
+    tomcat = await startManagerTomcat(['-XX:+UseG1GC'], path.join(jdk, 'bin/java'));
+    folder.write('password', 'word of status\n');
+    const file = folder.write(
+      'sidecar.yaml',
+      `jvm:
+  source: http
+  attach: true
+  interval: 1s
+  http: { kind: tomcat-status, url: '${tomcat.origin}/manager', username: status, passwordFile: ${folder.path}/password }
+rest:
+  rules:
+    - { methods: [GET], path: /hold, kind: rpc, name: Plant.Hold }
+    - { methods: [GET], path: /burn, kind: rpc, name: Plant.Burn }
+diagnosis:
+  threads: { whenCallRuns: 2s, folder: '${dumps}', keep: 3, atMostEvery: 1s }
+`,
+    );
+    const flags = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0', '--config', file];
+    sidecar = await startSidecarProcess(['--upstream', `${tomcat.origin}/beans`, ...flags]);
+  });
+
+  afterAll(async () => {
+    for (const name of ['hold', 'burn']) await fetch(`${tomcat.origin}/beans/${name}?release`).catch(() => undefined);
+    await sidecar.stop();
+    await tomcat.stop();
+    folder.remove();
+    rmSync(dumps, { recursive: true });
+  });
+
+  const call = (name: string) => void fetch(`http://${sidecar.listen}/beans/${name}`).catch(() => undefined);
+
+  async function top(): Promise<string> {
+    return (await run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', String(sidecar.pid)])).stdout;
+  }
+
+  /** As the page shows it. */
+  async function verdict() {
+    const live = (await (await fetch(`http://${sidecar.monitor}/live`)).json()) as Live;
+    const [application] = live.applications;
+    if (application === undefined) throw new Error('no application');
+    return toVerdict({ live, application, points: application.history.points, nowMs: Date.parse(live.now) });
+  }
+
+  const rule = async (name: string) => (await verdict()).rules.find((found) => found.name === name);
+
+  it('names the call that hangs, in every place, and who waits', async () => {
+    for (let held = 0; held < 4; held += 1) call('hold');
+    await expect.poll(top, WITHIN).toMatch(/The server: rpc Plant\.Hold hangs: 4 calls for .*none was answered yet/);
+    expect(await top()).toMatch(/^Running now: 4$/m);
+    expect((await verdict()).text).toContain('rpc Plant.Hold hangs: 4 calls');
+    const metrics = await (await fetch(`http://${sidecar.monitor}/metrics`)).text();
+    // No answer has confirmed the name yet.
+    expect(metrics).toContain('d2_calls_hung{application="beans",kind="rpc",name="(not answered yet)"} 4');
+  });
+
+  it('has taken a dump by itself, which the running calls name', async () => {
+    const calls = async () => {
+      const answer = await fetch(`http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/calls`);
+      return (await answer.json()) as { name: string; threadDump?: string }[];
+    };
+    await expect.poll(async () => (await calls())[0]?.threadDump, WITHIN).toMatch(/^threads-\d{8}T\d{6}Z\.txt$/);
+    const newest = readdirSync(dumps).sort().at(-1) ?? '';
+    const text = readFileSync(path.join(dumps, newest), 'utf8');
+    expect(text).toMatch(/^2.*Z: rpc Plant\.Hold has run for \d+ s\n\nDeadlocks: none\n/);
+    expect(text).toMatch(/^ +4 {2}in .*hold_jsp/m);
+    expect(statSync(path.join(dumps, newest)).mode & 0o777).toBe(0o600);
+    await expect.poll(() => readdirSync(dumps).length, WITHIN).toBe(3);
+  });
+
+  it('has no request thread left', async () => {
+    for (let held = 4; held < 9; held += 1) call('hold');
+    // The status page takes the tenth.
+    await expect.poll(top, WITHIN).toContain('all its 10 request threads are busy');
+    expect(await top()).toContain('request threads 10 of 10 busy');
+  });
+
+  it('is in a deadlock', async () => {
+    const deadlock = await fetch(`${tomcat.origin}/beans/deadlock`);
+    expect(await deadlock.text()).toBe('deadlocked');
+    await expect
+      .poll(top, WITHIN)
+      .toMatch(/The server: a deadlock, which only a restart of it ends \(2 threads, in threads-/);
+    expect((await verdict()).subject).toBe('server');
+  });
+
+  it('burns all the processors that it may use', async () => {
+    await (await fetch(`${tomcat.origin}/beans/hold?release`)).text();
+    execFileSync('taskset', ['-a', '-cp', ONE_PROCESSOR, String(tomcat.pid)]);
+    call('burn');
+    await expect
+      .poll(async () => await rule('The server is out of processor time'), WITHIN)
+      .toMatchObject({ holds: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });
+    expect(await top()).toMatch(/Server .*(?:0\.9\d|1\.0\d) of 1 cores/);
+    const dump = async () =>
+      (await run(process.execPath, [MAIN_PATH, 'threads', '--pid', String(sidecar.pid)], { maxBuffer: 1e8 })).stdout;
+    await expect.poll(() => dump().catch(() => ''), WITHIN).toMatch(/^ +1 {2}in .*burn_jsp/m);
+  });
+});
