@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 import type { Credential } from './api.ts';
+import type { Charted } from './chart-specs.ts';
 import { DefinitionList, Tooltip } from './explanations.tsx';
 import { Figures } from './figures.tsx';
 import { Header } from './header.tsx';
@@ -70,6 +71,16 @@ function ForPrograms({ path, state: { live, credential } }: { path: string; stat
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
 }
 
+function toCharted({ jvm, server }: Live): Charted {
+  return {
+    hasJvm: jvm.state !== 'none',
+    heapMax: jvm.heapMax,
+    threadsMax: server['threads.max'] ?? null,
+    hasCores: server['process.cpu'] !== undefined,
+    processors: server.processors ?? null,
+  };
+}
+
 interface NumbersProps {
   readonly store: Store<PageState>;
   readonly state: PageState;
@@ -100,8 +111,7 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
           marks={state.marks}
           nowMs={nowMs}
           rangeS={state.rangeS}
-          hasJvm={live.jvm.state !== 'none'}
-          heapMax={live.jvm.heapMax}
+          charted={toCharted(live)}
           onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
         />
         <section class="panel tables" aria-labelledby="tables-heading">

@@ -41,12 +41,31 @@ const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step)
 
 const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
 
-/** `heapMax`: bytes; null if unlimited or unknown. */
-export function toChartSpecs(kind: CallKind, hasJvm: boolean, heapMax: number | null): readonly ChartSpec[] {
+/** What there is to be charted of the JVM; values are null if unknown. */
+export interface Charted {
+  readonly hasJvm: boolean;
+  /** Bytes; null also if unlimited. */
+  readonly heapMax: number | null;
+  readonly threadsMax: number | null;
+  readonly hasCores: boolean;
+  readonly processors: number | null;
+}
+
+export function toChartSpecs(kind: CallKind, charted: Charted): readonly ChartSpec[] {
+  const { hasJvm, heapMax, threadsMax, hasCores, processors } = charted;
   const traffic = [RATE, toDurationChart(kind), ERRORS];
   if (!hasJvm) return traffic;
-  const heap = heapMax === null ? HEAP : { ...HEAP, besides: { label: 'maximum', text: () => toBytes(heapMax) } };
-  return [...traffic, heap, PAUSES];
+  return [
+    ...traffic,
+    ...(threadsMax === null ? [] : [withMaximum(THREADS, threadsMax)]),
+    ...(hasCores ? [withMaximum(PROCESSORS, processors)] : []),
+    withMaximum(HEAP, heapMax),
+    PAUSES,
+  ];
+}
+
+function withMaximum(spec: ChartSpec, maximum: number | null): ChartSpec {
+  return maximum === null ? spec : { ...spec, besides: { label: 'maximum', text: () => spec.format(maximum) } };
 }
 
 const RATE: ChartSpec = {
@@ -130,6 +149,37 @@ const HEAP: ChartSpec = {
       value: ({ heapAfterGc }) => heapAfterGc,
       minute: ({ heapAfterGc }) => heapAfterGc,
     },
+  ],
+  isNow: true,
+};
+
+const THREADS: ChartSpec = {
+  id: 'threads',
+  title: 'Request threads',
+  def: 'chart.threads',
+  isBars: false,
+  leastTop: 4,
+  axisSteps: WHOLE_STEPS,
+  format: toCount,
+  lines: [
+    {
+      ...{ label: 'busy', colour: 'a', isFilled: true },
+      value: ({ busyThreads }) => busyThreads,
+      minute: ({ busyThreads }) => busyThreads,
+    },
+  ],
+  isNow: true,
+};
+
+const PROCESSORS: ChartSpec = {
+  id: 'processors',
+  title: 'Processors of the server',
+  def: 'chart.processors',
+  isBars: false,
+  leastTop: 1,
+  format: toRate,
+  lines: [
+    { ...{ label: 'in use', colour: 'b', isFilled: true }, value: ({ cores }) => cores, minute: ({ cores }) => cores },
   ],
   isNow: true,
 };

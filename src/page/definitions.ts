@@ -67,6 +67,14 @@ export const DEFINITIONS = {
     term: 'Heap',
     text: 'Java heap in use, what was left of it after the last collection, and the most that the JVM may take (-Xmx). What is left and grows for hours is a leak; what is used goes up and down. A dash where the source does not tell it: hsperfdata knows one of the two only (docs/jvm.md).',
   },
+  'chart.threads': {
+    term: 'Request threads',
+    text: 'Threads of the connector that work on a request, and how many there may be. When all are busy, further calls wait.',
+  },
+  'chart.processors': {
+    term: 'Processors of the server',
+    text: 'Processors that the process of the server used since the reading before, and how many it may use.',
+  },
   'chart.pauses': {
     term: 'Collector pauses',
     text: 'Time that the garbage collectors took, in milliseconds of each second of the step. While a collection stops the program, no call goes on.',

@@ -46,6 +46,9 @@ export interface Minute {
   /** Bytes at the last reading. */
   readonly heapUsed: number | null;
   readonly heapAfterGc: number | null;
+  /** At the last step, like the heap. */
+  readonly busyThreads: number | null;
+  readonly cores: number | null;
 }
 
 export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): Minute {
@@ -65,6 +68,8 @@ export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): 
     pausedShare: pauses.length === 0 ? null : pauses.reduce((total, ms) => total + ms, 0) / (seconds * 1_000),
     heapUsed: last?.heapUsed ?? null,
     heapAfterGc: last?.heapAfterGc ?? null,
+    busyThreads: last?.busyThreads ?? null,
+    cores: last?.cores ?? null,
   };
 }
 

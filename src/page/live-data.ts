@@ -29,6 +29,10 @@ export interface HistoryPoint {
   readonly heapUsed: number | null;
   readonly heapAfterGc: number | null;
   readonly gcPauseMs: number | null;
+  /** Busy request threads. */
+  readonly busyThreads: number | null;
+  /** Cores in use by the server. */
+  readonly cores: number | null;
 }
 
 /** The name with the most failed calls in the last minute; `ended` counts all its calls that ended. */

@@ -1,7 +1,7 @@
 /** All charts on one time axis, the choice of its range, and the events on it. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
-import { type CallKind, toChartSpecs } from './chart-specs.ts';
+import { type CallKind, type Charted, toChartSpecs } from './chart-specs.ts';
 import { toMarkName } from './draw-marks.ts';
 import { toTime } from './format.ts';
 import { type Minute, within } from './history.ts';
@@ -15,9 +15,7 @@ export interface TimeChartsProps {
   readonly marks: readonly Mark[];
   readonly nowMs: number;
   readonly rangeS: number;
-  readonly hasJvm: boolean;
-  /** Bytes. */
-  readonly heapMax: number | null;
+  readonly charted: Charted;
   readonly onRange: (seconds: number) => void;
 }
 
@@ -32,11 +30,11 @@ const DARK = '(prefers-color-scheme: dark)';
 const MOST_EVENTS = 20;
 
 export function TimeCharts(props: TimeChartsProps) {
-  const { application, points, minute, marks, nowMs, rangeS, hasJvm, heapMax, onRange } = props;
+  const { application, points, minute, marks, nowMs, rangeS, charted, onRange } = props;
   const { stepSeconds } = application.history;
   const [kind, setKind] = useState<CallKind>('rpc');
   const scheme = useScheme();
-  const specs = useMemo(() => toChartSpecs(kind, hasJvm, heapMax), [kind, hasJvm, heapMax]);
+  const specs = useMemo(() => toChartSpecs(kind, charted), [kind, ...Object.values(charted)]);
   // The newest step, not the current second: the axis moves only when it has a new point.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
   const data = useMemo(

@@ -9,18 +9,31 @@ export interface JvmPoint {
   readonly heapAfterGc: number | null;
   /** Covers only the readings that arrived in the step. */
   readonly gcPauseMs: number | null;
+  /** Busy request threads of the connector. */
+  readonly busyThreads: number | null;
+  /** Cores that the server's process used. */
+  readonly cores: number | null;
 }
 
 /** Collectors that count work beside the running program, not pauses. */
 const CONCURRENT = /^ZGC$| Cycles$/;
 
 export class JvmHistory {
-  readonly #columns: Columns<keyof JvmPoint> = createColumns(['heapUsed', 'heapAfterGc', 'gcPauseMs']);
+  readonly #columns: Columns<keyof JvmPoint> = createColumns([
+    'heapUsed',
+    'heapAfterGc',
+    'gcPauseMs',
+    'busyThreads',
+    'cores',
+  ]);
   /** Undefined if there was no last reading, or it did not include pauses. */
   #pausesMs: number | undefined;
 
   sample(place: number, state: JvmState): void {
-    const { heapUsed, heapAfterGc, gcPauseMs } = this.#columns;
+    const { heapUsed, heapAfterGc, gcPauseMs, busyThreads, cores } = this.#columns;
+    const server = state.kind === 'available' ? state.server : undefined;
+    busyThreads[place] = server?.connector?.busyThreads ?? Number.NaN;
+    cores[place] = server?.cores ?? Number.NaN;
     const reading = state.kind === 'available' ? state.reading : undefined;
     const pausesMs = reading && sumOfPauses(reading);
     const before = this.#pausesMs;
@@ -33,11 +46,13 @@ export class JvmHistory {
   }
 
   at(place: number): JvmPoint {
-    const { heapUsed, heapAfterGc, gcPauseMs } = this.#columns;
+    const { heapUsed, heapAfterGc, gcPauseMs, busyThreads, cores } = this.#columns;
     return {
       heapUsed: valueAt(heapUsed, place),
       heapAfterGc: valueAt(heapAfterGc, place),
       gcPauseMs: valueAt(gcPauseMs, place),
+      busyThreads: valueAt(busyThreads, place),
+      cores: valueAt(cores, place),
     };
   }
 }

@@ -95,6 +95,7 @@ function toPointText(point: HistoryPoint): string {
     ...{ seq, t: epochMs / MS_PER_S, seconds: toShort(seconds), rpc: toCalls(rpc), sba: toCalls(sba) },
     ...{ values, aborted, unanswered, sessions, holds },
     ...{ heapUsed: jvm.heapUsed, heapAfterGc: jvm.heapAfterGc, gcPauseMs: jvm.gcPauseMs },
+    ...{ busyThreads: jvm.busyThreads, cores: toShort(jvm.cores) },
   });
 }
 

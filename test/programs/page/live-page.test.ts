@@ -200,6 +200,30 @@ describeInChromium('the live page', () => {
     await page.getByText('How this is judged').click();
   });
 
+  it('shows the slowest calls, which lead to their name and to their session, and requests that are no calls', async () => {
+    await page.setViewportSize({ width: 1440, height: 1000 });
+    await tab('Running now');
+    await see('No call runs now.');
+    expect(await violationsOf(page)).toEqual([]);
+    await tab('Slowest of the hour');
+    const row = table('Slowest of the hour').getByRole('row', { name: 'P.Balance.Sum' }).first();
+    await row.waitFor();
+    expect((await row.locator('td').allInnerTexts())[0]).toMatch(/^[\d.]+ (?:µs|ms|s)$/);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByRole('searchbox', { name: 'Filter Slowest of the hour' }).fill('boiler');
+    expect(new Set(await namesIn('Slowest of the hour'))).toEqual(
+      new Set(['E.Boiler.ReadState', 'E.Boiler.SetPoint', 'H.Boiler.Temperature']),
+    );
+    await page.getByRole('searchbox', { name: 'Filter Slowest of the hour' }).fill('');
+    await row.getByRole('link', { name: 'P.Balance.Sum' }).click();
+    await page.getByRole('heading', { name: 'P.Balance.Sum' }).waitFor();
+    await tab('Not classified');
+    await table('Not classified').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await tab('RPCs');
+    await table('RPCs').waitFor();
+  });
+
   it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     await page.route('**/live*', (route) =>

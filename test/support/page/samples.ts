@@ -61,6 +61,8 @@ export function point(seq: number, differences: Partial<HistoryPoint> = {}): His
     heapUsed: null,
     heapAfterGc: null,
     gcPauseMs: null,
+    busyThreads: null,
+    cores: null,
     ...differences,
   };
 }

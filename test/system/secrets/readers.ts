@@ -10,13 +10,15 @@ const BASE = '/smartWeb/api/rest/v0/admin';
 const PATHS = [
   ...['d2/sessions', 'd2/calls', 'd2/calls/slowest'],
   ...['d2', 'd2/sessions', 'd2/rpc', 'd2/sba', 'd2/object'].map((name) => `metrics/${name}`),
-  ...['jvm', 'jvm/classloader', 'jvm/memory', 'jvm/garbagecollector'].map((name) => `metrics/${name}`),
+  ...['jvm', 'jvm/classloader', 'jvm/memory', 'jvm/garbagecollector', 'server'].map((name) => `metrics/${name}`),
 ].map((name) => `${BASE}/${name}`);
 
 /** Outside of an application's monitoring interface. */
 const OTHERS = [
   ...['/livez', '/readyz', '/startupz', '/openapi.json', '/', '/live'],
-  ...['rpc', 'sba', 'objects', 'sessions'].map((table) => `/live/smartWeb/${table}`),
+  ...['rpc', 'sba', 'objects', 'sessions', 'running', 'slowest', 'unclassified'].map(
+    (table) => `/live/smartWeb/${table}`,
+  ),
 ];
 
 /** All answers of the monitoring port to an authenticated reader; `fields` authenticate. */

@@ -148,4 +148,41 @@ describe('the sentences of the page', () => {
       ]),
     );
   });
+
+  it.each<[string, Partial<Live>, string]>([
+    [
+      'a deadlock',
+      { server: { deadlock: { threads: 2, at: new Date(NOW_MS).toISOString(), file: 'threads-1.txt' } } },
+      'The server: a deadlock, which only a restart of it ends (2 threads, in threads-1.txt of ',
+    ],
+    [
+      'no request thread',
+      { server: { 'threads.busy': 10, 'threads.max': 10 } },
+      'The server: all its 10 request threads are busy, so that further calls wait.',
+    ],
+    [
+      'few descriptors',
+      { server: { 'process.descriptors.open': 950, 'process.descriptors.max': 1_000 } },
+      'The server: it has 950 of 1,000 descriptors open, and fails when there are none.',
+    ],
+    [
+      'no processor time',
+      { server: { 'process.cpu': 1.95, processors: 2 } },
+      'The server: its JVM uses 1.95 of 2 processors, so that calls wait for one.',
+    ],
+  ])('blames the server for %s', (_what, state, text) => {
+    const calm = points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01] }));
+    expect(verdictOf(calm, state)).toMatchObject({ subject: 'server', text: expect.stringContaining(text) });
+    const almost = { 'threads.busy': 9, 'threads.max': 10, 'process.cpu': 1.7, processors: 2 };
+    const few = { 'process.descriptors.open': 899, 'process.descriptors.max': 1_000 };
+    expect(verdictOf(calm, { server: { ...almost, ...few } }).subject).toBe('nobody');
+  });
+
+  it('names the call that hangs, before calls that fail', () => {
+    const hung = { kind: 'rpc', name: 'P.Report', count: 6, youngest: 12, oldest: 40, p99: 0.25 };
+    const failing = points(12, () => ({ rpc: [5, 5, 0.01, 0.01, 0.01] }));
+    const stuck = application([], { running: { count: 6, hung } });
+    const { text } = toVerdict({ live: live(), application: stuck, points: failing, nowMs: NOW_MS });
+    expect(text).toBe('The server: rpc P.Report hangs: 6 calls for 12.0 s to 40.0 s, usually at most 250 ms.');
+  });
 });

@@ -179,6 +179,8 @@ describe('/live', () => {
         heapUsed: null,
         heapAfterGc: null,
         gcPauseMs: null,
+        busyThreads: null,
+        cores: null,
       },
     });
     expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });

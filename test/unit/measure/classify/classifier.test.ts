@@ -203,6 +203,26 @@ describe('configured rules', () => {
   });
 });
 
+describe('a rule with a slash in front', () => {
+  const odata: RestRule = { methods: ['GET'], path: '/odata/{set}', kind: 'rpc', name: 'OData.{set}' };
+  const classifier = classifierOf({ rest: { ...REST, rules: [odata] } });
+  const nameOf = (target: string) => classifier.classify('GET', target)?.name;
+
+  it('begins below the application, or below rest.prefix', () => {
+    expect(nameOf('/smartWeb/odata/Pumps')).toBe('OData.Pumps');
+    expect(nameOf('/smartWeb/%6fdata//Pumps/')).toBe('OData.Pumps');
+    expect(nameOf('/smartWeb/api/rest/v0/odata/Pumps')).toBe('OData.Pumps');
+  });
+
+  it('takes nothing else, and leaves the other rules as they are', () => {
+    expect(nameOf('/odata/Pumps')).toBeUndefined();
+    expect(nameOf('/other/odata/Pumps')).toBeUndefined();
+    expect(nameOf('/smartWeb/odata/Pumps/7')).toBeUndefined();
+    expect(nameOf('/smartWeb/d2/object/H.Level')).toBeUndefined();
+    expect(nameOf('/smartWeb/api/rest/v0/d2/object/H.Level')).toBe('H.Level');
+  });
+});
+
 describe('the cache', () => {
   const hot = `${BASE}/d2/rpc/E.Hot/Call`;
 

@@ -68,7 +68,7 @@ describe('the history', () => {
       },
       sba: { count: 1, errors: 0, p50: expect.closeTo(2, 1), p95: expect.closeTo(2, 1), p99: expect.closeTo(2, 1) },
       ...{ values: 2, aborted: 3, unanswered: 2, sessions: 3, holds: 7 },
-      ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null },
+      ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null, busyThreads: null, cores: null },
     });
     step();
     const [, next] = history.points('smartWeb');

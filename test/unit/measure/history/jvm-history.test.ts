@@ -3,7 +3,7 @@ import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import { JvmHistory } from '../../../../src/measure/history/jvm-history.ts';
 import { available, unavailable } from '../../../support/measure/history/sources.ts';
 
-const NOTHING = { heapUsed: null, heapAfterGc: null, gcPauseMs: null };
+const NOTHING = { heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null };
 
 function pointsOf(...states: JvmState[]): ReturnType<JvmHistory['at']>[] {
   const history = new JvmHistory();
