@@ -23,6 +23,14 @@ export interface Summary {
   readonly sum?: number | undefined;
 }
 
+/** Bucket `offset + i` has `counts[i]` durations, above base^(offset+i) seconds with base = 2^(2^-scale). */
+export interface ExponentialReading {
+  readonly scale: number;
+  readonly zeroCount: number;
+  readonly offset: number;
+  readonly counts: readonly number[];
+}
+
 /** The trace of one call. */
 export interface Exemplar {
   /** Lower-case hexadecimal, 32 and 16 characters. */
@@ -42,6 +50,8 @@ export interface DurationBucketsReading {
   readonly sumSeconds: number;
   /** The number of durations up to each bound, then of all; e.g. `[0, 3, 4]` for two bounds. */
   cumulative(): number[];
+  /** The same durations in other buckets; absent unless asked for. */
+  readonly exponential?: ExponentialReading | undefined;
   /** A call in a bucket, by the index of its count in `cumulative`. */
   readonly exemplars?: ReadonlyMap<number, ExemplarReading> | undefined;
 }

@@ -5,6 +5,7 @@ import {
   type Conflict,
   duration,
   httpUrl,
+  oneOf,
   optionalText,
   section,
   share,
@@ -44,6 +45,11 @@ export const otlp = section(
       enabled: yesOrNo(true, 'Whether metrics are pushed: all that `/metrics` shows.'),
       // The default of OpenTelemetry's own readers.
       interval: duration('60s', 'Time between two pushes.', { minMs: 1_000 }),
+      histograms: oneOf(
+        ['explicit', 'exponential'],
+        'explicit',
+        'Buckets of the durations of calls and of beginning sessions: `explicit` as in `/metrics`, or `exponential`, whose percentiles are at most 2.2 % off, also of several sidecars together.',
+      ),
     }),
     traces: section('restart', 'Spans that are pushed, one for each sampled call.', {
       // Spans take space at the receiver for each call.

@@ -1,6 +1,6 @@
 import type { DurationBucketsReading } from '../base/metric-description.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
-import { DurationBuckets } from './duration-buckets.ts';
+import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
 
 export interface CallCountsReading {
   /** Answers with a status below 400. */
@@ -17,11 +17,15 @@ export interface CallCountsReading {
 
 /** Outcomes of the calls of one name since the start. Each call counts exactly once; counters never go down. */
 export class CallCounts implements CallCountsReading {
-  readonly durations = new DurationBuckets();
+  readonly durations: DurationBuckets;
   ok = 0;
   clientErrors = 0;
   errors = 0;
   late = 0;
+
+  constructor(isExponential = false) {
+    this.durations = new DurationBuckets(CALL_BOUNDS, isExponential);
+  }
 
   answered(status: number, durationNs: number): void {
     this.durations.add(durationNs);

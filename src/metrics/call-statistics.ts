@@ -75,6 +75,7 @@ export class CallStatistics {
   /** By name; `''` holds the calls that count on no name. Undefined without `keepsCounts`. */
   readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
+  readonly #isExponential: boolean;
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
   /** An answer after this time is late. */
@@ -88,12 +89,15 @@ export class CallStatistics {
     createdNs?: number;
     /** Also keeps `countsByName`: 250 bytes per name. Default false. */
     keepsCounts?: boolean;
+    /** Counts have exponential buckets as well. Default false. */
+    isExponential?: boolean;
   }) {
-    const { prefix, clock, createTimer, budget, keepsCounts = false } = options;
+    const { prefix, clock, createTimer, budget, keepsCounts = false, isExponential = false } = options;
+    this.#isExponential = isExponential;
     this.#prefix = prefix;
     this.#clock = clock;
     this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts() : undefined;
+    this.#unnamed = keepsCounts ? new CallCounts(isExponential) : undefined;
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, (name, atNs = clock.nowNs()) => {
       const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
@@ -212,7 +216,7 @@ export class CallStatistics {
 
   /** A rule may produce an empty name, which shares the counts of calls without a name. */
   #createCounts(name: string): CallCounts | undefined {
-    const counts = this.#countsByName?.get(name) ?? (this.#countsByName && new CallCounts());
+    const counts = this.#countsByName?.get(name) ?? (this.#countsByName && new CallCounts(this.#isExponential));
     if (counts !== undefined) this.#countsByName?.set(name, counts);
     return counts;
   }

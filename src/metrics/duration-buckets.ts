@@ -4,8 +4,14 @@
  */
 
 import { NS_PER_S } from '../base/clock.ts';
-import type { DurationBucketsReading, Exemplar, ExemplarReading } from '../base/metric-description.ts';
+import type {
+  DurationBucketsReading,
+  Exemplar,
+  ExemplarReading,
+  ExponentialReading,
+} from '../base/metric-description.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import { ExponentialBuckets } from './exponential-buckets.ts';
 
 /** Longer durations count as 1 hour, the end of the range in which percentiles keep their error. */
 export const MAX_DURATION_NS = 3_600 * NS_PER_S;
@@ -32,7 +38,11 @@ export class DurationBuckets implements DurationBucketsReading {
   /** Undefined without traces, as nearly always. */
   #exemplars: Map<number, ExemplarReading> | undefined;
 
-  constructor(bounds: BucketBounds = CALL_BOUNDS) {
+  readonly #exponential: ExponentialBuckets | undefined;
+
+  /** `isExponential`: keeps exponential buckets as well. */
+  constructor(bounds: BucketBounds = CALL_BOUNDS, isExponential = false) {
+    this.#exponential = isExponential ? new ExponentialBuckets() : undefined;
     this.#bounds = bounds;
     this.#counts = bounds.ns.map(() => 0);
     this.#counts.push(0);
@@ -52,7 +62,13 @@ export class DurationBuckets implements DurationBucketsReading {
     if (!(durationNs >= 0)) return;
     const bucket = this.#bucketOf(durationNs);
     this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
-    this.#sumNs += Math.min(durationNs, MAX_DURATION_NS);
+    const cutNs = Math.min(durationNs, MAX_DURATION_NS);
+    this.#sumNs += cutNs;
+    this.#exponential?.add(cutNs);
+  }
+
+  get exponential(): ExponentialReading | undefined {
+    return this.#exponential?.read();
   }
 
   get exemplars(): ReadonlyMap<number, ExemplarReading> | undefined {
@@ -75,7 +91,8 @@ export class DurationBuckets implements DurationBucketsReading {
 
   /** With the bounds: another version may have others. */
   save(): Fields {
-    return { bounds: this.#bounds.seconds, counts: [...this.#counts], sumNs: this.#sumNs };
+    const exponential = this.#exponential?.save();
+    return { bounds: this.#bounds.seconds, counts: [...this.#counts], sumNs: this.#sumNs, exponential };
   }
 
   /** Counts of other bounds cannot be taken over: these buckets then begin empty. */
@@ -84,6 +101,7 @@ export class DurationBuckets implements DurationBucketsReading {
     const counts = saved.counts('counts');
     for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = counts[i] ?? 0;
     this.#sumNs = saved.number('sumNs');
+    if (saved.has('exponential')) this.#exponential?.load(saved.record('exponential'));
   }
 
   cumulative(): number[] {

@@ -18,7 +18,7 @@ import type { Config } from '../config/config.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { AnswerLog } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
-import { DurationBuckets } from './duration-buckets.ts';
+import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
 import { HistogramPool } from './histogram-pool.ts';
 import { LifetimeTimer } from './lifetime-timer.ts';
 import { NameBudget } from './name-table.ts';
@@ -60,8 +60,12 @@ export interface ApplicationStatistics extends Statistics {
   destroy(): void;
 }
 
-/** Timers over `windowMs`, and a budget of names per kind. */
-export function createStatistics(options: Config['metrics'], clock: Clock): ApplicationStatistics {
+/** Timers over `windowMs`, and a budget of names per kind. `isExponential`: counts have exponential buckets as well. */
+export function createStatistics(
+  options: Config['metrics'],
+  clock: Clock,
+  isExponential = false,
+): ApplicationStatistics {
   const histograms = new HistogramPool();
   const windowNs = options.windowMs * NS_PER_MS;
   const createCallTimer = (createdNs: number): Timer => new WindowTimer({ clock, windowNs, histograms, createdNs });
@@ -72,7 +76,7 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
     sba: new NameBudget(maxNames.sba),
     object: new NameBudget(maxNames.object),
   };
-  const calls = { clock, createTimer: createCallTimer, keepsCounts: true };
+  const calls = { clock, createTimer: createCallTimer, keepsCounts: true, isExponential };
   const kinds = {
     rpc: new CallStatistics({ prefix: 'rpc', ...calls, budget: budgets.rpc }),
     sba: new CallStatistics({ prefix: 'sba', ...calls, budget: budgets.sba }),
@@ -93,7 +97,8 @@ export function createStatistics(options: Config['metrics'], clock: Clock): Appl
       const kind = saved.text('record');
       if (isKind(kind)) kinds[kind].load(saved);
     },
-    createTimer: () => new WindowTimer({ clock, windowNs, histograms, durations: new DurationBuckets() }),
+    createTimer: () =>
+      new WindowTimer({ clock, windowNs, histograms, durations: new DurationBuckets(CALL_BOUNDS, isExponential) }),
     createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
     limitNames: (limits) => {
       for (const kind of ['rpc', 'sba', 'object'] as const) budgets[kind].limitTo(limits.maxNames[kind]);

@@ -3,7 +3,13 @@
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { AggregationTemporality, type DataPoint, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
 import { NS_PER_MS } from '../../base/clock.ts';
-import type { DurationBucketsReading, Family, Sample, Table } from '../../base/metric-description.ts';
+import type {
+  DurationBucketsReading,
+  ExponentialReading,
+  Family,
+  Sample,
+  Table,
+} from '../../base/metric-description.ts';
 
 /** Times as seconds since 1970 and nanoseconds. */
 export interface CollectionTimes {
@@ -13,7 +19,9 @@ export interface CollectionTimes {
   readonly end: HrTime;
 }
 
-type Histogram = Extract<MetricData, { dataPointType: DataPointType.HISTOGRAM }>['dataPoints'][number]['value'];
+type ValueOf<Type extends DataPointType> = Extract<MetricData, { dataPointType: Type }>['dataPoints'][number]['value'];
+type Histogram = ValueOf<DataPointType.HISTOGRAM>;
+type Exponential = ValueOf<DataPointType.EXPONENTIAL_HISTOGRAM>;
 
 /** Units by the ending of the name in `/metrics`, in UCUM by OpenTelemetry's convention; other names have no unit. */
 const UNITS = [
@@ -48,6 +56,7 @@ class TableMetrics {
   readonly #endTime: HrTime;
   readonly #numbers: DataPoint<number>[] = [];
   readonly #histograms: DataPoint<Histogram>[] = [];
+  readonly #exponentials: DataPoint<Exponential>[] = [];
   readonly #counts: DataPoint<number>[] = [];
   readonly #sums: DataPoint<number>[] = [];
 
@@ -61,11 +70,17 @@ class TableMetrics {
     const { value } = sample;
     const attributes = toAttributes(this.#table, sample);
     if (typeof value === 'number') this.#numbers.push(this.#point(attributes, value));
-    else if ('cumulative' in value) this.#histograms.push(this.#point(attributes, toHistogram(value)));
+    else if ('cumulative' in value) this.#addHistogram(attributes, value);
     else {
       if (value.count !== undefined) this.#counts.push(this.#point(attributes, value.count));
       if (value.sum !== undefined) this.#sums.push(this.#point(attributes, value.sum));
     }
+  }
+
+  #addHistogram(attributes: Attributes, value: DurationBucketsReading): void {
+    const { exponential } = value;
+    if (exponential === undefined) this.#histograms.push(this.#point(attributes, toHistogram(value)));
+    else this.#exponentials.push(this.#point(attributes, toExponential(exponential, value.sumSeconds)));
   }
 
   *metrics(): Generator<MetricData> {
@@ -78,6 +93,11 @@ class TableMetrics {
     if (this.#histograms.length > 0) {
       const dataPoints = this.#histograms;
       yield { ...common, dataPointType: DataPointType.HISTOGRAM, descriptor: this.#descriptor(name), dataPoints };
+    }
+    if (this.#exponentials.length > 0) {
+      const dataPoints = this.#exponentials;
+      const dataPointType = DataPointType.EXPONENTIAL_HISTOGRAM;
+      yield { ...common, dataPointType, descriptor: this.#descriptor(name), dataPoints };
     }
     if (this.#counts.length > 0) yield sum(`${name}_count`, this.#counts);
     if (this.#sums.length > 0) yield sum(`${name}_sum`, this.#sums);
@@ -111,6 +131,12 @@ function toHistogram(value: DurationBucketsReading): Histogram {
   const cumulative = value.cumulative();
   const counts = cumulative.map((count, i) => count - (cumulative[i - 1] ?? 0));
   return { buckets: { boundaries: [...value.bounds], counts }, count: cumulative.at(-1) ?? 0, sum: value.sumSeconds };
+}
+
+function toExponential({ scale, zeroCount, offset, counts }: ExponentialReading, sum: number): Exponential {
+  const count = counts.reduce((total, bucket) => total + bucket, zeroCount);
+  const none = { offset: 0, bucketCounts: [] };
+  return { count, sum, scale, zeroCount, positive: { offset, bucketCounts: [...counts] }, negative: none };
 }
 
 const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

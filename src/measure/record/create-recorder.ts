@@ -68,7 +68,9 @@ function createApplication(
   config: RecorderConfig,
   { clock, claimRate }: Pick<SessionTableParts, 'clock' | 'claimRate'>,
 ): RecordedApplication {
-  const statistics = createStatistics(config.metrics, clock);
+  const { otlp } = config;
+  const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
+  const statistics = createStatistics(config.metrics, clock, isExponential);
   limitLateness(statistics, config.calls);
   const sessions = new SessionTable({
     config: config.sessions,

@@ -42,7 +42,8 @@ import type { RunningCall } from './running-calls.ts';
 import type { SlowOutcome } from './slowest-calls.ts';
 import type { UnclassifiedPaths } from './unclassified-paths.ts';
 
-export type RecorderConfig = ClassifierConfig & Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'>;
+export type RecorderConfig = ClassifierConfig &
+  Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };
 
 export interface RecorderParts {
   readonly classifier: Classifier;

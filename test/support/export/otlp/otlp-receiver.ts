@@ -102,6 +102,8 @@ export function toSamples(metrics: readonly Metric[]): Map<string, number> {
         continue;
       }
       let cumulative = 0;
+      // Exponential ones are not in /metrics.
+      if (!('counts' in value)) continue;
       for (const [i, count] of value.counts.entries()) {
         cumulative += count;
         const bound = value.bounds[i];

@@ -100,14 +100,15 @@ export interface Point {
   readonly endNs: bigint;
   readonly value:
     | number
-    | { readonly count: number; readonly sum: number; readonly counts: number[]; readonly bounds: number[] };
+    | { readonly count: number; readonly sum: number; readonly counts: number[]; readonly bounds: number[] }
+    | { readonly count: number; readonly sum: number; readonly scale: number; readonly offset: number };
 }
 
 export interface Metric {
   readonly name: string;
   readonly description: string;
   readonly unit: string;
-  readonly kind: 'gauge' | 'sum' | 'histogram';
+  readonly kind: 'gauge' | 'sum' | 'histogram' | 'exponential';
   /** 2 is cumulative. */
   readonly temporality: number;
   readonly isMonotonic: boolean;
@@ -118,6 +119,7 @@ const KINDS = [
   [5, 'gauge'],
   [7, 'sum'],
   [9, 'histogram'],
+  [10, 'exponential'],
 ] as const;
 
 /** Of one ExportMetricsServiceRequest. */
@@ -140,12 +142,25 @@ function toMetric(metric: Message): Metric {
 
 function toPoint(point: Message, kind: Metric['kind']): Point {
   const times = { startNs: point.fixed(2)[0] as bigint, endNs: point.fixed(3)[0] as bigint };
+  if (kind === 'exponential') {
+    const positive = point.message(8);
+    const value = {
+      ...{ count: Number(point.fixed(4)[0]), sum: point.double(5) },
+      ...{ scale: fromZigZag(point.integer(6)), offset: fromZigZag(positive.integer(1)) },
+    };
+    return { ...times, attributes: toAttributes(point.messages(1)), value };
+  }
   if (kind !== 'histogram') return { ...times, attributes: toAttributes(point.messages(7)), value: point.double(4) };
   const value = {
     ...{ count: Number(point.fixed(4)[0]), sum: point.double(5) },
     ...{ counts: point.fixed(6).map(Number), bounds: point.doubles(7) },
   };
   return { ...times, attributes: toAttributes(point.messages(9)), value };
+}
+
+/** Of `sint32`. */
+function fromZigZag(value: number): number {
+  return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
 export interface Span {

@@ -123,7 +123,10 @@ describe('a push', () => {
 describe('pushes', () => {
   it('come every interval, each whole', async () => {
     const plant = await filled();
-    const config = otlpConfig({ endpoint: receiver.endpoint, metrics: { enabled: true, intervalMs: 20 } });
+    const config = otlpConfig({
+      endpoint: receiver.endpoint,
+      metrics: { enabled: true, intervalMs: 20, histograms: 'explicit' },
+    });
     const { otlp } = createStand(config, plant);
     const builds = () => receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info').length;
     await receiver.until(() => builds() >= 3);

@@ -207,7 +207,10 @@ describe.each(PATHS)('data path %s', (dataPath) => {
 });
 
 it('pushes what /metrics shows at that moment, name by name', async () => {
-  await start('auto', { endpoint: receiver.endpoint, metrics: { enabled: true, intervalMs: 30 } });
+  await start('auto', {
+    endpoint: receiver.endpoint,
+    metrics: { enabled: true, intervalMs: 30, histograms: 'explicit' },
+  });
   for (const name of ['Test', 'Test', 'Bad', 'Gr%C3%B6%C3%9Fe'])
     await send(`${BASE}/d2/rpc/E.Demo/${name}`, { 'x-api-key': 'k' });
   await send(`${BASE}/d2/object/H.Pump`);
@@ -233,7 +236,11 @@ it('pushes what /metrics shows at that moment, name by name', async () => {
 it('a silent receiver delays neither calls nor the stop', async () => {
   receiver.answer = () => undefined;
   const config = { endpoint: receiver.endpoint, timeoutMs: 60_000, traces: SPANS };
-  const running = await start('auto', { ...config, metrics: { enabled: true, intervalMs: 10 } }, 300);
+  const running = await start(
+    'auto',
+    { ...config, metrics: { enabled: true, intervalMs: 10, histograms: 'explicit' } },
+    300,
+  );
   await receiver.until(() => receiver.received.length > 0);
   for (let i = 0; i < 20; i += 1) expect(await send(`${BASE}/d2/rpc/E.Demo/Test`)).toBe('{}');
   await running.stop();
@@ -244,4 +251,23 @@ it('without otlp.endpoint no call is observed, and /metrics has no table of it',
   const running = await start('auto', {});
   expect(running.recorder.observers.isWanted).toBe(false);
   expect(await send('/metrics', {}, ports.monitor)).not.toContain('otlp');
+});
+
+it('pushes the durations of calls as exponential histograms of one scale, where that is configured', async () => {
+  const metrics = { enabled: true, intervalMs: 30, histograms: 'exponential' } as const;
+  await start('auto', { endpoint: receiver.endpoint, metrics });
+  for (const name of ['Test', 'Test', 'Bad']) await send(`${BASE}/d2/rpc/E.Demo/${name}`);
+  const count = receiver.received.length;
+  await receiver.until(() => receiver.received.length > count + 3);
+  const found = receiver.metrics.filter(({ name }) => name === 'd2_call_duration_seconds').at(-1);
+  expect(found).toMatchObject({ kind: 'exponential', temporality: 2, unit: 's' });
+  const point = found?.points.find(({ attributes }) => attributes.name === 'E.Demo.Test');
+  expect(point?.value).toMatchObject({ count: 2, scale: 4 });
+  const { offset, sum } = point?.value as { offset: number; sum: number };
+  // The first bucket is that of the quicker one.
+  expect(2 ** (offset / 16)).toBeLessThan(sum);
+  const exposition = await scrape();
+  expect(exposition).toContain(
+    'd2_call_duration_seconds_bucket{application="smartWeb",kind="rpc",name="E.Demo.Test",le="60.0"} 2',
+  );
 });

@@ -11,7 +11,7 @@ export type OtlpConfig = Config['otlp'];
 export function otlpConfig(overrides: Partial<OtlpConfig> = {}): OtlpConfig {
   return {
     ...{ endpoint: undefined, headersFile: undefined, headersEnv: undefined, caFile: undefined, timeoutMs: 10_000 },
-    metrics: { enabled: true, intervalMs: 3_600_000 },
+    metrics: { enabled: true, intervalMs: 3_600_000, histograms: 'explicit' },
     traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
     ...overrides,
   };
