@@ -4,7 +4,7 @@
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -24,6 +24,17 @@ const run = promisify(execFile);
 const WITHIN = { timeout: 10_000, interval: 250 };
 /** The JVM may use this one alone. */
 const ONE_PROCESSOR = '0';
+
+/** Other tests use the same processor. Only root may do this; for others the machine has to be quiet. */
+function preferThreads(pid: number): void {
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    try {
+      setPriority(Number(thread), -15);
+    } catch {
+      return;
+    }
+  }
+}
 
 const hasManager = isAvailable('Tomcat’s manager', isManagerInstalled());
 
@@ -122,13 +133,14 @@ diagnosis:
   it('burns all the processors that it may use', async () => {
     await (await fetch(`${tomcat.origin}/beans/hold?release`)).text();
     execFileSync('taskset', ['-a', '-cp', ONE_PROCESSOR, String(tomcat.pid)]);
-    call('burn');
+    preferThreads(tomcat.pid);
+    for (let burning = 0; burning < 4; burning += 1) call('burn');
     await expect
       .poll(async () => await rule('The server is out of processor time'), WITHIN)
       .toMatchObject({ holds: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });
     expect(await top()).toMatch(/Server .*(?:0\.9\d|1\.0\d) of 1 cores/);
     const dump = async () =>
       (await run(process.execPath, [MAIN_PATH, 'threads', '--pid', String(sidecar.pid)], { maxBuffer: 1e8 })).stdout;
-    await expect.poll(() => dump().catch(() => ''), WITHIN).toMatch(/^ +1 {2}in .*burn_jsp/m);
+    await expect.poll(() => dump().catch(() => ''), WITHIN).toMatch(/^ +4 {2}in .*burn_jsp/m);
   });
 });

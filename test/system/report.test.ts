@@ -17,6 +17,7 @@ interface Report {
   readonly sessions: Readonly<Record<string, { readonly list: readonly Readonly<Record<string, unknown>>[] }>>;
   readonly configuration: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly versions: Readonly<Record<string, string>>;
+  readonly unclassified: readonly { readonly path: string; readonly count: number; readonly p95: number }[];
 }
 
 let folder: string;
@@ -40,6 +41,7 @@ beforeAll(async () => {
     [CALL, anna],
     [CALL, { 'x-api-key': 's3cr3t' }],
     [`${CALL}Break`, anna],
+    ['/smartWeb/odata/Pumps(7)', {}],
   ] as const) {
     await (await fetch(`http://${sidecar.listen}${target}`, { method: 'POST', headers })).text();
   }
@@ -86,6 +88,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     expect(report.log.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', code: 'D2S_ERR_UPSTREAM_TERMINATED' }),
     );
+    expect(report.unclassified).toEqual([]);
     expect(stdout).not.toMatch(/anna|key-user|s3cr3t|remoteAddress/);
   });
 
@@ -93,7 +96,8 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     const file = path.join(folder, 'report.json');
     const { code, stdout } = await run('--with-users', '--out', file);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`is reported in ${file}`)]);
-    const { sessions } = JSON.parse(readFileSync(file, 'utf8')) as Report;
+    const { sessions, unclassified } = JSON.parse(readFileSync(file, 'utf8')) as Report;
+    expect(unclassified).toMatchObject([{ path: '/smartWeb/odata', count: 1 }]);
     const users = sessions.smartWeb?.list.map(({ userName, remoteAddress }) => [userName, remoteAddress]);
     expect(users).toEqual([
       ['anna', '127.0.0.1'],

@@ -23,12 +23,14 @@ import { readSystem } from './system-reading.ts';
 const FORMAT = 1;
 /** Of each application, oldest first. More would tell nothing new, and make the report too large to send. */
 const MAX_SESSIONS = 1_000;
+/** Most paths of requests that are no calls. */
+const MAX_PATHS = 200;
 const MAX_CHARS = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
 
 export interface ReportSources {
   readonly config: Config;
-  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'toTables'>;
+  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'toTables' | 'live'>;
   /** Absent if the log is not kept. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
@@ -67,6 +69,8 @@ function* reportPieces(sources: ReportSources, { system, process: reading, table
   yield* tablePieces(tables);
   yield* statisticsPieces(applications, config);
   yield* sessionPieces(applications, hasUsers);
+  // A segment of a path may name a person.
+  yield member('unclassified', hasUsers ? (monitored.live?.unclassified.read(MAX_PATHS) ?? []) : []);
   yield '}\n';
 }
 

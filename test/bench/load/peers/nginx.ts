@@ -69,6 +69,16 @@ export function nginxUpstream(port: number, folder: string): Command {
   return createCommand(folder, '', server);
 }
 
+/** As most sites have it: HTTP/1.0 to what stands behind it, with a connection for each request. */
+export function nginxFront({ port, upstreamPort, folder }: Spot): Command {
+  const server = `
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / { proxy_pass http://127.0.0.1:${upstreamPort}; }
+  }`;
+  return createCommand(folder, '', server);
+}
+
 function createProxy({ port, upstreamPort }: Spot, location: string): string {
   return `
   upstream upstream_server {

@@ -2,7 +2,7 @@
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio, type Sample } from '../results.ts';
-import type { UpstreamKind } from '../rig.ts';
+import type { Running, UpstreamKind } from '../rig.ts';
 import { fewNames, fill, firstCalls, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
@@ -67,6 +67,8 @@ const RPC: Workload = {
       cpuTarget('http-proxy', 'plain http-proxy', 0.25),
       cpuTarget('caddy', 'caddy with metrics', 0.3),
       cpuTarget('sidecar-unmeasured', 'the same sidecar with measuring off', 1.15),
+      gatewayTarget('cpuUs', 'processor time', 1.1),
+      gatewayTarget('p99Us', 'p99', 1.2),
     ],
   }),
   inspect: inspectCount,
@@ -163,6 +165,35 @@ const RATE: Workload = {
   columns: [ADDED_P50, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
 };
 
+/** By the process id of the contestant behind it. */
+const fronts = new Map<number, Promise<Running>>();
+
+function frontOf({ rig, running: { pid, spot } }: Turn): Promise<Running> {
+  const front = fronts.get(pid) ?? rig.startFront(spot.port);
+  fronts.set(pid, front);
+  return front;
+}
+
+const FRONT: Workload = {
+  name: 'front',
+  title: 'Behind a default nginx',
+  how: 'The small RPC through an nginx in its default form: HTTP/1.0 with a connection for each request. Processor time of what stands behind it.',
+  upstream: 'nginx',
+  contestants: toContestants(ALL_PEERS),
+  columns: [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY],
+  targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'behind a default nginx')],
+  measure: async (turn) => {
+    const { port } = (await frontOf(turn)).spot;
+    await measureLoad({ ...turn, seconds: LEAD_IN_S }, RPC_LOAD, port);
+    return await measureLoad(turn, RPC_LOAD, port);
+  },
+};
+
+function gatewayTarget(key: 'cpuUs' | 'p99Us', text: string, limit: number): Target {
+  const read = ratio(figure('sidecar-gateway', key), figure('http-proxy', key));
+  return { text: `gateway: ${text} to plain http-proxy`, bound: 'at most', limit, digits: 2, read };
+}
+
 export const LOADS: readonly Workload[] = [
   RPC,
   PLANT,
@@ -194,5 +225,7 @@ export const LOADS: readonly Workload[] = [
     title: 'A connection for each request',
     how: 'The small RPC with `Connection: close`, 64 at a time.',
     load: { ...RPC_LOAD, close: 1 },
+    targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'a connection for each request')],
   }),
+  FRONT,
 ];
