@@ -9,6 +9,7 @@ import https from 'node:https';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import forge from 'node-forge';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
@@ -42,6 +43,26 @@ class Upstream {
     this.#server.closeAllConnections();
     this.#server.close();
   }
+}
+
+/** A certificate that signs itself, with its key in PKCS #12. */
+function createPfx(): { readonly pem: string; readonly pfx: Buffer } {
+  const { publicKey, privateKey } = forge.pki.rsa.generateKeyPair(2_048);
+  const certificate = forge.pki.createCertificate();
+  const name = [{ name: 'commonName', value: 'localhost' }];
+  certificate.publicKey = publicKey;
+  certificate.serialNumber = '01';
+  certificate.validity.notBefore = new Date(Date.now() - 86_400_000);
+  certificate.validity.notAfter = new Date(Date.now() + 86_400_000);
+  certificate.setSubject(name);
+  certificate.setIssuer(name);
+  certificate.setExtensions([{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }]);
+  certificate.sign(privateKey, forge.md.sha256.create());
+  const made = forge.pkcs12.toPkcs12Asn1(privateKey, [certificate], 'word of the key');
+  return {
+    pem: forge.pki.certificateToPem(certificate),
+    pfx: Buffer.from(forge.asn1.toDer(made).getBytes(), 'latin1'),
+  };
 }
 
 let installed: InstalledPackage;
@@ -163,13 +184,16 @@ describe('the installed package', () => {
   it('serves over TLS, and answers 401 to readers without a token', { timeout: SLOW_MS }, async () => {
     const authority = certificates.authority();
     const { certFile, keyFile } = certificates.signed(authority, { name: 'localhost' });
-    const ca = readFileSync(authority.certFile);
+    const { pem, pfx } = createPfx();
+    const ca = [readFileSync(authority.certFile, 'latin1'), pem];
+    const pfxFile = path.join(installed.folder, 'monitor.pfx');
+    writeFileSync(pfxFile, pfx, { mode: 0o600 });
     const made = await run('passwd', 'scraper', '--token');
     const file = write('tls.yaml', {
       upstream: { url: `${origin}/smartWeb` },
       listen: { tls: { certFile, keyFile } },
       monitor: {
-        tls: { certFile, keyFile },
+        tls: { pfxFile, passphraseFile: write('passphrase', 'word of the key') },
         auth: { tokensFile: write('scrapers', made.stdout.match(/^scraper:.*$/m)?.[0] ?? '') },
       },
     });

@@ -263,7 +263,7 @@ it('pushes the durations of calls as exponential histograms of one scale, where 
   expect(found).toMatchObject({ kind: 'exponential', temporality: 2, unit: 's' });
   const point = found?.points.find(({ attributes }) => attributes.name === 'E.Demo.Test');
   expect(point?.value).toMatchObject({ count: 2, scale: 4 });
-  const { offset, sum } = point?.value as { offset: number; sum: number };
+  const { offset, sum } = (point?.value ?? {}) as { offset: number; sum: number };
   // The first bucket is that of the quicker one.
   expect(2 ** (offset / 16)).toBeLessThan(sum);
   const exposition = await scrape();

@@ -63,7 +63,7 @@ describe('a report', () => {
     const report = await reportOf();
     expect(Object.keys(report)).toEqual([
       ...['report', 'time', 'hasUsers', 'versions', 'system', 'process', 'configuration', 'state', 'log', 'jvm'],
-      ...['metrics', 'statistics', 'sessions'],
+      ...['metrics', 'statistics', 'sessions', 'unclassified'],
     ]);
     expect(report).toMatchObject({
       ...{ report: 1, hasUsers: false, versions: { sidecar: '1.2.3', node: process.versions.node } },
