@@ -4,6 +4,7 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA, parseJolokia } from '../../../../src/jvm/http/jolokia.ts';
@@ -129,5 +130,17 @@ describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JV
     const before = await jolokia.beans();
     const reading = await source.read(soon());
     expect(deviations(before, gaugesOf(reading), await jolokia.beans())).toEqual([]);
+  });
+
+  it('reads threads, processor time, processors and descriptors, and no connectors, since it is no Tomcat', async () => {
+    const source = new HttpSource(JOLOKIA, { url: `${jolokia.origin}/jolokia`, clock: new ManualClock() });
+    const { server } = await source.read(soon());
+    const whole = expect.any(Number);
+    expect(server).toMatchObject({
+      connectors: [],
+      threads: { live: whole, daemon: whole, peak: whole },
+      process: { cpuSeconds: whole, openDescriptors: whole, maxDescriptors: whole, processors: availableParallelism() },
+    });
+    expect(server?.threads?.live).toBeGreaterThan(5);
   });
 });

@@ -55,6 +55,27 @@ describe('parseWildFly', () => {
   });
 });
 
+describe('the further answers of WildFly', () => {
+  const threads = { 'thread-count': 84, 'daemon-thread-count': 61, 'peak-thread-count': 90 };
+  const worker = { 'busy-task-thread-count': 7, 'max-pool-size': 64, 'task-max-threads': 128 };
+  const success = (result: object) => JSON.stringify({ outcome: 'success', result });
+
+  it('tell threads, and the default worker as the only connector', () => {
+    const { server } = parseWildFly(DOCUMENTED, [success(threads), success(worker)]);
+    expect(server?.threads).toEqual({ live: 84, daemon: 61, peak: 90 });
+    expect(server?.connectors).toEqual([{ port: undefined, busyThreads: 7, maxThreads: 64, connections: undefined }]);
+  });
+
+  it.each([
+    ['nothing', [undefined, undefined]],
+    ['no JSON', ['<html>', '[']],
+    ['failures', ['{"outcome":"failed"}', '{"outcome":"success"}']],
+  ])('leave out their values for %s', (_what, further) => {
+    const { server, classes } = parseWildFly(DOCUMENTED, further);
+    expect([server, classes.loaded]).toEqual([undefined, 17_312]);
+  });
+});
+
 describe('WILDFLY', () => {
   it('reads four types in one composite that changes nothing, after a login by Digest', async () => {
     const server = await startDigestServer({ username: 'monitor', password: 'word', answer: DOCUMENTED });
