@@ -23,6 +23,8 @@ export interface HungCall {
 export interface ThreadDiagnosisParts {
   readonly config: Config['diagnosis']['threads'] & { readonly folder: string };
   readonly dumpThreads: () => Promise<string>;
+  /** Differs after a restart of the server; undefined while it is not known. */
+  readonly serverId: () => string | undefined;
   /** The call that has run for longest; undefined if none runs. */
   readonly oldestCall: () => HungCall | undefined;
   /** Told of each dump, by its file's name: it belongs to the calls that have run for at least `ageNs`. */
@@ -49,13 +51,19 @@ export class ThreadDiagnosis {
   #nextNs = 0;
   #isBusy = false;
   #toldReason: string | undefined;
-  /** Undefined before the first dump. */
-  last: Diagnosed | undefined;
+  #last: (Diagnosed & { readonly serverId: string | undefined }) | undefined;
   written = 0;
   failed = 0;
 
   constructor(parts: ThreadDiagnosisParts) {
     this.#parts = parts;
+  }
+
+  /** Undefined before the first dump, and when the server has been restarted since. */
+  get last(): Diagnosed | undefined {
+    const now = this.#parts.serverId();
+    const then = this.#last?.serverId;
+    return now !== undefined && then !== undefined && now !== then ? undefined : this.#last;
   }
 
   start(): void {
@@ -85,8 +93,9 @@ export class ThreadDiagnosis {
   }
 
   async #dump(call: HungCall): Promise<void> {
-    const { config, clock, logger, dumpThreads, onDump } = this.#parts;
+    const { config, clock, logger, dumpThreads, serverId, onDump } = this.#parts;
     const atEpochMs = clock.epochMs();
+    const ofServer = serverId();
     const dump = await dumpThreads();
     const time = new Date(atEpochMs).toISOString();
     const fileName = `threads-${time.replace(/[-:]|\.\d+/g, '')}.txt`;
@@ -97,7 +106,8 @@ export class ThreadDiagnosis {
       await handle.writeFile(text.subarray(0, MAX_FILE_BYTES));
       if (text.length > MAX_FILE_BYTES) await handle.writeFile('\n(the rest is left out)\n');
     });
-    this.last = { fileName, atEpochMs, deadlockedThreads: countDeadlocked(dump) };
+    const deadlocked = countDeadlocked(dump);
+    this.#last = { fileName, atEpochMs, deadlockedThreads: deadlocked, serverId: ofServer };
     this.written += 1;
     this.#toldReason = undefined;
     onDump(fileName, config.whenCallRunsMs * NS_PER_MS);
@@ -105,7 +115,7 @@ export class ThreadDiagnosis {
       {
         file: path.join(config.folder, fileName),
         seconds: Math.round(call.seconds),
-        deadlocked: this.last.deadlockedThreads,
+        deadlocked,
       },
       'a call runs for long: the threads of the JVM are in a file',
     );

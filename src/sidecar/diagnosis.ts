@@ -24,6 +24,7 @@ export function createDiagnosis(
   return new ThreadDiagnosis({
     config: { ...threads, folder },
     dumpThreads: () => jvm.dumpThreads(),
+    serverId: () => (jvm.state.kind === 'available' ? jvm.state.server.process.id : undefined),
     oldestCall: () => {
       const oldest = applications
         .flatMap(({ running }) => running.oldest(1))

@@ -26,12 +26,14 @@ describe('threads are dumped', () => {
   let told: string[];
   let logged: object[];
   let diagnosis: ThreadDiagnosis;
+  let serverId: string | undefined;
 
   beforeEach(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'd2s-diagnosis-'));
     clock = new ManualClock();
     call = undefined;
     asked = 0;
+    serverId = '7 100';
     dump = () => Promise.resolve('Full thread dump\n');
     told = [];
     logged = [];
@@ -42,6 +44,7 @@ describe('threads are dumped', () => {
         asked += 1;
         return dump();
       },
+      serverId: () => serverId,
       oldestCall: () => call,
       onDump: (fileName) => told.push(fileName),
       clock,
@@ -97,6 +100,11 @@ describe('threads are dumped', () => {
     hang(100);
     await diagnosis.look();
     expect(diagnosis.last?.deadlockedThreads).toBe(2);
+    serverId = undefined;
+    expect(diagnosis.last?.deadlockedThreads).toBe(2);
+    // Another process: the server has been restarted, and the deadlock is gone.
+    serverId = '9 200';
+    expect(diagnosis.last).toBeUndefined();
   });
 
   it('one at a time, and a large one is cut', async () => {
