@@ -11,7 +11,7 @@ export const LINGER_MS = 2_000;
  */
 export function closeAfterWrites(socket: Socket, onWritten: () => void): void {
   // Stop reading until then: otherwise a client that keeps sending and never reads would never be idle.
-  socket.pause();
+  if (socket.writableLength > 0) socket.pause();
   socket.end(() => {
     if (socket.destroyed) return;
     onWritten();

@@ -33,6 +33,7 @@ import { withoutUpgrade } from '../../protocol/http1/upgrade.ts';
 import type { ClientConnection, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { RequestProblemStatus } from '../exchange/problem.ts';
+import { keepAlive } from '../upstream/keep-alive.ts';
 import { SharedLookup } from '../upstream/shared-lookup.ts';
 import { OpenTunnels } from './open-tunnels.ts';
 import { PlainExchange } from './plain-exchange.ts';
@@ -226,6 +227,7 @@ export class Gateway {
     }
     const inMessage = socketsInMessage(this.#server);
     for (const [socket, connection] of this.#connections) {
+      keepAlive(socket);
       connection.lookForStall();
       connection.lookForHead(inMessage?.has(socket) ?? !connection.isIdle);
     }

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import net from 'node:net';
+import { keepAlive } from '../upstream/keep-alive.ts';
 import type { GatewayServices } from './services.ts';
 
 /**
@@ -40,8 +41,11 @@ export class UpstreamAgent extends http.Agent {
     const socket = this.#handedOver;
     this.#handedOver = undefined;
     if (socket === undefined) return undefined;
-    if (!socket.destroyed && socket.readable && socket.writable && socket.bytesRead === this.#bytesRead) return socket;
-    socket.destroy();
-    return undefined;
+    if (socket.destroyed || !socket.readable || !socket.writable || socket.bytesRead !== this.#bytesRead) {
+      socket.destroy();
+      return undefined;
+    }
+    keepAlive(socket);
+    return socket;
   }
 }

@@ -55,8 +55,6 @@ type TakeSecured = (socket: net.Socket, client: ClientConnection) => void;
 
 /** Connections that the kernel may accept ahead of us. */
 const BACKLOG = 4096;
-/** TCP keep-alive detects dead peers of held long polls, since nothing else is sent to them. */
-const KEEP_ALIVE_DELAY_MS = 60_000;
 const LOOK_MS = 250;
 
 export class Dispatcher implements RelayContext {
@@ -210,7 +208,7 @@ export class Dispatcher implements RelayContext {
     const { tls: listenerTls } = this.#options;
     const takeSecured = listenerTls && this.#createTlsServer(listenerTls);
     const options = {
-      ...{ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS },
+      noDelay: true,
       // A client that has closed its sending side still waits for its answer, but not for a TLS handshake.
       allowHalfOpen: listenerTls === undefined,
     };
@@ -223,16 +221,17 @@ export class Dispatcher implements RelayContext {
         this.#readProxyHeader(accepted, peer, takeSecured);
         return;
       }
-      // What was read as a stream cannot be taken over.
-      const isTakenOver = takeSecured === undefined && dataPath === 'auto';
-      const reads = isTakenOver ? ClientReads.takeOver(accepted, this.services.buffers) : undefined;
-      const socket = reads?.socket ?? accepted;
       // All clients of a proxy share its address.
-      if (!isProxy && !this.#admits(socket, peer.remoteAddress)) return;
+      if (!isProxy && !this.#admits(accepted, peer.remoteAddress)) return;
       this.#accepted += 1;
       const client = isProxy ? { ...peer, isProxy } : peer;
-      if (takeSecured === undefined) this.#onConnection(socket, client, reads);
-      else takeSecured(socket, client);
+      if (takeSecured !== undefined) {
+        takeSecured(accepted, client);
+        return;
+      }
+      // Only now: what was read as a stream has no such reads.
+      const reads = dataPath === 'auto' ? ClientReads.of(accepted, this.services.buffers) : undefined;
+      this.#onConnection(accepted, client, reads);
     });
   }
 

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { closeAfterWrites, resetConnection } from '../../tls/connection-end.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
+import { keepAlive } from '../upstream/keep-alive.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { ClientReads } from './client-reads.ts';
 import type { RelayServices } from './relay-services.ts';
@@ -17,11 +18,9 @@ export interface ClientListener {
   /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /**
-   * Measure the unsent bytes. Called periodically too, since writes below the high-water mark wait without an
-   * `onClientFull`.
-   */
+  /** Measure the unsent bytes. */
   checkStalled(): void;
+  keepUpstreamAlive(): void;
   /** The client has reset the connection. `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
@@ -82,6 +81,9 @@ export class ClientLink implements Watched {
 
   /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
   look(everyMs: number): void {
+    keepAlive(this.#socket);
+    this.#listener.keepUpstreamAlive();
+    // Writes below the high-water mark wait without an `onClientFull`.
     this.#listener.checkStalled();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;

@@ -290,7 +290,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   #completed(endedNs: number): void {
     this.#endExchange(COMPLETED, endedNs);
-    // Bytes after the response answer no request, as above.
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
     // An upstream that answers before it has read the whole request may take the rest for the next request. The rest is
     // still sent; then the connection ends (RFC 9112 §9.3).
@@ -416,10 +415,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (this.#toUpstream.isFull) this.checkStalled();
   };
 
-  /**
-   * Bounds what a client sends ahead. When the next request belongs to the gateway, reading stops before the end of the
-   * stream arrives: the gateway cannot take an ended stream.
-   */
+  /** Bounds what a client sends ahead. Before a request of the gateway, which cannot take an ended stream, reading stops. */
   #isTooFarAhead(): boolean {
     if (this.#exchange === undefined || !this.#request.isDone) return false;
     const { length } = this.#request.unread;
@@ -445,6 +441,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   checkStalled(): void {
     this.#services.stalled.look(this);
+  }
+
+  keepUpstreamAlive(): void {
+    this.#toUpstream.keepAlive();
   }
 
   /** Besides the unsent bytes, the side that is paused holds one read. */

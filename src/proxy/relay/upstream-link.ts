@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { StalledWrites, StallingConnection } from '../../limits/stalled-writes.ts';
 import { resetConnection } from '../../tls/connection-end.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
+import { keepAlive } from '../upstream/keep-alive.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamConnection, UpstreamListener } from '../upstream/upstream-connection.ts';
@@ -79,6 +80,10 @@ export class UpstreamLink {
   end(): void {
     this.#writer.flush();
     this.#connection?.socket.end();
+  }
+
+  keepAlive(): void {
+    if (this.#connection !== undefined) keepAlive(this.#connection.socket);
   }
 
   pause(): void {

@@ -74,7 +74,6 @@ export class UpstreamConnection {
       host,
       port,
       noDelay: true,
-      keepAlive: true,
       autoSelectFamily: true,
       lookup,
       // Reading into our own buffers saves a stream chunk per read.

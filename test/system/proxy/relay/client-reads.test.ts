@@ -15,8 +15,8 @@ beforeEach(async () => {
 
 afterEach(() => void server.close());
 
-function takeOver(accepted: net.Socket): ClientReads {
-  const reads = ClientReads.takeOver(accepted, buffers);
+function readsOf(accepted: net.Socket): ClientReads {
+  const reads = ClientReads.of(accepted, buffers);
   if (reads === undefined) throw new Error('this Node has not what is needed to read into buffers');
   return reads;
 }
@@ -25,7 +25,7 @@ async function connect(): Promise<{ client: net.Socket; reads: ClientReads }> {
   const taken = new Promise<ClientReads>((resolve, reject) => {
     server.once('connection', (accepted) => {
       try {
-        resolve(takeOver(accepted));
+        resolve(readsOf(accepted));
       } catch (cause) {
         reject(cause);
       }
@@ -143,8 +143,8 @@ describe('an accepted connection', () => {
   });
 });
 
-it('does not take over a socket that no listener accepted', () => {
+it('leaves a socket without a connection as it is', () => {
   const socket = new net.Socket();
-  expect(ClientReads.takeOver(socket, buffers)).toBeUndefined();
+  expect(ClientReads.of(socket, buffers)).toBeUndefined();
   socket.destroy();
 });
