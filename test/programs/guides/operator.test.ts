@@ -8,18 +8,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseDocument, readDocument } from '../../support/docs/documents.ts';
-import { Machine, whyNot } from '../../support/guides/machine.ts';
+import { canBoot, Machine } from '../../support/guides/machine.ts';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
 import { isAvailable } from '../../support/programs.ts';
-import { whyNot as whyNoCharts } from '../kubernetes/helm/helm.ts';
+import { canRender } from '../kubernetes/helm/helm.ts';
 import { Follower } from './follow.ts';
 import { Plant } from './plant.ts';
 import { Rendering } from './rendering.ts';
 
 /** Two Tomcats start, and a package is made, on a busy machine. */
 const SLOW_MS = 300_000;
-const reason = whyNot() ?? whyNoCharts();
-isAvailable('fresh machines, as root', reason === undefined);
+const canRun = isAvailable('fresh machines, as root', canBoot()) && canRender;
 
 /** The sidecar's user: as Tomcat's it can read the JVM's counters, but must be given its configuration. */
 const USERS = ['tomcat', 'd2-sidecar'] as const;
@@ -30,9 +29,7 @@ interface Operator {
   readonly follower: Follower;
 }
 
-it.runIf(reason !== undefined)('the guides are not followed on this machine', ({ skip }) => skip(reason));
-
-describe.runIf(reason === undefined)('a new operator', { timeout: SLOW_MS }, () => {
+describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
   let folder: string;
   let rendering: Rendering;
   const operators = new Map<string, Operator>();

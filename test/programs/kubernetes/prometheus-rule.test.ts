@@ -1,35 +1,31 @@
 /** The copies of config/prometheus/rules.yml for Kubernetes equal that file, rule by rule. `npm run generate` writes them. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { at, buildKustomization, FOLDER, find, type Json, type Manifest } from '../../support/kubernetes/manifests.ts';
-import { isAvailable } from '../../support/programs.ts';
 import {
   promtool,
   RULES_PATH,
+  type Rule,
   type RuleGroup,
   readRuleGroups,
   readRules,
 } from '../../support/prometheus/rules-file.ts';
-import { isPrometheusInstalled } from '../prometheus-server.ts';
-import { Renderer, whyNot } from './helm/helm.ts';
+import { hasPrometheus } from '../prometheus-server.ts';
+import { canRender, Renderer } from './helm/helm.ts';
 
 const CHART = path.join(FOLDER, 'chart');
 const BASE = 'https://git.plant.example/d2-sidecar/blob/main';
-const reason = whyNot();
-isAvailable('Helm’s engine in Go', reason === undefined);
-const canAsk = isAvailable('Prometheus', isPrometheusInstalled());
-
-const folder = mkdtempSync(path.join(tmpdir(), 'd2s-prometheus-rule-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const defer = deferTo(afterAll);
+const folder = temporaryFolder(defer);
 
 const groupsOf = (manifests: readonly Manifest[]) => at(find(manifests, 'PrometheusRule'), 'spec', 'groups');
 
 function expectPromtoolToTake(groups: Json): void {
-  if (!canAsk) return;
+  if (!hasPrometheus) return;
   const file = path.join(folder, 'rules.yml');
   writeFileSync(file, stringify({ groups }));
   const { status, output } = promtool('check', 'rules', '--lint=all', '--lint-fatal', file);
@@ -52,12 +48,12 @@ it('the example for kustomize has the label by which kube-prometheus-stack selec
   expect(manifests.filter(isLabelled).map(({ kind }) => kind)).toEqual(['PrometheusRule', 'ServiceMonitor']);
 });
 
-describe.skipIf(reason !== undefined)('the PrometheusRule of the chart', () => {
+describe.skipIf(!canRender)('the PrometheusRule of the chart', () => {
   let renderer: Renderer;
   beforeAll(() => {
     renderer = new Renderer();
+    defer(() => renderer.close());
   }, 240_000);
-  afterAll(() => renderer?.close());
 
   const render = (prometheusRule: Json) =>
     renderer.render(CHART, {
@@ -84,18 +80,10 @@ describe.skipIf(reason !== undefined)('the PrometheusRule of the chart', () => {
   });
 });
 
-it.runIf(reason !== undefined)('the charts are not rendered on this machine', ({ skip }) => skip(reason));
-
 function withBase(groups: readonly RuleGroup[]): readonly RuleGroup[] {
-  return groups.map(({ rules, ...group }) => ({
-    ...group,
-    rules: rules.map((rule) =>
-      rule.annotations === undefined
-        ? rule
-        : {
-            ...rule,
-            annotations: { ...rule.annotations, runbook_url: `${BASE}/${rule.annotations.runbook_url ?? ''}` },
-          },
-    ),
-  }));
+  const linked = ({ annotations, ...rule }: Rule): Rule =>
+    annotations === undefined
+      ? rule
+      : { ...rule, annotations: { ...annotations, runbook_url: `${BASE}/${annotations.runbook_url ?? ''}` } };
+  return groups.map(({ rules, ...group }) => ({ ...group, rules: rules.map(linked) }));
 }

@@ -5,23 +5,22 @@ import type { Json, Manifest } from './manifests.ts';
 export const UNKNOWN = 'd2sUnknown';
 
 export interface Mutation {
+  /** Its source says where it was changed. */
   readonly manifest: Manifest;
-  /** The object that got the key, or the key that is wrong or missing, e.g. `spec.template`. */
-  readonly where: string;
 }
 
 /** One for each object that is not free, the whole manifest included. */
 export function withUnknownKeys(manifest: Manifest): readonly Mutation[] {
   return walk(manifest.content, '')
     .filter(({ value, where }) => isObject(value) && !isFree(manifest.kind, where))
-    .map(({ where }) => ({ manifest: change(manifest, where, (old) => ({ ...Object(old), [UNKNOWN]: 'x' })), where }));
+    .map(({ where }) => ({ manifest: change(manifest, where, (old) => ({ ...Object(old), [UNKNOWN]: 'x' })) }));
 }
 
 /** One for each string, number and boolean below the kind. A schema cannot distinguish two strings, so all become objects. */
 export function withWrongTypes(manifest: Manifest): readonly Mutation[] {
   return walk(manifest.content, '')
     .filter(({ value, where }) => !isObject(value) && !Array.isArray(value) && !/^(?:apiVersion|kind)$/.test(where))
-    .map(({ where }) => ({ manifest: change(manifest, where, () => ({ wrong: true })), where }));
+    .map(({ where }) => ({ manifest: change(manifest, where, () => ({ wrong: true })) }));
 }
 
 export function withoutKey(manifest: Manifest, where: string): Manifest {

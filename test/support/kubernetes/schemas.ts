@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ROOT } from '../install/run.ts';
 import type { Json, Manifest } from './manifests.ts';
+import { type Mutation, UNKNOWN } from './mutations.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -62,17 +63,17 @@ export function typeCheck(manifests: readonly Manifest[]): readonly Finding[] {
   }
 }
 
+/** The sources of those manifests with an unknown key, or with another fault, that the compiler does not find. */
+export function undetected(mutations: readonly Mutation[], told = UNKNOWN): readonly string[] {
+  const findings = typeCheck(mutations.map(({ manifest }) => manifest));
+  const found = new Set(findings.filter(({ message }) => message.includes(told)).map(({ index }) => index));
+  return mutations.filter((_, index) => !found.has(index)).map(({ manifest }) => manifest.source);
+}
+
 const TSCONFIG = {
   compilerOptions: {
-    target: 'es2023',
-    lib: ['es2023'],
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    types: [],
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    skipLibCheck: true,
-    noEmit: true,
+    ...{ target: 'es2023', lib: ['es2023'], module: 'esnext', moduleResolution: 'bundler', types: [] },
+    ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true, noEmit: true },
   },
   files: ['manifests.ts'],
 };
