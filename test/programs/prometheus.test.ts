@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic, Folder, tokenLine } from '../support/monitor/access/access-files.ts';
@@ -47,7 +47,7 @@ describe.runIf(hasPrometheus)('a real Prometheus', () => {
     });
     await sendCalls(sidecar.listen);
     prometheus = await startPrometheus(defer, [sidecar.monitor], metricsToken.token);
-    await expect.poll(() => prometheus.value('up{job="d2-sidecar"}'), WAIT).toBe(1);
+    await vi.waitFor(async () => expect(await prometheus.value('up{job="d2-sidecar"}')).toBe(1), WAIT);
   });
 
   async function call(at: string, path: string, user?: string): Promise<void> {

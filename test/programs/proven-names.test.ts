@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic as toBasic } from '../support/monitor/access/access-files.ts';
@@ -100,7 +100,7 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
       (await read<{ timers: Counted }>('metrics/d2/rpc')).timers['rpc.E.Demo.Settle']?.count ?? 0;
     const before = await counted();
     await send('relay', `POST ${BASE}/d2/rpc/E.Demo/Settle`, BELA);
-    await expect.poll(counted, { timeout: 5_000 }).toBe(before + 1);
+    await vi.waitFor(async () => expect(await counted()).toBe(before + 1), { timeout: 5_000 });
   }
 
   beforeAll(async () => {

@@ -11,7 +11,7 @@ export async function startConfigured(
   env: Readonly<Record<string, string>> = {},
 ): Promise<SidecarProcess> {
   const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
-  const ports = { listen: { port: 0 }, monitor: { port: 0 } };
+  const ports = { listen: { host: '127.0.0.1', port: 0 }, monitor: { port: 0 } };
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(merged({ upstream: { url }, ...ports }, config)), { mode: 0o600 });
   const sidecar = await startSidecarProcess(['--config', file], env);

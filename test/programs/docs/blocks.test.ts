@@ -165,7 +165,7 @@ describe('these tests', () => {
   const find = async (text: string) =>
     (await Promise.all(parseDocument('docs/made-up.md', `${text}\n\`\`\``).fences.map(faultsOf))).flat().join('\n');
 
-  it.each([
+  it.each<readonly [string, string]>([
     ['```yaml\nlisten:\n  prot: 8081', 'listen.prot: unknown key'],
     ['```yaml\nlimit:\n  inFlight: 8081', 'limit: of no kind'],
     ['```yaml\nlisten: [', 'Flow sequence'],

@@ -95,35 +95,30 @@ export class Follower {
   async #perform({ text, simple }: CommandLine, place: string): Promise<readonly string[]> {
     const tell = (what: string) => this.told.push(`${place}: ${what}: ${text}`);
     const [words = []] = simple.map((command) => command.words);
+    const reasonOf = (command: string) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1];
+    const reason = simple.map((command) => reasonOf(command.text)).find(Boolean);
     if (simple.length === 1 && Rendering.takes(words)) {
       tell('rendered');
       this.#rendering.run(words);
-      return [];
-    }
-    const reason = simple
-      .map(({ text: command }) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1])
-      .find(Boolean);
-    if (reason !== undefined) {
-      tell(`not run (${reason})`);
-      return [];
-    }
-    if (/^d2-sidecar(?: --|$)/.test(text)) {
+    } else if (reason !== undefined) tell(`not run (${reason})`);
+    else if (/^d2-sidecar(?: --|$)/.test(text)) {
       tell('run in the foreground');
       this.#foreground = await this.#machine.startSidecar(text, await this.#plant.user());
       await this.#plant.call();
-      return [];
+    } else {
+      tell('run');
+      return await this.#run(text);
     }
-    tell('run');
-    return await this.#run(text);
+    return [];
   }
 
   async #run(text: string): Promise<readonly string[]> {
     const { code, stdout, stderr } = await this.#terminal.run(text);
-    const service = /\bsystemctl .* ([\w-]+)$/.exec(text)?.[1];
-    if (code !== 0)
-      throw new Error(
-        `exit code ${code}: ${stdout}${stderr}${service === undefined ? '' : await this.#machine.logOf(service)}`,
-      );
+    if (code !== 0) {
+      const service = /\bsystemctl .* ([\w-]+)$/.exec(text)?.[1];
+      const log = service === undefined ? '' : await this.#machine.logOf(service);
+      throw new Error(`exit code ${code}: ${stdout}${stderr}${log}`);
+    }
     if (STARTS_TOMCAT.test(text)) await this.#plant.untilReady();
     if (SERVES.test(text)) await this.#plant.callService();
     return [stdout, stderr];

@@ -17,14 +17,10 @@ const POLL_MS = 250;
 export class Plant {
   readonly #machine: Machine;
   /** Calls of procedures through the service. */
-  #calls = 0;
+  calls = 0;
 
   constructor(machine: Machine) {
     this.#machine = machine;
-  }
-
-  get calls(): number {
-    return this.#calls;
   }
 
   async start(): Promise<void> {
@@ -49,9 +45,8 @@ export class Plant {
 
   /** A login and calls of anna, like clients that were moved to the sidecar. */
   async call(): Promise<void> {
-    await this.#machine.succeed(
-      `curl --silent --show-error --fail ${LOGIN} http://127.0.0.1:8081/${REST}/d2/auth/login`,
-    );
+    const login = `http://127.0.0.1:8081/${REST}/d2/auth/login`;
+    await this.#machine.succeed(`curl --silent --show-error --fail ${LOGIN} ${login}`);
     const statuses = await this.#post(8081, CALLS);
     if (statuses !== '200 '.repeat(CALLS)) throw new Error(`calls through the sidecar: ${statuses}`);
   }
@@ -59,7 +54,7 @@ export class Plant {
   /** The same through the service, included in `calls`. */
   async callService(): Promise<void> {
     await this.call();
-    this.#calls += CALLS;
+    this.calls += CALLS;
   }
 
   async #post(port: number, calls: number): Promise<string> {
@@ -75,14 +70,6 @@ export class Plant {
     const { data } = JSON.parse(stdout) as { data: { result: readonly { value: readonly [number, string] }[] } };
     const value = data.result[0]?.value[1];
     return value === undefined ? undefined : Number(value);
-  }
-
-  /** Waits until Prometheus has scraped the sidecar. */
-  async untilScraped(): Promise<void> {
-    await this.until(
-      async () => (await this.query('up{job="d2-sidecar"}')) === 1,
-      'Prometheus has not scraped the sidecar',
-    );
   }
 
   /** Rejects with `otherwise` after a timeout. */

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'undici';
+import { basic } from '../monitor/access/access-files.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 import { createJvm, createUpstream, type RestartableServer } from './upstream.ts';
 
@@ -62,23 +63,14 @@ export class Harness {
 
   /** On its previous ports, if it ran before. */
   async startSidecar(): Promise<void> {
-    const jvm =
-      this.#options.hasJvm === true
-        ? {
-            source: 'http',
-            interval: '1s',
-            staleAfter: '2s',
-            http: { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` },
-          }
-        : { source: 'none' };
+    const { hasJvm = false, upstreamPort = this.upstream.port, config, env } = this.#options;
+    const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
+    const jvm = hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' };
     const file = path.join(this.#folder, 'sidecar.json');
-    writeFileSync(file, JSON.stringify({ jvm, ...this.#options.config }));
+    const upstream = { url: `http://127.0.0.1:${upstreamPort}/${APPLICATION}` };
+    writeFileSync(file, JSON.stringify({ upstream, jvm, ...config }));
     const { listen, monitor } = this.#addresses;
-    const upstream = `http://127.0.0.1:${this.#options.upstreamPort ?? this.upstream.port}/${APPLICATION}`;
-    this.#sidecar = await startSidecarProcess(
-      ['--config', file, '--upstream', upstream, '--listen', listen, '--monitor', monitor],
-      this.#options.env,
-    );
+    this.#sidecar = await startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
     this.#addresses = { listen: this.#sidecar.listen, monitor: this.#sidecar.monitor };
     this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
   }
@@ -95,14 +87,10 @@ export class Harness {
 
   /** Returns the status. */
   async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
-    const clients = this.#clients;
-    if (clients === undefined) throw new Error('the harness has not been started');
-    const authorization = `Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
-    const { statusCode, body } = await clients.request({
-      path: `/${application}/api/rest/v0/d2/${below}`,
-      method,
-      headers: { authorization, ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) },
-      ...(method === 'POST' ? { body: '[]' } : {}),
+    const headers = { authorization: basic(user, 'x'), 'content-type': 'application/json' };
+    const { statusCode, body } = await this.#clients!.request({
+      ...{ path: `/${application}/api/rest/v0/d2/${below}`, method, headers },
+      body: method === 'POST' ? '[]' : null,
     });
     await body.dump();
     return statusCode;

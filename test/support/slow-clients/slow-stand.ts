@@ -72,8 +72,7 @@ export class SlowClientHarness {
   /** A sample of /metrics by its written name, e.g. `d2_sidecar_connections`. */
   async sample(name: string): Promise<number> {
     const text = await (await fetch(`http://${this.sidecar.monitor}/metrics`)).text();
-    const line = text.split('\n').find((one) => one.startsWith(`${name} `));
-    return Number(line?.slice(name.length + 1));
+    return Number(text.split(`\n${name} `)[1]?.split('\n')[0]);
   }
 
   hits(limit: string): Promise<number> {
