@@ -83,7 +83,6 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     defer(() => users.stop());
   }, 60_000);
 
-  /** How many series have a number. */
   async function seriesOf(promql: string): Promise<number> {
     return (await prometheus.query(promql)).filter(({ value }) => Number.isFinite(value)).length;
   }

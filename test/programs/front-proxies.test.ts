@@ -1,7 +1,4 @@
-/**
- * A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three sides know the same address of the client. Needs
- * Debian's `nginx`, `haproxy` and `tomcat10`.
- */
+/** A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three sides know the same address of the client. */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';

@@ -63,7 +63,6 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     return (await run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', String(sidecar.pid)])).stdout;
   }
 
-  /** As the page shows it. */
   async function verdict() {
     const live = await jsonOf<Live>(`http://${sidecar.monitor}/live`);
     const [application] = live.applications;

@@ -65,7 +65,6 @@ async function ask(port: number, target: string, fields = '', localAddress = '12
 
 const askFromOutside = (target: string, fields = '') => ask(portOf(sidecar.listen), target, fields, OUTSIDE_ADDRESS);
 
-/** The application that answered. */
 function reached({ status, text }: Answer): string | undefined {
   return status === 200 ? /^reached (\S*)/.exec(text)?.[1] : undefined;
 }

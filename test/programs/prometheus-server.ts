@@ -13,7 +13,6 @@ const PROMETHEUS = '/usr/bin/prometheus';
 const READY_TIMEOUT_MS = 30_000;
 export const hasPrometheus = isAvailable('Prometheus', existsSync(PROMETHEUS) && existsSync('/usr/bin/promtool'));
 
-/** The result of one query: a value for each series. */
 export interface QueriedSeries {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -21,10 +20,8 @@ export interface QueriedSeries {
 
 export interface EvaluatedRule {
   readonly name: string;
-  /** `unknown` before the first evaluation. */
   readonly health: 'ok' | 'err' | 'unknown';
   readonly lastError?: string;
-  /** Of an alert. */
   readonly state?: 'inactive' | 'pending' | 'firing';
 }
 
@@ -65,7 +62,6 @@ export class PrometheusServer {
     return answer.data;
   }
 
-  /** An instant query, e.g. `sum(d2_calls_total)`. */
   async query(promql: string): Promise<readonly QueriedSeries[]> {
     const { result } = await this.#read<{
       readonly result: readonly {
@@ -76,7 +72,6 @@ export class PrometheusServer {
     return result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
   }
 
-  /** The single value of a query; NaN for no series, or several. */
   async value(promql: string): Promise<number> {
     const [first, ...others] = await this.query(promql);
     return first === undefined || others.length > 0 ? Number.NaN : first.value;
@@ -92,13 +87,11 @@ export class PrometheusServer {
     return groups.flatMap(({ rules }) => rules);
   }
 
-  /** The type that a family was scraped with, e.g. `counter`. */
   async typeOf(family: string): Promise<string | undefined> {
     const families = await this.#read<Record<string, readonly { type: string }[]>>(`metadata?metric=${family}`);
     return families[family]?.[0]?.type;
   }
 
-  /** The error of the last scrape; empty if none. */
   async lastError(): Promise<string> {
     const { activeTargets } = await this.#read<{ activeTargets: readonly { lastError: string }[] }>('targets');
     return activeTargets[0]?.lastError ?? 'no target';

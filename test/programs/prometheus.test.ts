@@ -1,7 +1,4 @@
-/**
- * A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's
- * `prometheus`.
- */
+/** A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's `prometheus`. */
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { request } from 'undici';

@@ -44,7 +44,6 @@ const BELA = basic('bela', 'word:of:bela');
 describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principals', () => {
   const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
-  /** Login cookies set by Tomcat. */
   let ofAnna = '';
   let ofBela = '';
   /** Each test has an address of its own, since the number of sessions begun by an address in a minute is limited. */
@@ -72,7 +71,6 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
   const claims = async () =>
     (await sessions()).filter(({ connectionType, verified }) => connectionType === 'REST' && verified === false);
 
-  /** Anna's sessions, each with its counts. */
   async function annas() {
     const list = (await sessions()).filter(({ userName, verified }) => userName === 'anna' && verified === undefined);
     const withCounts = list.map(async ({ lastActivityTime, ...entry }) => {

@@ -1,8 +1,4 @@
-/**
- * Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the
- * client did not send. The corpus goes through both data paths to real servers; a tap in between records every byte. Needs
- * Debian's `tomcat10`, `nginx` and `haproxy`.
- */
+/** Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the client did not send. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -26,7 +22,6 @@ const hasTomcat = isAvailable('Tomcat', isTomcatInstalled());
 const hasNginx = isAvailable('nginx', isInstalled('nginx'));
 const hasHaproxy = isAvailable('haproxy', isInstalled('haproxy'));
 
-/** Connections at a time. */
 const HARNESSES = 4;
 const LIMIT_MS = 60_000;
 

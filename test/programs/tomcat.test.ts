@@ -1,7 +1,4 @@
-/**
- * The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its
- * durations what they experienced. Needs Debian's `tomcat10`.
- */
+/** The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its durations what they experienced. */
 
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,12 +14,10 @@ import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts'
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const TOLERANCE_S = 0.005;
-/** Error of percentiles by the contract, as a share of the value. */
 const PERCENTILE_ERROR = 0.01;
 
 const isInstalled = isAvailable('Tomcat', isTomcatInstalled()) && isAvailable('curl', isCurlInstalled());
 
-/** The compared part of a metrics answer. */
 interface MetricsAnswer {
   readonly gauges: Record<string, { value: number }>;
   readonly counters: Record<string, { count: number }>;
@@ -201,14 +196,12 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
   });
 });
 
-/** The answers of the web application. */
 function statusOf(call: AnsweredCall): number {
   if (call.hasWrongSecret) return call.user.credentials.kind === 'basic' ? 401 : 404;
   if (call.name.endsWith('.Fail') || call.name === 'H.Broken') return 500;
   return call.name.endsWith('.NoSuchMethod') || call.name === 'nothing' ? 404 : 200;
 }
 
-/** Every count, by its name. */
 function toCounts({ gauges, counters, meters, timers }: MetricsAnswer): Counts {
   const counted = Object.entries({ ...counters, ...meters, ...timers }).map(([name, { count }]) => [name, count]);
   return Object.fromEntries([...Object.entries(gauges).map(([name, { value }]) => [name, value]), ...counted]);

@@ -12,7 +12,6 @@ const PLUGIN = '/usr/lib/collectd/curl_json.so';
 export interface CollectdDaemon {
   /** The last value of each series by its name without the host, e.g. `curl_json-d2/derive-rpc_calls`. */
   readonly values: ReadonlyMap<string, number>;
-  /** The rest of its output: its log. */
   readonly log: readonly string[];
 }
 

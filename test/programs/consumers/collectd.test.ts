@@ -1,7 +1,4 @@
-/**
- * A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent.
- * Needs Debian's `collectd-core` and `libyajl2`.
- */
+/** A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent. */
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -17,7 +17,6 @@ const hasJava = isAvailable('a JDK', spawnSync('java', ['-version']).status === 
 
 const defer = deferTo(afterAll);
 
-/** A `PATH` where `java` is this script. */
 function pathWithJava(script: string): string {
   const folder = temporaryFolder(defer);
   writeFileSync(path.join(folder, 'java'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });

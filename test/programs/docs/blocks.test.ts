@@ -1,9 +1,4 @@
-/**
- * Blocks in the documents that are not commands: configuration of the sidecar and of programs around it. Each block of YAML is
- * the sidecar's configuration (whole or a part), or of a kind in `KINDS`, which defines its check. Add new kinds there.
- *
- * A block without a language is a picture or an output; commands are marked `sh` (commands.test.ts).
- */
+/** Blocks in the documents that are not commands: configuration of the sidecar and of programs around it. */
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';

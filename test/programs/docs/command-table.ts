@@ -15,13 +15,11 @@ import { ROOT } from '../../support/docs/documents.ts';
 type Fault = string | undefined;
 
 export type Way =
-  /** Run in the sandbox, to its end and exit code 0. */
   | { readonly kind: 'run' }
   /** Started in the sandbox, and ended by this signal at the end of the document, with exit code 0. */
   | { readonly kind: 'serve'; readonly end: 'SIGTERM' | 'SIGINT' }
   /** Run by another file, which contains this text. */
   | { readonly kind: 'elsewhere'; readonly file: string; readonly text: string }
-  /** Not run, for this reason. */
   | { readonly kind: 'check'; readonly why: string; fault(words: readonly string[]): Fault };
 
 const RUN: Way = { kind: 'run' };
@@ -57,7 +55,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm run test:steady$/, check(LONG, faultOfScript)],
   [/^\.ci\/run$/, check('it runs these tests', ([file = '']) => faultOfFile(file))],
   [/^npm run build$/, elsewhere('package.json', '"test:all": "npm run build ')],
-  [/^npm run demo$/, elsewhere('test/programs/page/demo.test.ts', "spawn('npm', ['run', 'demo']")],
+  [/^npm run demo$/, elsewhere('package.json', 'npm run build --silent && node dist/main.js demo')],
   [/^npm run (?:lint|types)$/, elsewhere('.ci/run', '\nnpm run lint\n')],
   [/^npm run (?:format|generate)$/, check('it writes into the checkout', faultOfScript)],
   [/^npm run sbom\b/, elsewhere(`${INSTALL}/sbom.test.ts`, 'scripts/sbom.mjs')],
@@ -225,7 +223,6 @@ function faultOfHelm(words: readonly string[]): Fault {
   );
 }
 
-/** The sidecar's units, and those of programs beside it. */
 const UNITS = /^(?:d2-sidecar|tomcat10|wildfly|prometheus|collectd)(?:\.service)?$/;
 
 function faultOfUnits(words: readonly string[]): Fault {

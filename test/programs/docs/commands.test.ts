@@ -12,13 +12,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Document, listDocuments, parseDocument } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
-import { toCommandLines } from '../../support/docs/shell.ts';
 import { faultsOf, has, isRunnable, runDocument, type Step, stepsInSentences, stepsOf } from './run-document.ts';
 
 const SLOW_MS = 300_000;
 const documents = listDocuments();
 
-/** How each command is tested. */
 const report: string[] = [];
 afterAll(() => {
   if (process.env.D2S_LIST_COMMANDS !== undefined) process.stdout.write(`${[...new Set(report)].sort().join('\n')}\n`);
@@ -104,19 +102,5 @@ describe('these tests', () => {
     const printed = ['{"timers":{"rpc":{"count":1},"rpc.E.Boiler.Read":{"p99":2}}}'];
     expect(faultOfShown('json', '{"timers":{"rpc.E.Demo.Run":{"p99":0.1}}}', printed)).toBeUndefined();
     expect(faultOfShown('json', '{"timers":{"rpc":{"p98":0.1}}}', printed)).toContain('.timers.rpc.p98');
-  });
-
-  it('split lines as a shell does', () => {
-    const lines = toCommandLines('a --b \'c d\' \\\n  e # not this\n\n# nor this\nX=1 f > g < h && i "#" $(j k) | l');
-    expect(lines.map(({ text, line }) => [text, line])).toEqual([
-      ["a --b 'c d' e", 0],
-      ['X=1 f > g < h && i "#" $(j k) | l', 4],
-    ]);
-    expect(lines.flatMap(({ simple }) => simple.map(({ variables, words }) => [...variables, ...words]))).toEqual([
-      ['a', '--b', 'c d', 'e'],
-      ['X=1', 'f'],
-      ['i', '#', '$(j k)'],
-      ['l'],
-    ]);
   });
 });

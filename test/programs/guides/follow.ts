@@ -1,9 +1,4 @@
-/**
- * Follows a guide like its reader, block by block: types its commands into a shell of a machine, and writes blocks into the files that the
- * guide names. The first failure ends it.
- *
- * A command is run unless NOT_RUN gives a reason. The commands before a `text` or `json` block must print its content.
- */
+/** Follows a guide like its reader, block by block: types its commands into a shell of a machine, and writes blocks into the files that the guide names. */
 import type { Document } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
 import { type CommandLine, toCommandLines } from '../../support/docs/shell.ts';
@@ -14,7 +9,6 @@ import { writeBlock } from '../../support/guides/write-block.ts';
 import type { Plant } from './plant.ts';
 import { Rendering } from './rendering.ts';
 
-/** Commands that are never run, and why. */
 const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^docker\b/, 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile'],
   [
@@ -28,9 +22,7 @@ const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
 const SERVES = /^(?:sudo )?systemctl (?:enable --now|start|restart|try-restart) d2-sidecar\b/;
 const STARTS_TOMCAT = /^(?:sudo )?systemctl (?:start|restart) tomcat10\b/;
 
-/** For a guide that is followed in part. */
 export interface Part {
-  /** Under this heading. */
   readonly section?: string;
   /** Lines left out, since they are run later. */
   readonly without?: RegExp;
@@ -70,7 +62,6 @@ export class Follower {
     await this.#leave();
   }
 
-  /** Ends the program in the foreground by Ctrl-C. */
   async #leave(): Promise<void> {
     const code = await this.#foreground?.interrupt();
     this.#foreground = undefined;
@@ -91,7 +82,6 @@ export class Follower {
     return printed;
   }
 
-  /** Returns its output. */
   async #perform({ text, simple }: CommandLine, place: string): Promise<readonly string[]> {
     const tell = (what: string) => this.told.push(`${place}: ${what}: ${text}`);
     const [words = []] = simple.map((command) => command.words);

@@ -9,14 +9,12 @@ const NODEJS_PACKAGE = path.join(ROOT, 'test/programs/install/nodejs-package.sh'
 const WEBAPP = '/var/lib/tomcat10/webapps/smartWeb/WEB-INF';
 const REST = 'smartWeb/api/rest/v0';
 const LOGIN = "--user 'anna:word of anna'";
-/** Calls of procedures at a time. */
 const CALLS = 5;
 const DEADLINE_MS = 90_000;
 const POLL_MS = 250;
 
 export class Plant {
   readonly #machine: Machine;
-  /** Calls of procedures through the service. */
   calls = 0;
 
   constructor(machine: Machine) {
@@ -33,12 +31,10 @@ export class Plant {
     await this.untilReady();
   }
 
-  /** Until Tomcat answers a call. */
   async untilReady(): Promise<void> {
     await this.until(async () => (await this.#post(8080, 1)) === '200 ', 'Tomcat does not answer');
   }
 
-  /** Tomcat's user. */
   async user(): Promise<string> {
     return (await this.#machine.succeed('ps -o user= -C java')).trim();
   }
@@ -51,7 +47,6 @@ export class Plant {
     if (statuses !== '200 '.repeat(CALLS)) throw new Error(`calls through the sidecar: ${statuses}`);
   }
 
-  /** The same through the service, included in `calls`. */
   async callService(): Promise<void> {
     await this.call();
     this.calls += CALLS;

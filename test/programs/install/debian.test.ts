@@ -18,7 +18,6 @@ const canInstall = canBuild && process.getuid?.() === 0 && has('unshare') && has
 isAvailable('dpkg and systemd, as root', canInstall && canAnalyze);
 
 const folder = temporaryFolder(deferTo(afterAll));
-/** The project as it was when the tests began, built. */
 const copy = path.join(folder, 'copy');
 beforeAll(async () => {
   if (!canBuild) return;
@@ -26,7 +25,6 @@ beforeAll(async () => {
   await succeed('npm', ['run', 'build', '--silent'], copy);
 }, SLOW_MS);
 
-/** Path of a new package. */
 async function make(name: string, version: string): Promise<string> {
   const { stdout } = await succeed(process.execPath, ['scripts/deb.mjs', path.join(folder, name), version], copy);
   return stdout.trim();

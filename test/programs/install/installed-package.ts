@@ -16,12 +16,9 @@ const NPM = ['--no-audit', '--no-fund', '--no-update-notifier'];
 
 export interface StartedSidecar {
   readonly child: ChildProcess;
-  /** All lines of its log so far. */
   readonly logs: readonly LogLine[];
-  /** Addresses, `host:port`. */
   readonly listen: string;
   readonly monitor: string;
-  /** Its exit code. */
   readonly ended: Promise<number>;
 }
 
@@ -32,16 +29,11 @@ interface RunOptions {
 }
 
 export class InstalledPackage {
-  /** The folder of this test; its files may be put there. */
   readonly folder: string;
-  /** The folder with node_modules. */
   readonly user: string;
   readonly place: string;
-  /** Paths of the files in the package, e.g. `dist/main.js`. */
   files: readonly string[] = [];
-  /** The project's files when it was packed, without its tests. */
   sources: ReadonlySet<string> = new Set();
-  /** The project's package.json after it was packed. */
   packedFrom = '';
   readonly #defer: Defer;
 
@@ -74,12 +66,10 @@ export class InstalledPackage {
     await succeed('npm', ['install', '--offline', '--cache', cache, ...NPM, `../${archive}`], this.user);
   }
 
-  /** A file of the package. */
   read(file: string): string {
     return readFileSync(path.join(this.place, file), 'utf8');
   }
 
-  /** Runs a command of it to its end. */
   run(args: readonly string[], { by = 'link', env = {} }: RunOptions = {}): Promise<Ran> {
     const [program, words] = this.#words(by, args);
     return run(program, words, { cwd: this.user, env: { TMPDIR: this.user, ...env } });

@@ -19,7 +19,6 @@ import { InstalledPackage } from './installed-package.ts';
 
 const SLOW_MS = 300_000;
 const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-/** The public answer of a JVM over HTTP, minimal. */
 const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loaded 7.0\n';
 
 /** The application server, the receiver of OTLP and the JVM's metrics in one; records its requests. */
@@ -36,7 +35,6 @@ class Upstream {
     return `http://127.0.0.1:${await listening(this.#server)}`;
   }
 
-  /** Resolves after a request for that path. */
   async hasBeenAsked(what: string): Promise<void> {
     while (!this.asked.includes(what)) await once(this.#server, 'request');
   }
@@ -47,7 +45,6 @@ class Upstream {
   }
 }
 
-/** A certificate that signs itself, with its key in PKCS #12. */
 function createPfx(): { readonly pem: string; readonly pfx: Buffer } {
   const { publicKey, privateKey } = forge.pki.rsa.generateKeyPair(2_048);
   const certificate = forge.pki.createCertificate();

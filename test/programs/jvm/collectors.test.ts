@@ -1,8 +1,4 @@
-/**
- * Real JVMs, each with each collector that it has: the gauges of the sources against the MXBeans of the same JVM, read just
- * before and just after. Counts, times and maxima have to be exact, other memory within 2 %, and whatever a source cannot
- * do is in `EXCEPTIONS` and in docs/jvm.md. Needs a JDK in /usr/lib/jvm.
- */
+/** Real JVMs, each with each collector that it has: the gauges of the sources against the MXBeans of the same JVM, read just before and just after. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -66,7 +62,6 @@ async function unexcused(truth: Truth, source: JvmSource, excuses: Excuses): Pro
   return best ?? [];
 }
 
-/** What a JVM is told to do before each comparison. */
 const PHASES: Readonly<Record<string, readonly string[]>> = {
   'after its start': [],
   'with garbage and classes': ['load 60', 'keep 8', 'allocate 10'],

@@ -93,7 +93,6 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
   });
 });
 
-/** With its user and password, by the sidecar. */
 async function jvmIsAsked(pod: Pod): Promise<void> {
   const asked = { url: expect.stringMatching(/^\/jolokia/), authorization: basic('monitor', 'of the JVM') };
   await vi.waitFor(async () => expect((await pod.ask('authorized')).authorized).toContainEqual(asked), 60_000);

@@ -46,7 +46,6 @@ const all = {
 };
 const { extraVolumes, extraVolumeMounts, extraEnv, extraEnvFrom } = all;
 const extras = { extraVolumes, extraVolumeMounts, extraEnv, extraEnvFrom };
-/** The chart that depends on this one, with these values for it. */
 const inside = (values: { readonly [key: string]: Json } = {}) => ({ 'd2-sidecar': { image, ...values } });
 
 describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
@@ -62,7 +61,6 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
   }, 240_000);
 
   const render = (values: Json) => renderer.render(CHART, values);
-  /** Of the gateway, or of the Pod of another chart. */
   const specOf = (manifests: readonly Manifest[]) => at(find(manifests, 'Deployment'), 'spec', 'template', 'spec');
   const sidecarOf = (manifests: readonly Manifest[]): Json => {
     const { initContainers = [], containers } = Object(specOf(manifests));

@@ -19,7 +19,6 @@ beforeEach(() => {
   cpSync(path.join(ROOT, 'config'), path.join(copy, 'config'), { recursive: true });
 });
 
-/** Runs the only `sed -i` of a document that contains `text`. */
 function edit(document: string, text: string): void {
   const lines = readDocument(document)
     .fences.filter(({ language }) => language === 'sh')

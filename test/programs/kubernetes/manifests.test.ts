@@ -109,7 +109,6 @@ describe('the Pods', () => {
   });
 });
 
-/** The folder itself, and all folders that it includes. */
 function partsOf(folder: string): ReadonlySet<string> {
   const { resources = [], components = [] } = parse(readFileSync(path.join(folder, 'kustomization.yaml'), 'utf8'));
   const others = [...(resources as string[]), ...(components as string[])].filter((name) => !name.endsWith('.yaml'));

@@ -20,7 +20,6 @@ interface Setting {
   readonly isMonitoringOpen: boolean;
   /** Settings that the test has to change. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The log's warnings because of `env`. */
   readonly warnings?: readonly unknown[];
 }
 

@@ -43,7 +43,6 @@ export class Chromium {
     return harness;
   }
 
-  /** In a profile of its own. */
   async open(url: string, options: BrowserContextOptions = {}): Promise<LivePage> {
     this.#browser ??= this.#launch();
     const viewport = { width: 1440, height: 1000 };
@@ -105,7 +104,6 @@ export class LivePage {
     return this.page.getByRole('alert').filter({ hasText }).waitFor();
   }
 
-  /** The value of a tile. */
   figure(label: string): Locator {
     return this.page.locator('.figure', { hasText: label }).locator('dd');
   }
@@ -118,7 +116,6 @@ export class LivePage {
     return this.page.getByRole('table', { name });
   }
 
-  /** The first cells of a table. */
   namesIn(name: string): Promise<string[]> {
     return this.table(name).locator('tbody th').allInnerTexts();
   }
@@ -138,7 +135,6 @@ export class LivePage {
     await this.page.getByRole('button', { name: 'Use this token' }).click();
   }
 
-  /** By how many pixels it is wider than its window. */
   excessWidth(): Promise<number> {
     return this.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   }

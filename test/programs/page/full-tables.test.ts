@@ -1,7 +1,4 @@
-/**
- * The live page with full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. Measures
- * the page's main thread, by Chromium's own counters.
- */
+/** The live page with full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. */
 import { readFileSync } from 'node:fs';
 import type { CDPSession } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
@@ -54,7 +51,6 @@ describeInChromium('the live page with full tables', (chromium) => {
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   }
 
-  /** Script of one update in milliseconds: the median of a few. */
   async function scriptMs(kind: string): Promise<number> {
     await nextUpdate(kind);
     const each: number[] = [];
@@ -68,7 +64,6 @@ describeInChromium('the live page with full tables', (chromium) => {
     return each.sort((a, b) => a - b)[Math.floor(UPDATES / 2)] ?? Number.NaN;
   }
 
-  /** Memory of the page's process alone, as the kernel counts it. */
   async function privateBytes(): Promise<number> {
     const system = await page.context().browser()!.newBrowserCDPSession();
     const { processInfo } = await system.send('SystemInfo.getProcessInfo');

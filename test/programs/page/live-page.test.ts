@@ -23,6 +23,23 @@ async function makeTraffic(harness: Harness): Promise<void> {
   }));
 }
 
+/** Whether the first chart has a line in its colour: two points make one. */
+function hasDrawnChart(): boolean {
+  const canvas = document.querySelector<HTMLCanvasElement>('figure canvas');
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--series-a').trim();
+  const probe = document.createElement('canvas').getContext('2d');
+  const drawn = canvas?.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data;
+  if (!probe || !drawn || colour === '') return false;
+  probe.fillStyle = colour;
+  probe.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+  let pixels = 0;
+  for (let at = 0; at < drawn.length; at += 4) {
+    if (drawn[at] === red && drawn[at + 1] === green && drawn[at + 2] === blue) pixels += 1;
+  }
+  return pixels > 10;
+}
+
 describeInChromium('the live page', (chromium) => {
   let harness: Harness;
   let live: LivePage;
@@ -64,6 +81,7 @@ describeInChromium('the live page', (chromium) => {
       /RPC: last [\d.]+, between/.test(document.querySelector('figure')?.textContent ?? ''),
     );
     expect(await page.locator('figure canvas').count()).toBe(5);
+    await page.waitForFunction(hasDrawnChart);
     await page.getByRole('slider').focus();
     await page.keyboard.press('ArrowLeft');
     await page.waitForFunction(() =>

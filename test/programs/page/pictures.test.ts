@@ -20,7 +20,6 @@ const hasJava = spawnSync('java', ['-version']).status === 0;
 
 type Rows = readonly (readonly string[])[];
 
-/** The script's output: the texts of all cells, by row. */
 type Shown = { readonly heap: string } & Readonly<Record<'calls' | 'binaries' | 'objects' | 'sessions', Rows>>;
 
 /** Width and height from the first chunk (PNG, section 11.2.2). */

@@ -6,19 +6,16 @@ import { describeInChromium } from './browser.ts';
 import { type Told, ToldPage } from './told-page.ts';
 
 interface Shown {
-  /** `Server: The server: 50 % of the calls failed ...`. */
   readonly verdict?: string;
   /** With their tones, e.g. `warn: Limit sessions.max was reached once in the last minute.` */
   readonly sentences?: readonly string[];
   readonly alert?: string;
-  /** Texts of forms, tables and views. */
   readonly texts?: readonly string[];
 }
 
 interface Case extends Shown {
   readonly name: string;
   readonly told: Told;
-  /** The next answer, once the first has been shown. */
   readonly next?: Told;
   readonly hash?: string;
 }
@@ -47,7 +44,6 @@ const older = { sinceStart: 3, inMinute: 0 };
 const many = { sinceStart: 2_000, inMinute: 1_200 };
 const at = (hoursAgo: number) => new Date(NOW_MS - hoursAgo * 3_600_000).toISOString();
 
-/** A minute of ten calls in each step. */
 const minute = (differences: (step: number) => Partial<HistoryPoint> = () => ({})) =>
   points(12, (step) => ({ rpc: [10, 0, 0.01, 0.03, 0.02], ...differences(step) }));
 const BUSY = minute();
@@ -79,7 +75,6 @@ const jvm = (state: Live['jvm']['state'], source: string | null, reason: string 
   jvm: { state, source, since: at(0.5), reason, heapMax },
 });
 
-/** With calls, and all well. */
 const well = (name: string, state: Partial<Live>, ...sentences: readonly string[]): Case => ({
   ...{ name, told: told(BUSY, state), verdict: WELL, sentences: [...AROUND, ...sentences], texts: [NONE_YET] },
 });

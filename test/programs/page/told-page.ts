@@ -3,7 +3,6 @@ import type { Route } from 'playwright-core';
 import type { CallRow, Live } from '../../../src/page/live-data.ts';
 import { type Chromium, LivePage } from './browser.ts';
 
-/** An answer to `/live`; `lost`: no connection; `held`: none yet. */
 export type Told =
   | Live
   | { readonly status: number; readonly detail: string; readonly retryAfterS?: number }
@@ -29,7 +28,6 @@ export class ToldPage extends LivePage {
     this.#url = url;
   }
 
-  /** Reloads the page, at that address after `#`. */
   async load(told: Told, hash = ''): Promise<void> {
     this.told = told;
     await this.page.goto('about:blank');

@@ -1,9 +1,4 @@
-/**
- * The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Those are files for
- * `promtool test rules`, without two of the three annotations: only `summary` contains values, so they expect only that.
- * promtool evaluates groups in any order without `group_eval_order`, and an alert does not see recordings that come after it.
- * Needs Debian's `prometheus`.
- */
+/** The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Needs Debian's `prometheus`. */
 
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -15,7 +15,6 @@ export class SampleUsers {
   readonly #stopping = new AbortController();
   #working: Promise<unknown> = Promise.resolve();
 
-  /** `at`: the sidecar's address, e.g. `127.0.0.1:8081`. */
   constructor(at: string) {
     this.#at = at;
   }
@@ -51,7 +50,6 @@ export class SampleUsers {
     });
   }
 
-  /** A browser by long-polling. */
   async #poll(): Promise<void> {
     const exchange = async (message: object) => {
       const headers = { 'content-type': 'application/json' };
@@ -68,7 +66,6 @@ export class SampleUsers {
     });
   }
 
-  /** A browser by WebSocket. */
   async #watch(): Promise<void> {
     const socket = new WebSocket(`ws://${this.#at}${COMET}`);
     const closed = new Promise<void>((resolve, reject) => socket.on('close', () => resolve()).on('error', reject));

@@ -1,7 +1,4 @@
-/**
- * The expected counts, computed from the calls that the clients sent and the statuses that they received.
- * Follows the contract, not the sidecar's code.
- */
+/** The expected counts, computed from the calls that the clients sent and the statuses that they received. */
 import type { User } from '../../support/tomcat/calls.ts';
 import type { AnsweredCall } from '../../support/tomcat/clients.ts';
 
@@ -63,7 +60,6 @@ export class ExpectedCounts {
     return this.#sessions.get(user)?.requests ?? 0;
   }
 
-  /** Everything below `metrics/d2`. */
   get global(): Counts {
     return { ...this.#all.counts, 'sessions.created': this.#created, 'sessions.active': this.#sessions.size };
   }

@@ -42,7 +42,6 @@ const mapping = z.strictObject({
   options: z.record(z.string(), z.strictObject({ text, color: text, index: count })),
 });
 
-/** Units by Grafana's own names. */
 const unit = z.enum(['none', 'short', 'reqps', 'cps', 's', 'bytes', 'percentunit']);
 
 const drawing = z.strictObject({

@@ -1,7 +1,4 @@
-/**
- * A fresh machine (machine.sh): systemd is its first process, and it has this machine's programs. It has a network of its own, so that
- * programs use their usual ports. Halting it drops all its changes.
- */
+/** A fresh machine (machine.sh): systemd is its first process, and it has this machine's programs. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,21 +10,17 @@ import { Terminal } from './terminal.ts';
 
 const BOOT_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
-/** The project's folder in the machine. */
 const CHECKOUT = '/root/d2-sidecar';
 const PROGRAMS = 'unshare nsenter setpriv findmnt ps ip curl java apt systemctl prometheus'.split(' ');
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const ENVIRONMENT = [PATH, 'LANG=C.UTF-8', 'DEBIAN_FRONTEND=noninteractive'];
 
-/** Whether such a machine can run here. */
 export function canBoot(): boolean {
   const hasPrograms = PROGRAMS.every((program) => spawnSync('which', [program]).status === 0);
   return process.getuid?.() === 0 && hasPrograms && existsSync('/usr/libexec/tomcat10');
 }
 
-/** A program that runs until it is stopped. */
 export interface Foreground {
-  /** Sends Ctrl-C; returns the exit code. */
   interrupt(): Promise<number | null>;
 }
 
@@ -121,7 +114,6 @@ export class Machine {
     };
   }
 
-  /** The last log lines of a service, or of the whole machine. */
   async logOf(service?: string): Promise<string> {
     const of = service === undefined ? '' : `--unit ${service}`;
     return (await this.run(`journalctl --no-pager --output cat --lines 20 ${of}`)).stdout;

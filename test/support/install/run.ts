@@ -16,7 +16,6 @@ export function plainEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));
 }
 
-/** What a stream has said so far. */
 export function collect(stream: NodeJS.ReadableStream | null): () => string {
   let text = '';
   stream?.setEncoding('utf8').on('data', (piece: string) => {
@@ -25,7 +24,6 @@ export function collect(stream: NodeJS.ReadableStream | null): () => string {
   return () => text;
 }
 
-/** Runs a program to its end. `env` is added to plainEnv(). */
 export async function run(
   program: string,
   args: readonly string[],

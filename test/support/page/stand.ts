@@ -10,15 +10,11 @@ import { createJvm, createUpstream, type RestartableServer } from './upstream.ts
 export const APPLICATION = 'smartWeb';
 
 export interface HarnessOptions {
-  /** More of the configuration, besides addresses. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Port of another upstream than this harness's. */
   readonly upstreamPort?: number;
-  /** Environment of the sidecar. */
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the monitoring port has TLS, by the configuration. Default false. */
   readonly isSecure?: boolean;
-  /** Whether the JVM is read. Default false. */
   readonly hasJvm?: boolean;
 }
 
@@ -37,7 +33,6 @@ export class Harness {
   readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
   #clients: Pool | undefined;
-  /** After the first start: the same again. */
   #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
@@ -52,7 +47,6 @@ export class Harness {
     this.#options = options;
   }
 
-  /** The application's address for clients. */
   get clientUrl(): string {
     return `http://${this.#addresses.listen}/${APPLICATION}`;
   }
@@ -61,7 +55,6 @@ export class Harness {
     return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
   }
 
-  /** On its previous ports, if it ran before. */
   async startSidecar(): Promise<void> {
     const { hasJvm = false, upstreamPort = this.upstream.port, config, env } = this.#options;
     const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
@@ -75,7 +68,6 @@ export class Harness {
     this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
   }
 
-  /** Sends SIGTERM, and does not wait. */
   askToStop(): void {
     if (this.#sidecar !== undefined) process.kill(this.#sidecar.pid, 'SIGTERM');
   }
@@ -85,7 +77,6 @@ export class Harness {
     await this.#sidecar?.stop(signal);
   }
 
-  /** Returns the status. */
   async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
     const headers = { authorization: basic(user, 'x'), 'content-type': 'application/json' };
     const { statusCode, body } = await this.#clients!.request({

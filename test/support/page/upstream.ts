@@ -30,7 +30,6 @@ export class RestartableServer {
   }
 }
 
-/** 500 for paths with `Fails`, 404 without credentials, else 200. */
 export function createUpstream(): RestartableServer {
   return new RestartableServer(({ headers, url = '' }, response) => {
     const status = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;

@@ -11,12 +11,10 @@ export interface User {
   readonly credentials: Credentials;
 }
 
-/** The kind of a path, and its name by the contract. */
 export interface Target {
   readonly kind: 'rpc' | 'sba' | 'object' | 'login' | 'logout' | 'none';
   readonly name: string;
   readonly method: 'GET' | 'POST';
-  /** Below the REST prefix, percent-encoded. */
   readonly path: string;
   readonly bodyBytes: number;
 }

@@ -6,14 +6,11 @@ import { collect } from '../install/run.ts';
 import { basic } from '../monitor/access/access-files.ts';
 import { ALL_USERS, type Call, type Phase, type User } from './calls.ts';
 
-/** A call as its client saw it. */
 export interface AnsweredCall extends Call {
   readonly status: number;
-  /** From sending the request to the answer's last byte. */
   readonly seconds: number;
 }
 
-/** Concurrent calls of one user. */
 const CONNECTIONS_EACH = 2;
 
 export function isCurlInstalled(): boolean {

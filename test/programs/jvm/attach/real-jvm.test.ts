@@ -12,7 +12,6 @@ import type { Beans, BeanUsage } from '../../../support/jvm/truth/beans.ts';
 import { type Collector, collectorsOf, compileTruth, hasJdk, JVMS, type Jvm, Truth } from '../truth/truth.ts';
 
 const NEVER = new AbortController().signal;
-/** Within it, a JVM has opened its socket. */
 const OPEN = { mayOpen: true, timeoutMs: 1_000 };
 const EMPTY: JvmReading = {
   ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'after-gc' },
@@ -37,7 +36,6 @@ function targetOf({ pid }: Truth): VisibleJvm {
 const hidden = (truth: Truth) => ({ ...targetOf(truth), pid: undefined, rootPath: '', tmpPath: '/tmp' });
 const socketOf = ({ pid }: Truth) => `/tmp/.java_pid${pid}`;
 
-/** A JVM that may not have begun, and that leaves no socket. */
 function launch(jvm: Jvm, options: Partial<ConstructorParameters<typeof Truth>[0]> = {}): Truth {
   const truth = new Truth({ jvm, classPath, options: ['-Xmx64m'], ...options });
   onTestFinished(async () => {
@@ -62,7 +60,6 @@ function overlayOf(options: ConstructorParameters<typeof AttachOverlay>[0]): Att
 
 const read = (overlay: AttachOverlay, target: VisibleJvm) => overlay.apply(EMPTY, target, NEVER);
 
-/** After an answer, behind all that the JVM printed before. */
 async function dumpsOf(truth: Truth): Promise<number> {
   await truth.beans();
   return truth.output.match(/Full thread dump/g)?.length ?? 0;
@@ -99,7 +96,6 @@ describe.each(cases)('JDK $jvm.major, $collector', ({ jvm, collector }) => {
   });
 });
 
-/** The bean spoke between the two: so did what it told. */
 type Told = readonly [JvmReading, Beans, JvmReading];
 
 function expectHeap([first, beans, second]: Told, grain: number): void {

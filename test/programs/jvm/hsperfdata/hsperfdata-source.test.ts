@@ -30,7 +30,6 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     return source;
   }
 
-  /** One that sees nothing but what was shown to it. */
   const labSource = (options: HsperfdataOptions = {}) =>
     sourceOf({ procPath: lab.procPath, tmpPath: lab.tmpPath, ...options });
   const portOf = ({ port }: Truth): HsperfdataOptions => ({ upstreamHost: '127.0.0.1', upstreamPort: port });

@@ -38,7 +38,6 @@ export class Lab {
   }
 }
 
-/** Runs something with the rights of another user; only root can. */
 export async function asUser<T>(uid: number, gid: number, action: () => Promise<T>): Promise<T> {
   const groups = process.getgroups?.() ?? [];
   process.setgroups?.([]);

@@ -1,7 +1,4 @@
-/**
- * Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's
- * `libjolokia-core-java` is installed.
- */
+/** Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's `libjolokia-core-java` is installed. */
 
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -1,7 +1,4 @@
-/**
- * Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. Needs Debian's
- * `tomcat10` and `tomcat10-admin`.
- */
+/** Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';

@@ -73,7 +73,6 @@ export const EXCEPTIONS: readonly Exception[] = [
   row(BOTH, ['garbagecollector.Shenandoah-*'], { collectors: SHENANDOAH }),
 ];
 
-/** Made once, as it is tried often. */
 export function toGaugePattern({ gauges }: Exception): RegExp {
   const escaped = gauges.map((gauge) => gauge.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('*', '.*'));
   const alternatives = escaped.map((gauge) =>

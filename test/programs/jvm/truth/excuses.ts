@@ -16,7 +16,6 @@ export class Excuses {
     ).map((exception) => ({ ...exception, pattern: toGaugePattern(exception) }));
   }
 
-  /** The deviations that no row excuses. */
   unexcusedOf(found: readonly Deviation[], beans: Beans, { memory }: JvmReading): readonly Deviation[] {
     const rows = this.#rowsFor(beans).filter(({ isLabelled }) => isLabelled !== true || memory === 'after-gc');
     const isExcused = (deviation: Deviation) =>

@@ -20,7 +20,6 @@ const CLASS_FILE_RELEASE = '17';
 const ANSWER_TIMEOUT_MS = 15_000;
 
 export interface Jvm {
-  /** E.g. `/usr/lib/jvm/java-17-openjdk-amd64`. */
   readonly home: string;
   readonly major: number;
 }
@@ -99,7 +98,6 @@ export async function compileTruth(defer: Defer): Promise<string> {
 
 export interface TruthOptions {
   readonly jvm: Jvm;
-  /** From `compileTruth`. */
   readonly classPath: string;
   /** Default: serial. */
   readonly collector?: Collector | undefined;
@@ -112,7 +110,6 @@ export interface TruthOptions {
   /** Default: as the test. */
   readonly uid?: number;
   readonly gid?: number;
-  /** What to start it with, e.g. unshare and its options. */
   readonly wrapper?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -126,11 +123,9 @@ export async function startTruth(options: TruthOptions): Promise<Truth> {
 
 /** One question, one answer, over the standard streams of the JVM. */
 export class Truth {
-  /** Of the JVM, or of what it was started with. */
   readonly pid: number;
   /** A TCP port on loopback on which it listens. */
   port = 0;
-  /** All of its standard output. */
   output = '';
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
@@ -194,7 +189,6 @@ export class Truth {
     return await this.#answer();
   }
 
-  /** What the MXBeans say now. */
   async beans(): Promise<Beans> {
     return (await this.tell('beans')) as Beans;
   }

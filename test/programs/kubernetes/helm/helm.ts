@@ -9,7 +9,6 @@ import { isAvailable } from '../../../support/programs.ts';
 
 const LIBRARIES = '/usr/share/gocode';
 
-/** Whether charts can be rendered here. */
 export const canRender = isAvailable(
   'Helm’s engine in Go',
   spawnSync('go', ['version']).status === 0 &&
@@ -17,7 +16,6 @@ export const canRender = isAvailable(
 );
 
 interface Rendered {
-  /** By the path of each chart, e.g. `smart-web/charts/d2-sidecar`. */
   readonly values: Readonly<Record<string, Json>>;
   readonly files: Readonly<Record<string, string>>;
   readonly error?: string;
@@ -42,7 +40,6 @@ export class Renderer {
     return manifests.flatMap(([file, text]) => toManifests(text, file));
   }
 
-  /** The notes of an installation. */
   notes(chart: string, values: Json): string {
     const { files } = this.#run(chart, values);
     return Object.entries(files).find(([file]) => file.endsWith('NOTES.txt'))?.[1] ?? '';

@@ -22,7 +22,6 @@ export const canRunPods = isAvailable(
     spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'ip', 'link', 'set', 'lo', 'up']).status === 0,
 );
 
-/** The Pod's address, beside loopback. */
 export const POD_ADDRESS = '10.244.0.7';
 
 export interface Answer {
@@ -38,7 +37,6 @@ interface Told {
 }
 
 export class Pod {
-  /** The folders of the volumes, by name. */
   readonly volumes: ReadonlyMap<string, string>;
   readonly #spec: Json;
   readonly #contents: Contents;
@@ -49,7 +47,6 @@ export class Pod {
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #questions = 0;
 
-  /** `spec`: of the Pod. */
   constructor(spec: Json, contents: Contents) {
     this.#spec = spec;
     this.#contents = contents;
@@ -67,7 +64,6 @@ export class Pod {
     });
   }
 
-  /** Sends a question to inside.mjs. */
   ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & Told> {
     const id = this.#questions++;
     this.#inside.stdin.write(`${JSON.stringify({ id, op, ...more })}\n`);
@@ -95,7 +91,6 @@ export class Pod {
     return container;
   }
 
-  /** Its container `tomcat`, on port 8080. */
   async startTomcat(): Promise<void> {
     await this.ask('held');
     const network = this.#inside.pid as number;
@@ -114,7 +109,6 @@ export class Pod {
 
 interface Surroundings {
   readonly root: string;
-  /** A process in the network of the Pod. */
   readonly network: number;
   readonly volumes: ReadonlyMap<string, string>;
   readonly contents: Contents;
@@ -126,10 +120,8 @@ export class Container {
   readonly #env: Readonly<Record<string, string>>;
   readonly #user: readonly string[];
   readonly #child: ChildProcess;
-  /** Lines of its standard output. */
   readonly logs: Readonly<Record<string, unknown>>[] = [];
   readonly #said: () => string;
-  /** Its exit code, or null where a signal ended it. */
   readonly exited: Promise<number | null>;
 
   constructor(spec: Json, pod: Json, { root, network, volumes, contents, env }: Surroundings) {
@@ -163,7 +155,6 @@ export class Container {
     return firstProcessOf(this.#child);
   }
 
-  /** `Uid`, `CapEff` and the like, of its first process. */
   status(name: string): string | undefined {
     return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${this.#pid()}/status`, 'utf8'))?.[1];
   }

@@ -12,7 +12,6 @@ const SERVER = `<Server port="-1"><Service name="Catalina">
 
 export interface PodParts {
   readonly folder: string;
-  /** A process in the network of the Pod. */
   readonly network: number;
   readonly volumes: ReadonlyMap<string, string>;
 }

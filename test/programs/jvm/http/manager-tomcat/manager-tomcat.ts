@@ -14,12 +14,10 @@ import type { Folder } from '../../../../support/monitor/access/access-files.ts'
 import { isAvailable } from '../../../../support/programs.ts';
 import { CATALINA_HOME, isTomcatInstalled, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
 
-/** The Debian package's path. */
 const MANAGER = '/usr/share/tomcat10-admin/manager';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 
 export interface ManagerTomcat {
-  /** E.g. `http://127.0.0.1:41234`. */
   readonly origin: string;
   readonly pid: number;
   beans(): Promise<Beans>;
